@@ -1,0 +1,126 @@
+"""What a turn tells whoever watches it: the app, the command line, a test.
+
+A turn is a stream of these, in this order: `TurnStarted`, then any of the middle ones, then
+exactly one of `TurnFinished` and `TurnFailed`. A cancelled turn ends with `TurnFailed` whose
+`cancelled` is set, and what had been said until then is kept in the session.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """What ``[n]`` in an answer stands for: lines `first` to `last` (1-based, inclusive)."""
+
+    n: int
+    path: str
+    first: int
+    last: int
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnChange:
+    """A commit that the turn made, with the workspace-relative paths that it touched.
+
+    `summary` is for people, e.g. ``decisions/2026-11-auth created``.
+    """
+
+    commit: str
+    paths: tuple[str, ...]
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    """The user's message is stored under `message` in `session`; `turn` names the turn."""
+
+    turn: str
+    session: str
+    message: int
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """A piece of the model's reasoning."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """A tool is about to run; `call` pairs it with its `ToolFinished`."""
+
+    call: str
+    tool: str
+    arguments: Mapping[str, Any] = field(hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinished:
+    """A tool has run; `summary` is one line, `output` what the model is told."""
+
+    call: str
+    tool: str
+    ok: bool
+    summary: str
+    output: str = ""
+    changes: tuple[TurnChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReported:
+    """What one model call of the turn consumed."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFinished:
+    """The turn is over; `text` is the last answer, `citations` what its ``[n]`` mean."""
+
+    text: str
+    session: str
+    turn: str
+    citations: tuple[Citation, ...] = ()
+    changes: tuple[TurnChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFailed:
+    """The turn could not be finished; nothing that it had changed is taken back."""
+
+    error: str
+    hint: str = ""
+    session: str = ""
+    turn: str = ""
+    cancelled: bool = False
+    changes: tuple[TurnChange, ...] = ()
+    exit_code: int = 4
+
+
+Event = (
+    TurnStarted
+    | TextDelta
+    | ReasoningDelta
+    | ToolStarted
+    | ToolFinished
+    | UsageReported
+    | TurnFinished
+    | TurnFailed
+)

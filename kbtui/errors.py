@@ -1,0 +1,124 @@
+"""Every error that a person may read.
+
+Each carries what happened and why (`message`), what to do about it (`hint`), and the exit code
+that the command line ends with::
+
+    KbtuiError                    1
+    ├── NotFoundError             1   an entry, revision or session that isn't there
+    ├── UnreadableError           1   a file that can't be read as what it should be
+    ├── UsageError                2   the request itself is wrong
+    │   └── UnsafePathError       2   a path that would leave the workspace
+    ├── WorkspaceError            3   no workspace, or one that can't be used
+    │   └── StorageError          3   disk full, read-only, permission denied
+    ├── ConfigurationError        3   a setting that can't be understood
+    ├── ModelError                4   a provider or the network
+    │   ├── ModelAccessError      4   a missing or refused key, an unknown model
+    │   ├── ModelUnreachableError 4   no connection, or none in time
+    │   ├── ModelOverloadedError  4   429 and 5xx after the retries
+    │   └── ModelAnswerError      4   an answer that breaks the protocol
+    ├── ConflictError             5   somebody else changed the same thing
+    │   ├── WorkspaceBusyError    5   another process holds the lock
+    │   └── UndoConflictError     5   the lines to undo were changed again
+    └── BudgetError               6   a limit on steps, tokens, money or time is reached
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class KbtuiError(Exception):
+    """The base of all errors that are shown: what happened, and what to do."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".rstrip()
+
+
+class NotFoundError(KbtuiError):
+    """An entry, revision, session or setting that isn't there."""
+
+
+class UnreadableError(KbtuiError):
+    """A file that cannot be read as what it should be."""
+
+
+class UsageError(KbtuiError):
+    """A request that can't be carried out as it was said."""
+
+    exit_code = 2
+
+
+class UnsafePathError(UsageError):
+    """A path that would leave the workspace or hit machine files."""
+
+
+class WorkspaceError(KbtuiError):
+    """There is no workspace, or it can't be used."""
+
+    exit_code = 3
+
+
+class StorageError(WorkspaceError):
+    """The file system refused: full, read-only, or not permitted."""
+
+
+class ConfigurationError(KbtuiError):
+    """A setting that can't be understood."""
+
+    exit_code = 3
+
+
+class ModelError(KbtuiError):
+    """A chat or embedding model could not answer."""
+
+    exit_code = 4
+
+
+class ModelAccessError(ModelError):
+    """The key is missing or refused, or the model is unknown."""
+
+
+class ModelUnreachableError(ModelError):
+    """No connection to the endpoint, or no answer in time."""
+
+
+class ModelOverloadedError(ModelError):
+    """The provider kept answering 429 or 5xx."""
+
+
+class ModelAnswerError(ModelError):
+    """The provider answered with something that isn't an answer."""
+
+
+class ConflictError(KbtuiError):
+    """Somebody else changed the same thing; both versions are kept."""
+
+    exit_code = 5
+
+    def __init__(self, message: str, hint: str = "", paths: Sequence[str] = ()) -> None:
+        super().__init__(message, hint)
+        self.paths = tuple(paths)
+
+
+class WorkspaceBusyError(ConflictError):
+    """Another process holds the workspace's lock."""
+
+
+class UndoConflictError(ConflictError):
+    """What is to be undone was changed again since."""
+
+
+class BudgetError(KbtuiError):
+    """A limit on steps, tokens, money or time is reached."""
+
+    exit_code = 6

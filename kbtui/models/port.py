@@ -1,0 +1,130 @@
+"""The port that every chat model is spoken to through.
+
+Three implementations stand behind it: litellm, the offline model, and the scripted one of the
+tests. A model only ever *asks* for tools; the turn runs them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
+Role = Literal["system", "user", "assistant", "tool"]
+FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A model's request to run a tool; `arguments` is the JSON text as the model wrote it."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a prompt. `tool_call_id` and `name` belong to role ``tool`` only."""
+
+    role: Role
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """What a model is told about a tool; `parameters` is a JSON Schema object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any] = field(hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a call consumed; `cost_usd` is None where no price is known."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyText:
+    """A piece of the answer's text, as it streams in."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyReasoning:
+    """A piece of the model's reasoning: shown folded, never stored as an answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A whole answer; the last event of every stream that ended as the protocol says."""
+
+    text: str
+    tool_calls: tuple[ToolCall, ...]
+    finish: FinishReason
+    usage: Usage
+
+
+ReplyEvent = ReplyText | ReplyReasoning | Reply
+
+
+class ChatModel(Protocol):
+    """A chat model under one name, with its endpoint and key already resolved."""
+
+    @property
+    def name(self) -> str:
+        """The name that settings and the status line show, e.g. ``ollama_chat/qwen3:8b``."""
+        ...
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the prompt stays on this machine (offline model, loopback endpoint)."""
+        ...
+
+    @property
+    def context_window(self) -> int:
+        """How many tokens a prompt and its answer may hold together."""
+        ...
+
+    def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()
+    ) -> AsyncIterator[ReplyEvent]:
+        """Stream an answer; the last event is a `Reply`.
+
+        Closing the iterator cancels the request.
+
+        Raises:
+            ModelError: no answer could be had, or it was cut before its end marker.
+        """
+        ...
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        force_tool: str | None = None,
+    ) -> Reply:
+        """Get a whole answer at once; `force_tool` names the tool that must be called.
+
+        Raises:
+            ModelError: no complete answer could be had.
+        """
+        ...
+
+    def count_tokens(self, text: str) -> int:
+        """Count the tokens of a text, by the model's tokenizer or by an estimate."""
+        ...

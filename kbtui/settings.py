@@ -1,0 +1,128 @@
+"""Every setting, where it comes from, and what it means.
+
+Later sources win: defaults, ``config.toml`` in the user's config directory, ``kbtui.toml`` in the
+workspace, ``KBTUI_*`` in the environment. A workspace can be a shared folder, so its file may not
+set endpoints, keys or models (see `WORKSPACE_SECTIONS`).
+
+Importing this module imports pydantic, which takes a while: the app does so after first paint.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+OFFLINE = "offline"
+BUNDLED_EMBEDDING_MODEL = "all-MiniLM-L6-v2"
+WORKSPACE_SECTIONS = frozenset({"context", "search", "memory", "privacy", "ui"})
+_QUICK = {
+    "KBTUI_MODEL": ("models", "chat", "model"),
+    "KBTUI_API_BASE": ("models", "chat", "api_base"),
+    "KBTUI_API_KEY": ("models", "chat", "api_key"),
+}
+_NOT_SETTINGS = frozenset({"KBTUI_WORKSPACE", "KBTUI_DATA", "KBTUI_LOG", *_QUICK})
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class RoleSettings(_Section):
+    """The model of one role; what is None is taken from the role ``chat``."""
+
+    model: str | None = Field(None, description="litellm name, or `offline`; empty: look around")
+    api_base: str | None = Field(None, description="OpenAI-compatible endpoint")
+    api_key: SecretStr | None = Field(None, description="better kept in the keyring")
+    context_window: int | None = Field(None, gt=0, description="tokens, if litellm doesn't know")
+    max_tokens: int | None = Field(None, gt=0, description="limit of one answer, in tokens")
+    temperature: float | None = Field(None, ge=0, le=2)
+
+
+class ModelsSettings(_Section):
+    """Which model does what."""
+
+    chat: RoleSettings = RoleSettings()
+    consolidate: RoleSettings = RoleSettings()
+    dream: RoleSettings = RoleSettings()
+    extract: RoleSettings = Field(RoleSettings(), alias="import")
+    embed: RoleSettings = Field(
+        RoleSettings(),
+        description="embedding model: a sentence-transformers name or folder, or `litellm:NAME`",
+    )
+    first_token_seconds: float = Field(60, gt=0, description="wait for the first piece")
+    idle_seconds: float = Field(120, gt=0, description="wait between two pieces")
+    retries: int = Field(2, ge=0, le=10, description="tries again after 429, 5xx, no connection")
+
+
+class ContextSettings(_Section):
+    """What a prompt holds, in tokens unless said otherwise."""
+
+    memory_window: int = Field(100, gt=0, description="messages of the session in the prompt")
+    session_tokens: int = Field(24_000, gt=0, description="tokens of the session in the prompt")
+    index_tokens: int = Field(2_000, ge=0, description="the part of INDEX.md")
+    memory_tokens: int = Field(4_000, ge=0, description="MEMORY.md")
+    bootstrap_tokens: int = Field(4_000, ge=0, description="SOUL, USER, AGENTS, TOOLS, IDENTITY")
+    skills_tokens: int = Field(2_000, ge=0)
+    notes_tokens: int = Field(2_000, ge=0, description="daily notes")
+    notes_days: int = Field(7, ge=0, description="how many days of daily notes")
+
+
+class SearchSettings(_Section):
+    """Chunks, weights and where to look."""
+
+    semantic: bool = Field(default=True, description="search by meaning as well as by words")
+    chunk_tokens: int = Field(512, ge=64, le=8192)
+    chunk_overlap: int = Field(64, ge=0, le=1024)
+    vector_weight: float = Field(0.7, ge=0, le=1)
+    text_weight: float = Field(0.3, ge=0, le=1)
+    sync_interval_seconds: float = Field(60, gt=0)
+    max_file_megabytes: float = Field(5, gt=0, description="larger files are listed, not indexed")
+    roots: tuple[str, ...] = Field((), description="further folders of the workspace to index")
+
+
+class MemorySettings(_Section):
+    """How conversation becomes memory."""
+
+    review: Literal["auto", "ask"] = Field("auto", description="`ask`: agent edits are proposals")
+
+
+class BudgetSettings(_Section):
+    """Limits of what runs without being watched."""
+
+    daily_usd: float = Field(1.0, ge=0, description="background work with paid models, a day")
+    turn_steps: int = Field(30, gt=0, description="model calls in one turn")
+
+
+class PrivacySettings(_Section):
+    """What never leaves this machine."""
+
+    private_paths: tuple[str, ...] = Field((), description=".gitignore syntax, local models only")
+
+
+class UiSettings(_Section):
+    """The app's looks and keys."""
+
+    theme: str = "kbtui-dark"
+    keys: dict[str, str] = Field(default_factory=dict, description="action id = keys")
+    show_reasoning: bool = False
+
+
+class LogSettings(_Section):
+    """The log file."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    prompts: bool = Field(default=False, description="write prompts and answers into the log")
+
+
+class Settings(_Section):
+    """All settings, by section."""
+
+    models: ModelsSettings = ModelsSettings()
+    context: ContextSettings = ContextSettings()
+    search: SearchSettings = SearchSettings()
+    memory: MemorySettings = MemorySettings()
+    budget: BudgetSettings = BudgetSettings()
+    privacy: PrivacySettings = PrivacySettings()
+    ui: UiSettings = UiSettings()
+    log: LogSettings = LogSettings()

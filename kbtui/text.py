@@ -1,0 +1,59 @@
+"""Text as it comes in from outside, made safe to show and to name files after."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_UNSAFE = re.compile(
+    "["
+    "\x00-\x08\x0b-\x1f\x7f"  # C0 but tab and newline, and DEL
+    "\x80-\x9f"  # C1
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidirectional controls (Trojan Source)
+    "\U000e0000-\U000e007f"  # tag characters: text that no one sees
+    "]"
+)
+_NOT_SLUG = re.compile(r"[^\w]+", re.UNICODE)
+MAX_SLUG = 80
+
+
+def clean(text: str) -> str:
+    """Take out every character that could steer a terminal or hide text.
+
+    Newlines are normalised to ``\\n``; tabs stay.
+    """
+    return _UNSAFE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def clean_line(text: str) -> str:
+    """Clean text for a place that has one line: any white space becomes one blank."""
+    return " ".join(clean(text).split())
+
+
+def fold(text: str) -> str:
+    """Casefold and strip accents, for comparing what people type with what is stored."""
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    return unicodedata.normalize(
+        "NFC", "".join(char for char in decomposed if not unicodedata.combining(char))
+    )
+
+
+def slugify(title: str, max_length: int = MAX_SLUG) -> str:
+    """Make a kebab-case file name stem out of a title; never empty, never over `max_length`.
+
+    Accents are folded; letters of other scripts stay, so a Chinese title keeps its name.
+    """
+    slug = _NOT_SLUG.sub("-", fold(clean_line(title)).replace("_", "-")).strip("-")
+    if len(slug) > max_length:
+        slug = slug[: max_length + 1].rsplit("-", 1)[0][:max_length].strip("-")
+    return slug or "untitled"
+
+
+def shorten(text: str, width: int) -> str:
+    """Cut one line to at most `width` characters, at a word where possible, with an ellipsis."""
+    line = clean_line(text)
+    if len(line) <= width:
+        return line
+    head = line[: width - 1]
+    at_word = head.rsplit(" ", 1)[0]
+    return (at_word if len(at_word) > width // 2 else head).rstrip(" ,;:.") + "…"

@@ -1,0 +1,65 @@
+"""What every test stands on: no network beyond this machine, no real home, the measuring data."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+
+
+_LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+_REAL_CONNECT = socket.socket.connect
+_REAL_CONNECT_EX = socket.socket.connect_ex
+
+
+def _allowed(address: Any) -> bool:
+    return not isinstance(address, tuple) or str(address[0]) in _LOOPBACK
+
+
+def _connect(self: socket.socket, address: Any) -> None:
+    if not _allowed(address):
+        raise AssertionError(f"a test tried to reach {address!r}")
+    _REAL_CONNECT(self, address)
+
+
+def _connect_ex(self: socket.socket, address: Any) -> int:
+    if not _allowed(address):
+        raise AssertionError(f"a test tried to reach {address!r}")
+    return _REAL_CONNECT_EX(self, address)
+
+
+@pytest.fixture(autouse=True)
+def _only_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket.socket, "connect", _connect)
+    monkeypatch.setattr(socket.socket, "connect_ex", _connect_ex)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of the test's own; no key and no setting of the developer's leaks in."""
+    folder = tmp_path_factory.mktemp("home")
+    for name in list(os.environ):
+        if name.startswith(("KBTUI_", "XDG_")) or name.endswith(("_API_KEY", "_API_BASE")):
+            if name != "KBTUI_DATA":
+                monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(folder))
+    for name, part in (("CONFIG", ".config"), ("CACHE", ".cache"), ("DATA", ".local/share"), ("STATE", ".local/state")):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(folder / part))
+    monkeypatch.setenv("KBTUI_MODEL", "offline")
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """Real vaults, exports and retrieval sets, which are not part of the project."""
+    default = Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("KBTUI_DATA", default))
+    if not folder.is_dir():
+        pytest.skip(f"the measuring data is not at {folder} (set KBTUI_DATA)")
+    return folder

@@ -18,7 +18,7 @@ MAX_SLUG = 80
 
 
 def clean(text: str) -> str:
-    """Take out every character that could steer a terminal or hide text.
+    r"""Take out every character that could steer a terminal or hide text.
 
     Newlines are normalised to ``\\n``; tabs stay.
     """

@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
 
 
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
@@ -48,7 +46,12 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
             if name != "KBTUI_DATA":
                 monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(folder))
-    for name, part in (("CONFIG", ".config"), ("CACHE", ".cache"), ("DATA", ".local/share"), ("STATE", ".local/state")):
+    for name, part in (
+        ("CONFIG", ".config"),
+        ("CACHE", ".cache"),
+        ("DATA", ".local/share"),
+        ("STATE", ".local/state"),
+    ):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(folder / part))
     monkeypatch.setenv("KBTUI_MODEL", "offline")
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")

@@ -1,0 +1,1 @@
+"""Agent: one turn of conversation, from context over tools to events."""

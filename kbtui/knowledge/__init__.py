@@ -1,0 +1,1 @@
+"""Knowledge: entries, their frontmatter and links, and the catalogue of them."""

@@ -1,0 +1,1 @@
+"""Memory: how conversation is kept and becomes memory."""

@@ -1,0 +1,1 @@
+"""Models: the port to chat models and what stands behind it."""

@@ -1,0 +1,1 @@
+"""Search: words and meaning over the entries, the memory, documents and sessions."""

@@ -9,9 +9,19 @@ Importing this module imports pydantic, which takes a while: the app does so aft
 
 from __future__ import annotations
 
-from typing import Literal
+import os
+import tomllib
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+import platformdirs
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from rapidfuzz import process
+
+from kbtui.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
 OFFLINE = "offline"
 BUNDLED_EMBEDDING_MODEL = "all-MiniLM-L6-v2"
@@ -126,3 +136,131 @@ class Settings(_Section):
     privacy: PrivacySettings = PrivacySettings()
     ui: UiSettings = UiSettings()
     log: LogSettings = LogSettings()
+
+
+def config_folder() -> Path:
+    """The user's config directory for kbtui; it need not exist."""
+    return platformdirs.user_config_path("kbtui", appauthor=False)
+
+
+def load_settings(
+    workspace: Path | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    overrides: Mapping[str, Any] | None = None,
+) -> Settings:
+    """Read all sources, the later over the earlier.
+
+    Args:
+        workspace: Its ``kbtui.toml`` is read when there is one.
+        environment: Instead of the process's own.
+        overrides: Nested values over all sources, as from command-line options.
+
+    Raises:
+        ConfigurationError: a file that isn't TOML, an unknown key, or a value out of range.
+    """
+    merged: dict[str, Any] = {}
+    user_file = config_folder() / "config.toml"
+    _merge(merged, _read_toml(user_file))
+    if workspace is not None:
+        _merge(merged, _workspace_values(workspace / "kbtui.toml"))
+    _merge(merged, _from_environment(os.environ if environment is None else environment))
+    _merge(merged, overrides or {})
+    try:
+        return Settings.model_validate(merged)
+    except ValidationError as error:
+        raise ConfigurationError(*_explain(error)) from None
+
+
+def setting_names() -> list[str]:
+    """Every setting as ``section.name``, in the order of the code."""
+    return [name for name, _ in describe_settings()]
+
+
+def describe_settings() -> list[tuple[str, str]]:
+    """Every setting as ``section.name`` with its description, which may be empty."""
+    return list(_walk(Settings, ""))
+
+
+def _walk(model: type[BaseModel], prefix: str) -> Iterable[tuple[str, str]]:
+    for name, field in model.model_fields.items():
+        full = f"{prefix}{field.alias or name}"
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            yield from _walk(inner, full + ".")
+        else:
+            yield full, field.description or ""
+
+
+def _read_toml(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(
+            f"{file} is not valid TOML: {error}.", "Correct that line."
+        ) from None
+    except OSError as error:
+        raise ConfigurationError(f"{file} can't be read: {error.strerror}.") from None
+
+
+def _workspace_values(file: Path) -> dict[str, Any]:
+    values = _read_toml(file)
+    foreign = sorted(set(values) - WORKSPACE_SECTIONS)
+    if foreign:
+        raise ConfigurationError(
+            f"{file} sets [{foreign[0]}], which a workspace's own file may not.",
+            f"Move it to {config_folder() / 'config.toml'}: a shared folder must not choose "
+            "endpoints, keys or models.",
+        )
+    return values
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, place in _QUICK.items():
+        if environment.get(name):
+            _put(values, place, environment[name])
+    for name, value in environment.items():
+        if name.startswith("KBTUI_") and name not in _NOT_SETTINGS and "__" in name:
+            _put(values, tuple(name.removeprefix("KBTUI_").lower().split("__")), _typed(value))
+    return values
+
+
+def _typed(value: str) -> Any:
+    """Read lists and tables as TOML; leave plain words to pydantic, which knows the type."""
+    if value[:1] in "[{":
+        try:
+            return tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            return value
+    return value
+
+
+def _put(values: dict[str, Any], place: tuple[str, ...], value: Any) -> None:
+    for part in place[:-1]:
+        values = values.setdefault(part, {})
+    values[place[-1]] = value
+
+
+def _merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:
+    for key, value in values.items():
+        if isinstance(value, dict) and isinstance(into.get(key), dict):
+            _merge(into[key], value)
+        else:
+            into[key] = value
+
+
+def _explain(error: ValidationError) -> tuple[str, str]:
+    """Say in words what the first problem is, and what was probably meant."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    name = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        near = process.extractOne(name, [*setting_names(), *Settings.model_fields], score_cutoff=60)
+        hint = f"Did you mean `{near[0]}`?" if near else "`kbtui config list` shows all settings."
+        return f"There is no setting `{name}`.", hint
+    return (
+        f"The setting `{name}` is wrong: {first['msg'].lower()}.",
+        "`kbtui config list` explains it.",
+    )

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 _REAL_CONNECT = socket.socket.connect
 _REAL_CONNECT_EX = socket.socket.connect_ex
@@ -42,9 +41,9 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     """A home of the test's own; no key and no setting of the developer's leaks in."""
     folder = tmp_path_factory.mktemp("home")
     for name in list(os.environ):
-        if name.startswith(("KBTUI_", "XDG_")) or name.endswith(("_API_KEY", "_API_BASE")):
-            if name != "KBTUI_DATA":
-                monkeypatch.delenv(name)
+        ours = name.startswith(("KBTUI_", "XDG_")) and name != "KBTUI_DATA"
+        if ours or name.endswith(("_API_KEY", "_API_BASE")):
+            monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(folder))
     for name, part in (
         ("CONFIG", ".config"),

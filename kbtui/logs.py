@@ -1,0 +1,74 @@
+"""One rotating log file in the platform's state directory.
+
+Modules log through ``logging.getLogger(__name__)``; nothing reaches the terminal, which belongs
+to the app or to a command's output. Secrets are redacted from every line, whoever wrote it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from logging.handlers import RotatingFileHandler
+from typing import TYPE_CHECKING
+
+import platformdirs
+
+from kbtui.workspace.redact import redact
+
+if TYPE_CHECKING:
+    from io import TextIOWrapper
+    from pathlib import Path
+
+_MAX_BYTES = 2_000_000
+_BACKUPS = 3
+_ROOT = logging.getLogger("kbtui")
+
+
+def log_file() -> Path:
+    """Where the log is, whether or not it has been written yet."""
+    return platformdirs.user_log_path("kbtui", appauthor=False) / "kbtui.log"
+
+
+def start_logging(level: str = "info") -> None:
+    """Send the log of this process to `log_file`; a second call only changes the level.
+
+    A log that can't be written (no space, no permission) is given up silently: it must never be
+    the reason why notes can't be read.
+    """
+    _ROOT.setLevel(level.upper())
+    _ROOT.propagate = False
+    if _ROOT.handlers:
+        return
+    try:
+        _ROOT.addHandler(_file_handler(log_file()))
+    except OSError:
+        _ROOT.addHandler(logging.NullHandler())
+
+
+def _file_handler(file: Path) -> logging.Handler:
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    handler = _PrivateFileHandler(
+        file, maxBytes=_MAX_BYTES, backupCount=_BACKUPS, encoding="utf-8", delay=True
+    )
+    handler.setFormatter(
+        _RedactingFormatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s")
+    )
+    return handler
+
+
+class _RedactingFormatter(logging.Formatter):
+    """Takes secrets out of the finished text, tracebacks included."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redact(super().format(record)).text
+
+
+class _PrivateFileHandler(RotatingFileHandler):
+    """Creates its file readable by its owner only, and never raises into the program."""
+
+    def _open(self) -> TextIOWrapper:
+        os.close(os.open(self.baseFilename, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
+        return super()._open()
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name is logging's
+        """Drop what can't be written; printing would break the terminal."""

@@ -1,0 +1,83 @@
+"""Settings: which source wins, and what is said about a wrong one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kbtui.errors import ConfigurationError
+from kbtui.settings import config_folder, describe_settings, load_settings, setting_names
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def _user_file(text: str) -> None:
+    config_folder().mkdir(parents=True, exist_ok=True)
+    (config_folder() / "config.toml").write_text(text)
+
+
+def test_later_sources_win(tmp_path: Path) -> None:
+    _user_file("[search]\nchunk_tokens = 100\nchunk_overlap = 10\ntext_weight = 0.1\n")
+    (tmp_path / "kbtui.toml").write_text("[search]\nchunk_overlap = 20\ntext_weight = 0.2\n")
+    environment = {"KBTUI_SEARCH__TEXT_WEIGHT": "0.3"}
+    search = load_settings(tmp_path, environment=environment).search
+    assert (search.chunk_tokens, search.chunk_overlap, search.text_weight) == (100, 20, 0.3)
+
+
+def test_the_quick_variables_set_the_chat_model() -> None:
+    chat = load_settings(
+        environment={
+            "KBTUI_MODEL": "offline",
+            "KBTUI_API_BASE": "http://127.0.0.1:1",
+            "KBTUI_API_KEY": "sesame",
+        }
+    ).models.chat
+    assert chat.api_key is not None
+    assert (chat.model, chat.api_base, chat.api_key.get_secret_value()) == (
+        "offline",
+        "http://127.0.0.1:1",
+        "sesame",
+    )
+    assert "sesame" not in repr(chat)
+
+
+def test_lists_in_the_environment_are_read_as_toml() -> None:
+    environment = {"KBTUI_PRIVACY__PRIVATE_PATHS": '["people/*", "*.secret.md"]'}
+    assert load_settings(environment=environment).privacy.private_paths == (
+        "people/*",
+        "*.secret.md",
+    )
+
+
+@pytest.mark.parametrize("section", ["models", "budget", "log"])
+def test_a_workspace_may_not_choose_endpoints_models_budgets_or_logs(
+    tmp_path: Path, section: str
+) -> None:
+    (tmp_path / "kbtui.toml").write_text(f"[{section}]\n")
+    with pytest.raises(ConfigurationError, match="may not"):
+        load_settings(tmp_path, environment={})
+
+
+def test_an_unknown_key_names_the_nearest_one() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings(environment={"KBTUI_SEARCH__CHUNK_TOKEN": "100"})
+    assert "search.chunk_token" in caught.value.message
+    assert "search.chunk_tokens" in caught.value.hint
+    assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize("text", ["[search\n", "[search]\nchunk_tokens = 'many'\n", "\xff"])
+def test_a_broken_file_is_one_sentence(text: str) -> None:
+    config_folder().mkdir(parents=True, exist_ok=True)
+    (config_folder() / "config.toml").write_bytes(text.encode("latin-1"))
+    with pytest.raises(ConfigurationError):
+        load_settings(environment={})
+
+
+def test_every_setting_has_a_dotted_name_and_the_seed_names_its_import_role() -> None:
+    names = setting_names()
+    assert "models.import.model" in names
+    assert "ui.theme" in names
+    assert len(names) == len(set(names)) == len(describe_settings())

@@ -1,0 +1,49 @@
+"""Text from outside: safe to show, safe to name files after."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbtui.text import MAX_SLUG, clean, clean_line, fold, shorten, slugify
+
+
+@given(st.text())
+def test_clean_text_can_neither_steer_a_terminal_nor_hide(text: str) -> None:
+    assert not re.search(
+        "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0020]", clean(text)
+    )
+    assert clean(clean(text)) == clean(text)
+
+
+def test_clean_keeps_what_people_write() -> None:
+    assert clean("a\tb\r\nc é 漢字 👩‍👩‍👧") == "a\tb\nc é 漢字 👩‍👩‍👧"
+
+
+@given(st.text())
+def test_a_slug_is_never_empty_never_long_and_has_one_form(text: str) -> None:
+    slug = slugify(text)
+    assert 0 < len(slug) <= MAX_SLUG
+    assert slugify(slug) == slug
+    assert "/" not in slug
+    assert not slug.startswith(("-", "."))
+
+
+def test_slugs_read_like_their_titles() -> None:
+    assert slugify("Use LiteLLM as Provider Abstraction!") == "use-litellm-as-provider-abstraction"
+    assert slugify("Überraschung: café") == "uberraschung-cafe"
+    assert slugify("知识 库") == "知识-库"
+    assert slugify("../../etc/passwd") == "etc-passwd"
+    assert slugify("word " * 40) == "-".join(["word"] * 16)
+
+
+def test_folding_ignores_case_and_accents() -> None:
+    assert fold("ÉCOLE Straße") == fold("école STRASSE")
+
+
+def test_shortening_keeps_whole_words() -> None:
+    assert shorten("one two three four", 12) == "one two…"
+    assert shorten("fits", 12) == "fits"
+    assert clean_line(" a\n b\x1b[31m ") == "a b[31m"

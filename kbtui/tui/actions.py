@@ -1,0 +1,339 @@
+"""The one list of what can be done, and by which key, command and name.
+
+Bindings, the command palette, the help screen, the slash commands and the README's key table are
+all made from `ACTIONS`, so they can't disagree. An action ``notes.edit`` is bound by whoever shows
+the context ``notes`` (``BINDINGS = bindings("notes")``) and carried out by its ``action_edit``.
+A person remaps it by its id: ``ui.keys = {"notes.edit" = "e,f12"}``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from textual.binding import Binding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Context = Literal[
+    "global",
+    "chat",
+    "prompt",
+    "transcript",
+    "notes",
+    "editor",
+    "history",
+    "search",
+    "switcher",
+    "sessions",
+]
+CONTEXTS: tuple[Context, ...] = get_args(Context)
+CONTEXT_TITLES: dict[Context, str] = {
+    "global": "Everywhere",
+    "chat": "Chat",
+    "prompt": "Prompt",
+    "transcript": "Conversation",
+    "notes": "Notes",
+    "editor": "Editing an entry",
+    "history": "History",
+    "search": "Search",
+    "switcher": "Open",
+    "sessions": "Sessions",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing that can be done.
+
+    `keys` are in Textual's form, separated by commas, and empty where only the palette or a slash
+    command leads there. `slash` is the command with its slash; `usage` the arguments that it takes.
+    `show` puts it into the line of hints at the bottom.
+    """
+
+    id: str
+    keys: str
+    label: str
+    help: str
+    context: Context
+    slash: str | None = None
+    usage: str = ""
+    show: bool = False
+
+    @property
+    def method(self) -> str:
+        """The part of the id after the dot: ``action_<method>`` carries the action out."""
+        return self.id.partition(".")[2]
+
+
+def _in(context: Context) -> Callable[..., Action]:
+    """Make the actions of one context: name, keys, label, help, and what else an action has."""
+
+    def make(name: str, keys: str, label: str, text: str, **more: Any) -> Action:
+        return Action(f"{context}.{name}", keys, label, text, context, **more)
+
+    return make
+
+
+_everywhere = _in("global")
+_chat = _in("chat")
+_prompt = _in("prompt")
+_transcript = _in("transcript")
+_notes = _in("notes")
+_editor = _in("editor")
+_history = _in("history")
+_search = _in("search")
+_switcher = _in("switcher")
+_sessions = _in("sessions")
+ACTIONS: tuple[Action, ...] = (
+    _everywhere(
+        "help",
+        "f1",
+        "Help",
+        "Show every key and command.",
+        slash="/help",
+        usage="[word]",
+        show=True,
+    ),
+    _everywhere("chat", "f2", "Chat", "Go to the chat, with the cursor in the prompt.", show=True),
+    _everywhere("notes", "f3", "Notes", "Go to the knowledge tree.", show=True),
+    _everywhere(
+        "history", "f4", "History", "Look through all changes; undo or restore any.", show=True
+    ),
+    _everywhere(
+        "open",
+        "f5",
+        "Open",
+        "Find an entry by name and open it; make it if there is none.",
+        slash="/open",
+        usage="[name]",
+        show=True,
+    ),
+    _everywhere(
+        "search",
+        "f7",
+        "Search",
+        "Search entries, memory and documents.",
+        slash="/search",
+        usage="[words]",
+        show=True,
+    ),
+    _everywhere(
+        "palette",
+        "f8,ctrl+p",
+        "Commands",
+        "Find any command by typing a part of its name.",
+        show=True,
+    ),
+    _everywhere("zoom", "f9", "Zoom", "Give the focused pane the whole screen, and back."),
+    _everywhere("next_pane", "tab", "Next pane", "Move the focus on."),
+    _everywhere("previous_pane", "shift+tab", "Previous pane", "Move the focus back."),
+    _everywhere(
+        "escape",
+        "escape",
+        "Step back",
+        "Close a popup, then stop the answer, then go to the prompt.",
+    ),
+    _everywhere(
+        "interrupt",
+        "ctrl+c",
+        "Copy, stop or clear",
+        "Copy the selection, else stop the answer, else clear the prompt; again at once: quit.",
+    ),
+    _everywhere(
+        "suspend", "ctrl+z", "Suspend", "Put kbtui into the background (`fg` brings it back)."
+    ),
+    _everywhere("theme", "", "Theme", "Change the colours.", slash="/theme", usage="[name]"),
+    _everywhere("keys", "", "Keys", "Show every key, and how to change one.", slash="/keys"),
+    _everywhere("config", "", "Settings", "Show what is set, and where.", slash="/config"),
+    _everywhere(
+        "doctor", "", "Doctor", "Check workspace, history, search and models.", slash="/doctor"
+    ),
+    _everywhere("quit", "ctrl+q", "Quit", "Leave kbtui; the draft is kept.", slash="/quit"),
+    _chat(
+        "new",
+        "",
+        "New session",
+        "Start a conversation with a clean slate.",
+        slash="/new",
+        usage="[title]",
+    ),
+    _chat("sessions", "", "Sessions", "Choose among all conversations.", slash="/sessions"),
+    _chat(
+        "resume",
+        "",
+        "Resume a session",
+        "Go on with a conversation, by a part of its title.",
+        slash="/resume",
+        usage="[title]",
+    ),
+    _chat(
+        "rename",
+        "",
+        "Rename the session",
+        "Give this conversation a title.",
+        slash="/rename",
+        usage="<title>",
+    ),
+    _chat(
+        "model",
+        "",
+        "Model",
+        "Show or change the model that answers.",
+        slash="/model",
+        usage="[name]",
+    ),
+    _chat(
+        "context",
+        "",
+        "Context",
+        "Show what the model is given, and what it weighs.",
+        slash="/context",
+    ),
+    _chat("cost", "", "Cost", "Show tokens and money of this session.", slash="/cost"),
+    _chat(
+        "export",
+        "",
+        "Export the session",
+        "Write this conversation into a Markdown file.",
+        slash="/export",
+        usage="[file]",
+    ),
+    _prompt("send", "enter", "Send", "Send the message; while an answer is coming, queue it."),
+    _prompt(
+        "newline",
+        "ctrl+j,shift+enter,alt+enter",
+        "New line",
+        "Start a new line (as does `\\` before Enter).",
+    ),
+    _prompt(
+        "previous", "up", "Earlier input", "On the first line: bring back what was sent before."
+    ),
+    _prompt("next", "down", "Later input", "On the last line: go forward again."),
+    _prompt("find", "ctrl+r", "Search input", "Search what was sent before."),
+    _prompt("complete", "tab", "Complete", "Complete a /command or an @entry; elsewhere, move on."),
+    _prompt(
+        "editor",
+        "ctrl+x",
+        "Editor",
+        "Ctrl+X Ctrl+E: write the message in $EDITOR.",
+        slash="/editor",
+    ),
+    _prompt(
+        "quit", "ctrl+d", "Delete or quit", "Delete the next character; in an empty prompt, quit."
+    ),
+    _transcript("next", "j,down", "Next message", "Select the next message or card."),
+    _transcript("previous", "k,up", "Previous message", "Select the one before."),
+    _transcript("first", "g,home", "First message", "Go to the first message shown."),
+    _transcript("last", "G,end", "Last message", "Go to the last message."),
+    _transcript(
+        "expand",
+        "enter",
+        "Expand",
+        "Show or hide details; open the entry or citation on the line.",
+        show=True,
+    ),
+    _transcript("copy", "y", "Copy", "Copy the message as Markdown.", slash="/copy", show=True),
+    _transcript("copy_code", "Y", "Copy code", "Copy the code blocks of the message."),
+    _transcript(
+        "edit",
+        "e",
+        "Edit and resend",
+        "Take the message back into the prompt and go on from there.",
+        show=True,
+    ),
+    _transcript("retry", "r", "Retry", "Ask for another answer.", slash="/retry", show=True),
+    _transcript("save", "s", "Save as entry", "Keep the message as an entry.", show=True),
+    _transcript("open", "o", "Open citation", "Open the line that the answer cites.", show=True),
+    _notes("down", "j", "Down", "Move down."),
+    _notes("up", "k", "Up", "Move up."),
+    _notes("left", "h", "Fold", "Fold the category, or go up to it."),
+    _notes("right", "l", "Unfold", "Unfold the category, or go into the entry."),
+    _notes("open", "enter", "Open", "Open the entry or the link.", show=True),
+    _notes("filter", "slash", "Filter", "Show only entries that match.", show=True),
+    _notes("new", "n", "New", "Make an entry.", show=True),
+    _notes("edit", "e", "Edit", "Edit the entry here.", show=True),
+    _notes("edit_outside", "E", "Edit in $EDITOR", "Edit the entry in your editor."),
+    _notes("rename", "R", "Rename", "Rename the entry and repair all links to it.", show=True),
+    _notes("move", "m", "Move", "Move the entry to another category; links are repaired."),
+    _notes("delete", "d", "Delete", "Delete the entry (can be undone)."),
+    _notes("backlinks", "b", "Links", "Show what links here and where this links."),
+    _notes("tags", "t", "Tags", "Show only entries with a tag."),
+    _notes("ask", "a", "Ask about it", "Put a reference to the entry into the prompt."),
+    _notes("history", "H", "History of it", "Show every change of this entry.", show=True),
+    _notes("undo", "u", "Undo last change", "Undo the last change of this entry."),
+    _editor(
+        "save",
+        "ctrl+s",
+        "Save",
+        "Save the entry; the change can be undone in the history.",
+        show=True,
+    ),
+    _editor(
+        "close", "escape", "Close", "Stop editing; asks where something is not saved.", show=True
+    ),
+    _history("down", "j,down", "Down", "Next change."),
+    _history("up", "k,up", "Up", "Previous change."),
+    _history("open", "enter", "Diff", "Show what the change did.", show=True),
+    _history("next_hunk", "n", "Next hunk", "Go to the next changed place."),
+    _history("previous_hunk", "p", "Previous hunk", "Go to the changed place before."),
+    _history("less_context", "{", "Less context", "Show fewer unchanged lines."),
+    _history("more_context", "}", "More context", "Show more unchanged lines."),
+    _history("copy", "y", "Copy id", "Copy the id of the commit."),
+    _history("undo", "u", "Undo this", "Undo exactly this change; later ones stay.", show=True),
+    _history(
+        "restore",
+        "R",
+        "Restore file",
+        "Bring the entry back to how it was at this point.",
+        show=True,
+    ),
+    _history("filter", "slash", "Filter", "Show only changes that match.", show=True),
+    _history("back", "q,escape", "Back", "Close the history.", show=True),
+    _search("down", "down", "Down", "Next hit."),
+    _search("up", "up", "Up", "Previous hit."),
+    _search("open", "enter", "Open", "Open the hit at its line.", show=True),
+    _search(
+        "scope",
+        "ctrl+t",
+        "Scope",
+        "Search knowledge, memory, documents, sessions or all.",
+        show=True,
+    ),
+    _search("back", "escape", "Back", "Close the search.", show=True),
+    _switcher("down", "down", "Down", "Next entry."),
+    _switcher("up", "up", "Up", "Previous entry."),
+    _switcher("open", "enter", "Open", "Open the entry, or make one of that name.", show=True),
+    _switcher("back", "escape", "Back", "Close without opening anything.", show=True),
+    _sessions("down", "down", "Down", "Next session."),
+    _sessions("up", "up", "Up", "Previous session."),
+    _sessions("open", "enter", "Resume", "Go on with the session.", show=True),
+    _sessions("back", "escape", "Back", "Stay in this session.", show=True),
+)
+
+
+def actions(context: Context) -> tuple[Action, ...]:
+    """The actions of one context, in the order in which they are explained."""
+    return tuple(action for action in ACTIONS if action.context == context)
+
+
+def bindings(context: Context) -> list[Binding]:
+    """The ``BINDINGS`` of whoever shows `context`; actions without a key are left out."""
+    return [
+        Binding(
+            key=action.keys,
+            action=action.method,
+            description=action.label,
+            tooltip=action.help,
+            show=action.show,
+            id=action.id,
+        )
+        for action in actions(context)
+        if action.keys
+    ]
+
+
+def commands() -> dict[str, Action]:
+    """Every slash command with its action, in the order of the registry."""
+    return {action.slash: action for action in ACTIONS if action.slash}

@@ -1,0 +1,85 @@
+"""What widgets tell each other across panes; all bubble up to the main screen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from textual.message import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kbtui.history.change import Actor
+    from kbtui.knowledge_base import KnowledgeBase
+
+Severity = Literal["information", "warning", "error"]
+
+
+class KnowledgeReady(Message):
+    """The knowledge base is open; panes may ask it from now on."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        super().__init__()
+        self.kb = kb
+
+
+class KnowledgeChanged(Message):
+    """A commit changed `paths`, whoever made it; sent once for each commit."""
+
+    def __init__(self, paths: Sequence[str], commit: str, actor: Actor) -> None:
+        super().__init__()
+        self.paths = tuple(paths)
+        self.commit = commit
+        self.actor = actor
+
+
+class OpenEntry(Message):
+    """Show an entry in the notes pane, at a line (1-based), perhaps ready to be edited."""
+
+    def __init__(self, path: str, line: int | None = None, *, edit: bool = False) -> None:
+        super().__init__()
+        self.path = path
+        self.line = line
+        self.edit = edit
+
+
+class OpenHistory(Message):
+    """Show the history: of everything, of one path, or with one commit selected."""
+
+    def __init__(self, path: str | None = None, commit: str | None = None) -> None:
+        super().__init__()
+        self.path = path
+        self.commit = commit
+
+
+class OpenSearch(Message):
+    """Show the search screen, with a query already asked where one is given."""
+
+    def __init__(self, query: str = "") -> None:
+        super().__init__()
+        self.query = query
+
+
+class OpenSwitcher(Message):
+    """Show the switcher, with a name already typed where one is given."""
+
+    def __init__(self, query: str = "") -> None:
+        super().__init__()
+        self.query = query
+
+
+class AskAbout(Message):
+    """Put a reference to an entry into the prompt and go there."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self.path = path
+
+
+class Notify(Message):
+    """Tell the person something in one line; `text` is plain, never markup."""
+
+    def __init__(self, text: str, severity: Severity = "information") -> None:
+        super().__init__()
+        self.text = text
+        self.severity = severity

@@ -1,0 +1,1 @@
+"""The tests of kbtui; each folder mirrors one of the program."""

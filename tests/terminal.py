@@ -1,0 +1,153 @@
+"""A real terminal for tests and benchmarks: a pty with a screen that can be read.
+
+The program under test sees what it would see in a terminal emulator: a window size, answers to
+the queries that it sends, and keys. Nothing sleeps: every wait ends when its condition holds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import termios
+import time
+from typing import TYPE_CHECKING, Self
+
+import pyte
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+ENTER, ESC, TAB, UP, DOWN = "\r", "\x1b", "\t", "\x1b[A", "\x1b[B"
+CTRL_C, CTRL_D, CTRL_J, CTRL_S = "\x03", "\x04", "\n", "\x13"
+F = {
+    n: f"\x1bO{'PQRS'[n - 1]}" if n <= 4 else f"\x1b[{[15, 17, 18, 19, 20, 21][n - 5]}~"
+    for n in range(1, 11)
+}
+_ANSWERS = ((b"\x1b[6n", b"\x1b[1;1R"), (b"\x1b[c", b"\x1b[?62;c"))
+
+
+class Terminal:
+    """One program in one pty.
+
+    Args:
+        argv: The program and its arguments.
+        env: Its whole environment; TERM and the size are added.
+        size: Columns and rows.
+    """
+
+    def __init__(
+        self, argv: Sequence[str], env: Mapping[str, str], size: tuple[int, int] = (120, 40)
+    ) -> None:
+        self._screen = pyte.Screen(*size)
+        self._stream = pyte.ByteStream(self._screen)
+        self.output = bytearray()
+        self.status: int | None = None
+        self.started = time.perf_counter()
+        self.pid, self._fd = pty.fork()
+        if self.pid == 0:  # pragma: no cover - the child becomes the program
+            full = {**env, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+            os.execvpe(argv[0], list(argv), full)
+        self.resize(*size)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def text(self) -> str:
+        """What stands on the screen, a line a row."""
+        return "\n".join(self._screen.display)
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Change the window's size, as a window manager would."""
+        self._screen.resize(rows, columns)
+        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def send(self, keys: str) -> float:
+        """Type; returns the time of the key press."""
+        at = time.perf_counter()
+        os.write(self._fd, keys.encode())
+        return at
+
+    def wait(self, condition: Callable[[str], bool], timeout: float = 30) -> float:
+        """Read until the screen meets `condition`; returns the time when it did.
+
+        Raises:
+            TimeoutError: it never did; the message shows the last screen.
+        """
+        end = time.perf_counter() + timeout
+        while not condition(self.text):
+            if time.perf_counter() > end or not self._pump():
+                raise TimeoutError(f"the screen never came; it shows:\n{self.text}")
+        return time.perf_counter()
+
+    def wait_for(self, *texts: str, timeout: float = 30) -> float:
+        """Read until all `texts` stand on the screen."""
+        try:
+            return self.wait(lambda screen: all(text in screen for text in texts), timeout)
+        except TimeoutError as error:
+            raise TimeoutError(f"waiting for {texts}: {error}") from None
+
+    def wait_gone(self, text: str, timeout: float = 30) -> float:
+        """Read until `text` no longer stands on the screen."""
+        return self.wait(lambda screen: text not in screen, timeout)
+
+    def wait_exit(self, timeout: float = 30) -> int:
+        """Read until the program ends; returns its exit status (negative: the signal).
+
+        Raises:
+            TimeoutError: it is still running.
+        """
+        end = time.perf_counter() + timeout
+        while self.status is None:
+            if time.perf_counter() > end:
+                raise TimeoutError(f"the program still runs; it shows:\n{self.text}")
+            self._pump()
+            self._reap()
+        return self.status
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        """Send the program a signal."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+    def close(self) -> None:
+        """End the program, whatever it is doing."""
+        if self.status is None:
+            self.kill()
+            with contextlib.suppress(TimeoutError):
+                self.wait_exit(5)
+        with contextlib.suppress(OSError):
+            os.close(self._fd)
+
+    def _reap(self) -> None:
+        try:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+        except ChildProcessError:
+            self.status = 0
+        else:
+            if pid:
+                self.status = os.waitstatus_to_exitcode(status)
+
+    def _pump(self) -> bool:
+        """Read what there is, for at most 20 ms; False when the program is gone."""
+        ready, _, _ = select.select([self._fd], [], [], 0.02)
+        if not ready:
+            return True
+        try:
+            data = os.read(self._fd, 65536)
+        except OSError:
+            return False
+        self.output += data
+        for query, answer in _ANSWERS:
+            if query in data:
+                os.write(self._fd, answer)
+        self._stream.feed(data)
+        return bool(data)

@@ -1,0 +1,170 @@
+"""The check-up: what is installed, reachable, indexed, and out of order.
+
+Every check is a function that yields findings; one that fails is a finding too, so that the
+check-up itself always comes to its end.
+"""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sys
+from dataclasses import dataclass
+from importlib import metadata
+from typing import TYPE_CHECKING
+
+from kbtui import __version__
+from kbtui.errors import KbtuiError
+from kbtui.logs import log_file
+from kbtui.settings import config_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kbtui.history.history import History
+    from kbtui.knowledge.library import Library
+    from kbtui.models.roles import ModelRegistry
+    from kbtui.search.index import SearchIndex
+    from kbtui.settings import Settings
+    from kbtui.workspace.layout import Workspace
+
+_PACKAGES = ("textual", "litellm", "dulwich", "whoosh-reloaded", "sentence-transformers", "torch")
+_SHOWN = 20
+_LOW_SPACE = 200 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the check-up; `ok` is None for what is neither right nor wrong."""
+
+    area: str
+    ok: bool | None
+    text: str
+    hint: str = ""
+
+
+def examine(
+    workspace: Workspace,
+    settings: Settings,
+    history: History,
+    library: Library,
+    search: SearchIndex,
+    models: ModelRegistry,
+) -> list[Finding]:
+    """Run every check on an open workspace."""
+    checks = (
+        ("installed", examine_machine()),
+        ("workspace", _workspace(workspace)),
+        ("history", _history(history)),
+        ("entries", _entries(library)),
+        ("search", _search(search, settings)),
+        ("models", _models(models)),
+    )
+    return [finding for area, check in checks for finding in _guarded(area, check)]
+
+
+def examine_machine() -> Iterator[Finding]:
+    """Check what needs no workspace: versions, log and settings."""
+    python = platform.python_version()
+    yield Finding(
+        "installed", ok=True, text=f"kbtui {__version__} on Python {python}, {sys.platform}"
+    )
+    versions = ", ".join(f"{name} {_version(name)}" for name in _PACKAGES)
+    yield Finding("installed", ok="missing" not in versions, text=versions)
+    file = log_file()
+    yield Finding("log", ok=None, text=f"{file}{'' if file.exists() else ' (nothing written yet)'}")
+    config = config_folder() / "config.toml"
+    yield Finding(
+        "settings", ok=None, text=f"{config}{'' if config.exists() else ' (not there: defaults)'}"
+    )
+
+
+def _guarded(area: str, check: Iterator[Finding]) -> Iterator[Finding]:
+    try:
+        yield from check
+    except KbtuiError as error:
+        yield Finding(area, ok=False, text=error.message, hint=error.hint)
+    except OSError as error:
+        yield Finding(area, ok=False, text=f"{error.strerror}: {error.filename}")
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "missing"
+
+
+def _workspace(workspace: Workspace) -> Iterator[Finding]:
+    hint = (
+        ""
+        if workspace.writable
+        else "Check the folder's owner and whether its disk is mounted read-only."
+    )
+    state = "can be written" if workspace.writable else "is read-only"
+    yield Finding("workspace", ok=workspace.writable, text=f"{workspace.root} {state}", hint=hint)
+    free = shutil.disk_usage(workspace.root).free
+    hint = "Free some space: a full disk stops every write." if free < _LOW_SPACE else ""
+    yield Finding("workspace", ok=free >= _LOW_SPACE, text=f"{free // 2**20:,} MiB free", hint=hint)
+    if workspace.machine.exists() and workspace.machine.stat().st_mode & 0o077:
+        yield Finding(
+            "workspace",
+            ok=False,
+            text=f"{workspace.machine} can be read by others",
+            hint=f"chmod 700 {workspace.machine}",
+        )
+
+
+def _history(history: History) -> Iterator[Finding]:
+    newest = next(history.log(limit=1), None)
+    if newest is None:
+        yield Finding("history", ok=None, text="no commit yet")
+        return
+    when = newest.time.astimezone().strftime("%Y-%m-%d %H:%M")
+    yield Finding(
+        "history", ok=True, text=f"last commit {newest.id[:10]} of {when}: {newest.subject}"
+    )
+
+
+def _entries(library: Library) -> Iterator[Finding]:
+    infos = library.infos()
+    broken = [info for info in infos if info.problem]
+    yield Finding("entries", ok=True, text=f"{len(infos):,} entries")
+    for info in broken[:_SHOWN]:
+        yield Finding(
+            "entries",
+            ok=False,
+            text=f"{info.path}: {info.problem}",
+            hint="Correct it in your editor.",
+        )
+    if len(broken) > _SHOWN:
+        yield Finding(
+            "entries", ok=False, text=f"and {len(broken) - _SHOWN} more that can't be read as entries"
+        )
+
+
+def _search(search: SearchIndex, settings: Settings) -> Iterator[Finding]:
+    search.sync()
+    status = search.status()
+    yield Finding(
+        "search", ok=True, text=f"{status.files:,} files, {status.chunks:,} chunks indexed"
+    )
+    if not settings.search.semantic:
+        yield Finding("search", ok=None, text="search by meaning is switched off")
+        return
+    yield Finding(
+        "search",
+        ok=status.state != "lexical-only",
+        text=f"{status.embedded:,} chunks embedded by {status.model}",
+        hint=status.message,
+    )
+
+
+def _models(models: ModelRegistry) -> Iterator[Finding]:
+    status = models.describe()
+    yield Finding(
+        "models",
+        ok=None if status.offline else True,
+        text=f"chat: {status.name}",
+        hint=status.reason,
+    )

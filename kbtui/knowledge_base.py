@@ -1,0 +1,144 @@
+"""The composition root: opens a workspace, wires the rooms together, hands out one object.
+
+The app, the command line and any other face hold a `KnowledgeBase` and nothing else. Opening one
+starts no thread; `start` adds the background services that a long-running face wants.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Self
+
+from kbtui import doctor
+from kbtui.agent.agent import Agent
+from kbtui.errors import ConflictError, KbtuiError
+from kbtui.history.history import History
+from kbtui.history.outside_edits import OutsideEdits
+from kbtui.knowledge.library import Library
+from kbtui.logs import start_logging
+from kbtui.memory.sessions import SessionStore
+from kbtui.models.roles import ModelRegistry
+from kbtui.search.index import SearchIndex
+from kbtui.settings import load_settings
+from kbtui.workspace.layout import create_workspace, find_workspace, open_workspace
+from kbtui.workspace.scan import Scanner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from kbtui.history.change import Changed
+    from kbtui.settings import Settings
+    from kbtui.workspace.layout import Workspace
+
+log = logging.getLogger(__name__)
+
+
+class KnowledgeBase:
+    """One open workspace with everything that works on it.
+
+    Attributes:
+        workspace: Where it is.
+        settings: What the user chose.
+        history: The one door for every write, and its log.
+        library: Entries, links, tags and the catalogue.
+        search: Search over entries, memory, documents and sessions.
+        sessions: The conversations.
+        models: Which chat model does what.
+        agent: Turns of conversation.
+        notices: What a person should know about the state found, one sentence each.
+    """
+
+    def __init__(self, workspace: Workspace, settings: Settings) -> None:
+        self.workspace = workspace
+        self.settings = settings
+        self.notices: list[str] = []
+        scanner = Scanner(workspace)
+        self.history = History(workspace, scanner)
+        self.library = Library(workspace, self.history, scanner)
+        self.search = SearchIndex(
+            workspace, scanner, settings.search, settings.models.embed, tree_at=self._texts_at
+        )
+        self.sessions = SessionStore(workspace)
+        self.models = ModelRegistry(settings)
+        self.agent = Agent(
+            workspace, self.history, self.library, self.search, self.sessions, self.models, settings
+        )
+        self._outside = OutsideEdits(self.history, self._problem)
+
+    @classmethod
+    def open(
+        cls,
+        root: Path | None = None,
+        *,
+        create: bool = False,
+        overrides: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Open a workspace: recover what a crash left, then adopt what was edited outside.
+
+        Args:
+            root: The folder; None looks around as the command line does.
+            create: Make the workspace when it isn't there.
+            overrides: Settings over all sources.
+
+        Raises:
+            WorkspaceError: there is none, or it can't be used.
+            ConfigurationError: a setting can't be understood.
+        """
+        place = root if root is not None and create else find_workspace(root)
+        workspace = create_workspace(place) if create else open_workspace(place)
+        settings = load_settings(workspace.root, overrides=overrides)
+        start_logging(settings.log.level)
+        kb = cls(workspace, settings)
+        kb._prepare()
+        return kb
+
+    def start(self) -> None:
+        """Start what runs beside a person: indexing, watching, adopting outside edits."""
+        self._outside.start()
+        self.search.on_outside_edit = lambda _paths: self._outside.hint()
+        self.search.start()
+
+    def subscribe(self, listener: Callable[[Changed], None]) -> Callable[[], None]:
+        """Call `listener` after each commit, in the thread that made it; returns the way out."""
+        return self.history.subscribe(listener)
+
+    def doctor(self) -> list[doctor.Finding]:
+        """What is installed, reachable, indexed, and out of order."""
+        return doctor.examine(
+            self.workspace, self.settings, self.history, self.library, self.search, self.models
+        )
+
+    def close(self) -> None:
+        """Stop the background services and write what is pending."""
+        self._outside.close()
+        self.search.close()
+        self.library.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _prepare(self) -> None:
+        """Bring history and files together before anybody reads or writes."""
+        self.history.subscribe(lambda changed: self.search.refresh(changed.paths))
+        if not self.workspace.writable:
+            self.notices.append("The workspace is read-only: nothing can be changed.")
+            return
+        self.history.open()
+        try:
+            self.history.adopt()
+        except ConflictError as problem:
+            self._problem(problem)
+
+    def _problem(self, problem: KbtuiError) -> None:
+        log.warning("%s", problem)
+        if str(problem) not in self.notices:
+            self.notices.append(str(problem))
+
+    def _texts_at(self, rev: str) -> Iterator[tuple[str, bytes]]:
+        commit = self.history.resolve(rev)
+        for path in self.history.tree(commit):
+            yield path, self.history.read(path, commit)

@@ -138,9 +138,8 @@ def _entries(library: Library) -> Iterator[Finding]:
             hint="Correct it in your editor.",
         )
     if len(broken) > _SHOWN:
-        yield Finding(
-            "entries", ok=False, text=f"and {len(broken) - _SHOWN} more that can't be read as entries"
-        )
+        more = f"and {len(broken) - _SHOWN} more that can't be read as entries"
+        yield Finding("entries", ok=False, text=more)
 
 
 def _search(search: SearchIndex, settings: Settings) -> Iterator[Finding]:

@@ -1,0 +1,53 @@
+"""Running the real program as a person or a script would."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+def kbtui(*args: str | Path, workspace: Path | None = None, stdin: str = "", **env: str) -> Done:
+    """Run one command to its end; the environment is the test's own, plus `env`."""
+    where = [] if workspace is None else ["-w", str(workspace)]
+    done = subprocess.run(
+        [sys.executable, "-m", "kbtui", *where, *map(str, args)],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **env},
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def ok(*args: str | Path, workspace: Path | None = None, stdin: str = "", **env: str) -> Done:
+    """Run one command that must succeed, quietly on standard error."""
+    done = kbtui(*args, workspace=workspace, stdin=stdin, **env)
+    assert done.status == 0, done
+    assert "Traceback" not in done.err, done
+    return done

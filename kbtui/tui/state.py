@@ -1,0 +1,159 @@
+"""What the app remembers between two runs: draft, sent input, and the colours of the first frame.
+
+It is private to the person and to this machine, so it lives in the platform's state directory
+(0700, files 0600), beside nothing that is ever shared. Losing it costs comfort, never notes:
+whatever can't be read or written is left alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+from platformdirs import user_state_path
+
+_MAX_HISTORY = 1_000
+_MAX_BYTES = 4_000_000
+
+
+def state_folder() -> Path:
+    """The state directory of kbtui; it need not exist."""
+    return user_state_path("kbtui", appauthor=False)
+
+
+def workspace_state(root: Path) -> Path:
+    """Where the state that belongs to one workspace lies."""
+    name = hashlib.sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return state_folder() / name
+
+
+def read_state(file: Path) -> str:
+    """The text of a state file; empty where there is none that can be read."""
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        if file.stat().st_size <= _MAX_BYTES:
+            return file.read_text("utf-8")
+    return ""
+
+
+def write_state(file: Path, text: str) -> bool:
+    """Replace a state file whole; False where the disk refuses."""
+    with contextlib.suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, name = tempfile.mkstemp(dir=file.parent, prefix=file.name)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                stream.write(text)
+                stream.flush()
+                os.fsync(stream.fileno())
+            Path(name).replace(file)
+        except OSError:
+            Path(name).unlink(missing_ok=True)
+            raise
+        return True
+    return False
+
+
+class Drafts:
+    """The unsent text of a workspace's prompt."""
+
+    def __init__(self, root: Path) -> None:
+        self._file = workspace_state(root) / "draft.md"
+
+    def load(self) -> str:
+        """The text that was not sent last time."""
+        return read_state(self._file)
+
+    def save(self, text: str) -> None:
+        """Keep `text` for the next start; nothing is kept for an empty prompt."""
+        if text.strip():
+            write_state(self._file, text)
+        else:
+            with contextlib.suppress(OSError):
+                self._file.unlink(missing_ok=True)
+
+
+class InputHistory:
+    """What was sent from the prompt, oldest first, and a place in it.
+
+    `earlier` and `later` walk through it as a shell does: the text being written is kept at the
+    end and comes back. Entries are stored one JSON string a line, secrets taken out.
+    """
+
+    def __init__(self, entries: list[str] | None = None) -> None:
+        self.entries = entries or []
+        self._file: Path | None = None
+        self._at: int | None = None
+        self._unsent = ""
+
+    def attach(self, root: Path) -> None:
+        """Put what earlier runs stored for this workspace before what was said in this one."""
+        import json
+
+        self._file = workspace_state(root) / "input.jsonl"
+        stored = []
+        for line in read_state(self._file).splitlines():
+            with contextlib.suppress(ValueError):
+                value = json.loads(line)
+                if isinstance(value, str):
+                    stored.append(value)
+        said, self.entries = self.entries, stored[-_MAX_HISTORY:]
+        self._at = None if self._at is None else self._at + len(self.entries)
+        for text in said:
+            self.add(text)
+
+    def add(self, text: str) -> None:
+        """Remember one input; a repetition of the last is kept once."""
+        self._at = None
+        if not text.strip() or (self.entries and self.entries[-1] == text):
+            return
+        self.entries.append(text)
+        if self._file is not None:
+            self._append(self._file, text)
+
+    def earlier(self, current: str) -> str | None:
+        """The input before the one shown; None at the beginning."""
+        if self._at is None:
+            self._unsent, self._at = current, len(self.entries)
+        if self._at == 0:
+            return None
+        self._at -= 1
+        return self.entries[self._at]
+
+    def later(self) -> str | None:
+        """The input after the one shown, at last the unsent text; None when none is shown."""
+        if self._at is None:
+            return None
+        self._at += 1
+        if self._at < len(self.entries):
+            return self.entries[self._at]
+        self._at = None
+        return self._unsent
+
+    def search(self, query: str, limit: int = 50) -> list[str]:
+        """Inputs that contain all words of `query`, newest first, each once."""
+        words = query.casefold().split()
+        found = dict.fromkeys(
+            text
+            for text in reversed(self.entries)
+            if all(word in text.casefold() for word in words)
+        )
+        return list(found)[:limit]
+
+    def _append(self, file: Path, text: str) -> None:
+        import json
+
+        from kbtui.workspace.redact import redact
+
+        line = json.dumps(redact(text).text, ensure_ascii=False) + "\n"
+        with contextlib.suppress(OSError):
+            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            handle = os.open(file, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+            with os.fdopen(handle, "a", encoding="utf-8") as stream:
+                stream.write(line)
+        if len(self.entries) > _MAX_HISTORY * 2:
+            self.entries = self.entries[-_MAX_HISTORY:]
+            kept = (json.dumps(redact(entry).text, ensure_ascii=False) for entry in self.entries)
+            write_state(file, "".join(f"{entry}\n" for entry in kept))

@@ -1,0 +1,135 @@
+"""A SQLite file of derived data: deleted at any time, rebuilt after any damage."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+_Result = TypeVar("_Result")
+_BUSY_SECONDS = 2.0
+_MEMORY = ":memory:"
+
+
+class DerivedDatabase:
+    """Runs work on a database that holds nothing which can't be worked out again.
+
+    What can't be read is deleted and started anew; where no file can be kept (a full disk, a
+    folder without permission, another process that won't let go) the data lives in memory.
+
+    Args:
+        file: Where it is kept.
+        schema: The statements that make its tables.
+        identity: What wrote it; data of another identity is thrown away.
+    """
+
+    def __init__(self, file: Path, schema: Sequence[str], identity: str) -> None:
+        self._file = file
+        self._schema = schema
+        self._identity = identity
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+
+    def run(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result:
+        """Run `work` in a transaction; it may run again on an empty database."""
+        with self._lock:
+            try:
+                return self._once(work)
+            except sqlite3.Error as error:
+                self.close()
+                if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
+                    self._connection = self._open(_MEMORY)
+                else:
+                    self._delete()
+            try:
+                return self._once(work)
+            except sqlite3.Error:
+                self.close()
+                self._connection = self._open(_MEMORY)
+                return self._once(work)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self.close()
+            self._delete()
+
+    def close(self) -> None:
+        """Close the file; the next `run` opens it again."""
+        with self._lock:
+            if self._connection is not None:
+                with contextlib.suppress(sqlite3.Error):
+                    self._connection.close()
+                self._connection = None
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _once(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result:
+        if self._connection is None:
+            self._connection = self._open(str(self._file))
+        with _transaction(self._connection, "BEGIN"):
+            return work(self._connection)
+
+    def _open(self, place: str) -> sqlite3.Connection:
+        if place != _MEMORY:
+            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        connection = sqlite3.connect(
+            place, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = OFF")  # a crash may cost a rebuild
+            if not self._is_ours(connection):
+                self._start_anew(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _is_ours(self, connection: sqlite3.Connection) -> bool:
+        known = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'identity'")
+        if known.fetchone() is None:
+            return False
+        rows = connection.execute("SELECT text FROM identity").fetchall()
+        return bool(rows == [(self._identity,)])
+
+    def _start_anew(self, connection: sqlite3.Connection) -> None:
+        with _transaction(connection, "BEGIN IMMEDIATE"):
+            if self._is_ours(connection):  # another process was faster
+                return
+            tables = connection.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+            ).fetchall()
+            for (name,) in tables:
+                connection.execute(f'DROP TABLE "{name}"')
+            for statement in ("CREATE TABLE identity (text TEXT)", *self._schema):
+                connection.execute(statement)
+            connection.execute("INSERT INTO identity VALUES (?)", (self._identity,))
+
+    def _delete(self) -> None:
+        for name in self._names():
+            with contextlib.suppress(OSError):
+                name.unlink()
+
+    def _names(self) -> Iterator[Path]:
+        yield self._file
+        for suffix in ("-wal", "-shm", "-journal"):
+            yield self._file.with_name(self._file.name + suffix)
+
+
+@contextlib.contextmanager
+def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
+    connection.execute(begin)
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")

@@ -1,0 +1,186 @@
+"""Bytes that survive a crash: written whole, synced, and never through a symbolic link.
+
+The sequence for one file is SQLite's and restic's: a temporary file in the same folder, write,
+fsync, rename over the old one, fsync the folder. After a crash the file is the old or the new one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+import unicodedata
+from typing import TYPE_CHECKING, Self
+
+from kbtui.errors import KbtuiError, NotFoundError, StorageError, UnsafePathError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+TEMPORARY = ".kbtui-"
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_HINTS = {
+    errno.ENOSPC: "Free some space on that disk and try again; what was there before is intact.",
+    errno.EDQUOT: "Your disk quota is used up. Free some space and try again.",
+    errno.EROFS: "The disk is mounted read-only. Reading and searching still work.",
+    errno.EACCES: "Check who owns the folder: `ls -ld FOLDER`. Reading and searching still work.",
+    errno.EPERM: "Check who owns the folder: `ls -ld FOLDER`. Reading and searching still work.",
+    errno.EIO: "The disk reported a failure. Check it before you trust it with more.",
+}
+
+
+def storage_error(error: OSError, doing: str) -> KbtuiError:
+    """Say what the file system refused, and what to do about it."""
+    reason = (error.strerror or str(error)).lower()
+    if error.errno == errno.ENOENT:
+        return NotFoundError(f"{doing}: there is no such file or folder.")
+    if error.errno in {errno.ELOOP, errno.ENOTDIR}:
+        return UnsafePathError(
+            f"{doing}: a link or a file stands where a folder should be.",
+            "kbtui follows no links inside a workspace. Replace it with a real folder.",
+        )
+    return StorageError(f"{doing}: {reason}.", _HINTS.get(error.errno or 0, ""))
+
+
+@contextlib.contextmanager
+def storage_errors(doing: str) -> Iterator[None]:
+    """Turn what the file system refuses in the block into a `KbtuiError`."""
+    try:
+        yield
+    except OSError as error:
+        raise storage_error(error, doing) from error
+
+
+def real_name(folder: int, name: str) -> str:
+    """The name that a file has on disk, which may be decomposed where `name` is NFC."""
+    if name.isascii():
+        return name
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        for other in os.listdir(folder):
+            if unicodedata.normalize("NFC", other) == name:
+                return other
+    return name
+
+
+def open_folder(root: Path, parts: Sequence[str], *, make: bool = False) -> int:
+    """Open a folder below `root` step by step, following no link; the caller closes it."""
+    folder = os.open(root, _FOLDER)
+    try:
+        for part in parts:
+            below = _step(folder, part, make=make)
+            os.close(folder)
+            folder = below
+    except BaseException:
+        os.close(folder)
+        raise
+    return folder
+
+
+def _step(folder: int, part: str, *, make: bool) -> int:
+    name = real_name(folder, part)
+    try:
+        return os.open(name, _FOLDER, dir_fd=folder)
+    except FileNotFoundError:
+        if not make:
+            raise
+    with contextlib.suppress(FileExistsError):  # somebody else made it meanwhile
+        os.mkdir(name, 0o777, dir_fd=folder)
+        os.fsync(folder)
+    return os.open(name, _FOLDER, dir_fd=folder)
+
+
+def write_all(file: int, data: bytes) -> None:
+    """Write every byte; the operating system may take fewer at a time."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(file, rest) :]
+
+
+class FileBatch:
+    """Files below one folder, each replaced atomically; `sync` makes all of them durable.
+
+    Folders stay open until `close`, so each is walked to and synced once.
+    """
+
+    def __init__(self, root: Path, temporary: str = TEMPORARY) -> None:
+        self._root = root
+        self._temporary = temporary
+        self._folders: dict[tuple[str, ...], int] = {}
+        self._touched: set[int] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def write(self, path: str, data: bytes, mode: int = 0o644) -> None:
+        """Replace one file; an existing one keeps its mode and, where allowed, its owner."""
+        *parts, name = path.split("/")
+        folder = self._folder(tuple(parts))
+        name = real_name(folder, name)
+        old = _stat(folder, name)
+        if old is not None and not stat.S_ISREG(old.st_mode):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        temporary = f"{self._temporary}{secrets.token_hex(6)}.tmp"
+        try:
+            self._fill(folder, temporary, data, mode, old)
+            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary, dir_fd=folder)
+            raise
+        self._touched.add(folder)
+
+    def remove(self, path: str) -> None:
+        """Remove one file; it may be gone already."""
+        *parts, name = path.split("/")
+        with contextlib.suppress(FileNotFoundError):
+            folder = self._folder(tuple(parts), make=False)
+            os.unlink(real_name(folder, name), dir_fd=folder)
+            self._touched.add(folder)
+
+    def sync(self) -> None:
+        """Make every rename and removal so far durable."""
+        for folder in self._touched:
+            os.fsync(folder)
+        self._touched.clear()
+
+    def close(self) -> None:
+        """Close the folders."""
+        for folder in self._folders.values():
+            os.close(folder)
+        self._folders.clear()
+
+    def _folder(self, parts: tuple[str, ...], *, make: bool = True) -> int:
+        folder = self._folders.get(parts)
+        if folder is None:
+            folder = self._folders[parts] = open_folder(self._root, parts, make=make)
+        return folder
+
+    @staticmethod
+    def _fill(folder: int, name: str, data: bytes, mode: int, old: os.stat_result | None) -> None:
+        file = os.open(name, _NEW_FILE, mode, dir_fd=folder)
+        try:
+            if old is not None:
+                os.fchmod(file, stat.S_IMODE(old.st_mode))
+                if (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
+                    with contextlib.suppress(PermissionError):
+                        os.fchown(file, old.st_uid, old.st_gid)
+            write_all(file, data)
+            os.fsync(file)
+        finally:
+            os.close(file)
+
+
+def _stat(folder: int, name: str) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None

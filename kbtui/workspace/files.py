@@ -1,0 +1,198 @@
+"""The user's files, by workspace path: checked names, capped reads, writes that survive a crash.
+
+A workspace path is relative, POSIX and NFC. It names no dotfile, leads through no link and never
+leaves the workspace.
+"""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import hashlib
+import os
+import stat
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kbtui.errors import UnreadableError, UnsafePathError
+from kbtui.text import clean
+from kbtui.workspace.durable import FileBatch, open_folder, real_name, storage_error, storage_errors
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+READ_LIMIT = 50 * 1024 * 1024
+_MAX_NAME = 255
+_MAX_PATH = 1024
+# What HFS+ ignores in names: ".git" with one of these in it is ".git" there (git's CVE-2014-9390).
+_IGNORABLE = dict.fromkeys(
+    [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
+)
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """Text out of bytes; not `exact`: some bytes were no text and are shown as U+FFFD."""
+
+    text: str
+    encoding: str
+    exact: bool
+
+
+def checked_path(path: str) -> str:
+    """Normalise a workspace path.
+
+    Raises:
+        UnsafePathError: It is absolute, leads outside, names a dotfile or can't be a name.
+    """
+    normal = unicodedata.normalize("NFC", path)
+    parts = [part for part in normal.split("/") if part not in {"", "."}]
+    if normal.startswith("/") or not parts:
+        raise _unsafe(path, "it is not a path inside the workspace")
+    if "\\" in normal or "\t" in normal or "\n" in normal or clean(normal) != normal:
+        raise _unsafe(path, "it holds a backslash or characters that can't be seen")
+    if any(part.translate(_IGNORABLE).startswith(".") for part in parts):
+        raise _unsafe(path, "hidden files and `..` are not for notes")
+    try:
+        too_long = any(len(part.encode()) > _MAX_NAME for part in parts)
+    except UnicodeEncodeError as error:
+        raise _unsafe(path, "it is not valid Unicode") from error
+    if too_long or len(normal.encode()) > _MAX_PATH:
+        raise _unsafe(path, "it is too long for a file name")
+    return "/".join(parts)
+
+
+def _unsafe(path: str, why: str) -> UnsafePathError:
+    shown = clean(path).encode("utf-8", "replace").decode()[:200]
+    return UnsafePathError(
+        f"{shown!r} can't be used: {why}.",
+        "Name a file inside the workspace, such as knowledge/topics/docker.md.",
+    )
+
+
+def blob_id(data: bytes) -> str:
+    """The content hash used everywhere: git's SHA-1 of a blob."""
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def read_bytes(root: Path, path: str, limit: int = READ_LIMIT) -> bytes:
+    """Read one file.
+
+    Raises:
+        NotFoundError: It isn't there.
+        UnsafePathError: The path leads through a link or outside.
+        UnreadableError: It is larger than `limit` bytes, or no regular file.
+        StorageError: The file system refused.
+    """
+    path = checked_path(path)
+    *parts, name = path.split("/")
+    with storage_errors(f"Can't read {path}"):
+        folder = open_folder(root, parts)
+        try:
+            return _read(folder, real_name(folder, name), path, limit)
+        finally:
+            os.close(folder)
+
+
+def _read(folder: int, name: str, path: str, limit: int) -> bytes:
+    # O_NONBLOCK: opening a named pipe would otherwise wait for its writer forever.
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with os.fdopen(os.open(name, flags, dir_fd=folder), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise UnreadableError(f"{path} is not a file.")
+        if status.st_size > limit:
+            size, most = status.st_size / 2**20, limit / 2**20
+            raise UnreadableError(f"{path} is too large: {size:,.1f} MB, at most {most:,.1f} MB.")
+        # Read to the end, not st_size: the file may be growing.
+        return file.read()
+
+
+def decode(data: bytes) -> Decoded:
+    """Read bytes as text: UTF-8, or what a byte order mark says; bad bytes become U+FFFD."""
+    encoding = next((name for bom, name in _BOMS if data.startswith(bom)), "utf-8")
+    try:
+        return Decoded(data.decode(encoding), encoding, exact=True)
+    except UnicodeDecodeError:
+        return Decoded(data.decode(encoding, "replace"), encoding, exact=False)
+
+
+def read_text(root: Path, path: str) -> str:
+    """Read one file as text; raises as `read_bytes`, never for bytes that aren't text."""
+    return decode(read_bytes(root, path)).text
+
+
+def exists(root: Path, path: str) -> bool:
+    """Whether a regular file is there; False as well for links and whatever can't be reached."""
+    return file_status(root, path) is not None
+
+
+def file_status(root: Path, path: str) -> os.stat_result | None:
+    """The status of a regular file, None where there is none."""
+    *parts, name = checked_path(path).split("/")
+    try:
+        folder = open_folder(root, parts)
+        try:
+            status = os.stat(real_name(folder, name), dir_fd=folder, follow_symlinks=False)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES}:
+            return None
+        raise storage_error(error, f"Can't look at {path}") from error
+    return status if stat.S_ISREG(status.st_mode) else None
+
+
+def twin(root: Path, path: str) -> str | None:
+    """A file beside `path` whose name differs only in case: one of both would vanish elsewhere."""
+    *parts, name = checked_path(path).split("/")
+    try:
+        folder = open_folder(root, parts)
+    except OSError:
+        return None
+    try:
+        names = os.listdir(folder)  # noqa: PTH208 — a descriptor, not a path
+    finally:
+        os.close(folder)
+    wanted = name.casefold()
+    for other in names:
+        normal = unicodedata.normalize("NFC", other)
+        if normal.casefold() == wanted and normal != name:
+            return "/".join([*parts, normal])
+    return None
+
+
+def write_atomic(root: Path, path: str, data: bytes, mode: int = 0o644) -> None:
+    """Replace one file so that a crash leaves the old or the new one, never a mixture.
+
+    `mode` is for a new file; an existing one keeps its own.
+
+    Raises:
+        UnsafePathError: The path leads through a link or outside.
+        StorageError: The file system refused; the old file is intact.
+    """
+    path = checked_path(path)
+    with storage_errors(f"Can't write {path}"), FileBatch(root) as batch:
+        batch.write(path, data, mode)
+        batch.sync()
+
+
+def write_machine_file(root: Path, path: str, data: bytes) -> None:
+    """Like `write_atomic`, 0600, for kbtui's own files, whose folders may start with a dot."""
+    with storage_errors(f"Can't write {path}"), FileBatch(root) as batch:
+        batch.write(path, data, 0o600)
+        batch.sync()
+
+
+def remove(root: Path, path: str) -> None:
+    """Remove one file durably; it may be gone already."""
+    path = checked_path(path)
+    with storage_errors(f"Can't remove {path}"), FileBatch(root) as batch:
+        batch.remove(path)
+        batch.sync()

@@ -1,0 +1,183 @@
+"""JSON lines that survive a crash: whole lines are appended, a torn last one is set aside.
+
+The writer holds a file lock while it appends, and a reader takes it before it judges the end of
+the file: what looks torn may only be half written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kbtui.workspace.durable import storage_errors, write_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+_FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+_TAIL = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLines:
+    """What a file holds.
+
+    Attributes:
+        records: The objects, in order.
+        torn: The end of the file, where an append was cut short; None when all is whole.
+        bad: (line number, bytes) of lines in the middle that are no JSON object; they stay.
+    """
+
+    records: tuple[dict[str, Any], ...]
+    torn: bytes | None = None
+    bad: tuple[tuple[int, bytes], ...] = ()
+
+
+def append_line(file: Path, record: Mapping[str, Any]) -> None:
+    """Append one record and make it durable; the file is made 0600, its folder 0700.
+
+    Raises:
+        StorageError: The file system refused; the file is as it was.
+    """
+    line = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode(
+        "utf-8", "backslashreplace"
+    )
+    with storage_errors(f"Can't write {file.name}"), _locked(file, make=True) as (descriptor, new):
+        size = _mend_end(file, descriptor)
+        try:
+            os.lseek(descriptor, size, os.SEEK_SET)
+            write_all(descriptor, line + b"\n")
+            os.fsync(descriptor)
+        except OSError:
+            os.ftruncate(descriptor, size)
+            raise
+        if new:
+            _sync_folder(file.parent)
+
+
+def read_lines(file: Path) -> JsonLines:
+    """Read all records; a torn end is moved to ``<name>.torn-<time>`` when that is possible.
+
+    A file that isn't there has no records.
+
+    Raises:
+        StorageError: The file system refused.
+    """
+    with storage_errors(f"Can't read {file.name}"):
+        try:
+            data = file.read_bytes()
+        except FileNotFoundError:
+            return JsonLines(())
+        torn = None
+        if data and not data.endswith(b"\n"):
+            data, torn = _settle(file)
+    return _parse(data, torn)
+
+
+def _parse(data: bytes, torn: bytes | None) -> JsonLines:
+    records: list[dict[str, Any]] = []
+    bad: list[tuple[int, bytes]] = []
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        record = _record(line)
+        if record is None:
+            bad.append((number, line))
+        else:
+            records.append(record)
+    return JsonLines(tuple(records), torn, tuple(bad))
+
+
+def _record(line: bytes) -> dict[str, Any] | None:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _settle(file: Path) -> tuple[bytes, bytes | None]:
+    """Read again with the lock held, and set a torn end aside where the file can be written."""
+    try:
+        with _locked(file, make=False) as (descriptor, _):
+            before = os.fstat(descriptor).st_size
+            data = os.pread(descriptor, before, 0)
+            size = _mend_end(file, descriptor)
+            return data[:size], data[size:] or None
+    except PermissionError:
+        return _split_end(file.read_bytes())
+    except OSError as error:
+        if error.errno != 30:  # noqa: PLR2004 — EROFS: reading still works
+            raise
+        return _split_end(file.read_bytes())
+
+
+def _split_end(data: bytes) -> tuple[bytes, bytes | None]:
+    end = data.rfind(b"\n") + 1
+    tail = data[end:]
+    if not tail or _record(tail) is not None:
+        return data, None
+    return data[:end], tail
+
+
+@contextlib.contextmanager
+def _locked(file: Path, *, make: bool) -> Iterator[tuple[int, bool]]:
+    """Open and lock a file; yields its descriptor and whether it was made."""
+    new = make and not file.exists()
+    if new:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(file, _FLAGS | (os.O_CREAT if make else 0), 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield descriptor, new
+    finally:
+        os.close(descriptor)
+
+
+def _mend_end(file: Path, descriptor: int) -> int:
+    """Make the file end with a whole line; returns its size then.
+
+    A last line without its newline is kept when it is a whole record, else set aside.
+    """
+    size = os.fstat(descriptor).st_size
+    if not size or os.pread(descriptor, 1, size - 1) == b"\n":
+        return size
+    start = size
+    tail = b""
+    while start and b"\n" not in tail:
+        start = max(0, start - _TAIL)
+        tail = os.pread(descriptor, size - start, start)
+    tail = tail[tail.rfind(b"\n") + 1 :]
+    if _record(tail) is not None:
+        os.pwrite(descriptor, b"\n", size)
+        return size + 1
+    _set_aside(file, tail)
+    os.ftruncate(descriptor, size - len(tail))
+    os.fsync(descriptor)
+    return size - len(tail)
+
+
+def _set_aside(file: Path, tail: bytes) -> None:
+    stamp = time.strftime("%Y%m%dT%H%M%S")
+    aside = file.with_name(f"{file.name}.torn-{stamp}-{os.getpid()}")
+    descriptor = os.open(aside, _FLAGS | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        write_all(descriptor, tail)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    _sync_folder(file.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,116 @@
+"""One writer at a time, across threads and processes.
+
+The lock is the kernel's (flock), so it can't outlive its holder: no stale lock blocks a restart.
+What stands in the lock file only names the holder to those who wait.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import random
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kbtui.errors import StorageError, WorkspaceBusyError
+from kbtui.workspace.durable import storage_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kbtui.workspace.layout import Workspace
+
+_TAKEN = {errno.EAGAIN, errno.EACCES, errno.EWOULDBLOCK}
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+class WorkspaceLock:
+    """The lock of one workspace; a thread that holds it may take it again."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._file = workspace.machine / "lock"
+        self._threads = threading.RLock()
+        self._depth = 0
+
+    @contextlib.contextmanager
+    def hold(self, timeout: float = 5.0) -> Iterator[None]:
+        """Hold the lock for the block.
+
+        Args:
+            timeout: Seconds to wait for another writer to finish.
+
+        Raises:
+            WorkspaceBusyError: Somebody else holds it; the message names who.
+            StorageError: The file system has no working locks.
+        """
+        deadline = time.monotonic() + timeout
+        if not self._threads.acquire(timeout=timeout):
+            raise WorkspaceBusyError(
+                "Another task of this program is writing.", "Try again in a moment."
+            )
+        try:
+            if self._depth:
+                yield from self._held()
+                return
+            with storage_errors("Can't lock the workspace"):
+                file = os.open(self._file, _FLAGS, 0o600)
+            try:
+                self._take(file, deadline)
+                yield from self._held()
+            finally:
+                os.close(file)
+        finally:
+            self._threads.release()
+
+    def _held(self) -> Iterator[None]:
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+
+    def _take(self, file: int, deadline: float) -> None:
+        while not self._try(file):
+            if time.monotonic() >= deadline:
+                raise WorkspaceBusyError(
+                    f"The workspace is being written by {_holder(file)}.",
+                    "Try again when it is done, or close that program.",
+                )
+            # Not in step with the others who wait, or one could starve.
+            time.sleep(random.uniform(0.002, 0.01))  # noqa: S311
+        os.ftruncate(file, 0)
+        os.pwrite(file, _describe_self(), 0)
+
+    @staticmethod
+    def _try(file: int) -> bool:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in _TAKEN:
+                return False
+            raise StorageError(
+                f"The file system of the workspace has no working locks ({error.strerror}).",
+                "Put the workspace on a local disk; until then it can only be read.",
+            ) from error
+        return True
+
+
+def _describe_self() -> bytes:
+    command = Path(sys.argv[0] or "python").name
+    holder = {"pid": os.getpid(), "command": command, "since": time.strftime("%H:%M:%S")}
+    return json.dumps(holder).encode()
+
+
+def _holder(file: int) -> str:
+    """Who holds the lock, as they wrote it down; they may be about to."""
+    try:
+        holder = json.loads(os.pread(file, 1000, 0))
+        return f"{holder['command']} (process {holder['pid']}, since {holder['since']})"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another program"

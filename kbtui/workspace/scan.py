@@ -1,0 +1,297 @@
+"""What lies in the workspace now: one walk with a stat cache, shared by all who need hashes.
+
+A file is hashed again only when its status changed, or when it may have changed without showing
+(git's racy-clean rule: it was modified about when it was hashed).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+import unicodedata
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kbtui.errors import KbtuiError
+from kbtui.workspace import files
+from kbtui.workspace.derived import DerivedDatabase
+from kbtui.workspace.layout import BOOTSTRAP_FILES, is_conflict_copy
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pathspec import GitIgnoreSpec
+
+    from kbtui.workspace.layout import Workspace
+
+AREAS = ("knowledge", "memory", "skills", "docs", *BOOTSTRAP_FILES)
+IGNORE_FILE = ".kbtuiignore"
+# Clocks of file systems tick in up to two seconds (FAT); within that a change may not show.
+_RACY_NS = 2_000_000_000
+_PASSING = ("~", ".swp", ".tmp", ".part", ".crdownload")
+_CHUNK = 1 << 20
+_SCHEMA = (
+    """
+    CREATE TABLE files (
+        path TEXT PRIMARY KEY, size INTEGER, mtime INTEGER, ctime INTEGER, inode INTEGER,
+        checked INTEGER, blob TEXT, crc INTEGER
+    ) WITHOUT ROWID
+    """,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """A file as it is: its content's hash, its size in bytes, and when it was modified."""
+
+    path: str
+    blob: str
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A hash and the status it was taken at; `checked` is when hashing began."""
+
+    state: FileState
+    ctime: int
+    inode: int
+    checked: int
+
+    def holds(self, status: os.stat_result) -> bool:
+        newest = max(status.st_mtime_ns, status.st_ctime_ns)
+        return (
+            self.state.size == status.st_size
+            and self.state.mtime_ns == status.st_mtime_ns
+            and self.ctime == status.st_ctime_ns
+            and self.inode == status.st_ino
+            and newest < self.checked - _RACY_NS
+        )
+
+    def row(self) -> tuple[str | int, ...]:
+        state = self.state
+        fields = (
+            state.path,
+            state.size,
+            state.mtime_ns,
+            self.ctime,
+            self.inode,
+            self.checked,
+            state.blob,
+        )
+        return (*fields, zlib.crc32(repr(fields).encode()))
+
+
+class Scanner:
+    """Scans a workspace; one object serves all threads of a process."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._root = workspace.root
+        self._lock = threading.RLock()
+        self._known: dict[str, _Known] | None = None
+        self._unsaved: set[str] = set()
+        self._database: DerivedDatabase | None = None
+        self._ignored: tuple[tuple[int, int], GitIgnoreSpec | None] = ((0, 0), None)
+
+    def scan(self, *areas: str) -> dict[str, FileState]:
+        """Walk `areas` and return each file's state by path.
+
+        Args:
+            areas: Workspace-relative folders or files; none: all that is recorded or indexed.
+
+        Dotfiles, links, passing files of editors, conflict copies and what ``.kbtuiignore`` names
+        are left out, as is what can't be read.
+        """
+        wanted = areas or AREAS
+        with self._lock:
+            known = self._load()
+            found: dict[str, FileState] = {}
+            for path, status in self._walk(wanted):
+                entry = known.get(path)
+                if entry is None or not entry.holds(status):
+                    entry = self._hash(path)
+                if entry is not None:
+                    found[path] = entry.state
+            self._forget_missing(wanted, found)
+            self._save()
+            return found
+
+    def note(self, path: str, data: bytes) -> None:
+        """Remember what we wrote ourselves, so that it needn't be read again."""
+        with self._lock:
+            status = files.file_status(self._root, path)
+            if status is not None and status.st_size == len(data):
+                self._remember(path, files.blob_id(data), status, time.time_ns())
+
+    def conflict_copies(self) -> list[str]:
+        """The versions that were kept when two wrote the same file at once."""
+        return sorted(
+            path for path, _ in self._walk(AREAS, conflicts=True) if is_conflict_copy(path)
+        )
+
+    def _hash(self, path: str) -> _Known | None:
+        checked = time.time_ns()
+        status = files.file_status(self._root, path)
+        if status is None:
+            return None
+        try:
+            if status.st_size > files.READ_LIMIT:
+                blob = _hash_large(self._root / path, status.st_size)
+            else:
+                blob = files.blob_id(files.read_bytes(self._root, path))
+        except (KbtuiError, OSError):
+            return None
+        return self._remember(path, blob, status, checked)
+
+    def _remember(self, path: str, blob: str, status: os.stat_result, checked: int) -> _Known:
+        state = FileState(path, blob, status.st_size, status.st_mtime_ns)
+        entry = _Known(state, status.st_ctime_ns, status.st_ino, checked)
+        self._load()[path] = entry
+        self._unsaved.add(path)
+        return entry
+
+    def _walk(
+        self, areas: tuple[str, ...], *, conflicts: bool = False
+    ) -> Iterator[tuple[str, os.stat_result]]:
+        ignored = self._ignore_rules()
+        for area in areas:
+            status = files.file_status(self._root, area)
+            if status is not None:
+                yield area, status
+            else:
+                yield from self._walk_folder(area, ignored, conflicts=conflicts)
+
+    def _walk_folder(
+        self, folder: str, ignored: GitIgnoreSpec | None, *, conflicts: bool
+    ) -> Iterator[tuple[str, os.stat_result]]:
+        known = self._known or {}
+        waiting = [folder]
+        while waiting:
+            folder = waiting.pop()
+            for name, entry in _entries(self._root / folder):
+                path = f"{folder}/{name}"
+                if path not in known and not _is_nameable(path):
+                    continue
+                is_folder = entry.is_dir(follow_symlinks=False)
+                if ignored is not None and ignored.match_file(f"{path}/" if is_folder else path):
+                    continue
+                if is_folder:
+                    waiting.append(path)
+                elif entry.is_file(follow_symlinks=False) and (
+                    conflicts or not is_conflict_copy(name)
+                ):
+                    status = _status(entry)
+                    if status is not None:
+                        yield path, status
+
+    def _ignore_rules(self) -> GitIgnoreSpec | None:
+        file = self._root / IGNORE_FILE
+        try:
+            status = file.stat()
+            stamp = (status.st_mtime_ns, status.st_size)
+            if stamp != self._ignored[0]:
+                from pathspec import GitIgnoreSpec
+
+                lines = file.read_text("utf-8", "replace").splitlines()
+                self._ignored = (stamp, GitIgnoreSpec.from_lines(lines))
+        except (OSError, ValueError):
+            self._ignored = ((0, 0), None)
+        return self._ignored[1]
+
+    def _forget_missing(self, areas: tuple[str, ...], found: dict[str, FileState]) -> None:
+        known = self._load()
+        below = tuple(f"{area}/" for area in areas)
+        gone = [
+            path
+            for path in known
+            if path not in found and (path in areas or path.startswith(below))
+        ]
+        for path in gone:
+            del known[path]
+            self._unsaved.add(path)
+
+    def _load(self) -> dict[str, _Known]:
+        if self._known is None:
+            self._known = self._cache().run(_read_rows)
+        return self._known
+
+    def _save(self) -> None:
+        if not self._unsaved:
+            return
+        known = self._load()
+        gone = [(path,) for path in self._unsaved if path not in known]
+        rows = [known[path].row() for path in self._unsaved if path in known]
+
+        def write(connection: sqlite3.Connection) -> None:
+            connection.executemany("DELETE FROM files WHERE path = ?", gone)
+            connection.executemany("REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+        self._cache().run(write)
+        self._unsaved.clear()
+
+    def _cache(self) -> DerivedDatabase:
+        if self._database is None:
+            file = self._workspace.cache / "files.sqlite"
+            self._database = DerivedDatabase(file, _SCHEMA, "files 1")
+        return self._database
+
+
+def _entries(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """What a folder holds for us, by NFC name; a name that exists in both forms counts once."""
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return
+    seen: set[str] = set()
+    for entry in found:
+        if entry.name.startswith((".", "#")) or entry.name.endswith(_PASSING):
+            continue
+        name = entry.name
+        if not name.isascii():
+            name = unicodedata.normalize("NFC", name)
+            if name in seen:
+                continue
+            seen.add(name)
+        yield name, entry
+
+
+def _is_nameable(path: str) -> bool:
+    try:
+        return files.checked_path(path) == path
+    except KbtuiError:
+        return False
+
+
+def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
+    try:
+        return entry.stat(follow_symlinks=False)
+    except OSError:
+        return None
+
+
+def _hash_large(file: Path, size: int) -> str:
+    """Hash a file piece by piece."""
+    digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+    with file.open("rb") as stream:
+        while piece := stream.read(_CHUNK):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def _read_rows(connection: sqlite3.Connection) -> dict[str, _Known]:
+    """Read what is known; a row whose checksum is wrong counts as unknown."""
+    known = {}
+    for row in connection.execute("SELECT * FROM files"):
+        path, size, mtime, ctime, inode, checked, blob, _ = row
+        entry = _Known(FileState(path, blob, size, mtime), ctime, inode, checked)
+        if entry.row() == row:
+            known[path] = entry
+    return known

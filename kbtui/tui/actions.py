@@ -49,7 +49,7 @@ class Action:
 
     `keys` are in Textual's form, separated by commas, and empty where only the palette or a slash
     command leads there. `slash` is the command with its slash; `usage` the arguments that it takes.
-    `show` puts it into the line of hints at the bottom.
+    `show` puts it into the line of hints at the bottom; `priority` lets it work in any dialog.
     """
 
     id: str
@@ -60,6 +60,7 @@ class Action:
     slash: str | None = None
     usage: str = ""
     show: bool = False
+    priority: bool = False
 
     @property
     def method(self) -> str:
@@ -140,6 +141,7 @@ ACTIONS: tuple[Action, ...] = (
         "ctrl+c",
         "Copy, stop or clear",
         "Copy the selection, else stop the answer, else clear the prompt; again at once: quit.",
+        priority=True,
     ),
     _everywhere(
         "suspend", "ctrl+z", "Suspend", "Put kbtui into the background (`fg` brings it back)."
@@ -150,7 +152,9 @@ ACTIONS: tuple[Action, ...] = (
     _everywhere(
         "doctor", "", "Doctor", "Check workspace, history, search and models.", slash="/doctor"
     ),
-    _everywhere("quit", "ctrl+q", "Quit", "Leave kbtui; the draft is kept.", slash="/quit"),
+    _everywhere(
+        "quit", "ctrl+q", "Quit", "Leave kbtui; the draft is kept.", slash="/quit", priority=True
+    ),
     _chat(
         "new",
         "",
@@ -245,7 +249,10 @@ ACTIONS: tuple[Action, ...] = (
     ),
     _transcript("retry", "r", "Retry", "Ask for another answer.", slash="/retry", show=True),
     _transcript("save", "s", "Save as entry", "Keep the message as an entry.", show=True),
-    _transcript("open", "o", "Open citation", "Open the line that the answer cites.", show=True),
+    _transcript(
+        "open", "o", "Open citation", "Open the line cited, or the entry written.", show=True
+    ),
+    _transcript("undo", "u", "Undo the turn", "Take back all that this turn changed in the notes."),
     _notes("down", "j", "Down", "Move down."),
     _notes("up", "k", "Up", "Move up."),
     _notes("left", "h", "Fold", "Fold the category, or go up to it."),
@@ -263,6 +270,8 @@ ACTIONS: tuple[Action, ...] = (
     _notes("ask", "a", "Ask about it", "Put a reference to the entry into the prompt."),
     _notes("history", "H", "History of it", "Show every change of this entry.", show=True),
     _notes("undo", "u", "Undo last change", "Undo the last change of this entry."),
+    _notes("back", "[,backspace", "Back", "Return to the entry shown before."),
+    _notes("forward", "]", "Forward", "Go on again after going back."),
     _editor(
         "save",
         "ctrl+s",
@@ -280,8 +289,10 @@ ACTIONS: tuple[Action, ...] = (
     _history("previous_hunk", "p", "Previous hunk", "Go to the changed place before."),
     _history("less_context", "{", "Less context", "Show fewer unchanged lines."),
     _history("more_context", "}", "More context", "Show more unchanged lines."),
+    _history("side_by_side", "s", "Side by side", "Show before and after beside each other."),
     _history("copy", "y", "Copy id", "Copy the id of the commit."),
     _history("undo", "u", "Undo this", "Undo exactly this change; later ones stay.", show=True),
+    _history("undo_hunk", "U", "Undo this place", "Undo only the changed place shown."),
     _history(
         "restore",
         "R",
@@ -327,6 +338,7 @@ def bindings(context: Context) -> list[Binding]:
             description=action.label,
             tooltip=action.help,
             show=action.show,
+            priority=action.priority,
             id=action.id,
         )
         for action in actions(context)

@@ -1,0 +1,434 @@
+"""Chat models through litellm: any hosted or local provider behind one port.
+
+The only file that imports litellm, and never before it is needed: the import takes seconds, so
+`warm_up` does it in the background. Requests run on an event loop of their own (`background`).
+litellm sends nothing but the request itself: its price list is the bundled one, it loads no
+``.env``, downloads no tokenizer and calls nobody back; a test holds it to that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+import os
+import threading
+import warnings
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from kbtui.errors import (
+    ModelAccessError,
+    ModelAnswerError,
+    ModelError,
+    ModelOverloadedError,
+    ModelUnreachableError,
+)
+from kbtui.models.background import BackgroundLoop
+from kbtui.models.forcing import (
+    Way,
+    accept,
+    describe,
+    forcing_messages,
+    ladder_from,
+    request_options,
+)
+from kbtui.models.model_errors import Endpoint, Trouble, cut_off, timed_out, trouble_with
+from kbtui.models.port import Reply, ReplyEvent, ReplyReasoning, Usage
+from kbtui.models.providers import is_loopback, is_ollama, prefix_of
+from kbtui.models.reply_builder import ReplyBuilder
+from kbtui.models.tokens import estimate_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator, Sequence
+
+    from kbtui.models.port import FinishReason, Message, ToolSpec
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+DEFAULT_CONTEXT_WINDOW = 32_768
+OLLAMA_CONTEXT_WINDOW = 16_384
+_STREAMING: Final = {"stream": True, "stream_options": {"include_usage": True}}
+_FINISH: dict[str, FinishReason] = {
+    "stop": "stop",
+    "end_turn": "stop",
+    "eos": "stop",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "content_filter",
+}
+_CACHING_PREFIXES = ("anthropic", "bedrock", "vertex_ai")
+_ways: dict[tuple[str, str], Way] = {}
+_loop = BackgroundLoop("kbtui-models")
+_engine_lock = threading.Lock()
+_engine: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOptions:
+    """How a model is asked: limits, and how patiently.
+
+    Times are in seconds; `backoff_seconds` doubles with each retry.
+    """
+
+    context_window: int | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    first_token_seconds: float = 60
+    idle_seconds: float = 120
+    retries: int = 2
+    backoff_seconds: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class LiteLLMModel:
+    """One model at one endpoint with its key; see `ChatModel`."""
+
+    name: str
+    api_base: str | None = None
+    api_key: str = field(default="", repr=False)
+    options: ModelOptions = ModelOptions()
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the endpoint is this machine."""
+        return self.api_base is not None and is_loopback(self.api_base)
+
+    @property
+    def context_window(self) -> int:
+        """As set; else what litellm knows once it is loaded; else a careful guess."""
+        if self.options.context_window is not None:
+            return self.options.context_window
+        if is_ollama(self.name):
+            return OLLAMA_CONTEXT_WINDOW
+        return _known_window(self.name) or DEFAULT_CONTEXT_WINDOW
+
+    def count_tokens(self, text: str) -> int:
+        """Estimate the tokens of a text."""
+        return estimate_tokens(text)
+
+    def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()
+    ) -> AsyncIterator[ReplyEvent]:
+        """Stream an answer; see `ChatModel.stream`."""
+        return _loop.iterate(self._stream(list(messages), _tool_options(tools)))
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        force_tool: str | None = None,
+    ) -> Reply:
+        """Get a whole answer; see `ChatModel.complete`.
+
+        Raises:
+            ModelAnswerError: `force_tool` was not called properly in any of the known ways.
+        """
+        if force_tool is None:
+            return await _loop.run(self._complete(list(messages), _tool_options(tools)))
+        forced = next(tool for tool in tools if tool.name == force_tool)
+        return await _loop.run(self._force(list(messages), forced))
+
+    # Everything below runs on the background loop.
+
+    async def _stream(
+        self, messages: list[Message], options: dict[str, Any]
+    ) -> AsyncGenerator[ReplyEvent, None]:
+        request = {**await self._request(messages), **options, **_STREAMING}
+        for attempt in range(self.options.retries + 1):
+            begun = False
+            try:
+                async for event in self._attempt(request):
+                    begun = True
+                    yield event
+            except Trouble as trouble:
+                if begun:
+                    raise trouble.error from None
+                await self._wait_for_next(trouble, attempt)
+            else:
+                return
+
+    async def _attempt(self, request: dict[str, Any]) -> AsyncGenerator[ReplyEvent, None]:
+        """Make one request; yield its pieces and, when it ended properly, the `Reply`."""
+        reply = ReplyBuilder()
+        stream = await self._in_time(_load().acompletion(**request), first=True)
+        usage: Any = None
+        first = True
+        try:
+            while (chunk := await self._in_time(anext(stream, None), first=first)) is not None:
+                usage = getattr(chunk, "usage", None) or usage
+                for event in _add_chunk(chunk, reply):
+                    first = False
+                    yield event
+                first = first and not reply.started
+        finally:
+            with suppress(Exception):
+                await stream.aclose()
+        for event in reply.finish_text():
+            yield event
+        # litellm itself reports a stream that just stopped as a normal end.
+        said = getattr(stream, "received_finish_reason", None) or getattr(
+            stream, "intermittent_finish_reason", None
+        )
+        if not said:
+            raise Trouble(cut_off(self._endpoint))
+        yield self._reply(reply, str(said), usage)
+
+    async def _complete(self, messages: list[Message], options: dict[str, Any]) -> Reply:
+        request = {**await self._request(messages), **options}
+        for attempt in range(self.options.retries + 1):
+            try:
+                response = await self._in_time(_load().acompletion(**request), whole=True)
+                return self._whole(response)
+            except Trouble as trouble:
+                await self._wait_for_next(trouble, attempt)
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _force(self, messages: list[Message], tool: ToolSpec) -> Reply:
+        """Go down the ladder of `forcing`, beginning where it ended last time."""
+        key = (self.api_base or prefix_of(self.name), self.name)
+        spent = Usage(cost_usd=0.0)
+        refusal: ModelError | None = None
+        for way in ladder_from(_ways.get(key)):
+            prompt = forcing_messages(way, messages, tool)
+            try:
+                reply = await self._complete(prompt, request_options(way, tool))
+            except (ModelAccessError, ModelOverloadedError, ModelUnreachableError):
+                raise
+            except ModelError as error:
+                refusal = error
+                continue
+            spent = _sum(spent, reply.usage)
+            if accepted := accept(reply, tool):
+                _ways[key] = way
+                return replace(accepted, usage=spent)
+        raise refusal or ModelAnswerError(
+            f"{self.name} didn't answer in the shape that was asked for.",
+            "Nothing was changed; a larger model may do better.",
+        )
+
+    def _whole(self, response: Any) -> Reply:
+        if not getattr(response, "choices", None):
+            raise Trouble(cut_off(self._endpoint))
+        choice = response.choices[0]
+        reply = ReplyBuilder()
+        deque(reply.add_text(choice.message.content or ""), maxlen=0)
+        deque(reply.finish_text(), maxlen=0)
+        for number, call in enumerate(getattr(choice.message, "tool_calls", None) or ()):
+            reply.add_call_piece(number, call.id, call.function.name, call.function.arguments)
+        return self._reply(reply, str(choice.finish_reason), getattr(response, "usage", None))
+
+    def _reply(self, reply: ReplyBuilder, said: str, usage: Any) -> Reply:
+        calls = reply.calls()
+        finish = _FINISH.get(said, "error")
+        if calls and finish == "stop":
+            finish = "tool_calls"
+        return Reply(reply.text, calls, finish, self._usage(usage))
+
+    async def _request(self, messages: list[Message]) -> dict[str, Any]:
+        engine = await asyncio.to_thread(_load)
+        _mute_warnings()
+        options = self.options
+        request: dict[str, Any] = {
+            "model": _qualified(engine, self.name, self.api_base),
+            "messages": [_as_openai(message) for message in messages],
+            "timeout": options.first_token_seconds + options.idle_seconds,
+            "num_retries": 0,
+            "max_retries": 0,
+            "max_tokens": options.max_tokens,
+            "temperature": options.temperature,
+            "api_base": self.api_base,
+            # With none of its own, a custom endpoint would be sent a provider's key.
+            "api_key": self.api_key or ("none" if self.api_base else None),
+        }
+        if is_ollama(self.name):
+            # Ollama's own window is a few thousand tokens, and it cuts what is longer silently.
+            request["num_ctx"] = self.context_window
+        if prefix_of(self.name) in _CACHING_PREFIXES:
+            points = [{"location": "message", "role": "system"}]
+            request["cache_control_injection_points"] = points
+        return {name: value for name, value in request.items() if value is not None}
+
+    async def _in_time(self, work: Awaitable[T], *, first: bool = False, whole: bool = False) -> T:
+        """Await one step of a request.
+
+        Raises:
+            Trouble: it failed, or took too long.
+        """
+        options = self.options
+        limit = options.first_token_seconds if first else options.idle_seconds
+        if whole:
+            limit = options.first_token_seconds + options.idle_seconds
+        try:
+            async with asyncio.timeout(limit):
+                return await work
+        except TimeoutError:
+            raise Trouble(timed_out(self._endpoint, limit, first=first or whole)) from None
+        except Exception as error:  # noqa: BLE001 - litellm lets through what any provider's code raises
+            log.info("%s: %s: %s", self.name, type(error).__name__, self._endpoint.said(error))
+            raise trouble_with(error, self._endpoint) from None
+
+    async def _wait_for_next(self, trouble: Trouble, attempt: int) -> None:
+        """Wait before the next attempt, or raise when there is none."""
+        if not trouble.again or attempt >= self.options.retries:
+            raise trouble.error from None
+        backoff = self.options.backoff_seconds * 2**attempt
+        await asyncio.sleep(trouble.wait if trouble.wait is not None else backoff)
+
+    @property
+    def _endpoint(self) -> Endpoint:
+        return Endpoint(self.name, self.api_base, self.api_key)
+
+    def _usage(self, usage: Any) -> Usage:
+        prompt = int(getattr(usage, "prompt_tokens", 0) or 0)
+        completion = int(getattr(usage, "completion_tokens", 0) or 0)
+        cost = 0.0 if self.is_local else _price(self.name, prompt, completion, usage)
+        return Usage(prompt, completion, cost)
+
+
+def warm_up() -> None:
+    """Import litellm and what its first call imports; for a background thread after first paint.
+
+    Takes a few seconds, sends nothing, and is safe to call from anywhere at any time.
+    """
+    engine = _load()
+    _mute_warnings()
+    with suppress(Exception):
+        # A mocked answer goes through all of litellm's code but the connection.
+        engine.completion(
+            model="openai/warm-up",
+            messages=[{"role": "user", "content": "."}],
+            api_key="none",
+            mock_response=".",
+        )
+
+
+def is_loaded() -> bool:
+    """Whether litellm is there already, so that asking it costs nothing."""
+    return _engine is not None
+
+
+def _load() -> Any:
+    """Import litellm once, muted and with everything switched off that isn't the request."""
+    global _engine  # noqa: PLW0603 - one import for the whole process, like the module itself
+    with _engine_lock:
+        if _engine is None:
+            os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+            os.environ["LITELLM_MODE"] = "PRODUCTION"
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                engine = importlib.import_module("litellm")
+            _tame(engine)
+            _engine = engine
+    return _engine
+
+
+def _tame(engine: Any) -> None:
+    engine.suppress_debug_info = True
+    engine.drop_params = True
+    engine.modify_params = True
+    engine.disable_hf_tokenizer_download = True
+    engine.disable_streaming_logging = True
+    engine.turn_off_message_logging = True
+    # httpx closes a cancelled request by itself; aiohttp's sessions complain at exit.
+    engine.disable_aiohttp_transport = True
+    for name in ("LiteLLM", "LiteLLM Proxy", "LiteLLM Router"):
+        logger = logging.getLogger(name)
+        logger.handlers = [logging.NullHandler()]
+        logger.propagate = False
+    for name in ("openai", "httpx", "httpcore", "anthropic"):
+        # At lower levels these write whole prompts.
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _mute_warnings() -> None:
+    """Keep litellm's warnings off the terminal; again for each request, as filters get reset."""
+    for module in ("litellm", "pydantic"):
+        warnings.filterwarnings("ignore", module=rf"{module}(\..*)?")
+
+
+def _known_window(name: str) -> int | None:
+    if _engine is None or is_ollama(name):
+        return None
+    try:
+        info = _engine.get_model_info(name)
+    except Exception as error:  # noqa: BLE001 - litellm raises plain Exception for an unknown model
+        log.debug("litellm doesn't know %s: %s", name, type(error).__name__)
+        return None
+    return info.get("max_input_tokens") or info.get("max_tokens") or None
+
+
+def _price(name: str, prompt: int, completion: int, usage: Any) -> float | None:
+    try:
+        costs = _load().cost_per_token(
+            model=name,
+            prompt_tokens=prompt,
+            completion_tokens=completion,
+            usage_object=usage,
+        )
+    except Exception as error:  # noqa: BLE001 - "no price is known" comes in five classes
+        log.debug("no price for %s: %s", name, type(error).__name__)
+        return None
+    return float(sum(costs))
+
+
+def _qualified(engine: Any, name: str, api_base: str | None) -> str:
+    """Name a model as litellm wants it: a bare name at an endpoint speaks OpenAI's protocol."""
+    if prefix_of(name) == "ollama":
+        # The other one writes tools into the prompt instead of passing them on.
+        return f"ollama_chat/{name.removeprefix('ollama/')}"
+    if api_base is not None and prefix_of(name) not in {str(p.value) for p in engine.LlmProviders}:
+        return f"openai/{name}"
+    return name
+
+
+def _tool_options(tools: Sequence[ToolSpec]) -> dict[str, Any]:
+    return {"tools": [describe(tool) for tool in tools]} if tools else {}
+
+
+def _as_openai(message: Message) -> dict[str, Any]:
+    value: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.tool_calls:
+        value["content"] = message.content or None
+        value["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in message.tool_calls
+        ]
+    if message.role == "tool":
+        value["tool_call_id"] = message.tool_call_id or ""
+        value["name"] = message.name or ""
+    return value
+
+
+def _add_chunk(chunk: Any, reply: ReplyBuilder) -> Iterator[ReplyEvent]:
+    if not getattr(chunk, "choices", None):
+        return
+    delta = chunk.choices[0].delta
+    if delta is None:
+        return
+    if reasoning := getattr(delta, "reasoning_content", None):
+        yield ReplyReasoning(reasoning)
+    for call in getattr(delta, "tool_calls", None) or ():
+        function = call.function
+        reply.add_call_piece(call.index, call.id, function.name, function.arguments)
+    if delta.content:
+        yield from reply.add_text(delta.content)
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    costs = (one.cost_usd, other.cost_usd)
+    return Usage(
+        one.prompt_tokens + other.prompt_tokens,
+        one.completion_tokens + other.completion_tokens,
+        None if None in costs else sum(cost for cost in costs if cost is not None),
+    )

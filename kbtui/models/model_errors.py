@@ -1,0 +1,274 @@
+"""Turns what litellm raises into the errors that people read.
+
+litellm isn't imported here: its exceptions are told apart by class name, status and text, since
+it reports the same fault differently for each provider (no connection is a 500 for one and an
+`APIConnectionError` for the next). A key never gets into a message.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kbtui.errors import (
+    ModelAccessError,
+    ModelAnswerError,
+    ModelError,
+    ModelOverloadedError,
+    ModelUnreachableError,
+)
+from kbtui.models.providers import OLLAMA_BASE, host_of, is_ollama, provider_of
+from kbtui.text import shorten
+from kbtui.workspace.redact import redact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_CONNECTION = re.compile(
+    r"connection error|all connection attempts failed|name or service not known|"
+    r"nodename nor servname|connection refused|temporary failure in name resolution|"
+    r"cannot connect to host|network is unreachable",
+    re.IGNORECASE,
+)
+_CONNECTION_CLASSES = frozenset(
+    {"ConnectError", "ConnectTimeout", "ConnectionRefusedError", "gaierror"}
+)
+_CUT = re.compile(
+    r"peer closed connection|incomplete chunked read|incomplete read|server disconnected|"
+    r"connection reset|error parsing chunk|expecting value|unterminated string",
+    re.IGNORECASE,
+)
+_CUT_CLASSES = frozenset({"RemoteProtocolError", "ReadError", "JSONDecodeError", "DecodingError"})
+_NO_KEY = re.compile(
+    r"missing .{0,40}(?:api[ _-]?key|credentials|access token)|api_key client option", re.IGNORECASE
+)
+_NO_CREDIT = re.compile(
+    r"insufficient_quota|exceeded your current quota|credit balance|billing", re.IGNORECASE
+)
+_UNKNOWN_PROVIDER = re.compile(r"LLM Provider NOT provided", re.IGNORECASE)
+_NOISE = re.compile(r"^(?:litellm\.\w+: |\w+(?:Error|Exception)\b:? ?-? ?)+")
+_REPEATING = re.compile(r"model is repeating the same chunk", re.IGNORECASE)
+_ABOUT_FORM = re.compile(r"\btools?\b|tool_choice|response_format|function.?call", re.IGNORECASE)
+_MOST_CHARACTERS = 240
+_UNAUTHORISED, _PAYMENT, _FORBIDDEN, _MISSING, _BUSY, _SERVER = 401, 402, 403, 404, 429, 500
+_LONGEST_WAIT_SECONDS = 30.0
+
+
+class Trouble(Exception):  # noqa: N818 - it carries the error, and never leaves this room
+    """A failed attempt: the error to show, and whether and when to try again."""
+
+    def __init__(
+        self, error: ModelError, *, again: bool = False, wait: float | None = None
+    ) -> None:
+        super().__init__(error.message)
+        self.error = error
+        self.again = again
+        self.wait = wait
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a model is asked: what an error message needs to name it."""
+
+    model: str
+    api_base: str | None = None
+    key: str = ""
+
+    @property
+    def place(self) -> str:
+        """The endpoint as people call it."""
+        if self.api_base:
+            return host_of(self.api_base)
+        if is_ollama(self.model):
+            return f"Ollama at {host_of(OLLAMA_BASE)}"
+        provider = provider_of(self.model)
+        return provider.title if provider else "the provider"
+
+    def said(self, error: BaseException) -> str:
+        """What the provider said, in one line without secrets."""
+        text = str(error)
+        if self.key:
+            text = text.replace(self.key, "[key]")
+        text = _NOISE.sub("", text.split("\nTraceback", 1)[0])
+        return shorten(redact(text).text, _MOST_CHARACTERS)
+
+
+def trouble_with(error: BaseException, endpoint: Endpoint) -> Trouble:
+    """Explain what a request raised, and judge whether another attempt makes sense."""
+    explained = explain(error, endpoint)
+    wait = _retry_after(error)
+    passing = isinstance(explained, ModelOverloadedError) or (
+        isinstance(explained, ModelUnreachableError) and _cannot_connect(error)
+    )
+    return Trouble(explained, again=passing and (wait or 0) <= _LONGEST_WAIT_SECONDS, wait=wait)
+
+
+def explain(error: BaseException, endpoint: Endpoint) -> ModelError:
+    """Say what went wrong, why, and what to do."""
+    names = set(_class_names(error))
+    status = getattr(error, "status_code", None)
+    text = str(error)
+    if _REPEATING.search(text):
+        return ModelAnswerError(
+            f"{endpoint.model} kept repeating itself.", "Try again, or choose another model."
+        )
+    for explained in (
+        _access(names, status, text, error, endpoint),
+        _network(names, text, error, endpoint),
+        _overload(names, status, error, endpoint),
+        _refusal(names, error, endpoint),
+    ):
+        if explained is not None:
+            return explained
+    return ModelError(f"{endpoint.place} answered with an error: {endpoint.said(error)}", _SEE_LOG)
+
+
+def timed_out(endpoint: Endpoint, seconds: float, *, first: bool) -> ModelUnreachableError:
+    """Say that nothing came in time."""
+    if first:
+        return ModelUnreachableError(
+            f"{endpoint.place} sent nothing for {seconds:g} seconds.",
+            "Try again, or give it longer with models.first_token_seconds.",
+        )
+    return ModelUnreachableError(
+        f"{endpoint.place} stopped in the middle of its answer for {seconds:g} seconds.",
+        "Try again, or give it longer with models.idle_seconds.",
+    )
+
+
+def cut_off(endpoint: Endpoint) -> ModelAnswerError:
+    """Say that an answer broke off before its end marker."""
+    return ModelAnswerError(
+        f"The answer from {endpoint.place} broke off before its end.", "Try again with /retry."
+    )
+
+
+def no_key(endpoint: Endpoint) -> ModelAccessError:
+    """Say which key is missing."""
+    provider = provider_of(endpoint.model)
+    variable = provider.variables[0] if provider else "KBTUI_API_KEY"
+    return ModelAccessError(
+        f"There is no key for {endpoint.model}.",
+        f"Set {variable} in the environment, or store the key with `/model`.",
+    )
+
+
+def _retry_after(error: BaseException) -> float | None:
+    """The seconds that a provider asked to wait, if it did."""
+    response = getattr(error, "response", None)
+    headers = getattr(error, "litellm_response_headers", None) or getattr(response, "headers", None)
+    try:
+        return float(headers["retry-after"]) if headers else None
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _access(
+    names: set[str], status: int | None, text: str, error: BaseException, endpoint: Endpoint
+) -> ModelError | None:
+    if _NO_KEY.search(text):
+        return no_key(endpoint)
+    if _UNKNOWN_PROVIDER.search(text):
+        return ModelAccessError(
+            f"There is no model {endpoint.model!r}.",
+            "Write it as provider/model, e.g. ollama_chat/qwen3:8b or openai/gpt-5.4-mini.",
+        )
+    if status == _PAYMENT or _NO_CREDIT.search(text):
+        return ModelAccessError(
+            f"{endpoint.place} wants to be paid first: {endpoint.said(error)}",
+            "Check your credit there, or choose another model with `/model`.",
+        )
+    if status in (_UNAUTHORISED, _FORBIDDEN) or "AuthenticationError" in names:
+        return ModelAccessError(
+            f"{endpoint.place} refused the key: {endpoint.said(error)}",
+            "Check the key, or store another with `/model`.",
+        )
+    if (status == _MISSING or "NotFoundError" in names) and not _ABOUT_FORM.search(text):
+        return ModelAccessError(
+            f"{endpoint.place} doesn't know the model {endpoint.model}: {endpoint.said(error)}",
+            _pull_hint(endpoint),
+        )
+    return None
+
+
+def _pull_hint(endpoint: Endpoint) -> str:
+    if is_ollama(endpoint.model):
+        return f"Fetch it with `ollama pull {endpoint.model.split('/', 1)[-1]}`."
+    return "Check its name, and that the endpoint ends as the provider says (often in /v1)."
+
+
+def _network(
+    names: set[str], text: str, error: BaseException, endpoint: Endpoint
+) -> ModelError | None:
+    if _cannot_connect(error):
+        start = (
+            "Start Ollama with `ollama serve`"
+            if is_ollama(endpoint.model)
+            else ("Check the network and the endpoint")
+        )
+        return ModelUnreachableError(
+            f"Can't reach {endpoint.place} for {endpoint.model}.",
+            f"{start}, or choose another model with `/model`; `offline` always works.",
+        )
+    if "Timeout" in names or "TimeoutException" in names or "APITimeoutError" in names:
+        return ModelUnreachableError(
+            f"{endpoint.place} didn't answer in time.",
+            "Try again, or give it longer with models.first_token_seconds.",
+        )
+    if names & _CUT_CLASSES or _CUT.search(text):
+        return cut_off(endpoint)
+    return None
+
+
+def _cannot_connect(error: BaseException) -> bool:
+    names = set(_class_names(error))
+    return bool(names & _CONNECTION_CLASSES) or _CONNECTION.search(str(error)) is not None
+
+
+def _overload(
+    names: set[str], status: int | None, error: BaseException, endpoint: Endpoint
+) -> ModelError | None:
+    if status == _BUSY or "RateLimitError" in names:
+        return ModelOverloadedError(
+            f"{endpoint.place} is over its limit of requests: {endpoint.said(error)}",
+            "Wait a moment and try again, or choose another model with `/model`.",
+        )
+    if status is not None and status >= _SERVER and "APIConnectionError" not in names:
+        return ModelOverloadedError(
+            f"{endpoint.place} failed with {status}: {endpoint.said(error)}",
+            "Try again in a while, or choose another model with `/model`.",
+        )
+    return None
+
+
+def _refusal(names: set[str], error: BaseException, endpoint: Endpoint) -> ModelError | None:
+    if "ContextWindowExceededError" in names:
+        return ModelError(
+            f"The conversation is too long for {endpoint.model}.",
+            "Start a new session with /new, or lower context.session_tokens.",
+        )
+    if "ContentPolicyViolationError" in names:
+        return ModelAnswerError(
+            f"{endpoint.place} refused to answer: {endpoint.said(error)}", "Say it differently."
+        )
+    if names & {"BadRequestError", "UnprocessableEntityError", "NotFoundError"}:
+        return ModelError(
+            f"{endpoint.place} rejected the request: {endpoint.said(error)}",
+            "If the model can't use tools, choose another with `/model`.",
+        )
+    return None
+
+
+def _class_names(error: BaseException) -> Iterator[str]:
+    """The classes of an error and of what caused it."""
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        # httpx's own timeouts are OSErrors to nobody; the names are enough.
+        yield from (cls.__name__ for cls in type(current).__mro__)
+        current = current.__cause__ or current.__context__
+
+
+_SEE_LOG = "The log has more: see `kbtui doctor`."

@@ -1,0 +1,100 @@
+"""What kbtui knows by itself about providers: their keys' variables and a sensible model.
+
+litellm knows much more, but takes seconds to ask.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+OLLAMA_BASE = "http://127.0.0.1:11434"
+_OLLAMA_PREFIXES = ("ollama", "ollama_chat")
+_ANY_ADDRESS = ("0.0.0.0", "[::]")  # noqa: S104 - what a server listens on, not what is dialled
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A provider by its litellm prefix.
+
+    Attributes:
+        prefix: What its models' names begin with.
+        title: What people call it.
+        variables: The environment variables that hold its key, the usual one first.
+        model: What is used when nobody chose; able to call tools, and not the dearest.
+    """
+
+    prefix: str
+    title: str
+    variables: tuple[str, ...]
+    model: str
+
+
+PROVIDERS = (
+    Provider("anthropic", "Anthropic", ("ANTHROPIC_API_KEY",), "anthropic/claude-sonnet-4-6"),
+    Provider("openai", "OpenAI", ("OPENAI_API_KEY",), "openai/gpt-5.4-mini"),
+    Provider(
+        "gemini", "Google", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "gemini/gemini-flash-latest"
+    ),
+    Provider("openrouter", "OpenRouter", ("OPENROUTER_API_KEY",), "openrouter/openrouter/auto"),
+    Provider("mistral", "Mistral", ("MISTRAL_API_KEY",), "mistral/mistral-medium-latest"),
+    Provider("groq", "Groq", ("GROQ_API_KEY",), "groq/openai/gpt-oss-120b"),
+    Provider("deepseek", "DeepSeek", ("DEEPSEEK_API_KEY",), "deepseek/deepseek-chat"),
+    Provider("xai", "xAI", ("XAI_API_KEY",), "xai/grok-4.3-latest"),
+    Provider("cerebras", "Cerebras", ("CEREBRAS_API_KEY",), "cerebras/gpt-oss-120b"),
+)
+_BY_PREFIX = {provider.prefix: provider for provider in PROVIDERS}
+
+
+def prefix_of(model: str) -> str:
+    """The provider's part of a model's name; "" where there is none."""
+    return model.split("/", 1)[0] if "/" in model else ""
+
+
+def provider_of(model: str) -> Provider | None:
+    """The provider of a model, if it is one that kbtui knows."""
+    return _BY_PREFIX.get(prefix_of(model))
+
+
+def is_ollama(model: str) -> bool:
+    """Whether a model's name says that Ollama runs it."""
+    return prefix_of(model) in _OLLAMA_PREFIXES
+
+
+def is_loopback(url: str) -> bool:
+    """Whether an endpoint is this very machine."""
+    host = (urlsplit(url if "//" in url else f"//{url}").hostname or "").rstrip(".").lower()
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def ollama_base(environment: Mapping[str, str]) -> str:
+    """Where Ollama is asked, by its own environment variables."""
+    base = environment.get("OLLAMA_API_BASE") or environment.get("OLLAMA_HOST") or OLLAMA_BASE
+    if "//" not in base:
+        base = f"http://{base}"
+    parts = urlsplit(base)
+    for any_address in _ANY_ADDRESS:
+        base = base.replace(any_address, "127.0.0.1", 1)
+    has_port = re.search(r":\d+$", parts.netloc) is not None
+    return base.rstrip("/") if has_port or parts.scheme == "https" else f"{base.rstrip('/')}:11434"
+
+
+def host_of(url: str) -> str:
+    """Host and port of an endpoint, for people and for naming its key."""
+    parts = urlsplit(url if "//" in url else f"//{url}")
+    host = parts.hostname or url
+    try:
+        return f"{host}:{parts.port}" if parts.port else host
+    except ValueError:
+        return host

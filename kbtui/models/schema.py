@@ -1,0 +1,170 @@
+"""Checks tool arguments against the part of JSON Schema that tools are described with.
+
+A model is told in a sentence what is wrong, so that it can do better. Harmless slips of small
+models are put right: a number or truth value written as text, one value where a list is wanted,
+null for an argument that may be left out.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from kbtui.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+    "null": (type(None),),
+}
+_TRUTH = {"true": True, "false": False}
+_MOST_NAMED = 12
+
+
+class ArgumentError(UsageError):
+    """Arguments that a tool can't be called with."""
+
+
+def parse_arguments(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the JSON text of a tool call and check it.
+
+    Raises:
+        ArgumentError: it isn't JSON, isn't an object, or doesn't fit the schema.
+    """
+    try:
+        value = json.loads(text or "{}")
+    except ValueError as error:
+        raise ArgumentError(f"The arguments are not valid JSON: {error}.") from None
+    except RecursionError:
+        raise ArgumentError("The arguments are nested too deeply.") from None
+    if isinstance(value, str):
+        # Some models encode the object twice.
+        return parse_arguments(value, schema) if value.lstrip().startswith("{") else _refuse(value)
+    return check_arguments(value, schema)
+
+
+def check_arguments(value: Any, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Check a value against an object schema and return it with harmless slips put right.
+
+    Raises:
+        ArgumentError: it doesn't fit.
+    """
+    if not isinstance(value, dict):
+        return _refuse(value)
+    checked = _check(value, {"type": "object", **schema}, "")
+    return dict(checked)
+
+
+def _refuse(value: Any) -> dict[str, Any]:
+    raise ArgumentError(f"The arguments must be a JSON object, not {_kind(value)}.")
+
+
+def _check(value: Any, schema: Mapping[str, Any], place: str) -> Any:
+    kind = schema.get("type")
+    if isinstance(kind, str):
+        value = _coerced(value, kind)
+        if not _is(value, kind):
+            raise ArgumentError(f"{_named(place)} must be {_article(kind)}, not {_kind(value)}.")
+    if "enum" in schema and value not in schema["enum"]:
+        choices = ", ".join(map(str, schema["enum"]))
+        raise ArgumentError(f"{_named(place)} must be one of {choices}; {value!r} is not.")
+    if isinstance(value, dict):
+        return _check_object(value, schema, place)
+    if isinstance(value, list):
+        return _check_list(value, schema, place)
+    if isinstance(value, str) and len(value) > schema.get("maxLength", len(value)):
+        raise ArgumentError(f"{_named(place)} is longer than {schema['maxLength']} characters.")
+    return value
+
+
+def _check_object(value: dict[str, Any], schema: Mapping[str, Any], place: str) -> dict[str, Any]:
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    required = schema.get("required", ())
+    given = {name: item for name, item in value.items() if item is not None or name in required}
+    if missing := [name for name in required if name not in given]:
+        raise ArgumentError(f"{_named(_below(place, missing[0]))} is missing.")
+    extra = schema.get("additionalProperties", True)
+    unknown = [name for name in given if name not in properties]
+    if unknown and properties and extra is False:
+        known = ", ".join(list(properties)[:_MOST_NAMED])
+        raise ArgumentError(f"There is no argument {unknown[0]!r}; there are: {known}.")
+    free = extra if isinstance(extra, dict) else {}
+    return {
+        name: _check(item, properties.get(name, free), _below(place, name))
+        for name, item in given.items()
+    }
+
+
+def _check_list(value: list[Any], schema: Mapping[str, Any], place: str) -> list[Any]:
+    if len(value) > schema.get("maxItems", len(value)):
+        raise ArgumentError(f"{_named(place)} has more than {schema['maxItems']} items.")
+    items = schema.get("items", {})
+    return [_check(item, items, f"{place}[{number}]") for number, item in enumerate(value)]
+
+
+def _coerced(value: Any, kind: str) -> Any:
+    if isinstance(value, str):
+        text = value.strip()
+        if kind == "boolean":
+            return _TRUTH.get(text.lower(), value)
+        if kind in ("integer", "number"):
+            return _number(text, value)
+        if kind in ("array", "object") and text[:1] in "[{" and text:
+            return _json(text, value)
+    if kind == "integer" and isinstance(value, float) and value.is_integer():
+        return int(value)
+    if kind == "array" and isinstance(value, str) and value:
+        return [value]
+    return value
+
+
+def _number(text: str, otherwise: Any) -> Any:
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return otherwise
+
+
+def _json(text: str, otherwise: Any) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return otherwise
+
+
+def _is(value: Any, kind: str) -> bool:
+    if isinstance(value, bool):
+        return kind == "boolean"
+    return isinstance(value, _TYPES.get(kind, (object,)))
+
+
+def _below(place: str, name: str) -> str:
+    return f"{place}.{name}" if place else name
+
+
+def _named(place: str) -> str:
+    return f"The argument {place!r}" if place else "The value"
+
+
+def _article(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "aeio" else f"a {kind}"
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "a boolean"
+    for kind, types in _TYPES.items():
+        if isinstance(value, types):
+            return _article(kind) if kind != "null" else "null"
+    return type(value).__name__

@@ -91,10 +91,44 @@ class SearchSettings(_Section):
     roots: tuple[str, ...] = Field((), description="further folders of the workspace to index")
 
 
+class FlushSettings(_Section):
+    """Notes of the day, taken before a conversation is condensed."""
+
+    enabled: bool = True
+    threshold_tokens: int = Field(4_000, ge=0, description="how long before condensing, in tokens")
+
+
+class SessionNotesSettings(_Section):
+    """The file that a session leaves behind when it ends."""
+
+    enabled: bool = True
+    max_messages: int = Field(20, gt=0, description="messages of the session's end to summarise")
+    min_user_messages: int = Field(3, ge=0, description="shorter sessions leave no file")
+
+
 class MemorySettings(_Section):
     """How conversation becomes memory."""
 
     review: Literal["auto", "ask"] = Field("auto", description="`ask`: agent edits are proposals")
+    consolidate: bool = Field(default=True, description="condense conversations by themselves")
+    consolidate_tokens: int | None = Field(
+        None, gt=0, description="begin at so many new tokens; empty: half of context.session_tokens"
+    )
+    consolidate_messages: int | None = Field(
+        None, gt=0, description="begin at so many new messages; empty: context.memory_window"
+    )
+    idle_minutes: float = Field(30, ge=0, description="begin after a quiet time; 0: never")
+    flush: FlushSettings = FlushSettings()
+    session_notes: SessionNotesSettings = SessionNotesSettings()
+
+
+class DreamSettings(_Section):
+    """The slow curation of what is known, while nobody waits."""
+
+    interval_hours: float = Field(2, ge=0, description="how often Dream runs; 0: only when asked")
+    model_override: str | None = Field(None, description="instead of models.dream.model")
+    max_batch_size: int = Field(20, gt=0, description="archive entries read in one run")
+    max_iterations: int = Field(10, gt=0, description="steps of editing in one run")
 
 
 class BudgetSettings(_Section):
@@ -132,6 +166,7 @@ class Settings(_Section):
     context: ContextSettings = ContextSettings()
     search: SearchSettings = SearchSettings()
     memory: MemorySettings = MemorySettings()
+    dream: DreamSettings = DreamSettings()
     budget: BudgetSettings = BudgetSettings()
     privacy: PrivacySettings = PrivacySettings()
     ui: UiSettings = UiSettings()

@@ -1,0 +1,136 @@
+"""One entry: a Markdown file under ``knowledge/`` and all that can be read off it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kbtui.knowledge import frontmatter
+from kbtui.knowledge.links import Link, links_in_body, links_in_frontmatter, related_link
+from kbtui.knowledge.summary import heading_of, plain_line, summary_of, tags_in_body
+from kbtui.knowledge.templates import TYPE_OF_FOLDER
+from kbtui.text import clean_line
+from kbtui.workspace.files import blob_id, decode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Entry", "Link", "category_of", "parse_entry", "slug_of"]
+
+_TRUE = frozenset({"true", "yes", "on", "1"})
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A parsed entry. `text` is the whole document, without a byte-order mark.
+
+    `category` is the folder under ``knowledge/`` (empty at its top), `body_line` the number of
+    the first line behind the frontmatter. `problem` says why a machine must leave the file
+    alone; such an entry is shown raw and stays searchable.
+    """
+
+    path: str
+    text: str
+    blob: str
+    title: str
+    type: str | None
+    category: str
+    slug: str
+    tags: tuple[str, ...]
+    aliases: tuple[str, ...]
+    related: tuple[str, ...]
+    created: str | None
+    updated: str | None
+    summary: str
+    private: bool
+    links: tuple[Link, ...]
+    problem: str | None
+    frontmatter: Mapping[str, Any] = field(hash=False)
+    body_line: int
+
+    @property
+    def body(self) -> str:
+        """The text behind the frontmatter."""
+        parts = frontmatter.split(self.text.encode("utf-8", "surrogatepass"))
+        return parts.body.decode("utf-8", "surrogatepass")
+
+
+def category_of(path: str) -> str:
+    """The folder of an entry under ``knowledge/``, e.g. ``people``; empty at its top."""
+    return path.removeprefix("knowledge/").rpartition("/")[0]
+
+
+def slug_of(path: str) -> str:
+    """The name of an entry without folder and ``.md``."""
+    name = path.rpartition("/")[2]
+    return name[:-3] if name.lower().endswith(".md") else name
+
+
+def parse_entry(path: str, data: bytes) -> Entry:
+    """Read an entry out of its bytes; never raises, whatever they are."""
+    decoded = decode(data)
+    parts = frontmatter.split(decoded.text.encode("utf-8", "surrogatepass"))
+    matter = frontmatter.read(parts)
+    body = parts.body.decode("utf-8", "surrogatepass")
+    head = parts.head.decode("utf-8", "surrogatepass")
+    body_line = 1 + sum(part.count(b"\n") for part in (parts.opening, parts.head, parts.closing))
+    values = matter.values
+    links = [
+        *links_in_frontmatter(head, matter.tree),
+        *(placed.link for placed in links_in_body(body, body_line)),
+    ]
+    category = category_of(path)
+    slug = slug_of(path)
+    return Entry(
+        path=path,
+        text=decoded.text,
+        blob=blob_id(data),
+        title=_word(values, "title") or heading_of(body) or slug,
+        type=_word(values, "type") or TYPE_OF_FOLDER.get(category.partition("/")[0]),
+        category=category,
+        slug=slug,
+        tags=_tags(values, body),
+        aliases=_words(values.get("aliases", values.get("alias"))),
+        related=tuple(related_link(item).target for item in _words(values.get("related"))),
+        created=_word(values, "created"),
+        updated=_word(values, "updated"),
+        summary=_word(values, "summary") or _word(values, "description") or summary_of(body),
+        private=(_word(values, "private") or "").lower() in _TRUE,
+        links=tuple(links),
+        problem=_problem(decoded.encoding, matter.problem, exact=decoded.exact),
+        frontmatter=values,
+        body_line=body_line,
+    )
+
+
+def _problem(encoding: str, problem: str | None, *, exact: bool) -> str | None:
+    if not exact:
+        return "Some of its bytes aren't text; they are shown as \N{REPLACEMENT CHARACTER}."
+    if encoding == "utf-16":
+        return "It is written in UTF-16; it can be read, but isn't changed."
+    return f"Its frontmatter can't be read: {problem}." if problem else None
+
+
+def _word(values: Mapping[str, Any], key: str) -> str | None:
+    value = values.get(key)
+    return (plain_line(value) or None) if isinstance(value, str) else None
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    """Read a list of words, or one, or lists in lists (an unquoted ``[[name]]`` is one in YAML)."""
+    if isinstance(value, str):
+        found = [clean_line(value)]
+    elif isinstance(value, list):
+        found = [word for item in value for word in _words(item)]
+    else:
+        return ()
+    return tuple(dict.fromkeys(word for word in found if word))
+
+
+def _tags(values: Mapping[str, Any], body: str) -> tuple[str, ...]:
+    value = values.get("tags", values.get("tag"))
+    if isinstance(value, str):
+        value = re.split(r"[,\s]+", value)
+    written = [tag.strip().lstrip("#").rstrip("/") for tag in _words(value)]
+    return tuple(dict.fromkeys(tag for tag in [*written, *tags_in_body(body)] if tag))

@@ -1,0 +1,170 @@
+r"""Splits a document into frontmatter and body, byte for byte, and changes single keys.
+
+The block stands between a first line ``---`` (behind a byte-order mark, if there is one) and the
+next line that is ``---`` or ``...``, as Obsidian, Jekyll and pandoc write it. Joining the parts of
+a split gives the very same bytes back. Reading goes through python-frontmatter with our splitter
+and the hardened reader of `yaml_tree`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
+
+import frontmatter
+from frontmatter.default_handlers import YAMLHandler
+
+from kbtui.errors import UnreadableError
+from kbtui.knowledge.yaml_edit import edit_keys, edit_scalars
+from kbtui.knowledge.yaml_tree import FrontmatterError, Node, read_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+BOM = b"\xef\xbb\xbf"
+_OPENING = re.compile(rb"---[ \t]*\r?\n")
+_CLOSING = re.compile(rb"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\r?\Z)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The five pieces of a document; `opening` is empty where there is no frontmatter."""
+
+    bom: bytes
+    opening: bytes
+    head: bytes
+    closing: bytes
+    body: bytes
+
+    @property
+    def newline(self) -> str:
+        """How the document breaks its lines, by the first line break in it."""
+        first = (self.opening or self.body).partition(b"\n")[0]
+        return "\r\n" if first.endswith(b"\r") else "\n"
+
+    def join(self) -> bytes:
+        """Put the document together again."""
+        return self.bom + self.opening + self.head + self.closing + self.body
+
+    def with_head(self, head: str) -> Parts:
+        """Make the same document with other frontmatter, adding the block if there was none."""
+        mark = f"---{self.newline}".encode()
+        return Parts(self.bom, self.opening or mark, head.encode(), self.closing or mark, self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Frontmatter:
+    """What a document's frontmatter says; `problem` tells why it can't be read, if it can't.
+
+    `tree` is for whoever needs positions, as offsets into the text of `Parts.head`.
+    """
+
+    values: Mapping[str, Any]
+    tree: Node
+    problem: str | None = None
+
+
+class _Handler(YAMLHandler):  # type: ignore[misc]  # the package is skipped by mypy
+    """Teaches python-frontmatter where the block ends and how to read it safely."""
+
+    tree = Node("mapping", 0, 0, "block")
+
+    def split(self, text: str) -> tuple[str, str]:
+        parts = split(text.encode())
+        return parts.head.decode(), parts.body.decode()
+
+    def load(self, fm: str, **_options: object) -> Any:
+        self.tree = read_tree(fm)
+        return self.tree.plain()
+
+
+def split(data: bytes) -> Parts:
+    """Cut a document into its parts, which join to the same bytes."""
+    bom = BOM if data.startswith(BOM) else b""
+    opening = _OPENING.match(data, len(bom))
+    closing = _CLOSING.search(data, opening.end()) if opening else None
+    if opening is None or closing is None:
+        return Parts(bom, b"", b"", b"", data[len(bom) :])
+    return Parts(
+        bom,
+        opening.group(),
+        data[opening.end() : closing.start()],
+        closing.group(),
+        data[closing.end() :],
+    )
+
+
+def read(parts: Parts) -> Frontmatter:
+    """Read the frontmatter of a split document; never raises."""
+    if not parts.head.strip():
+        return Frontmatter({}, _Handler.tree)
+    handler = _Handler()
+    block = b"---\n" + parts.head + b"---\n"
+    try:
+        values, _body = frontmatter.parse(block.decode(), handler=handler)
+    except UnicodeDecodeError:
+        return Frontmatter({}, _Handler.tree, "it isn't valid UTF-8")
+    except FrontmatterError as error:
+        return Frontmatter({}, _Handler.tree, str(error))
+    return Frontmatter(values, handler.tree)
+
+
+def parse(document: str | bytes) -> Frontmatter:
+    """Read a whole document's frontmatter; never raises."""
+    return read(split(_encoded(document) if isinstance(document, str) else document))
+
+
+@overload
+def set_keys(document: str, changes: Mapping[str, Any]) -> str: ...
+@overload
+def set_keys(document: bytes, changes: Mapping[str, Any]) -> bytes: ...
+def set_keys(document: str | bytes, changes: Mapping[str, Any]) -> str | bytes:
+    """Set top-level keys, or remove those whose value is None; all other bytes stay.
+
+    A document without frontmatter gets a block. Values are text, numbers, truth values, dates,
+    and lists or mappings of those.
+
+    Raises:
+        UnreadableError: the frontmatter can't be read, or can't be changed without touching
+            other keys; the document must then be left alone.
+    """
+    if isinstance(document, str):
+        return set_keys(_encoded(document), changes).decode("utf-8", "surrogatepass")
+    parts = split(document)
+    return _with_head(parts, lambda head: edit_keys(head, changes, parts.newline))
+
+
+@overload
+def replace_scalars(document: str, replace: Callable[[str, str], str | None]) -> str: ...
+@overload
+def replace_scalars(document: bytes, replace: Callable[[str, str], str | None]) -> bytes: ...
+def replace_scalars(
+    document: str | bytes, replace: Callable[[str, str], str | None]
+) -> str | bytes:
+    """Offer every value, with the top-level key above it, to `replace`; None leaves it alone.
+
+    Raises:
+        UnreadableError: the frontmatter can't be read.
+    """
+    if isinstance(document, str):
+        return replace_scalars(_encoded(document), replace).decode("utf-8", "surrogatepass")
+    return _with_head(split(document), lambda head: edit_scalars(head, replace))
+
+
+def _encoded(document: str) -> bytes:
+    return document.encode("utf-8", "surrogatepass")
+
+
+def _with_head(parts: Parts, edit: Callable[[str], str]) -> bytes:
+    try:
+        head = parts.head.decode()
+        changed = edit(head)
+    except UnicodeDecodeError as error:
+        raise UnreadableError("The frontmatter isn't valid UTF-8.", _LEFT_ALONE) from error
+    except FrontmatterError as error:
+        raise UnreadableError(f"The frontmatter can't be changed: {error}.", _LEFT_ALONE) from error
+    return parts.join() if changed == head else parts.with_head(changed).join()
+
+
+_LEFT_ALONE = "The file is left as it is; edit the lines between the two `---` by hand."

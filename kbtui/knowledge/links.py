@@ -1,0 +1,171 @@
+"""Finds the links of a document, each with the place where it is written.
+
+Three kinds: ``related`` lists in frontmatter, ``[[wikilinks]]`` (with heading, block, alias, and
+embedded with ``!``; in the body and in any frontmatter value, as Obsidian has them), and relative
+Markdown links, including reference definitions. What stands in code is no link.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from kbtui.knowledge.code_ranges import CodeRanges
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kbtui.knowledge.yaml_tree import Node
+
+LinkKind = Literal["related", "wiki", "markdown"]
+
+_WIKI = re.compile(
+    r"(?<!\\)!?\[\[(?P<target>[^\[\]|#\n]*)(?P<heading>#[^\[\]|\n]*)?"
+    r"(?:\\?\|(?P<alias>[^\[\]\n]*))?\]\]"
+)
+_MARKDOWN = re.compile(
+    r"(?<!\\)!?\[(?P<alias>(?:[^\[\]\\\n]|\\.|\[[^\[\]\n]*\])*)\]\([ \t]*"
+    r"(?:<(?P<angle>[^<>\n]*)>|(?P<bare>[^\s()<>]+(?:\([^\s()<>]*\)[^\s()<>]*)*))"
+    r"(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'))?[ \t]*\)"
+)
+_DEFINITION = re.compile(
+    r"^ {0,3}\[(?P<alias>[^\[\]\n]+)\]:[ \t]*(?:<(?P<angle>[^<>\n]*)>|(?P<bare>[^\s<>]+))",
+    re.MULTILINE,
+)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link as it is written; `line` is 1-based, `heading` what follows ``#``."""
+
+    target: str
+    kind: LinkKind
+    line: int
+    alias: str | None = None
+    heading: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedLink:
+    """A link in a body: the offsets of the whole, and of the target alone."""
+
+    link: Link
+    start: int
+    end: int
+    target_start: int
+    target_end: int
+    text: str
+    definition: bool = False
+
+
+def links_in_body(text: str, first_line: int = 1) -> list[PlacedLink]:
+    """Find the links of a Markdown body whose first line has the number `first_line`."""
+    if "[" not in text:
+        return []
+    code = CodeRanges(text)
+    found = [*_wiki_links(text), *_markdown_links(text)]
+    placed: list[PlacedLink] = []
+    line, at = first_line, 0
+    for match, link in sorted(found, key=lambda pair: pair[0].start()):
+        if match.start() in code:
+            continue
+        line += text.count("\n", at, match.start())
+        at = match.start()
+        placed.append(_placed(match, link, line))
+    return placed
+
+
+def links_in_frontmatter(head: str, tree: Node, first_line: int = 2) -> Iterator[Link]:
+    """Find the links in a frontmatter tree read from `head`."""
+    for key, value in tree.pairs():
+        for node in value.scalars():
+            if key.value == "related" and node.value.strip():
+                yield related_link(node.value, first_line + head.count("\n", 0, node.start))
+            elif "[[" in node.value:
+                yield from links_in_value(node.value, first_line + head.count("\n", 0, node.start))
+
+
+def links_in_value(value: str, line: int = 1) -> Iterator[Link]:
+    """Find the wikilinks in one frontmatter value."""
+    for match, link in _wiki_links(value):
+        yield _placed(match, link, line).link
+
+
+def related_link(value: str, line: int = 1) -> Link:
+    """Read one item of a ``related`` list: a path or name, maybe in double brackets."""
+    match = _WIKI.fullmatch(value.strip())
+    if match is None:
+        target, _, heading = value.strip().partition("#")
+        return Link(target.strip(), "related", line, None, heading or None)
+    heading = (match["heading"] or "").removeprefix("#").strip()
+    return Link(match["target"].strip(), "related", line, match["alias"], heading or None)
+
+
+def replace_wiki_target(value: str, old: str, new: str) -> str:
+    """Rewrite the target of every wikilink in a frontmatter value that names `old`."""
+
+    def swapped(match: re.Match[str]) -> str:
+        if match["target"].strip() != old:
+            return match.group()
+        low, high = match.span("target")
+        return match.string[match.start() : low] + new + match.string[high : match.end()]
+
+    return _WIKI.sub(swapped, value)
+
+
+def unlink_wiki(value: str, old: str) -> str:
+    """Turn every wikilink in a frontmatter value that names `old` into its text."""
+
+    def plain(match: re.Match[str]) -> str:
+        if match["target"].strip() != old:
+            return match.group()
+        return match["alias"] or match["target"].strip()
+
+    return _WIKI.sub(plain, value)
+
+
+def _wiki_links(text: str) -> Iterator[tuple[re.Match[str], Link]]:
+    for match in _WIKI.finditer(text):
+        target = match["target"].removesuffix("\\").strip()
+        heading = (match["heading"] or "").removeprefix("#").removesuffix("\\").strip() or None
+        if target or heading:
+            yield match, Link(target, "wiki", 0, match["alias"], heading)
+
+
+def _markdown_links(text: str) -> Iterator[tuple[re.Match[str], Link]]:
+    if "](" in text:
+        patterns = [_MARKDOWN, _DEFINITION] if "]:" in text else [_MARKDOWN]
+    elif "]:" in text:
+        patterns = [_DEFINITION]
+    else:
+        return
+    for pattern in patterns:
+        for match in pattern.finditer(text):
+            written = match["angle"] if match["angle"] is not None else match["bare"]
+            target, _, heading = written.partition("#")
+            # A footnote's definition has the form of a link's; a plain anchor stays in the file.
+            if target and not _SCHEME.match(target) and not match["alias"].startswith("^"):
+                yield match, Link(target, "markdown", 0, match["alias"] or None, heading or None)
+
+
+def _placed(match: re.Match[str], link: Link, line: int) -> PlacedLink:
+    link = Link(link.target, link.kind, line, link.alias, link.heading)
+    if link.kind == "wiki":
+        low = match.start("target")
+        blank = len(match["target"]) - len(match["target"].lstrip())
+        text = link.alias or link.target or link.heading or ""
+        return PlacedLink(
+            link, match.start(), match.end(), low + blank, low + blank + len(link.target), text
+        )
+    low = match.start("angle") if match["angle"] is not None else match.start("bare")
+    return PlacedLink(
+        link,
+        match.start(),
+        match.end(),
+        low,
+        low + len(link.target),
+        match["alias"],
+        definition=match.re is _DEFINITION,
+    )

@@ -1,0 +1,283 @@
+"""What is known about every entry, kept in step with the files, ready in an instant.
+
+What parsing found out is kept in a derived SQLite file, keyed by the content's hash; after a
+change only the changed files are parsed. Beside the entries the notes of the memory and the
+bootstrap files are on the shelf, because they link to entries.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kbtui.errors import KbtuiError
+from kbtui.knowledge.entry import parse_entry
+from kbtui.knowledge.graph import LinkGraph
+from kbtui.knowledge.info import COLUMNS, EntryInfo, info_from, info_of, row_of
+from kbtui.knowledge.links import Link
+from kbtui.knowledge.resolve import LinkIndex
+from kbtui.workspace import files
+from kbtui.workspace.derived import DerivedDatabase
+from kbtui.workspace.layout import BOOTSTRAP_FILES, is_conflict_copy
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pathspec import GitIgnoreSpec
+
+    from kbtui.workspace.layout import Workspace
+    from kbtui.workspace.scan import FileState, Scanner
+
+AREAS = ("knowledge", "memory", "skills", *BOOTSTRAP_FILES)
+# Raised whenever the same bytes would be parsed into something else.
+_IDENTITY = "entries 1"
+_SCHEMA = (
+    f"CREATE TABLE entries ({COLUMNS}) WITHOUT ROWID",
+    "CREATE TABLE links (path TEXT PRIMARY KEY, found TEXT) WITHOUT ROWID",
+)
+_INSERT = "REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+
+def is_catalogue(path: str) -> bool:
+    """Whether this is an INDEX.md, which is generated and no entry itself."""
+    return path.startswith("knowledge/") and path.rpartition("/")[2] == "INDEX.md"
+
+
+def is_on_shelf(path: str) -> bool:
+    """Whether a file is an entry, or may link to entries."""
+    return (
+        path.lower().endswith(".md")
+        and not is_catalogue(path)
+        and not is_conflict_copy(path)
+        and path != "memory/HISTORY.md"
+        and (path.startswith(("knowledge/", "memory/", "skills/")) or path in BOOTSTRAP_FILES)
+    )
+
+
+class Shelf:
+    """All infos and links of a workspace; one object serves all threads."""
+
+    def __init__(
+        self, workspace: Workspace, scanner: Scanner, private_paths: Sequence[str] = ()
+    ) -> None:
+        self._workspace = workspace
+        self._scanner = scanner
+        self._private_paths = private_paths
+        self._private: GitIgnoreSpec | None = None
+        self._lock = threading.RLock()
+        self._database: DerivedDatabase | None = None
+        self._infos: dict[str, EntryInfo] | None = None
+        self._links: dict[str, tuple[Link, ...]] | None = None
+        self._sorted: tuple[EntryInfo, ...] | None = None
+        self._index: LinkIndex | None = None
+        self._graph: LinkGraph | None = None
+        self._stale: set[str] = set()
+
+    def refresh(self) -> None:
+        """Look at every file's status and take in what changed."""
+        with self._lock:
+            states = self._scanner.scan(*AREAS)
+            wanted = {path: state for path, state in states.items() if is_on_shelf(path)}
+            known = self._load()
+            self._stale.clear()
+            gone = [path for path in known if path not in wanted]
+            changed = [
+                state
+                for path, state in wanted.items()
+                if path not in known or known[path].blob != state.blob
+            ]
+            self._take_in(changed, gone)
+
+    def mark(self, paths: Iterable[str]) -> None:
+        """Say that these files changed; they are read when somebody asks next."""
+        with self._lock:
+            self._stale.update(path for path in paths if is_on_shelf(path))
+
+    def infos(self) -> tuple[EntryInfo, ...]:
+        """All entries, by category and slug."""
+        with self._lock:
+            known = self._current()
+            if self._sorted is None:
+                entries = [info for info in known.values() if info.is_entry]
+                entries.sort(key=lambda info: (info.category.casefold(), info.slug.casefold()))
+                self._sorted = tuple(entries)
+            return self._sorted
+
+    def all_infos(self) -> Mapping[str, EntryInfo]:
+        """All files on the shelf by path; not to be changed."""
+        with self._lock:
+            return dict(self._current())
+
+    def get(self, path: str) -> EntryInfo | None:
+        """The info of one file, None where there is none."""
+        with self._lock:
+            return self._current().get(path)
+
+    def peek(self, path: str) -> EntryInfo | None:
+        """Like `get`, but only if that takes no scan and no reading; may be out of date."""
+        with self._lock:
+            return None if self._infos is None else self._infos.get(path)
+
+    def count(self) -> int:
+        """How many entries there are; without a scan when none has been made yet."""
+        with self._lock:
+            if self._infos is not None:
+                return len(self.infos())
+            return self._cache().run(_count)
+
+    def index(self) -> LinkIndex:
+        """What finds entries by what they are called."""
+        with self._lock:
+            self._current()
+            if self._index is None:
+                self._index = LinkIndex(self.infos())
+            return self._index
+
+    def graph(self) -> LinkGraph:
+        """Who links to whom."""
+        with self._lock:
+            self._current()
+            if self._graph is None:
+                self._graph = LinkGraph(self.index(), self._all_links())
+            return self._graph
+
+    def clear(self) -> None:
+        """Forget everything that is derived; it is read from the files again."""
+        with self._lock:
+            self._cache().clear()
+            self._infos = self._links = None
+            self._forget_order()
+
+    def _current(self) -> dict[str, EntryInfo]:
+        if self._infos is None:
+            self.refresh()
+        elif self._stale:
+            self._refresh_stale()
+        return self._load()
+
+    def _refresh_stale(self) -> None:
+        paths = sorted(self._stale)
+        self._stale.clear()
+        states = self._scanner.scan(*paths)
+        known = self._load()
+        gone = [path for path in paths if path not in states and path in known]
+        changed = [
+            state
+            for state in states.values()
+            if is_on_shelf(state.path)
+            and (state.path not in known or known[state.path].blob != state.blob)
+        ]
+        self._take_in(changed, gone)
+
+    def _take_in(self, changed: Iterable[FileState], gone: list[str]) -> None:
+        """Parse what changed, forget what is gone, and store both."""
+        known = self._load()
+        rows: list[tuple[object, ...]] = []
+        found: list[tuple[str, str]] = []
+        for state in changed:
+            try:
+                data = files.read_bytes(self._workspace.root, state.path)
+            except KbtuiError:  # gone meanwhile, too large, or not to be read
+                gone.append(state.path)
+                continue
+            entry = parse_entry(state.path, data)
+            info = info_of(entry, state.size, state.mtime_ns)
+            self._replace(known, info, entry.links)
+            rows.append(row_of(info))
+            found.append((state.path, _written(entry.links)))
+        gone = [path for path in gone if known.pop(path, None) is not None]
+        for path in gone:
+            (self._links or {}).pop(path, None)
+        if gone:
+            self._forget_order()
+        if rows or gone:
+            self._cache().run(lambda connection: _store(connection, rows, found, gone))
+
+    def _replace(
+        self, known: dict[str, EntryInfo], info: EntryInfo, links: tuple[Link, ...]
+    ) -> None:
+        before = known.get(info.path)
+        known[info.path] = self._guarded(info)
+        if self._links is not None:
+            self._links[info.path] = links
+        if before is None or (before.title, before.aliases) != (info.title, info.aliases):
+            self._forget_order()
+            return
+        self._sorted = None
+        if self._graph is not None:
+            self._graph.put(info.path, links)
+
+    def _forget_order(self) -> None:
+        self._sorted = None
+        self._index = None
+        self._graph = None
+
+    def _load(self) -> dict[str, EntryInfo]:
+        if self._infos is None:
+            self._infos = self._cache().run(_read_infos)
+            if self._private_paths:
+                self._infos = {path: self._guarded(info) for path, info in self._infos.items()}
+        return self._infos
+
+    def _guarded(self, info: EntryInfo) -> EntryInfo:
+        """Mark as private what the settings name, in ``.gitignore`` syntax."""
+        if not self._private_paths:
+            return info
+        if self._private is None:
+            from pathspec import GitIgnoreSpec
+
+            self._private = GitIgnoreSpec.from_lines(self._private_paths)
+        below = info.path.removeprefix("knowledge/")
+        hidden = self._private.match_file(info.path) or self._private.match_file(below)
+        return replace(info, private=True) if hidden else info
+
+    def _all_links(self) -> dict[str, tuple[Link, ...]]:
+        if self._links is None:
+            self._links = self._cache().run(_read_links)
+        return self._links
+
+    def _cache(self) -> DerivedDatabase:
+        if self._database is None:
+            file = self._workspace.cache / "entries.sqlite"
+            self._database = DerivedDatabase(file, _SCHEMA, _IDENTITY)
+        return self._database
+
+
+def _count(connection: sqlite3.Connection) -> int:
+    where = "path >= 'knowledge/' AND path < 'knowledge0'"
+    row = connection.execute(f"SELECT count(*) FROM entries WHERE {where}").fetchone()  # noqa: S608
+    return int(row[0])
+
+
+def _read_infos(connection: sqlite3.Connection) -> dict[str, EntryInfo]:
+    return {row[0]: info_from(row) for row in connection.execute("SELECT * FROM entries")}
+
+
+def _read_links(connection: sqlite3.Connection) -> dict[str, tuple[Link, ...]]:
+    return {
+        path: tuple(Link(*fields) for fields in json.loads(found))
+        for path, found in connection.execute("SELECT path, found FROM links")
+    }
+
+
+def _written(links: Iterable[Link]) -> str:
+    return json.dumps(
+        [[link.target, link.kind, link.line, link.alias, link.heading] for link in links],
+        ensure_ascii=False,
+    )
+
+
+def _store(
+    connection: sqlite3.Connection,
+    rows: list[tuple[object, ...]],
+    found: list[tuple[str, str]],
+    gone: list[str],
+) -> None:
+    connection.executemany(_INSERT, rows)
+    connection.executemany("REPLACE INTO links VALUES (?, ?)", found)
+    removed = [(path,) for path in gone]
+    connection.executemany("DELETE FROM entries WHERE path = ?", removed)
+    connection.executemany("DELETE FROM links WHERE path = ?", removed)

@@ -1,0 +1,255 @@
+"""Changes keys in a piece of YAML and leaves every other byte as it was.
+
+Each change becomes an edit of the smallest span that holds it: a scalar keeps its quotes and the
+comment behind it, a list keeps the items that stay. The result is read again and compared with
+what was asked for; where they differ nothing is changed, and the caller hears why.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any
+
+from kbtui.knowledge.yaml_tree import FrontmatterError, Node, read_tree
+from kbtui.knowledge.yaml_write import as_loaded, scalar_text, value_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+# Where a key goes that wasn't there: behind this one, else at the end.
+_BEHIND = {"updated": "created", "created": "type"}
+_DASH = re.compile(r"^[ \t]*-", re.MULTILINE)
+
+Edit = tuple[int, int, str]
+
+
+def edit_keys(text: str, changes: Mapping[str, Any], newline: str) -> str:
+    """Set the keys of `changes`, or remove those whose new value is None.
+
+    Raises:
+        FrontmatterError: the text can't be read, or can't be changed without touching more.
+    """
+    root = read_tree(text)
+    before = root.plain()
+    wanted = {key: as_loaded(value) for key, value in changes.items() if value is not None}
+    removed = {key for key, value in changes.items() if value is None}
+    expected = {key: value for key, value in before.items() if key not in removed} | wanted
+    if expected == before:
+        return text
+    editor = _FlowEditor(text, root) if root.style == "flow" else _BlockEditor(text, root, newline)
+    for key, value in changes.items():
+        if value is None or before.get(key) != wanted[key]:
+            editor.change(key, value)
+    return _checked(_apply(text, editor.finish()), expected)
+
+
+def edit_scalars(text: str, replace: Callable[[str, str], str | None]) -> str:
+    """Pass every scalar below a top-level key to `replace(key, value)`; None leaves it alone."""
+    root = read_tree(text)
+    edits: list[Edit] = []
+    for key, value in root.pairs():
+        for node in value.scalars():
+            new = replace(key.value, node.value)
+            if new is not None and new != node.value:
+                style = "'" if node.style in {"|", ">"} else node.style
+                flow = value.style == "flow" or root.style == "flow"
+                edits.append((node.start, node.end, scalar_text(new, style, flow=flow)))
+    changed = _apply(text, edits)
+    read_tree(changed)
+    return changed
+
+
+def _apply(text: str, edits: list[Edit]) -> str:
+    for start, end, new in sorted(edits, reverse=True):
+        text = text[:start] + new + text[end:]
+    return text
+
+
+def _checked(text: str, expected: dict[str, Any]) -> str:
+    if read_tree(text).plain() != expected:
+        raise FrontmatterError("this form of YAML can't be changed without touching other keys")
+    return text
+
+
+class _BlockEditor:
+    """Collects the edits of a mapping written as one ``key: value`` a line."""
+
+    def __init__(self, text: str, root: Node, newline: str) -> None:
+        self._text = text
+        self._pairs = {key.value: (key, value) for key, value in root.pairs()}
+        self._newline = newline
+        self._edits: list[Edit] = []
+        self._new: dict[int, list[str]] = {}
+        first = root.children[0].start if root.children else 0
+        self._indent = " " * (first - self._line_start(first))
+        self._blank_root = not root.children
+
+    def change(self, key: str, value: Any) -> None:
+        pair = self._pairs.get(key)
+        if pair is None:
+            if value is not None:
+                self._add(key, value)
+        elif value is None:
+            start = self._line_start(pair[0].start)
+            self._edits.append((start, self._line_end(self._value_end(pair[1])), ""))
+        else:
+            self._replace(*pair, value)
+
+    def finish(self) -> list[Edit]:
+        return self._edits + [(at, at, "".join(lines)) for at, lines in self._new.items()]
+
+    def _add(self, key: str, value: Any) -> None:
+        line = f"{self._indent}{scalar_text(key)}: {value_text(value)}{self._newline}"
+        behind = self._pairs.get(_BEHIND.get(key, ""))
+        at = len(self._text) if behind is None else self._line_end(self._value_end(behind[1]))
+        self._new.setdefault(at, []).append(line)
+
+    def _replace(self, key: Node, node: Node, value: Any) -> None:
+        if isinstance(value, list | tuple):
+            if node.kind == "list" and node.children and value:
+                self._edits += self._list_edits(key, node, value)
+                return
+        elif node.kind == "scalar" and node.style not in {"|", ">"} and node.end > node.start:
+            self._edits.append((node.start, node.end, value_text(value, node.style)))
+            return
+        colon = self._text.index(":", key.end) + 1
+        end = self._value_end(node)
+        self._edits.append((colon, max(colon, end), f" {value_text(value)}"))
+
+    def _list_edits(self, key: Node, node: Node, value: list[Any] | tuple[Any, ...]) -> list[Edit]:
+        if node.style == "flow":
+            return flow_list_edits(self._text, node, list(value))
+        return self._block_list_edits(key.end, node, list(value))
+
+    def _block_list_edits(self, after: int, node: Node, value: list[Any]) -> list[Edit]:
+        starts: list[int] = []
+        for item in node.children:
+            found = _DASH.search(self._text, after, item.start + 1)
+            if found is None:
+                raise FrontmatterError("this form of list can't be changed in place")
+            starts.append(found.start())
+            after = item.content_end()
+        starts.append(self._line_end(self._value_end(node)))
+        dash = self._text.index("-", starts[0])
+        indent = self._text[starts[0] : dash]
+
+        def lines(items: list[Any]) -> str:
+            return "".join(f"{indent}- {value_text(item)}{self._newline}" for item in items)
+
+        edits: list[Edit] = []
+        for tag, low, high, new_low, new_high in _opcodes(node, value):
+            old, new = node.children[low:high], value[new_low:new_high]
+            if tag == "replace" and _one_to_one(old, new):
+                edits += _in_place(old, new)
+            else:
+                edits.append((starts[low], starts[high], lines(new)))
+        return edits
+
+    def _value_end(self, node: Node) -> int:
+        """The end of a value, without the blank lines and comments that a block reaches over."""
+        end = node.content_end()
+        return len(self._text[:end].rstrip("\r\n")) if end > node.start else end
+
+    def _line_start(self, at: int) -> int:
+        return self._text.rfind("\n", 0, at) + 1
+
+    def _line_end(self, at: int) -> int:
+        found = self._text.find("\n", at)
+        return len(self._text) if found < 0 else found + 1
+
+
+class _FlowEditor:
+    """Collects the changes of a mapping written in braces."""
+
+    def __init__(self, text: str, root: Node) -> None:
+        self._text = text
+        self._root = root
+        self._pairs = {key.value: (key, value) for key, value in root.pairs()}
+        numbers = {key: number for number, key in enumerate(self._pairs)}
+        self._pieces: dict[str, Piece] = {
+            key: (numbers[key], text[pair[0].start : pair[1].end])
+            for key, pair in self._pairs.items()
+        }
+
+    def change(self, key: str, value: Any) -> None:
+        if value is None:
+            self._pieces.pop(key, None)
+        elif key not in self._pairs:
+            new = f"{scalar_text(key, flow=True)}: {value_text(value, flow=True)}"
+            self._pieces[key] = (None, new)
+        else:
+            old_key, old = self._pairs[key]
+            style = old.style if old.kind == "scalar" else ""
+            head = self._text[old_key.start : old.start].rstrip()
+            if not head.endswith(":"):
+                head += ":"
+            number = self._pieces[key][0]
+            self._pieces[key] = (number, f"{head} {value_text(value, style, flow=True)}")
+
+    def finish(self) -> list[Edit]:
+        spans = [(key.start, value.end) for key, value in self._root.pairs()]
+        return [_rebuilt(self._text, self._root, spans, list(self._pieces.values()))]
+
+
+Piece = tuple[int | None, str]  # the number of the item whose place it takes, and its text
+
+
+def flow_list_edits(text: str, node: Node, value: list[Any]) -> list[Edit]:
+    """Give the edits that turn a list in brackets into `value`, keeping the items that stay."""
+    pieces: list[Piece] = []
+    at = 0
+    for tag, low, high, new_low, new_high in _opcodes(node, value):
+        pieces += [_kept(text, node, number) for number in range(at, low)]
+        at = high
+        new = value[new_low:new_high]
+        if tag == "replace" and _one_to_one(node.children[low:high], new):
+            edits = _in_place(node.children[low:high], new, flow=True)
+            pieces += [(low + offset, edit[2]) for offset, edit in enumerate(edits)]
+        else:
+            pieces += [(None, value_text(item, flow=True)) for item in new]
+    pieces += [_kept(text, node, number) for number in range(at, len(node.children))]
+    return [_rebuilt(text, node, [(item.start, item.end) for item in node.children], pieces)]
+
+
+def _kept(text: str, node: Node, number: int) -> Piece:
+    item = node.children[number]
+    return number, text[item.start : item.end]
+
+
+def _opcodes(node: Node, value: list[Any]) -> list[tuple[str, int, int, int, int]]:
+    old = [repr(item.plain()) for item in node.children]
+    new = [repr(as_loaded(item)) for item in value]
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    return [code for code in matcher.get_opcodes() if code[0] != "equal"]
+
+
+def _one_to_one(nodes: list[Node], values: list[Any]) -> bool:
+    """Whether each value can take the place, and the quotes, of one node."""
+    return (
+        len(nodes) == len(values)
+        and all(node.kind == "scalar" and node.style not in {"|", ">"} for node in nodes)
+        and all(node.end > node.start for node in nodes)
+        and not any(isinstance(item, list | tuple | dict) for item in values)
+    )
+
+
+def _in_place(nodes: list[Node], values: list[Any], *, flow: bool = False) -> list[Edit]:
+    return [
+        (node.start, node.end, value_text(value, node.style, flow=flow))
+        for node, value in zip(nodes, values, strict=True)
+    ]
+
+
+def _rebuilt(text: str, node: Node, spans: list[tuple[int, int]], pieces: list[Piece]) -> Edit:
+    """Write what stands between two brackets anew, each kept piece behind its own separator."""
+    close = node.end - 1
+    before = [spans[i - 1][1] if i else node.start + 1 for i in range(len(spans))]
+    leads = [text[low : span[0]] for low, span in zip(before, spans, strict=True)]
+    usual = next((lead for lead in leads[1:] if "#" not in lead), ", ")
+    parts: list[str] = []
+    for position, (number, body) in enumerate(pieces):
+        own = leads[number] if number else usual
+        parts.append((own if position else leads[0] if leads else "") + body)
+    tail = text[spans[-1][1] : close] if spans else ""
+    return (node.start + 1, close, "".join(parts) + (tail if pieces else ""))

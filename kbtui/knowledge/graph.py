@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from kbtui.text import fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -51,6 +54,20 @@ class LinkGraph:
             if found == target
         ]
 
+    def sources_naming(self, names: set[str]) -> set[str]:
+        """The files with a link whose last part is one of `names`, wherever it leads."""
+        return {
+            source
+            for source, links in self._outgoing.items()
+            for link, _target in links
+            if _last_part(link.target) in names
+        }
+
     def degree(self, target: str) -> int:
         """How many files link to an entry."""
         return len(self._incoming.get(target, ()))
+
+
+def _last_part(target: str) -> str:
+    name = target.rpartition("/")[2]
+    return fold(unquote(name) if "%" in name else name).removesuffix(".md")

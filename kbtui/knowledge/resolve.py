@@ -80,6 +80,10 @@ class LinkIndex:
             index._add(new)
         return index
 
+    def at_path(self, path: str) -> str | None:
+        """Give the entry at a path, upper and lower case being the same."""
+        return self._paths.get(_key(path))
+
     def resolve(self, link: Link, source: str) -> str | None:
         """Give the path of the entry that a link in the file `source` leads to."""
         found = self.find(link, source)

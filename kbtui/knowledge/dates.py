@@ -1,0 +1,127 @@
+"""Keeps `created` and `updated` true: a companion of every change.
+
+Left as they are: adopted edits of other programs, what undo and restore bring back, the mere
+repair of a link, and documents that a person keeps without frontmatter. An `updated` that the
+writer set stands, and one in a form of the user's own (no ISO date) is the user's.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from kbtui.errors import NotFoundError, UnreadableError
+from kbtui.knowledge import frontmatter
+from kbtui.knowledge.entry import category_of
+from kbtui.knowledge.shelf import is_on_shelf
+from kbtui.knowledge.templates import TYPE_OF_FOLDER
+from kbtui.workspace import files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from kbtui.history.change import Change
+    from kbtui.knowledge.frontmatter import Frontmatter
+    from kbtui.workspace.layout import Workspace
+
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?P<time>[T ]\d{2}:\d{2}(?P<seconds>:\d{2})?)?")
+_REPAIRED: ContextVar[frozenset[str]] = ContextVar("repaired", default=frozenset())
+
+
+@contextmanager
+def only_repaired(paths: Iterable[str]) -> Iterator[None]:
+    """Within the block, changes of these paths repair links and say nothing new."""
+    token = _REPAIRED.set(frozenset(paths))
+    try:
+        yield
+    finally:
+        _REPAIRED.reset(token)
+
+
+class DateKeeper:
+    """Sets the dates of entries whose content a change alters."""
+
+    def __init__(self, workspace: Workspace, now: Callable[[], datetime] | None = None) -> None:
+        self._root = workspace.root
+        self._now = now or (lambda: datetime.now().astimezone())
+
+    def companion(self, change: Change) -> None:
+        """Set the dates in a change that is about to be applied."""
+        if change.adopted or change.origin.undoes:
+            return
+        for path, data in list(change.edits.items()):
+            if data is None or path in _REPAIRED.get():
+                continue
+            if not path.startswith("knowledge/") or not is_on_shelf(path):
+                continue
+            dated = self._dated(path, data, by_machine=change.actor.is_machine)
+            if dated != data:
+                change.replace(path, dated)
+
+    def _dated(self, path: str, data: bytes, *, by_machine: bool) -> bytes:
+        matter = frontmatter.parse(data)
+        if matter.problem:
+            return data
+        before = self._before(path)
+        if before == data:
+            return data
+        try:
+            if before is None:
+                return self._new(path, data, matter, by_machine=by_machine)
+            return self._edited(data, matter, frontmatter.parse(before))
+        except UnreadableError:
+            return data  # a form of YAML that can't be changed in place: the date has to wait
+
+    def _new(self, path: str, data: bytes, matter: Frontmatter, *, by_machine: bool) -> bytes:
+        """Complete the dates of a new entry; a machine's gets frontmatter if it has none."""
+        if not matter.values and not by_machine:
+            return data
+        today = self._now().date()
+        keys: dict[str, Any] = {}
+        type_ = TYPE_OF_FOLDER.get(category_of(path).partition("/")[0])
+        if type_ and not matter.values.get("type") and by_machine:
+            keys["type"] = type_
+        if not matter.values.get("created"):
+            keys["created"] = matter.values.get("updated") or today
+        if not matter.values.get("updated"):
+            keys["updated"] = matter.values.get("created") or today
+        return frontmatter.set_keys(data, keys) if keys else data
+
+    def _edited(self, data: bytes, matter: Frontmatter, before: Frontmatter) -> bytes:
+        if not matter.values:
+            return data
+        written = matter.values.get("updated")
+        if written and written != before.values.get("updated"):
+            return data
+        stamp = self._stamp(written)
+        return data if stamp is None else frontmatter.set_keys(data, {"updated": stamp})
+
+    def _stamp(self, written: Any) -> str | None:
+        """Write the present in the form that the date had; None: it has a form of its own."""
+        now = self._now()
+        if not written:
+            return now.date().isoformat()
+        found = _ISO.match(written) if isinstance(written, str) else None
+        if found is None:
+            return None
+        if not found["time"]:
+            return now.date().isoformat() if found.end() == len(written) else None
+        spec = "seconds" if found["seconds"] else "minutes"
+        text = now.replace(tzinfo=None).isoformat(sep=found["time"][0], timespec=spec)
+        zone = written[found.end() :]
+        if zone == "Z":
+            return f"{_utc(now).isoformat(sep=found['time'][0], timespec=spec)}Z"
+        return text if not zone else None
+
+    def _before(self, path: str) -> bytes | None:
+        try:
+            return files.read_bytes(self._root, path)
+        except NotFoundError:
+            return None
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment.astimezone(UTC).replace(tzinfo=None)

@@ -1,0 +1,383 @@
+"""The library: entries found by name, read, created, written, renamed, deleted, and linked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import TYPE_CHECKING, TypedDict, Unpack
+
+from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UnsafePathError, UsageError
+from kbtui.history.commit import Actor, Origin
+from kbtui.knowledge import lookup
+from kbtui.knowledge.catalog import Catalog
+from kbtui.knowledge.dates import DateKeeper
+from kbtui.knowledge.entry import Entry, parse_entry
+from kbtui.knowledge.info import EntryInfo
+from kbtui.knowledge.links import Link
+from kbtui.knowledge.prompt_index import PromptIndex
+from kbtui.knowledge.reshape import Reshaper, new_name
+from kbtui.knowledge.shelf import Shelf
+from kbtui.knowledge.templates import ENTRY_TYPES, TYPE_OF_FOLDER, render_entry
+from kbtui.text import MAX_SLUG, clean_line, slugify
+from kbtui.workspace import files
+from kbtui.workspace.files import checked_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from kbtui.history.commit import Commit
+    from kbtui.history.history import History
+    from kbtui.workspace.layout import Workspace
+    from kbtui.workspace.scan import Scanner
+
+__all__ = ["Backlink", "Content", "Entry", "EntryInfo", "Library", "Link", "ResolvedLink"]
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedLink:
+    """A link and where it leads; `path` is None where no such file is there."""
+
+    link: Link
+    path: str | None
+    title: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Backlink:
+    """A line of another file that links here."""
+
+    path: str
+    title: str
+    line: int
+    text: str
+
+
+class Content(TypedDict, total=False):
+    """What a new entry may be given; `body` is its whole text, in place of `sections`."""
+
+    body: str | None
+    sections: Mapping[str, str] | None
+    tags: Sequence[str]
+    related: Sequence[str]
+    aliases: Sequence[str]
+    sources: Sequence[str]
+    summary: str
+
+
+class Library:
+    """All entries of one workspace; one object serves all threads.
+
+    Args:
+        workspace: Where they lie.
+        history: The door that every write goes through; the library adds its companions to it.
+        scanner: What tells which files changed.
+        private_paths: Entries that only local models may read, in ``.gitignore`` syntax.
+        now: The clock that dates are taken from.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        history: History,
+        scanner: Scanner,
+        *,
+        private_paths: Sequence[str] = (),
+        now: Callable[[], datetime] | None = None,
+    ) -> None:
+        self._workspace = workspace
+        self._history = history
+        self._now = now or (lambda: datetime.now().astimezone())
+        self._shelf = Shelf(workspace, scanner, private_paths)
+        self._reshaper = Reshaper(workspace, history, self._shelf)
+        self._prompt_index = PromptIndex()
+        self.catalog = Catalog(workspace, history, self._shelf)
+        history.add_companion(DateKeeper(workspace, self._now).companion)
+        history.add_companion(self.catalog.companion)
+        history.subscribe(lambda changed: self._shelf.mark(changed.paths))
+
+    def refresh(self) -> None:
+        """Look for files that changed without passing through here."""
+        self._shelf.refresh()
+
+    def infos(self) -> list[EntryInfo]:
+        """All entries by category and slug, without their texts."""
+        return list(self._shelf.infos())
+
+    def info(self, path: str) -> EntryInfo | None:
+        """What is known of one entry or memory note; None where there is none."""
+        return self._shelf.get(path)
+
+    def tree(self) -> dict[str, list[EntryInfo]]:
+        """All entries by category, each category sorted by slug."""
+        groups: dict[str, list[EntryInfo]] = {}
+        for info in self._shelf.infos():
+            groups.setdefault(info.category, []).append(info)
+        return groups
+
+    def tags(self) -> dict[str, int]:
+        """Every tag and how many entries have it, the most frequent first."""
+        counts: dict[str, int] = {}
+        for info in self._shelf.infos():
+            for tag in info.tags:
+                counts[tag] = counts.get(tag, 0) + 1
+        return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0].casefold())))
+
+    def get(self, path: str) -> Entry:
+        """Read the Markdown file at a workspace path, which may also be a note of the memory.
+
+        Raises:
+            NotFoundError: there is none; the hint names the nearest entries.
+            UnsafePathError: the path leads outside.
+        """
+        path = checked_path(path)
+        try:
+            return parse_entry(path, files.read_bytes(self._workspace.root, path))
+        except NotFoundError as error:
+            raise lookup.not_found(path, self._shelf.infos()) from error
+
+    def find(self, ref: str) -> Entry:
+        """Read the entry that a path, category/slug, slug, title or alias names.
+
+        Raises:
+            NotFoundError: nothing is called so; the hint names the nearest.
+            UsageError: more than one entry is; the hint lists them.
+        """
+        return self.get(self.find_path(ref))
+
+    def find_path(self, ref: str) -> str:
+        """Like `find`, without reading it."""
+        ref = lookup.without_line(clean_line(ref))
+        if not ref:
+            raise UsageError("No entry is named.", "Name one by path, slug, title or alias.")
+        _by, paths = self._shelf.index().candidates(ref)
+        if len(set(paths)) > 1:
+            raise lookup.ambiguous(ref, paths)
+        if paths:
+            return paths[0]
+        if ref.lower().endswith(".md") and files.exists(self._workspace.root, ref):
+            return checked_path(ref)
+        raise lookup.not_found(ref, self._shelf.infos())
+
+    def create(
+        self,
+        type: str,  # noqa: A002  # the word of the frontmatter
+        title: str,
+        *,
+        day: date | None = None,
+        actor: Actor = Actor.YOU,
+        origin: Origin = Origin(),  # noqa: B008  # frozen
+        **content: Unpack[Content],
+    ) -> Entry:
+        """Write a new entry under a name that is free.
+
+        Args:
+            type: One of `ENTRY_TYPES`, or the folder of one.
+            title: What it is called; the file name is made of it.
+            day: When it is from; today if None. A decision's name begins with its month.
+            actor: Who writes it.
+            origin: Where it comes from.
+            content: What it says; see `Content`.
+
+        Raises:
+            UsageError: an unknown type, or no title.
+        """
+        type_ = TYPE_OF_FOLDER.get(type, type)
+        title = clean_line(title)
+        if type_ not in ENTRY_TYPES:
+            raise UsageError(
+                f"There is no entry type {clean_line(type)!r}.",
+                f"Use one of: {', '.join(ENTRY_TYPES)}.",
+            )
+        if not title:
+            raise UsageError("An entry needs a title.", "Say in a few words what it is about.")
+        day = day or self._now().date()
+        body = content.get("body")
+        text = render_entry(
+            type_,
+            title,
+            created=day,
+            sections=body if body is not None else content.get("sections"),
+            tags=content.get("tags", ()),
+            related=content.get("related", ()),
+            aliases=content.get("aliases", ()),
+            sources=content.get("sources", ()),
+            summary=content.get("summary", ""),
+        )
+        path = self._free_path(type_, title, day)
+        with self._history.change(actor, f"new {type_}: {title}", origin) as change:
+            change.write(path, text, expecting=None)
+        return self.get(path)
+
+    def write(
+        self,
+        path: str,
+        text: str,
+        *,
+        expecting: str | None,
+        actor: Actor,
+        reason: str,
+        origin: Origin = Origin(),  # noqa: B008  # frozen
+    ) -> Commit | None:
+        """Write a file's whole text; a byte-order mark and CRLF line ends that it had stay.
+
+        Args:
+            path: Its workspace path.
+            text: The new text, as `Entry.text` gave the old one.
+            expecting: The blob id of what the writer read; None: the file must be new.
+            actor: Who writes it.
+            reason: Why; the body of the commit.
+            origin: Where it comes from.
+
+        Raises:
+            ConflictError: somebody else changed it meanwhile; both versions are kept.
+            UnreadableError: what is there isn't UTF-8 and would lose characters.
+        """
+        path = checked_path(path)
+        with self._history.change(actor, reason, origin) as change:
+            old = change.read(path)
+            data = text.encode("utf-8", "replace") if old is None else _encoded_as(old, text, path)
+            change.write(path, data, expecting=expecting)
+        return change.result
+
+    def rename(
+        self,
+        ref: str,
+        new: str,
+        *,
+        actor: Actor = Actor.YOU,
+        origin: Origin = Origin(),  # noqa: B008  # frozen
+    ) -> Entry:
+        """Rename an entry to a title, a slug or category/slug, and repair every link to it.
+
+        The old name becomes an alias. One change holds everything.
+
+        Raises:
+            NotFoundError: there is no such entry.
+            UsageError: the new name is taken.
+        """
+        info = self._entry_info(ref)
+        name = new_name(info, new)
+        self._reshaper.rename(info, name, actor, origin)
+        return self.get(name.path)
+
+    def delete(
+        self,
+        ref: str,
+        *,
+        actor: Actor = Actor.YOU,
+        origin: Origin = Origin(),  # noqa: B008  # frozen
+    ) -> Commit:
+        """Delete an entry, and clean the links to it; the commit can be undone.
+
+        Raises:
+            NotFoundError: there is no such entry.
+        """
+        info = self._entry_info(ref)
+        commit = self._reshaper.delete(info, actor, origin)
+        if commit is None:
+            raise NotFoundError(f"{info.name} is gone already.")
+        return commit
+
+    def outgoing(self, path: str) -> list[ResolvedLink]:
+        """The links of a file, in the order they are written."""
+        found: list[ResolvedLink] = []
+        for link, target in self._shelf.graph().outgoing(path):
+            info = self._shelf.get(target) if target else None
+            if info is None:
+                attachment = lookup.attachment(self._workspace.root, path, link)
+                found.append(ResolvedLink(link, attachment, None))
+            else:
+                found.append(ResolvedLink(link, info.path, info.title))
+        return found
+
+    def backlinks(self, path: str) -> list[Backlink]:
+        """The lines of other files that link to an entry."""
+        found: list[Backlink] = []
+        texts: dict[str, list[str]] = {}
+        for source, link in self._shelf.graph().incoming(path):
+            if source not in texts:
+                try:
+                    texts[source] = files.read_text(self._workspace.root, source).splitlines()
+                except KbtuiError:
+                    texts[source] = []
+            lines = texts[source]
+            text = lines[link.line - 1].strip() if link.line <= len(lines) else ""
+            info = self._shelf.get(source)
+            backlink = Backlink(source, info.title if info else source, link.line, text)
+            if backlink not in found[-1:]:
+                found.append(backlink)
+        return found
+
+    def prompt_index(
+        self,
+        query: str,
+        budget_tokens: int,
+        count: Callable[[str], int],
+        *,
+        show_private: bool = True,
+    ) -> str:
+        """The part of the catalogue for a prompt, at most `budget_tokens` long.
+
+        Args:
+            query: The conversation that the entries are ranked for.
+            budget_tokens: How long it may be.
+            count: Counts the tokens of a text.
+            show_private: Whether private entries may be described; a remote model only hears
+                that they exist.
+        """
+        return self._prompt_index.write(
+            self._shelf.infos(),
+            query,
+            budget_tokens,
+            count,
+            self._shelf.graph().degree,
+            show_private=show_private,
+        )
+
+    def reindex(self) -> None:
+        """Throw away what is derived and read every file again."""
+        self._shelf.clear()
+        self._shelf.refresh()
+
+    def flush(self) -> Commit | None:
+        """Write an INDEX.md that was postponed."""
+        return self.catalog.flush()
+
+    def close(self) -> None:
+        """Write what was postponed, if nobody else is writing; else the next start does."""
+        self.catalog.close()
+
+    def _entry_info(self, ref: str) -> EntryInfo:
+        path = self.find_path(ref)
+        info = self._shelf.get(path)
+        if info is None or not info.is_entry:
+            raise UnsafePathError(
+                f"{path} is not an entry.", "Only files under knowledge/ are renamed or deleted."
+            )
+        return info
+
+    def _free_path(self, type_: str, title: str, day: date) -> str:
+        prefix = f"{day:%Y-%m}-" if type_ == "decision" else ""
+        index = self._shelf.index()
+        number = 1
+        while True:
+            suffix = f"-{number}" if number > 1 else ""
+            slug = slugify(title, MAX_SLUG - len(prefix) - len(suffix))
+            path = f"knowledge/{ENTRY_TYPES[type_]}/{prefix}{slug}{suffix}.md"
+            if index.at_path(path) is None and not files.exists(self._workspace.root, path):
+                return path
+            number += 1
+
+
+def _encoded_as(old: bytes, text: str, path: str) -> bytes:
+    """Write a text in the form of the bytes that it takes the place of."""
+    decoded = files.decode(old)
+    if not decoded.exact or decoded.encoding == "utf-16":
+        raise UnreadableError(
+            f"{path} isn't UTF-8, so writing it here would lose characters.",
+            "Convert it with another program first, e.g. `iconv -t UTF-8`.",
+        )
+    if "\r\n" in decoded.text and "\n" not in decoded.text.replace("\r\n", ""):
+        text = text.replace("\r\n", "\n").replace("\n", "\r\n")
+    data = text.encode("utf-8", "replace")
+    return b"\xef\xbb\xbf" + data if decoded.encoding == "utf-8-sig" else data

@@ -1,0 +1,193 @@
+"""The lines of a session log: what each message and each change to a session is stored as.
+
+A log is JSON lines (design 03): first what the session is, then one line per message, and lines
+that rename it or take messages back. Nothing is ever removed; the last line on a matter wins.
+Logs of older programs, whose messages have no ids, are read as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, cast
+
+from kbtui.models.port import Message, ToolCall
+from kbtui.text import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kbtui.models.port import Role
+
+FORMAT = 1
+_TITLE_WIDTH = 60
+_ROLES = frozenset({"system", "user", "assistant", "tool"})
+_EPOCH = datetime.fromtimestamp(0, UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionMessage:
+    """One stored message.
+
+    Attributes:
+        id: Counts from 1 within its session; never given twice, not even after a rewind.
+        time: When it was stored.
+        role: Who speaks: user, assistant or tool.
+        content: The text, with secrets redacted.
+        tool_calls: What an assistant asked for.
+        tool_call_id: The call that a tool's message answers.
+        name: The tool's name.
+        turn: The turn that it belongs to.
+        interrupted: The turn was stopped or failed while this was being said.
+        meta: Anything else worth keeping, e.g. ``citations``; JSON values.
+    """
+
+    id: int
+    time: datetime
+    role: Role
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    name: str | None = None
+    turn: str | None = None
+    interrupted: bool = False
+    meta: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def as_prompt(self) -> Message:
+        """The message as a model is told it."""
+        return Message(self.role, self.content, self.tool_calls, self.tool_call_id, self.name)
+
+
+@dataclass(slots=True)
+class SessionLog:
+    """What the lines of a log add up to.
+
+    `messages` is the conversation as it stands, `last_id` the highest id ever given.
+    """
+
+    title: str = ""
+    created: datetime = _EPOCH
+    channel: str = ""
+    messages: list[SessionMessage] = field(default_factory=list)
+    last_id: int = 0
+
+    @property
+    def updated(self) -> datetime:
+        """When something was last said in it."""
+        return self.messages[-1].time if self.messages else self.created
+
+    @property
+    def shown_title(self) -> str:
+        """The title it was given, else the beginning of what the user said first."""
+        if self.title:
+            return self.title
+        said = next((each.content for each in self.messages if each.role == "user"), "")
+        return shorten(said, _TITLE_WIDTH) or "New session"
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        """Take in the next line; one that means nothing here changes nothing."""
+        kind = record.get("kind") or record.get("_type")
+        if record.get("role") in _ROLES and kind in (None, "message"):
+            message = message_from(record, self.last_id + 1)
+            self.last_id = max(self.last_id, message.id)
+            self.messages.append(message)
+        elif kind in ("session", "metadata"):
+            self.created = _time(record.get("created") or record.get("created_at"))
+            self.channel = str(record.get("channel") or "")
+            self.title = str(record.get("title") or "")
+        elif kind == "title":
+            self.title = str(record.get("title") or "")
+        elif kind == "rewind" and isinstance(record.get("to_message"), int):
+            self.messages = [each for each in self.messages if each.id <= record["to_message"]]
+
+    @classmethod
+    def of(cls, records: Iterable[Mapping[str, Any]]) -> SessionLog:
+        """Add up all lines of a log."""
+        log = cls()
+        for record in records:
+            log.add(record)
+        return log
+
+
+def session_record(session_id: str, channel: str, title: str, now: datetime) -> dict[str, Any]:
+    """The first line of a log."""
+    return {
+        "kind": "session",
+        "format": FORMAT,
+        "id": session_id,
+        "channel": channel,
+        "created": now.isoformat(timespec="seconds"),
+        "title": title,
+    }
+
+
+def message_record(message: SessionMessage) -> dict[str, Any]:
+    """The line of a message; what says nothing is left out."""
+    record: dict[str, Any] = {
+        "id": message.id,
+        "time": message.time.isoformat(timespec="milliseconds"),
+        "role": message.role,
+        "content": message.content,
+    }
+    if message.tool_calls:
+        record["tool_calls"] = [
+            {"id": call.id, "name": call.name, "arguments": call.arguments}
+            for call in message.tool_calls
+        ]
+    optional = {
+        "tool_call_id": message.tool_call_id,
+        "name": message.name,
+        "turn": message.turn,
+        "interrupted": message.interrupted or None,
+        "meta": dict(message.meta) or None,
+    }
+    return record | {key: value for key, value in optional.items() if value is not None}
+
+
+def message_from(record: Mapping[str, Any], next_id: int) -> SessionMessage:
+    """Read the line of a message, be it ours or an older program's."""
+    number = record.get("id")
+    return SessionMessage(
+        id=number if isinstance(number, int) and not isinstance(number, bool) else next_id,
+        time=_time(record.get("time") or record.get("timestamp")),
+        role=cast("Role", record["role"]),
+        content=_content(record.get("content")),
+        tool_calls=tuple(_calls(record.get("tool_calls"))),
+        tool_call_id=_text(record.get("tool_call_id")),
+        name=_text(record.get("name")),
+        turn=_text(record.get("turn")),
+        interrupted=record.get("interrupted") is True,
+        meta=meta if isinstance(meta := record.get("meta"), dict) else {},
+    )
+
+
+def _calls(value: Any) -> Iterable[ToolCall]:
+    """Read tool calls: ours, or with the name in ``function`` as providers send them."""
+    for item in value if isinstance(value, list) else ():
+        if isinstance(item, dict):
+            inner = item.get("function")
+            named = inner if isinstance(inner, dict) else item
+            yield ToolCall(
+                str(item.get("id") or ""),
+                str(named.get("name") or ""),
+                str(named.get("arguments") or "{}"),
+            )
+
+
+def _content(value: Any) -> str:
+    if isinstance(value, list):
+        parts = (part.get("text") for part in value if isinstance(part, dict))
+        return "\n".join(part for part in parts if isinstance(part, str))
+    return value if isinstance(value, str) else ""
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _time(value: Any) -> datetime:
+    try:
+        time = datetime.fromisoformat(str(value))
+    except ValueError:
+        return _EPOCH
+    return time if time.tzinfo else time.astimezone()

@@ -1,0 +1,338 @@
+"""Conversations: one append-only log per session, from which nothing is ever removed.
+
+Every message is on disk, synced, before anything is done with it. Secrets are redacted on the
+way; the turn that is running keeps the original for itself.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import threading
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Self
+
+from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
+from kbtui.memory.session_claim import Claim
+from kbtui.memory.session_lines import (
+    SessionLog,
+    SessionMessage,
+    message_record,
+    session_record,
+)
+from kbtui.memory.session_list import SessionInfo, SessionList
+from kbtui.text import clean_line, slugify
+from kbtui.workspace.jsonl import append_line, read_lines
+from kbtui.workspace.redact import redact
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from kbtui.models.port import Role, ToolCall
+    from kbtui.workspace.layout import Workspace
+
+__all__ = ["Session", "SessionInfo", "SessionMessage", "SessionStore"]
+
+_SUFFIX = ".jsonl"
+_ID = re.compile(r"\w[\w.:@+ -]{0,150}", re.UNICODE)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Session:
+    """One open conversation.
+
+    Attributes:
+        id: The name of its log without the suffix, e.g. ``tui_20261121-223000-ab12``.
+        notices: What a person should know about the state of the log, one sentence each.
+    """
+
+    def __init__(
+        self, file: Path, log: SessionLog, claim: Claim | None, clock: Callable[[], datetime]
+    ) -> None:
+        self.id = file.name.removesuffix(_SUFFIX)
+        self.notices: list[str] = []
+        self._file = file
+        self._log = log
+        self._claim = claim
+        self._clock = clock
+        self._lock = threading.RLock()
+
+    @property
+    def title(self) -> str:
+        """The title it was given, else the beginning of what the user said first."""
+        return self._log.shown_title
+
+    @property
+    def channel(self) -> str:
+        """What the session was started from: tui, cli, ..."""
+        return self._log.channel
+
+    @property
+    def created(self) -> datetime:
+        """When it was started."""
+        return self._log.created
+
+    @property
+    def messages(self) -> Sequence[SessionMessage]:
+        """The conversation as it stands: without what was taken back."""
+        return tuple(self._log.messages)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether messages can be added."""
+        return self._claim is not None
+
+    def append(
+        self,
+        role: Role,
+        content: str,
+        *,
+        tool_calls: Sequence[ToolCall] = (),
+        tool_call_id: str | None = None,
+        name: str | None = None,
+        turn: str | None = None,
+        interrupted: bool = False,
+        meta: Mapping[str, Any] | None = None,
+    ) -> SessionMessage:
+        """Store a message, with secrets redacted; it is on disk when this returns.
+
+        Raises:
+            StorageError: the file system refused; the log is as it was.
+            ConflictError: the session was closed.
+        """
+        with self._lock:
+            message = SessionMessage(
+                id=self._log.last_id + 1,
+                time=self._clock(),
+                role=role,
+                content=redact(content).text,
+                tool_calls=tuple(
+                    replace(call, arguments=redact(call.arguments).text) for call in tool_calls
+                ),
+                tool_call_id=tool_call_id,
+                name=name,
+                turn=turn,
+                interrupted=interrupted,
+                meta=dict(meta or {}),
+            )
+            self._write(message_record(message))
+            return message
+
+    def rename(self, title: str) -> None:
+        """Give it a title; an empty one gives it back to what the user said first."""
+        record = {"kind": "title", "title": clean_line(title), "time": self._stamp()}
+        with self._lock:
+            self._write(record)
+
+    def rewind(self, to_message: int) -> None:
+        """Take back all that was said after a message; the log keeps it.
+
+        Raises:
+            NotFoundError: there is no such message; 0 means "before the first one".
+        """
+        with self._lock:
+            if to_message != 0 and all(each.id != to_message for each in self._log.messages):
+                raise NotFoundError(f"There is no message {to_message} in {self.id}.")
+            record = {"kind": "rewind", "to_message": to_message, "time": self._stamp()}
+            self._write(record)
+
+    def close(self) -> None:
+        """Let other processes open it; a second call does nothing."""
+        with self._lock:
+            if self._claim is not None:
+                self._claim.release()
+                self._claim = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _stamp(self) -> str:
+        return self._clock().isoformat(timespec="milliseconds")
+
+    def _write(self, record: dict[str, Any]) -> None:
+        if self._claim is None:
+            raise ConflictError(
+                f"The session {self.id} was closed.", "Open it again to go on with it."
+            )
+        append_line(self._file, record)
+        self._log.add(record)
+
+
+class SessionStore:
+    """All sessions of a workspace; each is read only when it is opened."""
+
+    def __init__(self, workspace: Workspace, clock: Callable[[], datetime] = _now) -> None:
+        self._workspace = workspace
+        self._folder = workspace.sessions
+        self._clock = clock
+        self._list = SessionList(workspace)
+        self._open: dict[str, Session] = {}
+        self._lock = threading.RLock()
+
+    def list(self) -> list[SessionInfo]:
+        """All sessions, the one last spoken in first."""
+        return self._list.refresh()
+
+    def create(self, channel: str = "tui", *, title: str = "", id: str = "") -> Session:  # noqa: A002 - it is the session's id
+        """Start a session; it has a file as soon as this returns.
+
+        Args:
+            channel: What it is started from.
+            title: A title of its own.
+            id: A name instead of one made from channel and time.
+
+        Raises:
+            ConflictError: a session of that id exists.
+            UsageError: the id can't be a file name.
+            StorageError: the file system refused.
+        """
+        with self._lock:
+            now = self._clock()
+            session_id = _checked_id(id) if id else self._new_id(channel, now)
+            file = self._file(session_id)
+            if file.exists():
+                raise ConflictError(
+                    f"There is a session {session_id} already.", "Open it, or choose another name."
+                )
+            self._check_writable()
+            claim = self._take(session_id)
+            record = session_record(session_id, channel, clean_line(title), now)
+            try:
+                append_line(file, record)
+            except StorageError:
+                claim.release()
+                raise
+            return self._opened(file, SessionLog.of([record]), claim)
+
+    def open(self, ref: str) -> Session:
+        """Open a session to go on with it; one that this process has open already is given again.
+
+        Args:
+            ref: Its id, the unique beginning of it, or its title.
+
+        Raises:
+            NotFoundError: there is none.
+            UsageError: several fit.
+            ConflictError: another process has it open.
+        """
+        with self._lock:
+            session_id = self._resolve(ref)
+            session = self._open.get(session_id)
+            if session is not None and session.is_open:
+                return session
+            self._check_writable()
+            claim = self._take(session_id)
+            lines = read_lines(self._file(session_id))
+            session = self._opened(self._file(session_id), SessionLog.of(lines.records), claim)
+            if lines.torn is not None:
+                session.notices.append("Its last line was cut short by a crash and is set aside.")
+            if lines.bad:
+                numbers = ", ".join(str(number) for number, _ in lines.bad[:5])
+                session.notices.append(f"Lines that can't be read were passed over: {numbers}.")
+            return session
+
+    def read(self, ref: str) -> tuple[SessionMessage, ...]:
+        """Read a conversation as it stands, whoever has it open.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        return tuple(self.read_log(ref).messages)
+
+    def read_log(self, ref: str) -> SessionLog:
+        """Read a whole log without opening the session, as `read` does."""
+        return SessionLog.of(read_lines(self._file(self._resolve(ref))).records)
+
+    def latest(self, channel: str | None = None) -> Session | None:
+        """Open the session last spoken in that no other process has open; None without one."""
+        for info in self.list():
+            if channel is None or info.channel == channel:
+                try:
+                    return self.open(info.id)
+                except ConflictError:
+                    continue
+        return None
+
+    def delete(self, ref: str) -> None:
+        """Remove a session's log for good.
+
+        Raises:
+            NotFoundError: there is none.
+            ConflictError: another process has it open.
+            StorageError: the file system refused.
+        """
+        with self._lock:
+            session_id = self._resolve(ref)
+            self._check_writable()
+            mine = self._open.pop(session_id, None)
+            if mine is not None:
+                mine.close()
+            claim = self._take(session_id)
+            try:
+                self._file(session_id).unlink()
+            except OSError as error:
+                raise StorageError(f"Can't delete {session_id}: {error.strerror}.") from error
+            finally:
+                claim.release()
+
+    def close(self) -> None:
+        """Close all sessions that this process has open."""
+        with self._lock:
+            for session in self._open.values():
+                session.close()
+            self._open.clear()
+
+    def _opened(self, file: Path, log: SessionLog, claim: Claim) -> Session:
+        session = Session(file, log, claim, self._clock)
+        self._open[session.id] = session
+        return session
+
+    def _take(self, session_id: str) -> Claim:
+        return Claim.take(self._workspace.machine / "sessions", session_id)
+
+    def _check_writable(self) -> None:
+        if not self._workspace.writable:
+            raise StorageError(
+                "The workspace is read-only, so nothing can be said in it.",
+                "Searching and reading work; choose another workspace to chat.",
+            )
+
+    def _new_id(self, channel: str, now: datetime) -> str:
+        stamp = now.astimezone().strftime("%Y%m%d-%H%M%S")
+        return f"{slugify(channel, 20)}_{stamp}-{secrets.token_hex(2)}"
+
+    def _file(self, session_id: str) -> Path:
+        return self._folder / f"{session_id}{_SUFFIX}"
+
+    def _resolve(self, ref: str) -> str:
+        ref = ref.strip().removesuffix(_SUFFIX)
+        if _ID.fullmatch(ref) and self._file(ref).is_file():
+            return ref
+        infos = self.list() if ref else []
+        found = [info.id for info in infos if info.id.startswith(ref)] or [
+            info.id for info in infos if info.title.casefold() == ref.casefold()
+        ]
+        if not found:
+            raise NotFoundError(
+                f"There is no session {clean_line(ref)!r}.", "`kbtui sessions` lists all of them."
+            )
+        if len(found) > 1:
+            raise UsageError(f"{ref!r} could be any of {', '.join(found[:5])}.", "Say more of it.")
+        return found[0]
+
+
+def _checked_id(session_id: str) -> str:
+    if not _ID.fullmatch(session_id) or session_id.endswith((".", " ", _SUFFIX)):
+        raise UsageError(
+            f"{clean_line(session_id)!r} can't name a session.",
+            "Use letters, digits, blanks and any of . : @ + _ -",
+        )
+    return session_id

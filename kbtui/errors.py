@@ -24,7 +24,7 @@ that the command line ends with::
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,7 +115,17 @@ class WorkspaceBusyError(ConflictError):
 
 
 class UndoConflictError(ConflictError):
-    """What is to be undone was changed again since."""
+    """What is to be undone was changed again since; `conflicts` holds both sides of each place."""
+
+    def __init__(
+        self,
+        message: str,
+        hint: str = "",
+        paths: Sequence[str] = (),
+        conflicts: Sequence[Any] = (),
+    ) -> None:
+        super().__init__(message, hint, paths)
+        self.conflicts = tuple(conflicts)
 
 
 class BudgetError(KbtuiError):

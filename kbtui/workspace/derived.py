@@ -29,35 +29,46 @@ class DerivedDatabase:
     """
 
     def __init__(self, file: Path, schema: Sequence[str], identity: str) -> None:
+        self.generation = 0
         self._file = file
         self._schema = schema
         self._identity = identity
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
 
-    def run(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result:
-        """Run `work` in a transaction; it may run again on an empty database."""
+    def run(self, work: Callable[[sqlite3.Connection], _Result], *, write: bool = False) -> _Result:
+        """Run `work` in a transaction.
+
+        After damage it runs again on an empty database; `generation` tells that this happened.
+
+        Args:
+            work: What to do; raises `sqlite3.Error` where it finds data that can't be right.
+            write: Take the database's write lock before `work` reads.
+        """
+        begin = "BEGIN IMMEDIATE" if write else "BEGIN"
         with self._lock:
             try:
-                return self._once(work)
+                return self._once(work, begin)
             except sqlite3.Error as error:
                 self.close()
+                self.generation += 1
                 if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
                     self._connection = self._open(_MEMORY)
                 else:
                     self._delete()
             try:
-                return self._once(work)
+                return self._once(work, begin)
             except sqlite3.Error:
                 self.close()
                 self._connection = self._open(_MEMORY)
-                return self._once(work)
+                return self._once(work, begin)
 
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
             self.close()
             self._delete()
+            self.generation += 1
 
     def close(self) -> None:
         """Close the file; the next `run` opens it again."""
@@ -70,10 +81,10 @@ class DerivedDatabase:
     def __del__(self) -> None:
         self.close()
 
-    def _once(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result:
+    def _once(self, work: Callable[[sqlite3.Connection], _Result], begin: str) -> _Result:
         if self._connection is None:
             self._connection = self._open(str(self._file))
-        with _transaction(self._connection, "BEGIN"):
+        with _transaction(self._connection, begin):
             return work(self._connection)
 
     def _open(self, place: str) -> sqlite3.Connection:

@@ -95,6 +95,34 @@ def _step(folder: int, part: str, *, make: bool) -> int:
     return os.open(name, _FOLDER, dir_fd=folder)
 
 
+def temporary_name(prefix: str = TEMPORARY) -> str:
+    """A name that nobody else uses, and that tells which process it belongs to."""
+    return f"{prefix}{os.getpid()}-{secrets.token_hex(6)}.tmp"
+
+
+def sweep(folder: Path, prefix: str = TEMPORARY) -> None:
+    """Remove the temporary files that dead processes left in a folder."""
+    try:
+        names = os.listdir(folder)  # noqa: PTH208 — names are all we need
+    except OSError:
+        return
+    for name in names:
+        owner = name.removeprefix(prefix).partition("-")[0]
+        if name.startswith(prefix) and owner.isdecimal() and not _is_alive(int(owner)):
+            with contextlib.suppress(OSError):
+                (folder / name).unlink()
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
 def write_all(file: int, data: bytes) -> None:
     """Write every byte; the operating system may take fewer at a time."""
     rest = memoryview(data)
@@ -128,7 +156,7 @@ class FileBatch:
         old = _stat(folder, name)
         if old is not None and not stat.S_ISREG(old.st_mode):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
-        temporary = f"{self._temporary}{secrets.token_hex(6)}.tmp"
+        temporary = temporary_name(self._temporary)
         try:
             self._fill(folder, temporary, data, mode, old)
             os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)

@@ -149,6 +149,35 @@ def file_status(root: Path, path: str) -> os.stat_result | None:
     return status if stat.S_ISREG(status.st_mode) else None
 
 
+def is_gone(root: Path, path: str) -> bool:
+    """Whether a file is surely not there; what can't be looked at may well be."""
+    place = root
+    for part in checked_path(path).split("/"):
+        place /= part
+        try:
+            status = place.lstat()
+        except FileNotFoundError:
+            return unicodedata.is_normalized("NFD", part) or not _has_other_form(place)
+        except OSError:
+            return False
+        if stat.S_ISLNK(status.st_mode):
+            return False
+        if not stat.S_ISDIR(status.st_mode):
+            break
+    return place != root / path
+
+
+def _has_other_form(place: Path) -> bool:
+    """Whether the folder holds the name in another Unicode form."""
+    try:
+        return any(
+            unicodedata.normalize("NFC", other.name) == place.name
+            for other in place.parent.iterdir()
+        )
+    except OSError:
+        return True
+
+
 def twin(root: Path, path: str) -> str | None:
     """A file beside `path` whose name differs only in case: one of both would vanish elsewhere."""
     *parts, name = checked_path(path).split("/")

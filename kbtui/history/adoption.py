@@ -1,0 +1,120 @@
+"""Picking up what was edited outside kbtui, as the user's own change.
+
+Adopted bytes are never touched. What is still being written is waited for, and a deletion of many
+entries at once (a folder moved away, a disk that isn't mounted) is asked about, not recorded.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from kbtui.errors import ConflictError, KbtuiError, WorkspaceBusyError
+from kbtui.workspace import files
+from kbtui.workspace.layout import RECORDED_AREAS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kbtui.history.commit import Commit
+    from kbtui.history.door import Door
+    from kbtui.history.repository import Repository
+    from kbtui.workspace.layout import Workspace
+    from kbtui.workspace.scan import Scanner
+
+_MASS = 0.3
+_FEW = 3
+
+
+class MassDeletionError(ConflictError):
+    """Many entries are gone at once, and nobody has said that this is meant."""
+
+
+class Adoption:
+    """Finds and records outside edits of one workspace."""
+
+    def __init__(
+        self, workspace: Workspace, scanner: Scanner, repository: Repository, door: Door
+    ) -> None:
+        self._workspace = workspace
+        self._root = workspace.root
+        self._scanner = scanner
+        self._repository = repository
+        self._door = door
+        self._tree: tuple[str | None, dict[str, str]] = (None, {})
+
+    def adopt(self, timeout: float, settle: float, *, confirmed: bool) -> Commit | None:
+        """Record pending edits: see `History.adopt`."""
+        if not self._workspace.writable:
+            return None
+        pending = self._pending()
+        if not pending:
+            return None
+        time.sleep(self._unrest(pending, settle))
+        try:
+            with self._door.entered(timeout) as events:
+                pending = self._pending()
+                settled = [path for path in pending if not self._unrest([path], settle)]
+                gone = self._mass_deletion(pending)
+                if confirmed:
+                    gone = []
+                commit = self._door.record([p for p in settled if p not in gone], events)
+        except WorkspaceBusyError:
+            return None
+        if gone:
+            raise MassDeletionError(
+                f"{len(gone)} of {len(gone) + self._left()} entries are gone at once.",
+                "If that is meant, confirm it; else bring them back, or restore them from the"
+                " history.",
+                paths=gone,
+            )
+        return commit
+
+    def _pending(self) -> list[str]:
+        """Paths whose files differ from the newest commit."""
+        recorded = self._recorded()
+        found = self._scanner.scan(*RECORDED_AREAS)
+        changed = [path for path, state in found.items() if recorded.get(path) != state.blob]
+        missing = [path for path in recorded if path not in found and self._is_gone(path)]
+        return sorted(changed + missing)
+
+    def _recorded(self) -> dict[str, str]:
+        head = self._repository.head()
+        if self._tree[0] != head:
+            self._tree = (head, self._repository.files(head))
+        return self._tree[1]
+
+    def _is_gone(self, path: str) -> bool:
+        try:
+            return files.is_gone(self._root, path)
+        except KbtuiError:
+            return False
+
+    def _unrest(self, paths: Iterable[str], settle: float) -> float:
+        """Seconds until all of the files have been left alone for `settle`, at most that long."""
+        newest = 0.0
+        for path in paths:
+            status = files.file_status(self._root, path)
+            if status is not None:
+                newest = max(newest, status.st_mtime, status.st_ctime)
+        return min(settle, max(0.0, newest + settle - time.time()))
+
+    def _mass_deletion(self, pending: list[str]) -> list[str]:
+        """The entries that are gone, if they are too many to be believed."""
+        recorded = self._recorded()
+        found = self._scanner.scan(*RECORDED_AREAS)
+        moved = {found[path].blob for path in pending if path in found}
+        entries = [path for path in recorded if _is_entry(path)]
+        gone = [
+            path
+            for path in pending
+            if path not in found and _is_entry(path) and recorded.get(path) not in moved
+        ]
+        return gone if len(gone) >= _FEW and len(gone) > _MASS * len(entries) else []
+
+    def _left(self) -> int:
+        return sum(map(_is_entry, self._scanner.scan("knowledge")))
+
+
+def _is_entry(path: str) -> bool:
+    return path.startswith("knowledge/") and path.endswith(".md")

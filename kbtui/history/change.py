@@ -1,0 +1,141 @@
+"""A change: the edits that one user action makes, gathered until the door applies them together."""
+
+from __future__ import annotations
+
+from enum import Enum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+
+from kbtui.errors import NotFoundError, UsageError
+from kbtui.history.commit import Actor, Changed, Commit, Origin, PathChange
+from kbtui.workspace import files
+from kbtui.workspace.layout import is_recorded, short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+__all__ = ["UNCHECKED", "Actor", "Change", "Changed", "Commit", "Origin", "PathChange", "Unchecked"]
+
+
+class Unchecked(Enum):
+    """The type of `UNCHECKED`."""
+
+    UNCHECKED = "unchecked"
+
+
+UNCHECKED: Literal[Unchecked.UNCHECKED] = Unchecked.UNCHECKED
+"""For `expecting`: write whatever stands there now (it is recorded before)."""
+
+
+class Change:
+    """Edits that become one commit when the ``with history.change(...)`` block ends.
+
+    Nothing is written inside the block; an exception in it discards everything.
+
+    Attributes:
+        actor: Who makes it.
+        reason: Why, in the actor's words; the body of the commit.
+        origin: Where it comes from.
+        adopted: The edits were made outside and stand in the files already. Companions may add
+            edits of other paths; those of adopted paths are ignored.
+        result: The commit, after the block; None when nothing really changed.
+    """
+
+    def __init__(
+        self, root: Path, actor: Actor, reason: str, origin: Origin, *, adopted: bool = False
+    ) -> None:
+        self.actor = actor
+        self.reason = reason
+        self.origin = origin
+        self.adopted = adopted
+        self.result: Commit | None = None
+        self._root = root
+        self._edits: dict[str, bytes | None] = {}
+        self._expected: dict[str, str | None] = {}
+        self._sealed: frozenset[str] = frozenset()
+
+    @property
+    def edits(self) -> Mapping[str, bytes | None]:
+        """The pending content of each path; None is a deletion."""
+        return MappingProxyType(self._edits)
+
+    @property
+    def expected(self) -> Mapping[str, str | None]:
+        """The blob id that each checked path must have when the change is applied."""
+        return MappingProxyType(self._expected)
+
+    def read(self, path: str) -> bytes | None:
+        """Read the pending content of a path, else the file; None where there is none."""
+        path = files.checked_path(path)
+        if path in self._edits:
+            return self._edits[path]
+        try:
+            return files.read_bytes(self._root, path)
+        except NotFoundError:
+            return None
+
+    def write(
+        self, path: str, text: str | bytes, *, expecting: str | Unchecked | None = UNCHECKED
+    ) -> None:
+        """Write a file.
+
+        Args:
+            path: A recorded workspace path.
+            text: Its whole new content.
+            expecting: The blob id of what the caller had read; None: there must be no file.
+                When something else is there as the change is applied, that stays, `text` goes into
+                a conflict copy beside it, and the block ends with `ConflictError`.
+
+        Raises:
+            UnsafePathError: The path leads outside.
+            UsageError: The path isn't one that is recorded.
+        """
+        data = text.encode("utf-8", "replace") if isinstance(text, str) else bytes(text)
+        self._edit(path, data, expecting)
+
+    def delete(self, path: str, *, expecting: str | Unchecked | None = UNCHECKED) -> None:
+        """Delete a file; `expecting` as in `write`."""
+        self._edit(path, None, expecting)
+
+    def rename(self, old: str, new: str) -> None:
+        """Move a file.
+
+        Raises:
+            NotFoundError: There is no `old`.
+            UsageError: There is a `new` already.
+        """
+        old, new = files.checked_path(old), files.checked_path(new)
+        data = self.read(old)
+        if data is None:
+            raise NotFoundError(f"There is no {short_name(old)}.")
+        if old == new:
+            return
+        if old.casefold() != new.casefold() and self.read(new) is not None:
+            raise UsageError(
+                f"{short_name(new)} exists already.", "Choose another name, or delete that first."
+            )
+        self._edit(old, None, UNCHECKED)
+        self._edit(new, data, UNCHECKED)
+
+    def seal(self, edits: Mapping[str, bytes | None]) -> None:
+        """Set adopted edits, which nobody may alter afterwards."""
+        self._edits.update(edits)
+        self._sealed = frozenset(edits)
+
+    def replace(self, path: str, data: bytes | None) -> None:
+        """Replace a pending edit, leaving what is expected of the file."""
+        self._edits[path] = data
+
+    def _edit(self, path: str, data: bytes | None, expecting: str | Unchecked | None) -> None:
+        path = files.checked_path(path)
+        if not is_recorded(path):
+            raise UsageError(
+                f"{path} is not a file that the history keeps.",
+                "Entries lie under knowledge/, notes under memory/, how-tos under skills/.",
+            )
+        if path in self._sealed:
+            return
+        if expecting is not UNCHECKED:
+            self._expected.setdefault(path, expecting)
+        self._edits[path] = data

@@ -1,0 +1,227 @@
+"""What a commit is to us, and how it stands in git: subject, body, trailers.
+
+The subject is made from the actual diff, the body is the reason that was given, and the last
+paragraph holds trailers that only this module writes. A reason can't forge one: everything above
+the last paragraph is text.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Literal
+
+from kbtui.text import clean, clean_line
+from kbtui.workspace.layout import short_name
+
+_SUBJECT_WIDTH = 100
+_IDENTITY = re.compile(rb"^(?P<who>.*) (?P<time>-?\d+) (?P<zone>[+-]\d{4})$", re.DOTALL)
+_TRAILER = re.compile(r"^(?P<key>[A-Z][a-z]+): (?P<value>.*)$")
+
+
+class Actor(StrEnum):
+    """Who made a change."""
+
+    YOU = "you"
+    AGENT = "agent"
+    CONSOLIDATOR = "consolidator"
+    FLUSHER = "flusher"
+    SESSION_MEMORY = "session-memory"
+    DREAM = "dream"
+    IMPORT = "import"
+    MCP = "mcp"
+    SYNC = "sync"
+
+    @property
+    def is_machine(self) -> bool:
+        """Whether what it writes is redacted; what people write never is."""
+        return self is not Actor.YOU
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a change comes from; `messages` is an inclusive range of message ids."""
+
+    session: str | None = None
+    messages: tuple[int, int] | None = None
+    turn: str | None = None
+    model: str | None = None
+    cursor: int | None = None
+    undoes: str | None = None
+    batch: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PathChange:
+    """One path of a commit; `added` and `removed` count lines where they are known."""
+
+    path: str
+    kind: Literal["added", "modified", "deleted", "renamed"]
+    old_path: str | None = None
+    added: int | None = None
+    removed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A recorded change. `body` is the reason that was given for it, `time` is in UTC."""
+
+    id: str
+    parent: str | None
+    time: datetime
+    actor: Actor
+    subject: str
+    body: str
+    origin: Origin
+    paths: tuple[PathChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """The event after a commit: these paths are different now."""
+
+    commit: str
+    paths: tuple[str, ...]
+    actor: Actor
+
+
+@dataclass(frozen=True, slots=True)
+class RawCommit:
+    """A commit object as git keeps it."""
+
+    tree: str
+    parents: tuple[str, ...]
+    time: datetime
+    message: str
+
+
+def describe(paths: tuple[PathChange, ...]) -> str:
+    """Say in one line what changed: ``people/alice: +2 lines; decisions/auth created``."""
+    shown = [path for path in paths if not _is_derived(path.path)] or list(paths)
+    line = ""
+    for count, path in enumerate(shown):
+        part = _describe_one(path)
+        longer = f"{line}; {part}" if line else part
+        if line and len(longer) > _SUBJECT_WIDTH:
+            return f"{line}; and {len(shown) - count} more"
+        line = longer
+    return clean_line(line) or "nothing"
+
+
+def _is_derived(path: str) -> bool:
+    return path.endswith("INDEX.md") and path.startswith("knowledge/")
+
+
+def _describe_one(change: PathChange) -> str:
+    name = short_name(change.path)
+    if change.kind == "added":
+        return f"{name} created"
+    if change.kind == "deleted":
+        return f"{name} deleted"
+    if change.kind == "renamed":
+        return f"{short_name(change.old_path or '')} renamed to {name}"
+    counts = [
+        f"{sign}{n}" for sign, n in (("+", change.added or 0), ("-", change.removed or 0)) if n
+    ]
+    if not counts:
+        return f"{name} changed"
+    return (
+        f"{name}: {' '.join(counts)} line{'' if counts[0][1:] == '1' and len(counts) == 1 else 's'}"
+    )
+
+
+def write_message(subject: str, reason: str, actor: Actor, origin: Origin) -> str:
+    """Compose the whole message of a commit."""
+    body = clean(reason).strip()
+    paragraphs = [subject, body, "\n".join(_trailers(actor, origin))]
+    return "\n\n".join(part for part in paragraphs if part) + "\n"
+
+
+def _trailers(actor: Actor, origin: Origin) -> list[str]:
+    messages = "{}-{}".format(*origin.messages) if origin.messages else None
+    values = (
+        ("Actor", actor.value),
+        ("Session", origin.session),
+        ("Messages", messages),
+        ("Turn", origin.turn),
+        ("Model", origin.model),
+        ("Cursor", origin.cursor),
+        ("Undoes", origin.undoes),
+        ("Batch", origin.batch),
+    )
+    return [f"{key}: {clean_line(str(value))}" for key, value in values if value is not None]
+
+
+def read_commit(identifier: str, raw: RawCommit, paths: tuple[PathChange, ...] = ()) -> Commit:
+    """Read a commit with its trailers; one that another git made has none and is the user's."""
+    text = raw.message.strip("\n")
+    head, _, last = text.rpartition("\n\n")
+    matches = [_TRAILER.match(line) for line in last.split("\n")]
+    trailers = {m["key"]: m["value"] for m in matches if m} if all(matches) and head else {}
+    if "Actor" not in trailers:
+        trailers, head = {}, text
+    subject, _, body = head.partition("\n")
+    return Commit(
+        id=identifier,
+        parent=raw.parents[0] if raw.parents else None,
+        time=raw.time,
+        actor=_actor(trailers.get("Actor")),
+        subject=subject,
+        body=body.strip("\n"),
+        origin=_origin(trailers),
+        paths=paths,
+    )
+
+
+def _actor(value: str | None) -> Actor:
+    try:
+        return Actor(value or Actor.YOU)
+    except ValueError:  # an actor of a newer kbtui
+        return Actor.MCP
+
+
+def _origin(trailers: dict[str, str]) -> Origin:
+    first, _, last = trailers.get("Messages", "").partition("-")
+    ranged = (int(first), int(last)) if first.isdecimal() and last.isdecimal() else None
+    cursor = trailers.get("Cursor", "")
+    return Origin(
+        session=trailers.get("Session"),
+        messages=ranged,
+        turn=trailers.get("Turn"),
+        model=trailers.get("Model"),
+        cursor=int(cursor) if cursor.isdecimal() else None,
+        undoes=trailers.get("Undoes"),
+        batch=trailers.get("Batch"),
+    )
+
+
+def encode_commit(
+    tree: str, parent: str | None, author: str, when: datetime, message: str
+) -> bytes:
+    """Write a commit object's content; `author` is ``Name <address>``."""
+    zone = when.strftime("%z")[:5] or "+0000"
+    stamp = f"{int(when.timestamp())} {zone}"
+    lines = [f"tree {tree}"]
+    if parent is not None:
+        lines.append(f"parent {parent}")
+    lines += [f"author {author} {stamp}", f"committer kbtui <kbtui@localhost> {stamp}", "", message]
+    return "\n".join(lines).encode("utf-8", "replace")
+
+
+def decode_commit(data: bytes) -> RawCommit:
+    """Read a commit object's content."""
+    head, _, message = data.partition(b"\n\n")
+    tree = ""
+    parents: list[str] = []
+    when = datetime.fromtimestamp(0, UTC)
+    for line in head.split(b"\n"):
+        key, _, value = line.partition(b" ")
+        if key == b"tree":
+            tree = value.decode()
+        elif key == b"parent":
+            parents.append(value.decode())
+        elif key == b"author" and (match := _IDENTITY.match(value)):
+            when = datetime.fromtimestamp(int(match["time"]), UTC)
+    return RawCommit(tree, tuple(parents), when, message.decode("utf-8", "replace"))

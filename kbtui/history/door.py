@@ -1,0 +1,343 @@
+"""The one door: applies a change so that a crash, a second writer or a full disk loses nothing.
+
+The order is what makes it safe: lock, recover what an earlier crash left, companions, outside
+edits first (as the user's own commit), hash checks, redaction, objects, intent, files, branch,
+and only then the intent is dropped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from typing import TYPE_CHECKING
+
+from kbtui.errors import ConflictError, KbtuiError, StorageError, UsageError
+from kbtui.history.change import Change
+from kbtui.history.commit import (
+    Actor,
+    Changed,
+    Commit,
+    Origin,
+    PathChange,
+    decode_commit,
+    describe,
+    encode_commit,
+    read_commit,
+    write_message,
+)
+from kbtui.history.diff import count_lines, find_renames
+from kbtui.history.identity import author_of
+from kbtui.history.intent import Intent, IntentLog
+from kbtui.history.trees import git_object, update_tree
+from kbtui.workspace import files
+from kbtui.workspace.durable import FileBatch, storage_errors
+from kbtui.workspace.layout import conflict_copy_of, short_name
+from kbtui.workspace.lock import WorkspaceLock
+from kbtui.workspace.redact import redact
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from datetime import datetime
+
+    from kbtui.history.intent import Outcome
+    from kbtui.history.repository import Repository
+    from kbtui.history.trees import GitObject
+    from kbtui.workspace.layout import Workspace
+    from kbtui.workspace.scan import Scanner
+
+log = logging.getLogger(__name__)
+OUTSIDE = "Edited outside kbtui."
+Edits = dict[str, "bytes | None"]
+
+
+class Door:
+    """Applies changes to one workspace."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        scanner: Scanner,
+        repository: Repository,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.companions: list[Callable[[Change], None]] = []
+        self._workspace = workspace
+        self._root = workspace.root
+        self._scanner = scanner
+        self._repository = repository
+        self._clock = clock
+        self._lock = WorkspaceLock(workspace)
+        self._intents = IntentLog(workspace.root, repository)
+        self._listeners: list[Callable[[Changed], None]] = []
+
+    def subscribe(self, listener: Callable[[Changed], None]) -> Callable[[], None]:
+        """Call `listener` after each commit; returns what ends that."""
+        self._listeners.append(listener)
+
+        def unsubscribe() -> None:
+            with contextlib.suppress(ValueError):
+                self._listeners.remove(listener)
+
+        return unsubscribe
+
+    def open(self) -> tuple[bool, Outcome]:
+        """Make or mend the repository and settle what a crash left; was it made, what was left."""
+        self._check_writable()
+        with self._lock.hold(), storage_errors("Can't open the history"):
+            return self._repository.prepare(), self._intents.recover()
+
+    @contextlib.contextmanager
+    def entered(self, timeout: float = 5.0) -> Iterator[list[Changed]]:
+        """Hold the lock with everything recovered; events put into the list go out afterwards.
+
+        Raises:
+            WorkspaceBusyError: Somebody else is writing.
+            StorageError: The workspace can't be written.
+        """
+        self._check_writable()
+        events: list[Changed] = []
+        try:
+            with self._lock.hold(timeout):
+                if not self._repository.exists:
+                    with storage_errors("Can't make the history"):
+                        self._repository.prepare()
+                self._intents.recover()
+                yield events
+        finally:
+            self._publish(events)
+
+    def apply(self, change: Change) -> None:
+        """Make a change's edits one commit and set its `result`.
+
+        Raises:
+            ConflictError: A file was not what the change expected; nothing is applied, and the
+                change's version of it lies beside it.
+            WorkspaceBusyError: Somebody else is writing.
+            StorageError: The file system refused; nothing is applied.
+        """
+        if not change.edits:
+            return
+        with self.entered() as events:
+            for companion in self.companions:
+                companion(change)
+            current = self._read(change.edits)
+            self._adopt_first(current, events)
+            self._check_expected(change, current)
+            if change.actor.is_machine:
+                self._redact(change, current)
+            edits = {path: data for path, data in change.edits.items() if data != current[path]}
+            if edits:
+                self._check_names(edits)
+                change.result = self._commit(change, edits, current, events)
+
+    def record(self, paths: Iterable[str], events: list[Changed]) -> Commit | None:
+        """Commit what stands in the files already, as the user's; the caller has entered.
+
+        Companions may add edits of other paths.
+        """
+        current = self._read(paths)
+        in_place = self._unrecorded(current)
+        if not in_place:
+            return None
+        change = Change(self._root, Actor.YOU, OUTSIDE, Origin(), adopted=True)
+        change.seal(in_place)
+        for companion in self.companions:
+            companion(change)
+        added = [path for path in change.edits if path not in in_place]
+        current |= self._read(added)
+        self._adopt_first({path: current[path] for path in added}, events)
+        written = {p: change.edits[p] for p in added if change.edits[p] != current[p]}
+        return self._commit(change, written, current, events, in_place)
+
+    # Steps ---------------------------------------------------------------------------------
+
+    def _check_writable(self) -> None:
+        if not self._workspace.writable:
+            raise StorageError(
+                f"The workspace {self._root} is read-only.",
+                "Reading and searching work. To change something, make the folder writable or"
+                " copy it to where you may write.",
+            )
+
+    def _publish(self, events: list[Changed]) -> None:
+        for event in events:
+            for listener in list(self._listeners):
+                try:
+                    listener(event)
+                except KbtuiError:
+                    # The commit is made; who listens deals with its own troubles.
+                    log.exception("a listener failed after commit %s", event.commit)
+
+    def _read(self, paths: Iterable[str]) -> Edits:
+        return {
+            path: files.read_bytes(self._root, path) if files.exists(self._root, path) else None
+            for path in paths
+        }
+
+    def _adopt_first(self, current: Edits, events: list[Changed]) -> None:
+        """Record what was edited outside in the files that a change is about to touch."""
+        pending = self._unrecorded(current)
+        if pending:
+            outside = Change(self._root, Actor.YOU, OUTSIDE, Origin(), adopted=True)
+            self._commit(outside, {}, current, events, pending)
+
+    def _unrecorded(self, current: Edits) -> Edits:
+        """Of the files' contents those that the newest commit doesn't have."""
+        head = self._repository.head()
+        return {
+            path: data
+            for path, data in current.items()
+            if _blob(data) != self._repository.blob_at(head, path)
+        }
+
+    def _check_expected(self, change: Change, current: Edits) -> None:
+        lost = [
+            path
+            for path, expected in change.expected.items()
+            if _blob(current[path]) != expected and change.edits[path] != current[path]
+        ]
+        if not lost:
+            return
+        copies = self._keep_copies({path: change.edits[path] for path in lost})
+        names = ", ".join(short_name(path) for path in lost)
+        kept = f" Your version is kept in {', '.join(copies)}." if copies else ""
+        raise ConflictError(
+            f"{names} was changed by somebody else meanwhile.{kept}",
+            "Read it again, and apply the change to what it says now.",
+            paths=lost,
+        )
+
+    def _keep_copies(self, versions: Edits) -> list[str]:
+        stamp = self._clock().strftime("%Y%m%dT%H%M%S%f")[:-3]
+        copies = []
+        for path, data in versions.items():
+            if data is not None:
+                copies.append(conflict_copy_of(path, stamp))
+                files.write_atomic(self._root, copies[-1], data)
+        return copies
+
+    def _check_names(self, edits: Edits) -> None:
+        """Refuse a new file beside one whose name differs only in case."""
+        for path, data in edits.items():
+            if data is None or files.exists(self._root, path):
+                continue
+            other = files.twin(self._root, path)
+            if other is not None and edits.get(other, b"") is not None:
+                raise UsageError(
+                    f"{short_name(path)} differs from {short_name(other)} only in case.",
+                    "On many disks these are one file. Choose another name.",
+                )
+
+    def _redact(self, change: Change, current: Edits) -> None:
+        """Take secrets out of what a machine adds; what the user had written stays."""
+        change.reason = redact(change.reason).text
+        for path, data in list(change.edits.items()):
+            old = current[path]
+            if data is None or data == old:
+                continue
+            decoded = files.decode(data)
+            kept = "" if old is None else files.decode(old).text
+            redaction = redact(decoded.text, keep=kept)
+            if redaction.found:
+                change.replace(path, redaction.text.encode(decoded.encoding, "replace"))
+                kinds = ", ".join(sorted({finding.kind for finding in redaction.found}))
+                log.warning("kept a secret (%s) out of %s", kinds, path)
+
+    def _commit(
+        self,
+        change: Change,
+        written: Edits,
+        current: Edits,
+        events: list[Changed],
+        in_place: Edits | None = None,
+    ) -> Commit:
+        """Store, intend, write, move: the part that must survive a crash at any point."""
+        in_place = in_place or {}
+        head = self._repository.head()
+        before = current | {path: self._in_head(head, path) for path in in_place}
+        paths = _path_changes(before, in_place | written)
+        commit, objects = self._build(change, head, in_place | written, paths)
+        with storage_errors("Can't record the change"):
+            self._repository.store(objects)
+            if written:
+                self._write_files(Intent(commit.id, head, _blob_pairs(current, written)), written)
+            self._repository.move_branch(head, commit.id)
+            self._intents.clear()
+        for path, data in written.items():
+            if data is not None:
+                self._scanner.note(path, data)
+        events.append(Changed(commit.id, tuple(path.path for path in paths), change.actor))
+        return commit
+
+    def _in_head(self, head: str | None, path: str) -> bytes | None:
+        blob = self._repository.blob_at(head, path)
+        return None if blob is None else self._repository.read_blob(blob)
+
+    def _build(
+        self, change: Change, head: str | None, edits: Edits, paths: tuple[PathChange, ...]
+    ) -> tuple[Commit, list[GitObject]]:
+        blobs = {
+            path: git_object(b"blob", data) for path, data in edits.items() if data is not None
+        }
+        ids = {path: blobs[path].id if path in blobs else None for path in edits}
+        root = self._repository.read_commit(head).tree if head else None
+        tree, trees = update_tree(root, ids, self._repository.read_tree)
+        message = write_message(describe(paths), change.reason, change.actor, change.origin)
+        data = encode_commit(tree, head, author_of(change.actor), self._clock(), message)
+        made = git_object(b"commit", data)
+        return read_commit(made.id, decode_commit(data), paths), [*blobs.values(), *trees, made]
+
+    def _write_files(self, intent: Intent, written: Edits) -> None:
+        """Write the intent, then the files; on failure put everything back."""
+        self._intents.write(intent)
+        try:
+            with FileBatch(self._root) as batch:
+                for path in sorted(written, key=lambda path: written[path] is not None):
+                    self._check_untouched(path, intent.paths[path][0])
+                    data = written[path]
+                    if data is None:
+                        batch.remove(path)
+                    else:
+                        batch.write(path, data)
+                batch.sync()
+        except (OSError, KbtuiError):
+            self._intents.roll_back(intent)
+            self._intents.clear()
+            raise
+
+    def _check_untouched(self, path: str, expected: str | None) -> None:
+        """Look once more, just before a file is replaced: editors outside know no lock."""
+        data = files.read_bytes(self._root, path) if files.exists(self._root, path) else None
+        if _blob(data) != expected:
+            raise ConflictError(
+                f"{short_name(path)} was changed by another program just now.",
+                "Nothing was written. Try again.",
+                paths=(path,),
+            )
+
+
+def _blob(data: bytes | None) -> str | None:
+    return None if data is None else files.blob_id(data)
+
+
+def _blob_pairs(current: Edits, written: Edits) -> dict[str, tuple[str | None, str | None]]:
+    return {path: (_blob(current[path]), _blob(data)) for path, data in written.items()}
+
+
+def _path_changes(before: Edits, after: Edits) -> tuple[PathChange, ...]:
+    """What a commit does to each path, renames paired."""
+    added = {p: data for p, data in after.items() if data is not None and before[p] is None}
+    gone = {p: old for p, data in after.items() if data is None and (old := before[p]) is not None}
+    renames = find_renames(added, gone)
+    changes = []
+    for path in sorted(after):
+        old, new = before[path], after[path]
+        if path in renames.values():
+            continue
+        if path in renames:
+            counts = count_lines(before[renames[path]], new)
+            changes.append(PathChange(path, "renamed", renames[path], *counts))
+        else:
+            kind = "deleted" if new is None else "added" if old is None else "modified"
+            changes.append(PathChange(path, kind, None, *count_lines(old, new)))  # type: ignore[arg-type]
+    return tuple(changes)

@@ -1,0 +1,245 @@
+"""History: every write goes through it, and everything that was written can be looked at.
+
+This is the room's front: the door, the log, differences, undo. See `door` for the order of
+steps that makes a write safe.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from kbtui.errors import NotFoundError
+from kbtui.history.adoption import Adoption, MassDeletionError
+from kbtui.history.change import Actor, Change, Commit, Origin, PathChange
+from kbtui.history.diff import FileDiff, diff_file, find_renames
+from kbtui.history.door import Door
+from kbtui.history.log import CommitLog
+from kbtui.history.log_table import LogFilter
+from kbtui.history.repository import Repository
+from kbtui.history.revisions import resolve
+from kbtui.workspace import files
+from kbtui.workspace.durable import sweep
+from kbtui.workspace.layout import RECORDED_AREAS, short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from kbtui.history.commit import Changed
+    from kbtui.history.intent import Outcome
+    from kbtui.workspace.layout import Workspace
+    from kbtui.workspace.scan import Scanner
+
+__all__ = ["Commit", "History", "MassDeletionError", "OpenReport", "PathChange"]
+
+
+def _now() -> datetime:
+    return datetime.now().astimezone()
+
+
+@dataclass(frozen=True, slots=True)
+class OpenReport:
+    """What `History.open` found: a new repository, and what became of an interrupted change."""
+
+    created: bool
+    recovered: Outcome
+
+
+class History:
+    """The history of one workspace.
+
+    Args:
+        workspace: Where it is.
+        scanner: What knows the files' hashes.
+        clock: The time of commits, aware.
+    """
+
+    def __init__(
+        self, workspace: Workspace, scanner: Scanner, clock: Callable[[], datetime] = _now
+    ) -> None:
+        self._workspace = workspace
+        self._scanner = scanner
+        self._repository = Repository(workspace.repository)
+        self._door = Door(workspace, scanner, self._repository, clock)
+        self._log = CommitLog(workspace, self._repository)
+        self._adoption = Adoption(workspace, scanner, self._repository, self._door)
+
+    def open(self) -> OpenReport:
+        """Make or check the repository, and settle what a crash left.
+
+        In a read-only workspace nothing is done.
+
+        Raises:
+            WorkspaceBusyError: Somebody else is writing.
+            StorageError: The file system refused.
+        """
+        if not self._workspace.writable:
+            return OpenReport(created=False, recovered="none")
+        report = OpenReport(*self._door.open())
+        sweep(self._workspace.machine)
+        return report
+
+    # Writing -------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def change(self, actor: Actor, reason: str, origin: Origin = Origin()) -> Iterator[Change]:  # noqa: B008
+        """Gather edits in the block; they become one commit when it ends.
+
+        An exception in the block discards them. See `Change.write` for conflicts.
+
+        Raises:
+            ConflictError: A file was not what the change expected; both versions are kept.
+            WorkspaceBusyError: Somebody else held the lock for 5 seconds.
+            StorageError: The file system refused; nothing was changed.
+        """
+        change = Change(self._workspace.root, actor, reason, origin)
+        yield change
+        self._door.apply(change)
+
+    def add_companion(self, companion: Callable[[Change], None]) -> None:
+        """Let `companion` add edits to every change before it is committed.
+
+        Companions run in the order of their registration, under the lock. They see adopted changes
+        as well (`Change.adopted`), whose own paths they can't alter.
+        """
+        self._door.companions.append(companion)
+
+    def subscribe(self, listener: Callable[[Changed], None]) -> Callable[[], None]:
+        """Call `listener` after each commit, in the thread that made it; returns the way out."""
+        return self._door.subscribe(listener)
+
+    def adopt(
+        self, *, timeout: float = 0.2, settle: float = 1.0, confirmed: bool = False
+    ) -> Commit | None:
+        """Record what was edited outside as the user's own change.
+
+        Args:
+            timeout: Seconds to wait for the lock; when it is busy, nothing is done.
+            settle: A file counts as finished when it has been left alone that many seconds; a
+                younger one is waited for once.
+            confirmed: The user has agreed to a deletion of many entries.
+
+        Raises:
+            MassDeletionError: More than 30 % of the entries are gone; that is not recorded,
+                everything else is.
+            StorageError: The file system refused.
+        """
+        return self._adoption.adopt(timeout, settle, confirmed=confirmed)
+
+    # Looking -------------------------------------------------------------------------------
+
+    def head(self) -> str | None:
+        """The id of the newest commit, None before the first."""
+        return self._repository.head()
+
+    def resolve(self, rev: str) -> str:
+        """The full id of the commit that `rev` names: see `revisions.resolve`."""
+        return resolve(self._repository, self._log, rev)
+
+    def commit(self, rev: str) -> Commit:
+        """One commit with its paths."""
+        return self._log.commit(self.resolve(rev))
+
+    def log(
+        self,
+        path: str | None = None,
+        *,
+        actor: Actor | None = None,
+        text: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        turn: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Commit]:
+        """Yield commits newest first.
+
+        Args:
+            path: Only those that touched this file (followed through renames) or folder.
+            actor: Only this actor's.
+            text: Only those whose subject or reason holds this, in any case.
+            since: Not before this time.
+            until: Not after this time.
+            turn: Only those of one turn.
+            limit: At most so many.
+        """
+        wanted = LogFilter(actor, text, since, until, turn)
+        return self._log.commits(files.checked_path(path) if path else None, wanted, limit)
+
+    def tree(self, rev: str) -> dict[str, str]:
+        """Every path of a commit with its blob id."""
+        return self._repository.files(self.resolve(rev))
+
+    def read(self, path: str, at: str) -> bytes:
+        """Read a file as it was in a commit.
+
+        Raises:
+            NotFoundError: There was no such file, or there is no such commit.
+        """
+        path = files.checked_path(path)
+        commit = self.resolve(at)
+        blob = self._repository.blob_at(commit, path)
+        if blob is None:
+            raise NotFoundError(
+                f"{short_name(path)} did not exist in {commit[:10]}.",
+                f"`kbtui log {short_name(path)}` shows where it did.",
+            )
+        return self._repository.read_blob(blob)
+
+    def diff(
+        self, a: str | None, b: str | None = None, paths: Sequence[str] = ()
+    ) -> tuple[FileDiff, ...]:
+        """Compare two points.
+
+        Args:
+            a: A revision; None is the empty tree.
+            b: A revision; None is the files as they are now.
+            paths: Only these files, or what lies below these folders.
+        """
+        old = self.tree(a) if a is not None else {}
+        new = self.tree(b) if b is not None else self._working_tree()
+        return self._compare(old, new, [files.checked_path(path) for path in paths])
+
+    def changes_of(self, rev: str) -> tuple[FileDiff, ...]:
+        """What one commit changed."""
+        commit = self.resolve(rev)
+        parents = self._repository.read_commit(commit).parents
+        old: dict[str, str] = {}
+        new: dict[str, str] = {}
+        for path, was, now in self._repository.compare(parents[0] if parents else None, commit):
+            old |= {path: was} if was else {}
+            new |= {path: now} if now else {}
+        return self._compare(old, new, [])
+
+    def _working_tree(self) -> dict[str, str]:
+        return {path: state.blob for path, state in self._scanner.scan(*RECORDED_AREAS).items()}
+
+    def _compare(
+        self, old: Mapping[str, str], new: Mapping[str, str], paths: list[str]
+    ) -> tuple[FileDiff, ...]:
+        below = tuple(f"{path}/" for path in paths)
+        differing = sorted(
+            path
+            for path in old.keys() | new.keys()
+            if old.get(path) != new.get(path)
+            and (not paths or path in paths or path.startswith(below))
+        )
+        before = {path: self._content(path, old[path]) for path in differing if path in old}
+        after = {path: self._content(path, new[path]) for path in differing if path in new}
+        renames = find_renames(
+            {path: data for path, data in after.items() if path not in before},
+            {path: data for path, data in before.items() if path not in after},
+        )
+        vanished = set(renames.values())
+        return tuple(
+            diff_file(path, before.get(renames.get(path, path)), after.get(path), renames.get(path))
+            for path in differing
+            if path not in vanished
+        )
+
+    def _content(self, path: str, blob: str) -> bytes:
+        """The bytes of a blob, which may not be recorded yet."""
+        with contextlib.suppress(NotFoundError):
+            return self._repository.read_blob(blob)
+        return files.read_bytes(self._workspace.root, path)

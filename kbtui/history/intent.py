@@ -1,0 +1,162 @@
+"""What a change is about to do, written down before it touches a file.
+
+The record makes a change all or nothing: after a crash it is replayed when its objects are whole,
+else rolled back, and the files say the same as the branch again before anybody looks at them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from kbtui.errors import KbtuiError
+from kbtui.workspace import files
+from kbtui.workspace.durable import FileBatch, storage_errors, sweep
+from kbtui.workspace.layout import MACHINE, conflict_copy_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from kbtui.history.repository import Repository
+
+log = logging.getLogger(__name__)
+NAME = "intent.json"
+Outcome = Literal["none", "replayed", "rolled back"]
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """The branch goes from `parent` to `commit`, each path from one blob to another."""
+
+    commit: str
+    parent: str | None
+    paths: Mapping[str, tuple[str | None, str | None]]
+
+
+class IntentLog:
+    """Writes and recovers the intent of one workspace, always under the workspace lock."""
+
+    def __init__(self, root: Path, repository: Repository) -> None:
+        self._root = root
+        self._file = root / MACHINE / NAME
+        self._repository = repository
+
+    def write(self, intent: Intent) -> None:
+        """Make the intent durable."""
+        record = {
+            "commit": intent.commit,
+            "parent": intent.parent,
+            "paths": {path: list(pair) for path, pair in intent.paths.items()},
+        }
+        files.write_machine_file(self._root, f"{MACHINE}/{NAME}", json.dumps(record).encode())
+
+    def clear(self) -> None:
+        """Forget the intent: the branch says it all now."""
+        with contextlib.suppress(FileNotFoundError):
+            self._file.unlink()
+
+    def recover(self) -> Outcome:
+        """Finish or take back what a crash interrupted.
+
+        Raises:
+            StorageError: The file system refused; the intent stays for the next try.
+        """
+        if not self._file.exists():
+            return "none"
+        intent = self._read()
+        if intent is None:
+            return "none"
+        with storage_errors("Can't finish an interrupted change"):
+            outcome = self._settle(intent)
+            self._sweep(intent)
+            self.clear()
+        log.warning("an interrupted change was %s: %s", outcome, intent.commit)
+        return outcome
+
+    def roll_back(self, intent: Intent) -> None:
+        """Put the files back as they were before."""
+        with FileBatch(self._root) as batch:
+            for path, (old, new) in intent.paths.items():
+                if self._current(path) == new != old:
+                    self._put(batch, path, old)
+            batch.sync()
+
+    def _read(self) -> Intent | None:
+        try:
+            record = json.loads(self._file.read_bytes())
+            paths = {path: (old, new) for path, (old, new) in record["paths"].items()}
+            return Intent(record["commit"], record["parent"], paths)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            # Never written by us like that: the record appears whole or not at all.
+            aside = self._file.with_name(f"{NAME}.bad-{time.strftime('%Y%m%dT%H%M%S')}")
+            self._file.rename(aside)
+            log.exception("an unreadable intent was set aside as %s", aside)
+            return None
+
+    def _settle(self, intent: Intent) -> Outcome:
+        self._repository.clear_branch_lock(intent.commit)
+        head = self._repository.head()
+        if head == intent.commit or self._is_behind(intent.commit, head):
+            return "replayed"
+        if head == intent.parent and self._is_whole(intent):
+            self._replay(intent)
+            self._repository.move_branch(intent.parent, intent.commit)
+            return "replayed"
+        self.roll_back(intent)
+        return "rolled back"
+
+    def _is_behind(self, commit: str, head: str | None) -> bool:
+        """Whether the branch has gone on from `commit` since."""
+        seen = 0
+        while head is not None and seen < 1000:  # noqa: PLR2004 — far more than one crash apart
+            if head == commit:
+                return True
+            parents = self._repository.read_commit(head).parents
+            head = parents[0] if parents else None
+            seen += 1
+        return False
+
+    def _is_whole(self, intent: Intent) -> bool:
+        """Whether the commit and everything new that it refers to survived."""
+        if not self._repository.is_intact(intent.commit):
+            return False
+        try:
+            wanted = {new for _, new in intent.paths.values()}
+            changed = {new for _, _, new in self._repository.compare(intent.parent, intent.commit)}
+        except KbtuiError:
+            return False
+        blobs = {blob for blob in wanted | changed if blob is not None}
+        return all(self._repository.is_intact(blob) for blob in blobs)
+
+    def _replay(self, intent: Intent) -> None:
+        with FileBatch(self._root) as batch:
+            for path, (old, new) in intent.paths.items():
+                current = self._current(path)
+                if current == old:
+                    self._put(batch, path, new)
+                elif current != new and new is not None:
+                    # Edited between the crash and now: that edit stays, ours goes beside it.
+                    stamp = time.strftime("%Y%m%dT%H%M%S")
+                    self._put(batch, conflict_copy_of(path, stamp), new)
+            batch.sync()
+
+    def _put(self, batch: FileBatch, path: str, blob: str | None) -> None:
+        if blob is None:
+            batch.remove(path)
+        else:
+            batch.write(path, self._repository.read_blob(blob))
+
+    def _current(self, path: str) -> str | None:
+        if not files.exists(self._root, path):
+            return None
+        return files.blob_id(files.read_bytes(self._root, path))
+
+    def _sweep(self, intent: Intent) -> None:
+        """Remove the temporary files that the crash left in the folders it was writing to."""
+        for folder in {(self._root / path).parent for path in intent.paths}:
+            sweep(folder)

@@ -1,0 +1,162 @@
+"""The log: commits newest first, by path, actor, text, time or turn.
+
+A table of commits and the paths that each touched is kept in the cache and brought up to date
+from the repository before it is read; walking ten thousand trees happens once.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from kbtui.history import log_table
+from kbtui.history.commit import Commit, PathChange, RawCommit, read_commit
+from kbtui.history.diff import find_renames
+from kbtui.workspace.derived import DerivedDatabase
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Iterator
+
+    from kbtui.history.log_table import LogFilter
+    from kbtui.history.repository import Repository
+    from kbtui.workspace.layout import Workspace
+
+_BATCH = 1000
+_Result = TypeVar("_Result")
+
+
+class CommitLog:
+    """The log of one repository."""
+
+    def __init__(self, workspace: Workspace, repository: Repository) -> None:
+        self._workspace = workspace
+        self._repository = repository
+        self._opened: DerivedDatabase | None = None
+
+    def commits(
+        self, path: str | None, wanted: LogFilter, limit: int | None = None
+    ) -> Iterator[Commit]:
+        """Yield commits newest first; one path is followed back through its renames."""
+        if limit is not None and limit <= 0:
+            return
+        self.update()
+        found = self._by_path(path, wanted) if path else self._all(wanted)
+        for count, commit in enumerate(found, 1):
+            yield commit
+            if count == limit:
+                return
+
+    def commit(self, identifier: str) -> Commit:
+        """One commit by its full id, with the paths that it changed."""
+        raw = self._repository.read_commit(identifier)
+        return read_commit(identifier, raw, self._paths_of(raw))
+
+    def update(self) -> None:
+        """Bring the table up to the branch."""
+        head = self._repository.head()
+        number, newest = self._database.run(log_table.tip)
+        if newest == head:
+            return
+        if head is None:
+            self._database.clear()
+            return
+        missing, base = self._missing(head, is_empty=number == 0)
+        tree = self._tree_of_parent(missing[0][1]) if missing else None
+        for start in range(0, len(missing), _BATCH):
+            rows = []
+            for identifier, raw in missing[start : start + _BATCH]:
+                rows.append((identifier, raw, self._paths_between(tree, raw.tree)))
+                tree = raw.tree
+            self._append(base + start, rows)
+
+    def _append(self, base: int, rows: list[tuple[str, RawCommit, tuple[PathChange, ...]]]) -> None:
+        # Where another process was faster, what it wrote is the same: rows have fixed numbers.
+        self._database.run(lambda db: log_table.append(db, base, rows), write=True)
+
+    @property
+    def _database(self) -> DerivedDatabase:
+        if self._opened is None:
+            file = self._workspace.cache / "commits.sqlite"
+            self._opened = DerivedDatabase(file, log_table.SCHEMA, log_table.IDENTITY)
+        return self._opened
+
+    def _query(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result:
+        """Ask the table; when it turned out to be damaged, fill it and ask again."""
+        before = self._database.generation
+        result = self._database.run(work)
+        if self._database.generation != before:
+            self.update()
+            result = self._database.run(work)
+        return result
+
+    def _missing(self, head: str, *, is_empty: bool) -> tuple[list[tuple[str, RawCommit]], int]:
+        """The commits that the table lacks, oldest first, and the last row that still holds."""
+        missing: list[tuple[str, RawCommit]] = []
+        identifier: str | None = head
+        while identifier is not None:
+            number = None if is_empty else self._number_of(identifier)
+            if number is not None:
+                return missing[::-1], number
+            raw = self._repository.read_commit(identifier)
+            missing.append((identifier, raw))
+            identifier = raw.parents[0] if raw.parents else None
+        return missing[::-1], 0
+
+    def _number_of(self, identifier: str) -> int | None:
+        return self._database.run(lambda db: log_table.number_of(db, identifier))
+
+    def _paths_of(self, raw: RawCommit) -> tuple[PathChange, ...]:
+        return self._paths_between(self._tree_of_parent(raw), raw.tree)
+
+    def _tree_of_parent(self, raw: RawCommit) -> str | None:
+        return self._repository.read_commit(raw.parents[0]).tree if raw.parents else None
+
+    def _paths_between(self, old: str | None, new: str | None) -> tuple[PathChange, ...]:
+        """What differs between two trees, renames paired."""
+        differences = sorted(self._repository.compare_trees(old, new))
+        added = {path: now for path, was, now in differences if was is None and now}
+        gone = {path: was for path, was, now in differences if now is None and was}
+        renames: dict[str, str] = {}
+        if added and gone:
+            read = self._repository.read_blob
+            renames = find_renames(
+                {path: read(blob) for path, blob in added.items()},
+                {path: read(blob) for path, blob in gone.items()},
+            )
+        vanished = set(renames.values())
+        return tuple(
+            _path_change(path, was, now, renames.get(path))
+            for path, was, now in differences
+            if path not in vanished
+        )
+
+    def _all(self, wanted: LogFilter) -> Iterator[Commit]:
+        before = log_table.NEWEST
+        while rows := self._query(partial(log_table.page, wanted=wanted, before=before)):
+            before = rows[-1][0]
+            yield from (commit for _, commit in rows if wanted.matches_text(commit))
+
+    def _by_path(self, path: str, wanted: LogFilter) -> Iterator[Commit]:
+        before = log_table.NEWEST
+        while rows := self._query(partial(log_table.page_of_path, path=path, before=before)):
+            for number, commit in rows:
+                before = number
+                if wanted.matches(commit):
+                    yield commit
+                if old := _former_name(commit, path):
+                    path = old
+                    break
+
+
+def _former_name(commit: Commit, path: str) -> str | None:
+    """What a path was called before a commit that renamed it."""
+    return next((change.old_path for change in commit.paths if change.path == path), None)
+
+
+def _path_change(path: str, was: str | None, now: str | None, old_path: str | None) -> PathChange:
+    if old_path is not None:
+        return PathChange(path, "renamed", old_path)
+    if was is None:
+        return PathChange(path, "added")
+    return PathChange(path, "deleted" if now is None else "modified")

@@ -99,7 +99,7 @@ class RawCommit:
 
 def describe(paths: tuple[PathChange, ...]) -> str:
     """Say in one line what changed: ``people/alice: +2 lines; decisions/auth created``."""
-    shown = [path for path in paths if not _is_derived(path.path)] or list(paths)
+    shown = [path for path in paths if not is_derived(path.path)] or list(paths)
     line = ""
     for count, path in enumerate(shown):
         part = _describe_one(path)
@@ -110,7 +110,8 @@ def describe(paths: tuple[PathChange, ...]) -> str:
     return clean_line(line) or "nothing"
 
 
-def _is_derived(path: str) -> bool:
+def is_derived(path: str) -> bool:
+    """Whether a file is generated: left out of subjects and undo, for it follows by itself."""
     return path.endswith("INDEX.md") and path.startswith("knowledge/")
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from kbtui.errors import NotFoundError
+from kbtui.errors import NotFoundError, UsageError
 from kbtui.history.adoption import Adoption, MassDeletionError
 from kbtui.history.change import Actor, Change, Commit, Origin, PathChange
 from kbtui.history.diff import FileDiff, diff_file, find_renames
@@ -20,15 +20,17 @@ from kbtui.history.log import CommitLog
 from kbtui.history.log_table import LogFilter
 from kbtui.history.repository import Repository
 from kbtui.history.revisions import resolve
+from kbtui.history.undo import Undo, read_version
 from kbtui.workspace import files
 from kbtui.workspace.durable import sweep
-from kbtui.workspace.layout import RECORDED_AREAS, short_name
+from kbtui.workspace.layout import RECORDED_AREAS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from kbtui.history.commit import Changed
     from kbtui.history.intent import Outcome
+    from kbtui.history.undo import UndoPlan
     from kbtui.workspace.layout import Workspace
     from kbtui.workspace.scan import Scanner
 
@@ -64,6 +66,7 @@ class History:
         self._repository = Repository(workspace.repository)
         self._door = Door(workspace, scanner, self._repository, clock)
         self._log = CommitLog(workspace, self._repository)
+        self._undo = Undo(workspace.root, self._repository, self._log)
         self._adoption = Adoption(workspace, scanner, self._repository, self._door)
 
     def open(self) -> OpenReport:
@@ -128,6 +131,60 @@ class History:
         """
         return self._adoption.adopt(timeout, settle, confirmed=confirmed)
 
+    def undo(
+        self,
+        rev: str,
+        *,
+        paths: Sequence[str] = (),
+        hunk: int | None = None,
+        actor: Actor = Actor.YOU,
+    ) -> Commit:
+        """Take out exactly what a commit did; later changes stay as they are.
+
+        Args:
+            rev: The commit.
+            paths: Only these of its files.
+            hunk: Only this hunk, counted from 1 through the chosen files as `changes_of` orders
+                them.
+            actor: Who undoes.
+
+        Raises:
+            UndoConflictError: The same lines were changed again. Nothing was changed; `conflicts`
+                holds a `merge.Conflict` for each place.
+            UsageError: Nothing is left to undo, or there is no such path or hunk.
+        """
+        return self._apply_undo(self._undo.of_commit(self.resolve(rev), paths, hunk), actor)
+
+    def undo_turn(self, turn: str, *, actor: Actor = Actor.YOU) -> Commit:
+        """Take out everything that a turn changed, as one commit; raises as `undo`."""
+        return self._apply_undo(self._undo.of_turn(turn), actor)
+
+    def restore(self, path: str, at: str, *, actor: Actor = Actor.YOU) -> Commit | None:
+        """Make a file what it was in a commit; None when it is that already.
+
+        Raises:
+            NotFoundError: There was no such file, or there is no such commit.
+        """
+        path = files.checked_path(path)
+        commit = self.resolve(at)
+        data = read_version(self._repository, commit, path)
+        with self.change(actor, f"Restored from {commit[:10]}.") as change:
+            change.write(path, data)
+        return change.result
+
+    def _apply_undo(self, plan: UndoPlan, actor: Actor) -> Commit:
+        with self.change(actor, plan.reason, plan.origin) as change:
+            for path, data in plan.edits.items():
+                before = plan.before[path]
+                expecting = None if before is None else files.blob_id(before)
+                if data is None:
+                    change.delete(path, expecting=expecting)
+                else:
+                    change.write(path, data, expecting=expecting)
+        if change.result is None:
+            raise UsageError("Nothing is left to undo: it is all taken back already.")
+        return change.result
+
     # Looking -------------------------------------------------------------------------------
 
     def head(self) -> str | None:
@@ -177,15 +234,7 @@ class History:
         Raises:
             NotFoundError: There was no such file, or there is no such commit.
         """
-        path = files.checked_path(path)
-        commit = self.resolve(at)
-        blob = self._repository.blob_at(commit, path)
-        if blob is None:
-            raise NotFoundError(
-                f"{short_name(path)} did not exist in {commit[:10]}.",
-                f"`kbtui log {short_name(path)}` shows where it did.",
-            )
-        return self._repository.read_blob(blob)
+        return read_version(self._repository, self.resolve(at), files.checked_path(path))
 
     def diff(
         self, a: str | None, b: str | None = None, paths: Sequence[str] = ()

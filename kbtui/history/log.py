@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from kbtui.errors import NotFoundError
 from kbtui.history import log_table
 from kbtui.history.commit import Commit, PathChange, RawCommit, read_commit
 from kbtui.history.diff import find_renames
@@ -51,6 +52,37 @@ class CommitLog:
         """One commit by its full id, with the paths that it changed."""
         raw = self._repository.read_commit(identifier)
         return read_commit(identifier, raw, self._paths_of(raw))
+
+    def commits_of_turn(self, turn: str) -> list[Commit]:
+        """The commits of one turn, newest first.
+
+        Raises:
+            NotFoundError: It made none.
+        """
+        found = list(self.commits(None, log_table.LogFilter(turn=turn)))
+        if not found:
+            raise NotFoundError(f"The turn {turn} changed nothing.", "See `kbtui log`.")
+        return found
+
+    def since(self, identifier: str) -> Iterator[Commit]:
+        """Yield the commits after one, newest first."""
+        for commit in self.commits(None, log_table.LogFilter()):
+            if commit.id == identifier:
+                return
+            yield commit
+
+    def later(self, identifier: str, path: str) -> Iterator[tuple[Commit, PathChange]]:
+        """Yield what happened to a path after a commit, oldest first, following renames."""
+        self.update()
+        after = self._query(partial(log_table.number_of, identifier=identifier)) or 0
+        while rows := self._query(partial(log_table.later_of_path, path=path, after=after)):
+            for number, commit in rows:
+                after = number
+                change = next(c for c in commit.paths if path in {c.path, c.old_path})
+                yield commit, change
+                if change.kind == "renamed" and change.path != path:
+                    path = change.path
+                    break
 
     def update(self) -> None:
         """Bring the table up to the branch."""

@@ -140,11 +140,17 @@ def page_of_path(db: sqlite3.Connection, path: str, before: int) -> list[tuple[i
     return _select(db, where, [before, path, path, f"{path}/", f"{path}0"])
 
 
+def later_of_path(db: sqlite3.Connection, path: str, after: int) -> list[tuple[int, Commit]]:
+    """The oldest commits after row `after` that touched a path or renamed it."""
+    where = "seq IN (SELECT seq FROM paths WHERE seq > ? AND (path = ? OR old_path = ?))"
+    return _select(db, where, [after, path, path], order="ASC")
+
+
 def _select(
-    db: sqlite3.Connection, where: str, values: Sequence[int | str]
+    db: sqlite3.Connection, where: str, values: Sequence[int | str], order: str = "DESC"
 ) -> list[tuple[int, Commit]]:
     rows = db.execute(
-        f"SELECT {_COLUMNS} FROM commits WHERE {where} ORDER BY seq DESC LIMIT {PAGE}",  # noqa: S608
+        f"SELECT {_COLUMNS} FROM commits WHERE {where} ORDER BY seq {order} LIMIT {PAGE}",  # noqa: S608
         values,
     )
     return [(row[0], _commit(row)) for row in rows]

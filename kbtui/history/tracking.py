@@ -1,0 +1,160 @@
+"""Where the lines of a text are in later versions of it: kept, moved, changed or gone.
+
+Each version is compared with the next, so a line is followed by what was really done to it and
+not by how the first and the last version happen to resemble each other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
+
+from kbtui.history.matching import opcodes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_ALIKE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What became of a line: `index` is where it (or what it was changed into) stands."""
+
+    state: Literal["same", "changed", "gone"]
+    index: int = -1
+
+
+def keys_of(lines: Sequence[str]) -> list[str]:
+    """Lines as they are compared: how they end doesn't matter."""
+    return [line.rstrip("\r\n") for line in lines]
+
+
+def follow(versions: Sequence[Sequence[str]]) -> list[Fate]:
+    """Follow each line of the first version to the last one."""
+    first = versions[0]
+    fates = [Fate("same", index) for index in range(len(first))]
+    for old, new in pairwise(versions):
+        step = _step(old, new)
+        fates = [_compose(fate, step) for fate in fates]
+    last = versions[-1]
+    return [
+        # Changed and changed back is as if nothing had happened.
+        Fate("same", fate.index) if fate.index >= 0 and last[fate.index] == line else fate
+        for line, fate in zip(first, fates, strict=True)
+    ]
+
+
+def _compose(fate: Fate, step: list[Fate]) -> Fate:
+    if fate.state == "gone":
+        return fate
+    then = step[fate.index]
+    if fate.state == "changed" and then.state == "same":
+        return Fate("changed", then.index)
+    return then
+
+
+def _step(old: Sequence[str], new: Sequence[str]) -> list[Fate]:
+    fates = [Fate("gone")] * len(old)
+    replaced: list[tuple[range, range]] = []
+    for tag, a1, a2, b1, b2 in opcodes(old, new):
+        if tag == "equal":
+            for offset in range(a2 - a1):
+                fates[a1 + offset] = Fate("same", b1 + offset)
+        else:
+            replaced.append((range(a1, a2), range(b1, b2)))
+    moved = find_moves(
+        old, new, [i for a, _ in replaced for i in a], [j for _, b in replaced for j in b]
+    )
+    for i, j in moved.items():
+        fates[i] = Fate("same", j)
+    arrived = set(moved.values())
+    for left, right in replaced:
+        pairs = pair_lines(
+            old, new, [i for i in left if i not in moved], [j for j in right if j not in arrived]
+        )
+        for i, j in pairs.items():
+            fates[i] = Fate("changed", j)
+    return fates
+
+
+def find_moves(
+    old: Sequence[str], new: Sequence[str], removed: Sequence[int], inserted: Sequence[int]
+) -> dict[int, int]:
+    """Pair removed lines with equal inserted ones: unique lines, and their equal neighbours."""
+    if not removed or not inserted:
+        return {}
+    counts_old = Counter(old[i] for i in removed)
+    counts_new = Counter(new[j] for j in inserted)
+    place = {new[j]: j for j in inserted}
+    moves = {
+        i: place[old[i]]
+        for i in removed
+        if old[i].strip() and counts_old[old[i]] == 1 == counts_new[old[i]]
+    }
+    free_old, free_new = set(removed) - moves.keys(), set(inserted) - set(moves.values())
+    for direction in (1, -1):
+        for i in sorted(moves, reverse=direction < 0):
+            here, there = i + direction, moves[i] + direction
+            while here in free_old and there in free_new and old[here] == new[there]:
+                moves[here] = there
+                free_old.discard(here)
+                free_new.discard(there)
+                here, there = here + direction, there + direction
+    return moves
+
+
+def pair_lines(
+    old: Sequence[str], new: Sequence[str], removed: Sequence[int], inserted: Sequence[int]
+) -> dict[int, int]:
+    """Say which removed line was changed into which inserted one.
+
+    As many lines on both sides were changed one by one; otherwise lines pair that are alike. What
+    is left over on one side only was deleted or inserted; where both sides have something left it
+    can't be told, and the removed lines count as changed into the last of what stands there.
+    """
+    left = [i for i in removed if old[i].strip()]
+    right = [j for j in inserted if new[j].strip()]
+    if len(left) == len(right):
+        return dict(zip(left, right, strict=True))
+    pairs = _align(old, new, left, right)
+    spare = [j for j in right if j not in set(pairs.values())]
+    if spare:
+        pairs |= {i: spare[-1] for i in left if i not in pairs}
+    return pairs
+
+
+def _align(
+    old: Sequence[str], new: Sequence[str], left: list[int], right: list[int]
+) -> dict[int, int]:
+    """Pair lines in order so that the sum of their likeness is greatest."""
+    rows, columns = len(left), len(right)
+    if rows * columns > 10_000:  # noqa: PLR2004 — a rewritten text: no line is worth following
+        return {}
+    alike = [[_likeness(old[i], new[j]) for j in right] for i in left]
+    best = [[0.0] * (columns + 1) for _ in range(rows + 1)]
+    for i in range(rows - 1, -1, -1):
+        for j in range(columns - 1, -1, -1):
+            both = alike[i][j] + best[i + 1][j + 1] if alike[i][j] >= _ALIKE else 0.0
+            best[i][j] = max(both, best[i + 1][j], best[i][j + 1])
+    pairs: dict[int, int] = {}
+    i = j = 0
+    while i < rows and j < columns:
+        if alike[i][j] >= _ALIKE and best[i][j] == alike[i][j] + best[i + 1][j + 1]:
+            pairs[left[i]] = right[j]
+            i, j = i + 1, j + 1
+        elif best[i][j] == best[i + 1][j]:
+            i += 1
+        else:
+            j += 1
+    return pairs
+
+
+def _likeness(a: str, b: str) -> float:
+    matcher = SequenceMatcher(None, a, b, autojunk=False)
+    if matcher.real_quick_ratio() < _ALIKE or matcher.quick_ratio() < _ALIKE:
+        return 0.0
+    return matcher.ratio()

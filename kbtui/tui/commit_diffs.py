@@ -1,0 +1,78 @@
+"""The differences of a commit as the history shows them; reads, so it is called in threads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kbtui.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kbtui.history.commit import Commit
+    from kbtui.history.diff import FileDiff
+    from kbtui.history.history import History
+    from kbtui.tui.diff_lines import HunkPlace
+
+_USUAL = 3
+
+
+def diffs_of(
+    history: History, commit: Commit, path: str | None, context: int
+) -> tuple[FileDiff, ...]:
+    """What a commit changed, the asked path first and the generated catalogue last."""
+    diffs = history.changes_of(commit.id)
+    if context != _USUAL:
+        diffs = tuple(_with_context(history, commit, diff, context) for diff in diffs)
+    return tuple(
+        sorted(
+            diffs,
+            key=lambda diff: (
+                path not in {diff.path, diff.old_path},
+                diff.path.endswith("INDEX.md"),
+                diff.path,
+            ),
+        )
+    )
+
+
+def _with_context(history: History, commit: Commit, diff: FileDiff, context: int) -> FileDiff:
+    from kbtui.tui.diff_lines import with_context
+    from kbtui.workspace.files import decode
+
+    def text(path: str | None, at: str | None) -> str:
+        if path is None or at is None:
+            return ""
+        try:
+            return decode(history.read(path, at)).text
+        except NotFoundError:
+            return ""
+
+    old = text(diff.old_path or diff.path, commit.parent) if diff.old_blob else ""
+    new = text(diff.path, commit.id) if diff.new_blob else ""
+    return with_context(diff, old, new, context)
+
+
+def hunk_number(
+    history: History, commit: Commit, shown: Sequence[FileDiff], place: HunkPlace
+) -> int | None:
+    """Which hunk of the commit (as `History.undo` counts) a shown one is.
+
+    With more context than usual several may be shown as one: then there is no answer.
+    """
+    shown_diff = next(diff for diff in shown if diff.path == place.path)
+    real = next(diff for diff in history.changes_of(commit.id) if diff.path == place.path)
+    wanted = {
+        (line.kind, line.old, line.new)
+        for line in shown_diff.hunks[place.number].lines
+        if line.kind != " "
+    }
+    found = [
+        number
+        for number, hunk in enumerate(real.hunks, 1)
+        if any((line.kind, line.old, line.new) in wanted for line in hunk.lines)
+    ]
+    if len(found) != 1:
+        return None
+    changed = sum(line.kind != " " for line in real.hunks[found[0] - 1].lines)
+    return found[0] if changed == len(wanted) else None

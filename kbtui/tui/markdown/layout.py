@@ -1,0 +1,258 @@
+"""Markdown as lines that fit a width, each with the line of the file that it comes from."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote
+
+from textual.content import Content
+
+from kbtui.text import clean, clean_line
+from kbtui.tui.markdown.code import code_lines
+from kbtui.tui.markdown.inline import InlineBuilder, LinkRef, Links
+from kbtui.tui.markdown.parse import parse
+from kbtui.tui.markdown.table import table_lines
+from kbtui.tui.widgets.line_view import Line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from markdown_it.tree import SyntaxTreeNode
+
+MIN_WIDTH = 8
+_TASK = re.compile(r"\[([ xX])\] ")
+_CALLOUT = re.compile(r"\[!([\w-]+)\][+-]?[ ]*")
+_BULLETS = "•◦▪"
+
+
+class Rendered(NamedTuple):
+    """A document as lines, and the links that its cells refer to by number."""
+
+    lines: list[Line]
+    links: list[LinkRef]
+
+
+class _Frame(NamedTuple):
+    """Where a block stands: how much room it has and what precedes its lines."""
+
+    width: int
+    first: Content = Content()
+    rest: Content = Content()
+    depth: int = 0
+
+    def indented(self, first: Content, rest: Content) -> _Frame:
+        """The frame of a block inside: `first` before its first line, `rest` before the others."""
+        width = max(MIN_WIDTH, self.width - rest.cell_length)
+        return _Frame(width, self.first + first, self.rest + rest, self.depth + 1)
+
+    def continued(self) -> _Frame:
+        """The frame after the first line was used up."""
+        return self._replace(first=self.rest)
+
+
+def render_markdown(
+    text: str,
+    width: int,
+    *,
+    first_line: int = 1,
+    leads_somewhere: Callable[[LinkRef], bool] = lambda _ref: True,
+) -> Rendered:
+    """Lay out Markdown without frontmatter; `first_line` is the file's line of the first one."""
+    links = Links(leads_somewhere)
+    layout = _Layout(links, first_line)
+    layout.blocks(parse(clean(text)).children, _Frame(max(MIN_WIDTH, width)))
+    return Rendered(layout.lines, links.refs)
+
+
+def render_plain(text: str, width: int, *, first_line: int = 1) -> Rendered:
+    """Lay out text as it is, wrapped."""
+    lines: list[Line] = []
+    for number, line in enumerate(clean(text).split("\n"), first_line):
+        content = Content(line.expandtabs(4), strip_control_codes=False)
+        pieces = content.wrap(max(MIN_WIDTH, width)) if line else [content]
+        lines += [Line(piece, number, "", index > 0) for index, piece in enumerate(pieces)]
+    return Rendered(lines, [])
+
+
+class _Layout:
+    """Walks the tree of blocks and collects lines."""
+
+    def __init__(self, links: Links, first_line: int) -> None:
+        self.lines: list[Line] = []
+        self._links = links
+        self._offset = first_line
+        self._source = first_line
+
+    def blocks(self, nodes: Sequence[SyntaxTreeNode], frame: _Frame, *, loose: bool = True) -> None:
+        """Lay out blocks one below the other, with a blank line between them if `loose`."""
+        for index, node in enumerate(nodes):
+            if index and loose:
+                self.lines.append(Line(frame.rest.rstrip(), self._source))
+            if node.map is not None:
+                self._source = self._offset + node.map[0]
+            self._block(node, frame)
+            frame = frame.continued()
+
+    def _block(self, node: SyntaxTreeNode, frame: _Frame) -> None:
+        handler = getattr(self, f"_{node.type}", None)
+        if handler is not None:
+            handler(node, frame)
+        elif node.children:
+            self.blocks(node.children, frame)
+        else:
+            self._verbatim(node, frame)
+
+    def _put(self, content: Content, frame: _Frame, fill: str = "") -> None:
+        """Add the lines of one piece of running text, wrapped into the frame."""
+        pieces = content.wrap(frame.width)
+        for index, piece in enumerate(pieces):
+            prefix = frame.rest if index else frame.first
+            self.lines.append(Line(prefix + piece, self._source, fill, index > 0))
+
+    def _inline(self, node: SyntaxTreeNode) -> Content:
+        builder = InlineBuilder(self._links)
+        for child in node.children:
+            builder.walk(child)
+        return builder.content()
+
+    def _paragraph(self, node: SyntaxTreeNode, frame: _Frame) -> None:
+        self._put(self._inline(node), frame)
+
+    def _heading(self, node: SyntaxTreeNode, frame: _Frame) -> None:
+        level = min(int(node.tag[1:]), 4)
+        self._put(self._inline(node).stylize_before(f".md--h{level}"), frame)
+        if level == 1:
+            rule = Content.styled("━" * frame.width, ".md--rule")
+            self.lines.append(Line(frame.rest + rule, self._source))
+
+    def _hr(self, _node: SyntaxTreeNode, frame: _Frame) -> None:
+        rule = Content.styled("─" * frame.width, ".md--rule")
+        self.lines.append(Line(frame.first + rule, self._source))
+
+    def _bullet_list(self, node: SyntaxTreeNode, frame: _Frame) -> None:
+        bullet = _BULLETS[min(frame.depth // 2, len(_BULLETS) - 1)]
+        self._list(node, frame, lambda _index: f"{bullet} ")
+
+    def _ordered_list(self, node: SyntaxTreeNode, frame: _Frame) -> None:
+        start = int(node.attrs.get("start", 1))
+        widest = len(str(start + len(node.children)))
+        self._list(node, frame, lambda index: f"{start + index:>{widest}}. ")
+
+    def _list(self, node: SyntaxTreeNode, frame: _Frame, marker: Callable[[int], str]) -> None:
+        loose = any(
+            child.type == "paragraph" and not child.hidden
+            for item in node.children
+            for child in item.children
+        )
+        for index, item in enumerate(node.children):
+            if index and loose:
+                self.lines.append(Line(frame.rest.rstrip(), self._source))
+            if item.map is not None:
+                self._source = self._offset + item.map[0]
+            self._item(item, frame, marker(index), loose=loose)
+            frame = frame.continued()
+
+    def _item(self, item: SyntaxTreeNode, frame: _Frame, marker: str, *, loose: bool) -> None:
+        style, task = ".md--bullet", _task_of(item)
+        if task is not None:
+            marker, style = ("☑ ", ".md--done") if task else ("☐ ", ".md--bullet")
+        inner = frame.indented(Content.styled(marker, style), Content(" " * len(marker)))
+        if item.children:
+            self.blocks(item.children, inner, loose=loose)
+        else:
+            self.lines.append(Line(inner.first, self._source))
+
+    def _blockquote(self, node: SyntaxTreeNode, frame: _Frame) -> None:
+        bar = Content.styled("▌ ", ".md--quote-bar")
+        callout = _callout_of(node)
+        inner = frame.indented(bar, bar)
+        if callout:
+            title = Content.styled(callout.capitalize(), ".md--callout")
+            self.lines.append(Line(inner.first + title, self._source))
+            inner = inner.continued()
+        self.blocks(node.children, inner)
+
+    def _fence(self, node: SyntaxTreeNode, frame: _Frame) -> None:
+        language = (node.info.split() or [""])[0] if node.type == "fence" else ""
+        first = self._source + (1 if node.type == "fence" else 0)
+        for number, line in enumerate(code_lines(node.content.rstrip("\n"), language)):
+            pieces = line.fold(frame.width - 1) or [line]
+            for index, piece in enumerate(pieces):
+                prefix = frame.first if not (number or index) else frame.rest
+                content = prefix + Content(" ") + piece
+                self.lines.append(Line(content, first + number, "md--block", index > 0))
+
+    _code_block = _fence
+
+    def _table(self, node: SyntaxTreeNode, frame: _Frame) -> None:
+        rows = [row for part in node.children for row in part.children]
+        cells = [[self._inline(cell) for cell in row.children] for row in rows]
+        aligns = [str(cell.attrs.get("style", ""))[11:] for cell in rows[0].children]
+        for row, content in table_lines(cells, aligns, frame.width):
+            prefix = frame.rest if row else frame.first
+            # The line with dashes stands between the first row and the second.
+            source = self._source + row + (row > 0)
+            self.lines.append(Line(prefix + content, source))
+
+    def _footnote_block(self, node: SyntaxTreeNode, frame: _Frame) -> None:
+        self.lines.append(Line(Content.styled("─" * 12, ".md--rule"), self._source))
+        for index, note in enumerate(node.children, 1):
+            label = f"[{clean_line(str(note.meta.get('label') or index))}] "
+            inner = frame.indented(Content.styled(label, ".md--muted"), Content(" " * len(label)))
+            self.blocks(note.children, inner)
+
+    def _verbatim(self, node: SyntaxTreeNode, frame: _Frame) -> None:
+        for line in node.content.rstrip("\n").split("\n"):
+            self._put(Content.styled(line.expandtabs(4), ".md--muted"), frame)
+            frame = frame.continued()
+
+
+def _first_text(node: SyntaxTreeNode) -> SyntaxTreeNode | None:
+    """The text that a paragraph at the start of `node` begins with."""
+    for kind in ("paragraph", "inline", "text"):
+        if not node.children or node.children[0].type != kind:
+            return None
+        node = node.children[0]
+    return node
+
+
+def _take(node: SyntaxTreeNode, pattern: re.Pattern[str]) -> re.Match[str] | None:
+    """Take a marker away from the start of a block, if it is there."""
+    text = _first_text(node)
+    match = pattern.match(text.content) if text is not None else None
+    if text is not None and match is not None and text.token is not None:
+        text.token.content = text.content[match.end() :]
+    return match
+
+
+def _task_of(item: SyntaxTreeNode) -> bool | None:
+    """Whether a task is done; None where the item isn't one."""
+    match = _take(item, _TASK)
+    return None if match is None else match.group(1) != " "
+
+
+def _callout_of(quote: SyntaxTreeNode) -> str:
+    """The kind of an Obsidian callout (``> [!note]``), or nothing."""
+    match = _take(quote, _CALLOUT)
+    if match is None:
+        return ""
+    # What follows on the marker's line is the title, and stays on a line of its own.
+    for inline in quote.children[0].children[0].children:
+        if inline.type == "softbreak" and inline.token is not None:
+            inline.token.type = "hardbreak"
+            break
+    return match.group(1)
+
+
+def heading_line(text: str, heading: str) -> int | None:
+    """The line (1-based) on which a heading of that name stands, as links name it."""
+    wanted = _anchor(unquote(heading))
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith("#") and _anchor(line.lstrip("#")) == wanted:
+            return number
+    return None
+
+
+def _anchor(heading: str) -> str:
+    return re.sub(r"[\W_]+", "-", heading.casefold()).strip("-")

@@ -1,0 +1,382 @@
+"""All changes: what they did, and the way back."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import islice
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.containers import Container, Vertical
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Footer, Static
+
+from kbtui.errors import KbtuiError, UndoConflictError
+from kbtui.text import clean, clean_line
+from kbtui.tui.actions import bindings
+from kbtui.tui.tell import tell, tell_error
+from kbtui.tui.widgets.commit_list import CommitList
+from kbtui.tui.widgets.diff_view import DiffView
+from kbtui.tui.widgets.row_list import RowList
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from textual import events
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+    from textual.widgets import Input
+
+    from kbtui.history.commit import Commit
+    from kbtui.history.diff import FileDiff
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.tui.history_filter import HistoryFilter
+
+_FIRST = 200
+_MORE = 1_000
+_DIFF_AFTER = 0.04
+_BESIDE_FROM = 120
+_CONTEXT = 3
+_MAX_CONTEXT = 99
+
+
+class HistoryScreen(Screen[None]):
+    """Commits in a list, the selected one as a difference beside or below it."""
+
+    DEFAULT_CSS = """
+    HistoryScreen {
+        #history-title { height: 1; padding: 0 1; color: $text-muted; background: $boost; }
+        #history-filter { height: 1; border: none; padding: 0 1; background: $boost; }
+        #history-body { height: 1fr; layout: vertical; }
+        #history-list { height: 2fr; }
+        #history-detail { height: 3fr; border-top: solid $foreground 20%; }
+        #history-what { height: auto; max-height: 6; padding: 0 1; }
+        #history-diff { height: 1fr; }
+        &.-beside #history-body { layout: horizontal; }
+        &.-beside #history-list { width: 2fr; height: 100%; }
+        &.-beside #history-detail {
+            width: 3fr; height: 100%; border-top: none; border-left: solid $foreground 20%;
+        }
+        &.-full #history-list { display: none; }
+        &.-full #history-detail { width: 1fr; height: 100%; border: none; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("history")]
+
+    def __init__(
+        self, kb: KnowledgeBase, path: str | None = None, commit: str | None = None
+    ) -> None:
+        """Show the history of everything or of `path`, with `commit` selected if it is there."""
+        super().__init__()
+        self._kb = kb
+        self._path = path
+        self._at = commit
+        self._around = _CONTEXT
+        self._diffs: tuple[FileDiff, ...] = ()
+
+    def compose(self) -> ComposeResult:
+        """Title, list, details."""
+        yield Static(Content(self._title()), id="history-title")
+        with Container(id="history-body"):
+            yield CommitList(id="history-list")
+            with Vertical(id="history-detail"):
+                yield Static(id="history-what")
+                yield DiffView(id="history-diff")
+        yield Footer()
+
+    def _title(self) -> str:
+        if self._path is None:
+            return "HISTORY"
+        return f"HISTORY  {clean_line(self._path.removeprefix('knowledge/').removesuffix('.md'))}"
+
+    def on_mount(self) -> None:
+        """Read the log."""
+        self.list.focus()
+        self._read()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Put list and difference beside each other where there is room."""
+        self.set_class(event.size.width >= _BESIDE_FROM, "-beside")
+
+    @property
+    def list(self) -> CommitList:
+        """The commits."""
+        return self.query_one("#history-list", CommitList)
+
+    @property
+    def diff(self) -> DiffView:
+        """The difference."""
+        return self.query_one("#history-diff", DiffView)
+
+    # Reading
+
+    def _read(self, text: str = "") -> None:
+        from kbtui.tui.history_filter import parse_filter
+
+        wanted = parse_filter(text, self._path)
+        self.run_worker(self._read_all(wanted), group="log", exclusive=True)
+
+    async def _read_all(self, wanted: HistoryFilter) -> None:
+        self.list.nothing = "Reading the history …"
+        commits: Iterator[Commit] = iter(())
+        size = _FIRST
+        first = True
+        while True:
+            try:
+                if first:
+                    commits = await asyncio.to_thread(wanted.commits, self._kb.history)
+                part = await asyncio.to_thread(_take, commits, size)
+            except KbtuiError as error:
+                self.list.nothing = str(error)
+                part = []
+            if first:
+                self.list.nothing = "No change matches." if wanted.text else "No changes yet."
+                self.list.show_commits(part, at=self._at)
+                first = False
+                if not part:
+                    self._show_nothing()
+            else:
+                self.list.add_commits(part)
+            if len(part) < size:
+                break
+            size = _MORE
+
+    def _show_nothing(self) -> None:
+        self._diffs = ()
+        self.query_one("#history-what", Static).update(Content())
+        self.diff.show_text("")
+
+    @on(RowList.Highlighted)
+    def _highlighted(self, event: RowList.Highlighted) -> None:
+        event.stop()
+        commit = self.list.commit
+        if commit is not None:
+            self.run_worker(self._show(commit), group="diff", exclusive=True)
+
+    async def _show(self, commit: Commit, *, keep: bool = False) -> None:
+        if not keep:
+            await asyncio.sleep(_DIFF_AFTER)
+            self.query_one("#history-what", Static).update(_description(commit))
+        try:
+            diffs = await asyncio.to_thread(self._read_diffs, commit)
+        except KbtuiError as error:
+            self.diff.show_text(clean_line(str(error)))
+            return
+        self._diffs = diffs
+        self.diff.show(diffs, keep=keep)
+
+    def _read_diffs(self, commit: Commit) -> tuple[FileDiff, ...]:
+        from kbtui.tui.commit_diffs import diffs_of
+
+        return diffs_of(self._kb.history, commit, self._path, self._around)
+
+    # Filter
+
+    def action_filter(self) -> None:
+        """Type what to look for."""
+        from kbtui.tui.screens.history_filter_input import HistoryFilterInput
+
+        found = self.query("#history-filter")
+        field = found.first(HistoryFilterInput) if found else None
+        if field is None:
+            field = HistoryFilterInput(id="history-filter")
+            self.mount(field, after="#history-title")
+        field.focus()
+
+    def filter_by(self, text: str) -> None:
+        """Show only commits that match."""
+        self._read(text)
+
+    def end_filter(self, field: Input) -> None:
+        """Show all commits again."""
+        field.remove()
+        self.list.focus()
+        self._read()
+
+    # Moving
+
+    def action_down(self) -> None:
+        """Next change, or the next line of the difference that has the screen."""
+        if self.has_class("-full"):
+            self.diff.scroll_relative(y=1, animate=False)
+        else:
+            self.list.action_cursor_down()
+
+    def action_up(self) -> None:
+        """Previous change, or line."""
+        if self.has_class("-full"):
+            self.diff.scroll_relative(y=-1, animate=False)
+        else:
+            self.list.action_cursor_up()
+
+    @on(RowList.Selected)
+    def _selected(self, event: RowList.Selected) -> None:
+        event.stop()
+        self.action_open()
+
+    def action_open(self) -> None:
+        """Give the difference the whole screen."""
+        if self.list.commit is not None:
+            self.add_class("-full")
+            self.diff.focus()
+
+    def action_back(self) -> None:
+        """Return to the list, or close the history."""
+        if self.has_class("-full"):
+            self.remove_class("-full")
+            self.list.focus()
+        else:
+            self.dismiss(None)
+
+    def action_next_hunk(self) -> None:
+        """Go to the next changed place."""
+        self.diff.go_to_hunk(1)
+
+    def action_previous_hunk(self) -> None:
+        """Go to the changed place before."""
+        self.diff.go_to_hunk(-1)
+
+    def action_less_context(self) -> None:
+        """Show fewer unchanged lines."""
+        self._change_context(-1)
+
+    def action_more_context(self) -> None:
+        """Show more unchanged lines."""
+        self._change_context(1)
+
+    def _change_context(self, by: int) -> None:
+        step = by * (1 if self._around + min(by, 0) < 5 else 5)  # noqa: PLR2004
+        self._around = max(0, min(_MAX_CONTEXT, self._around + step))
+        commit = self.list.commit
+        if commit is not None:
+            self.run_worker(self._show(commit, keep=True), group="diff", exclusive=True)
+
+    def action_side_by_side(self) -> None:
+        """Show before and after beside each other, or one below the other."""
+        self.diff.toggle_side_by_side()
+
+    # Doing
+
+    def action_copy(self) -> None:
+        """Copy the commit's id."""
+        commit = self.list.commit
+        if commit is not None:
+            self.run_worker(self._copy(commit.id), group="copy", exclusive=True)
+
+    async def _copy(self, text: str) -> None:
+        from kbtui.tui.widgets.notes_actions import copy_text
+
+        await copy_text(self, text)
+
+    def action_undo(self) -> None:
+        """Undo exactly this change."""
+        commit = self.list.commit
+        if commit is not None:
+            self.run_worker(self._undo(commit), group="do", exclusive=True)
+
+    def action_undo_hunk(self) -> None:
+        """Undo only the changed place that is shown."""
+        commit, place = self.list.commit, self.diff.hunk
+        if commit is None or place is None:
+            return
+        from kbtui.tui.commit_diffs import hunk_number
+
+        number = hunk_number(self._kb.history, commit, self._diffs, place)
+        if number is None:
+            tell(self, "Several places are shown as one: { shows less around each.", "warning")
+            return
+        work = self._undo(commit, path=place.path, hunk=number)
+        self.run_worker(work, group="do", exclusive=True)
+
+    async def _undo(
+        self, commit: Commit, *, path: str | None = None, hunk: int | None = None
+    ) -> None:
+        paths = (path,) if path is not None else ()
+        try:
+            done = await asyncio.to_thread(self._kb.history.undo, commit.id, paths=paths, hunk=hunk)
+        except UndoConflictError as error:
+            from kbtui.tui.screens.undo_conflict import UndoConflictScreen
+
+            await self.app.push_screen_wait(UndoConflictScreen(error))
+            return
+        except KbtuiError as error:
+            tell_error(self, error)
+            return
+        tell(self, f"Undone: {clean_line(done.subject)}. The undo is a change of its own.")
+        self._at = done.id
+        self._read()
+
+    def action_restore(self) -> None:
+        """Bring a file back to how it was after this change."""
+        commit = self.list.commit
+        if commit is not None:
+            self.run_worker(self._restore(commit), group="do", exclusive=True)
+
+    async def _restore(self, commit: Commit) -> None:
+        path = await self._which_path(commit)
+        if path is None:
+            return
+        try:
+            done = await asyncio.to_thread(_restore, self._kb, path, commit)
+        except KbtuiError as error:
+            tell_error(self, error)
+            return
+        name = clean_line(path.removeprefix("knowledge/").removesuffix(".md"))
+        if done is None:
+            tell(self, f"{name} is as it was then already.")
+            return
+        tell(self, f"{name} is as it was {when_text(commit)}.")
+        self._at = done.id
+        self._read()
+
+    async def _which_path(self, commit: Commit) -> str | None:
+        paths = [change.path for change in commit.paths]
+        if self._path in paths:
+            return self._path
+        if self.diff.hunk is not None and self.has_class("-full"):
+            return self.diff.hunk.path
+        entries = [path for path in paths if not path.endswith("INDEX.md")] or paths
+        if len(entries) <= 1:
+            return entries[0] if entries else None
+        from kbtui.tui.screens.dialogs import PickDialog
+        from kbtui.tui.widgets.choice_list import Choice
+
+        choices = [Choice(path.removeprefix("knowledge/"), "", path) for path in entries]
+        return await self.app.push_screen_wait(PickDialog("Restore which file?", choices))
+
+
+def _take(commits: Iterator[Commit], count: int) -> list[Commit]:
+    return [*islice(commits, count)]
+
+
+def _restore(kb: KnowledgeBase, path: str, commit: Commit) -> Commit | None:
+    """Restore a file to a commit; where that deleted it, to what it was before."""
+    deleted = any(change.path == path and change.kind == "deleted" for change in commit.paths)
+    at = commit.parent if deleted and commit.parent is not None else commit.id
+    return kb.history.restore(path, at)
+
+
+def when_text(commit: Commit) -> str:
+    """When a commit was made, to be read in a sentence."""
+    return f"on {commit.time.astimezone():%Y-%m-%d at %H:%M}"
+
+
+def _description(commit: Commit) -> Content:
+    """What is known of a commit, in a few lines."""
+    facts = [f"{commit.time.astimezone():%a %Y-%m-%d %H:%M}", str(commit.actor), commit.id[:10]]
+    origin = commit.origin
+    if origin.model:
+        facts.append(origin.model)
+    if origin.session:
+        messages = f" {origin.messages[0]}-{origin.messages[1]}" if origin.messages else ""
+        facts.append(f"{origin.session}{messages}")
+    if origin.undoes:
+        facts.append(f"undoes {origin.undoes[:10]}")
+    lines = [
+        Content.styled(clean_line(commit.subject), "bold"),
+        Content.styled(" · ".join(clean_line(fact) for fact in facts), "$text-muted"),
+    ]
+    if commit.body.strip():
+        lines.append(Content.styled(clean(commit.body).strip(), "italic"))
+    return Content("\n").join(lines)

@@ -1,0 +1,127 @@
+"""Shows differences; thousands of lines scroll like ten."""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.content import Content
+from textual.message import Message
+
+from kbtui.tui.widgets.line_view import Line, LineView
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from textual import events
+
+    from kbtui.history.diff import FileDiff
+    from kbtui.tui.diff_lines import DiffLayout, HunkPlace
+
+
+class DiffView(LineView):
+    """Unified, or side by side where there is room or somebody asks for it."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "diff--file", "diff--name", "diff--hunk", "diff--added", "diff--removed", "diff--number",
+        "diff--added-word", "diff--removed-word", "diff--plus", "diff--minus", "diff--muted",
+    }  # fmt: skip
+    DEFAULT_CSS = """
+    DiffView {
+        & > .diff--file { background: $surface-lighten-1; }
+        & > .diff--name { text-style: bold; }
+        & > .diff--hunk { color: $text-accent 80%; }
+        & > .diff--added { background: $success 12%; }
+        & > .diff--removed { background: $error 12%; }
+        & > .diff--added-word { background: $success 40%; text-style: bold; }
+        & > .diff--removed-word { background: $error 40%; text-style: bold; }
+        & > .diff--number { color: $foreground 35%; }
+        & > .diff--plus { color: $text-success; text-style: bold; }
+        & > .diff--minus { color: $text-error; text-style: bold; }
+        & > .diff--muted { color: $text-muted; }
+    }
+    """
+
+    class Shown(Message):
+        """The differences are laid out and on the screen."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._diffs: tuple[FileDiff, ...] = ()
+        self._hunks: list[HunkPlace] = []
+        self._hunk = 0
+        self._laid_out_for = (0, False)
+        self._asked: bool | None = None
+
+    def show(self, diffs: Sequence[FileDiff], *, keep: bool = False) -> None:
+        """Show differences from their beginning, or from where the view stands with `keep`."""
+        self._diffs = tuple(diffs)
+        self._lay_out(keep=keep)
+
+    def show_text(self, text: str) -> None:
+        """Show one line instead of differences."""
+        self._diffs = ()
+        self._hunks = []
+        self.workers.cancel_node(self)
+        self.show_lines([Line(Content.styled(f" {text}", ".diff--muted"))], top=0)
+
+    @property
+    def side_by_side(self) -> bool:
+        """Whether before and after stand beside each other."""
+        from kbtui.tui.diff_lines import SIDE_BY_SIDE_FROM
+
+        return self.text_width >= SIDE_BY_SIDE_FROM if self._asked is None else self._asked
+
+    def toggle_side_by_side(self) -> None:
+        """Change the way of showing, for as long as the view lives."""
+        self._asked = not self.side_by_side
+        self._lay_out(keep=True)
+
+    def _lay_out(self, *, keep: bool) -> None:
+        if self.size.width:
+            self.run_worker(self._laid_out(keep=keep), exclusive=True)
+
+    async def _laid_out(self, *, keep: bool) -> None:
+        from kbtui.tui.diff_lines import lay_out
+
+        width, beside = self.text_width, self.side_by_side
+        layout: DiffLayout = await asyncio.to_thread(
+            lay_out, self._diffs, width, side_by_side=beside
+        )
+        self._laid_out_for = (width, beside)
+        self._hunks = layout.hunks
+        self._hunk = min(self._hunk, max(0, len(self._hunks) - 1)) if keep else 0
+        self.show_lines(layout.lines, top=None if keep else 0)
+        self.post_message(self.Shown())
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Lay out for the new width."""
+        if self._diffs and self._laid_out_for != (self.text_width, self.side_by_side):
+            self._lay_out(keep=True)
+
+    # Hunks
+
+    @property
+    def hunk(self) -> HunkPlace | None:
+        """The changed place that the person is at."""
+        return self._hunks[self._hunk] if self._hunks else None
+
+    @property
+    def hunk_count(self) -> int:
+        """How many changed places there are."""
+        return len(self._hunks)
+
+    def go_to_hunk(self, by: int) -> None:
+        """Go to the changed place below (1) or above (-1), and point at it."""
+        if not self._hunks:
+            return
+        places = [hunk.line for hunk in self._hunks]
+        top = round(self.scroll_y)
+        here = places[self._hunk]
+        if not top <= here < top + self.size.height:
+            # The person scrolled away: count from what is on the screen.
+            here = top
+        wanted = bisect_right(places, here) if by > 0 else bisect_left(places, here) - 1
+        self._hunk = max(0, min(len(places) - 1, wanted))
+        self.flash(range(places[self._hunk], places[self._hunk] + 1))

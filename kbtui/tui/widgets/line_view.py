@@ -1,0 +1,200 @@
+"""A scrolling text that draws only what is on the screen; thousands of lines cost nothing."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from textual.binding import Binding
+from textual.cache import LRUCache
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.style import Style
+
+from kbtui.tui.widgets.strips import style_parser, to_strip
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from textual.binding import BindingType
+    from textual.content import Content
+    from textual.selection import Selection
+    from textual.timer import Timer
+
+FLASH_SECONDS = 1.6
+
+
+class Line(NamedTuple):
+    """One line of the screen: `source` is the line of the file it comes from (1-based, or 0).
+
+    `fill` names the component class that the whole width is painted with, and `joined` says that
+    the line goes on from the one above, so that copying puts a blank between them and no newline.
+    """
+
+    content: Content
+    source: int = 0
+    fill: str = ""
+    joined: bool = False
+
+
+class LineView(ScrollView, can_focus=True):
+    """Shows `Line`s, which fit its width already; text can be selected with the mouse."""
+
+    ALLOW_SELECT = True
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"lines--flash"}
+    DEFAULT_CSS = """
+    LineView {
+        overflow-x: hidden;
+        overflow-y: auto;
+        scrollbar-size-vertical: 1;
+        background: transparent;
+        & > .lines--flash { background: $warning-muted; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "page_down", "Page down", show=False),
+        Binding("g", "scroll_home", "Top", show=False),
+        Binding("G", "scroll_end", "End", show=False),
+    ]
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.lines: Sequence[Line] = ()
+        self._sources: list[int] = []
+        self._strips: LRUCache[int, Strip] = LRUCache(2048)
+        self._flashed = range(0)
+        self._flash_timer: Timer | None = None
+
+    @property
+    def allow_select(self) -> bool:
+        """Text may be selected although the widget scrolls."""
+        return True
+
+    @property
+    def text_width(self) -> int:
+        """The cells that a line may take; room for the scrollbar is always kept."""
+        return max(1, self.content_region.width - self.styles.scrollbar_size_vertical)
+
+    # Content
+
+    def show_lines(self, lines: Sequence[Line], *, top: int | None = None) -> None:
+        """Replace what is shown; `top` is the line to scroll to, None keeps the position."""
+        self.lines = lines
+        self._sources = self._monotone_sources(lines)
+        self._flashed = range(0)
+        self._redraw()
+        self.virtual_size = Size(self.text_width, len(lines))
+        if top is not None:
+            self.scroll_to(y=top, animate=False, force=True, immediate=True)
+
+    @staticmethod
+    def _monotone_sources(lines: Sequence[Line]) -> list[int]:
+        sources, highest = [], 0
+        for line in lines:
+            highest = max(highest, line.source)
+            sources.append(highest)
+        return sources
+
+    def lines_of_source(self, first: int, last: int | None = None) -> range:
+        """The lines on the screen that show lines `first` to `last` of the file."""
+        if not self._sources:
+            return range(0)
+        # What `first` belongs to begins at the last block that starts at or before it.
+        at = bisect_right(self._sources, first) - 1
+        start = bisect_left(self._sources, self._sources[max(0, at)])
+        end = bisect_right(self._sources, max(last or first, self._sources[start]))
+        return range(start, max(end, start + 1))
+
+    @property
+    def top_source(self) -> int:
+        """The line of the file that is uppermost on the screen."""
+        if not self._sources:
+            return 1
+        return self._sources[min(len(self._sources) - 1, round(self.scroll_y))]
+
+    def reveal_source(self, first: int, last: int | None = None) -> None:
+        """Scroll to lines of the file and highlight them for a moment."""
+        self.flash(self.lines_of_source(first, last))
+
+    def flash(self, lines: range) -> None:
+        """Bring lines into view and highlight them for a moment."""
+        if not lines:
+            return
+        above = max(0, self.size.height // 4)
+        self.scroll_to(y=max(0, lines.start - above), animate=False, force=True, immediate=True)
+        self._flashed = lines
+        self._redraw()
+        if self._flash_timer is not None:
+            self._flash_timer.stop()
+        self._flash_timer = self.set_timer(FLASH_SECONDS, self._end_flash)
+
+    @property
+    def flashed(self) -> range:
+        """The lines that are highlighted at this moment."""
+        return self._flashed
+
+    def _end_flash(self) -> None:
+        self._flashed = range(0)
+        self._redraw()
+
+    # Selection
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The selected text, with the lines of a wrapped paragraph joined again."""
+        pieces: list[str] = []
+        for y, line in enumerate(self.lines):
+            span = selection.get_span(y)
+            if span is None:
+                continue
+            start, end = span
+            plain = line.content.plain
+            part = plain[start:] if end == -1 else plain[start:end]
+            if pieces:
+                pieces.append(" " if line.joined else "\n")
+            pieces.append(part.strip() if line.joined else part.rstrip())
+        return "".join(pieces), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Draw the selection."""
+        super().selection_updated(selection)
+        self._redraw()
+
+    # Drawing
+
+    def notify_style_update(self) -> None:
+        """The colours changed."""
+        super().notify_style_update()
+        self._strips.clear()
+
+    def _redraw(self) -> None:
+        self._strips.clear()
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one line of the screen."""
+        top = round(self.scroll_y)
+        index = top + y
+        if not 0 <= index < len(self.lines):
+            return Strip.blank(self.size.width, self.visual_style.rich_style)
+        strip = self._strips.get(index)
+        if strip is None:
+            strip = self._strips[index] = self._draw(index).apply_offsets(0, index)
+        return strip
+
+    def _draw(self, index: int) -> Strip:
+        line = self.lines[index]
+        content = line.content
+        if index in self._flashed:
+            base = self.get_visual_style("lines--flash")
+        elif line.fill:
+            base = self.get_visual_style(line.fill)
+        else:
+            base = self.visual_style
+        selection = self.text_selection
+        span = selection.get_span(index) if selection is not None else None
+        if span is not None:
+            end = len(content) if span[1] == -1 else span[1]
+            chosen = Style.from_styles(self.screen.get_component_styles("screen--selection"))
+            content = content.stylize(chosen, span[0], end)
+        return to_strip(content, self.size.width, base, style_parser(self))

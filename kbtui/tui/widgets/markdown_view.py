@@ -1,0 +1,180 @@
+"""Rendered Markdown that stays responsive whatever its length: laid out in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from textual.message import Message
+
+from kbtui.tui.widgets.line_view import LineView
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from textual import events
+
+    from kbtui.tui.markdown.inline import LinkRef
+    from kbtui.tui.markdown.layout import Rendered
+
+MAX_MARKDOWN = 2_000_000
+"""Characters up to which text is rendered as Markdown; what is longer is shown as it is."""
+_HEAD = 20_000
+"""Characters of a long text that are shown at once, before the rest is ready."""
+
+
+class Source(NamedTuple):
+    """What is to be shown.
+
+    `first_line` is the line of the file that the text begins with (below its frontmatter), and
+    `leads_somewhere` tells whether a link has an entry at its end.
+    """
+
+    text: str
+    first_line: int = 1
+    raw: bool = False
+    leads_somewhere: Callable[[LinkRef], bool] = lambda _ref: True
+
+
+def _render(source: Source, width: int) -> Rendered:
+    from kbtui.tui.markdown.layout import render_markdown, render_plain
+
+    if source.raw or len(source.text) > MAX_MARKDOWN:
+        return render_plain(source.text, width, first_line=source.first_line)
+    return render_markdown(
+        source.text,
+        width,
+        first_line=source.first_line,
+        leads_somewhere=source.leads_somewhere,
+    )
+
+
+def _head_of(source: Source) -> Source:
+    cut = source.text.rfind("\n\n", 0, _HEAD)
+    return source._replace(text=source.text[: cut if cut > 0 else _HEAD])
+
+
+class MarkdownView(LineView):
+    """Shows a `Source`; lines of the file can be scrolled to, links can be clicked."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "md--h1", "md--h2", "md--h3", "md--h4", "md--rule", "md--strong", "md--em", "md--strike",
+        "md--mark", "md--code", "md--block", "md--link", "md--missing", "md--tag", "md--bullet",
+        "md--done", "md--quote-bar", "md--callout", "md--muted",
+    }  # fmt: skip
+    DEFAULT_CSS = """
+    MarkdownView {
+        & > .md--h1 { color: $text-primary; text-style: bold; }
+        & > .md--h2 { color: $text-primary; text-style: bold; }
+        & > .md--h3 { color: $text-secondary; text-style: bold; }
+        & > .md--h4 { color: $text-muted; text-style: bold; }
+        & > .md--rule { color: $foreground 25%; }
+        & > .md--strong { text-style: bold; }
+        & > .md--em { text-style: italic; }
+        & > .md--strike { text-style: strike; }
+        & > .md--mark { background: $warning-muted; color: $text-warning; }
+        & > .md--code { background: $surface-lighten-1; color: $text-accent; }
+        & > .md--block { background: $surface-lighten-1; }
+        & > .md--link { color: $text-accent; text-style: underline; }
+        & > .md--missing { color: $text-error; text-style: underline; }
+        & > .md--tag { color: $text-secondary; }
+        & > .md--bullet { color: $text-primary; }
+        & > .md--done { color: $text-success; }
+        & > .md--quote-bar { color: $secondary; }
+        & > .md--callout { color: $text-warning; text-style: bold; }
+        & > .md--muted { color: $text-muted; }
+    }
+    """
+
+    class LinkClicked(Message):
+        """A link in the text was clicked."""
+
+        def __init__(self, view: MarkdownView, link: LinkRef) -> None:
+            super().__init__()
+            self.view = view
+            self.link = link
+
+        @property
+        def control(self) -> MarkdownView:
+            """The view, for ``@on(..., selector)``."""
+            return self.view
+
+    class Shown(Message):
+        """The whole text is laid out and on the screen."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._source = Source("")
+        self._links: list[LinkRef] = []
+        self._laid_out_for = 0
+        self._wanted: tuple[int, int | None] | None = None
+        self._top: int | None = None
+
+    @property
+    def source(self) -> Source:
+        """What is shown, or about to be."""
+        return self._source
+
+    def show(
+        self,
+        source: Source,
+        *,
+        reveal: tuple[int, int | None] | None = None,
+        top: int | None = 0,
+    ) -> None:
+        """Lay out and show a text, and scroll to lines of the file (`reveal`) or of the view.
+
+        The last call wins, however long the ones before are still at work. `top` None keeps the
+        place in the text, as far as it goes.
+        """
+        self._source = source
+        self._wanted = reveal
+        self._top = top
+        self._laid_out_for = 0
+        self._lay_out()
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Lay the text out for the new width, keeping the place."""
+        if self._laid_out_for and self.text_width != self._laid_out_for:
+            self._top = None
+            self._lay_out()
+        elif not self._laid_out_for and self._source.text:
+            self._lay_out()
+
+    def _lay_out(self) -> None:
+        # Before the first layout there is no width yet; the resize event comes back here.
+        if self.size.width:
+            self.run_worker(self._laid_out(self._source, self.text_width), exclusive=True)
+
+    async def _laid_out(self, source: Source, width: int) -> None:
+        wanted, top = self._wanted, self._top
+        kept = self.top_source if top is None else None
+        if len(source.text) > 2 * _HEAD and wanted is None and top == 0:
+            self._show_rendered(await asyncio.to_thread(_render, _head_of(source), width), 0)
+            top = None
+        self._show_rendered(await asyncio.to_thread(_render, source, width), top)
+        self._laid_out_for = width
+        self._wanted = None
+        if wanted is not None:
+            self.reveal_source(*wanted)
+        elif kept is not None:
+            self._keep(kept)
+        self.post_message(self.Shown())
+        if self.text_width != width:
+            self._lay_out()
+
+    def _show_rendered(self, rendered: Rendered, top: int | None) -> None:
+        self._links = rendered.links
+        self.show_lines(rendered.lines, top=top)
+
+    def _keep(self, source_line: int) -> None:
+        lines = self.lines_of_source(source_line)
+        if lines and self.top_source != source_line:
+            self.scroll_to(y=lines.start, animate=False, force=True, immediate=True)
+
+    def on_click(self, event: events.Click) -> None:
+        """Follow the link under the mouse."""
+        number = event.style.meta.get("link")
+        if isinstance(number, int) and number < len(self._links):
+            event.stop()
+            self.post_message(self.LinkClicked(self, self._links[number]))

@@ -1,0 +1,148 @@
+"""The text field of the editor: Markdown coloured by line, nothing that could steer a terminal."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import Binding
+from textual.widgets import TextArea
+
+if TYPE_CHECKING:
+    from rich.style import Style
+    from rich.text import Text
+    from textual.binding import BindingType
+
+# Every character that `kbtui.text.clean` takes away keeps its place here, as one visible sign.
+_VISIBLE = {code: 0x2400 + code for code in range(0x20) if code not in {0x09, 0x0A, 0x0D}}
+_VISIBLE |= {0x0D: 0x240D, 0x7F: 0x2421}
+_VISIBLE |= dict.fromkeys(range(0x80, 0xA0), 0xB7)
+_VISIBLE |= dict.fromkeys(
+    [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)], 0xB7
+)
+_VISIBLE |= dict.fromkeys(range(0xE0000, 0xE0080), 0xB7)
+
+_HEADING = re.compile(r"#{1,6}\s")
+_BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s(?:\[[ xX]\]\s)?")
+_QUOTE = re.compile(r"\s*(?:>\s?)+")
+_KEY = re.compile(r"\s*[\w-]+:")
+_INLINE = (
+    (re.compile(r"`[^`]+`"), "code"),
+    (re.compile(r"\*\*[^*]+\*\*|__[^_]+__"), "strong"),
+    (re.compile(r"(?<![\w*])\*[^*\s][^*]*\*(?!\w)|(?<!\w)_[^_\s][^_]*_(?!\w)"), "em"),
+    (re.compile(r"!?\[\[[^\]]+\]\]|!?\[[^\]]*\]\([^)]*\)|https?://\S+"), "link"),
+    (re.compile(r"(?<!\S)#[^\W\d][\w/-]*"), "tag"),
+)
+
+
+class NoteArea(TextArea):
+    """A `TextArea` for Markdown; Tab indents."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "note--heading", "note--muted", "note--code", "note--strong", "note--em", "note--link",
+        "note--tag", "note--bullet", "note--key",
+    }  # fmt: skip
+    DEFAULT_CSS = """
+    NoteArea {
+        border: none; padding: 0 0 0 1; background: transparent; scrollbar-size-vertical: 1;
+        &:focus { border: none; }
+        & > .note--heading { color: $text-primary; text-style: bold; }
+        & > .note--muted { color: $foreground 50%; }
+        & > .note--code { color: $text-accent; }
+        & > .note--strong { text-style: bold; }
+        & > .note--em { text-style: italic; }
+        & > .note--link { color: $text-accent; text-style: underline; }
+        & > .note--tag { color: $text-secondary; }
+        & > .note--bullet { color: $text-primary; }
+        & > .note--key { color: $text-secondary; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+y", "redo", "Redo", show=False),
+    ]
+
+    def __init__(self, text: str, *, id: str | None = None) -> None:  # noqa: A002
+        self._note_styles: dict[str, Style] = {}
+        self._areas: list[str] = []
+        self._areas_for = -1
+        self._edits = 0
+        super().__init__(text, id=id, tab_behavior="indent", show_line_numbers=False)
+        self.indent_width = 2
+
+    def notify_style_update(self) -> None:
+        """The colours changed."""
+        self._note_styles = {}
+        super().notify_style_update()
+
+    def on_text_area_changed(self) -> None:
+        """Where frontmatter and code are has to be found anew."""
+        self._edits += 1
+
+    def get_line(self, line_index: int) -> Text:
+        """One line, coloured by what it is."""
+        line = super().get_line(line_index)
+        plain = line.plain
+        shown = plain.translate(_VISIBLE)
+        if shown != plain:
+            line.plain = shown
+        area = self._area(line_index)
+        if area == "code":
+            line.stylize(self._style("code"))
+        elif area == "front":
+            self._color_frontmatter(line, shown)
+        else:
+            self._color_markdown(line, shown)
+        return line
+
+    def _color_frontmatter(self, line: Text, plain: str) -> None:
+        key = _KEY.match(plain)
+        if plain.rstrip() == "---":
+            line.stylize(self._style("muted"))
+        elif key is not None:
+            line.stylize(self._style("key"), 0, key.end())
+
+    def _color_markdown(self, line: Text, plain: str) -> None:
+        if _HEADING.match(plain):
+            line.stylize(self._style("heading"))
+            return
+        for pattern, name in ((_BULLET, "bullet"), (_QUOTE, "muted")):
+            match = pattern.match(plain)
+            if match is not None:
+                line.stylize(self._style(name), 0, match.end())
+        for pattern, name in _INLINE:
+            for match in pattern.finditer(plain):
+                line.stylize(self._style(name), match.start(), match.end())
+
+    def _style(self, name: str) -> Style:
+        style = self._note_styles.get(name)
+        if style is None:
+            style = self.get_visual_style(f"note--{name}", partial=True).rich_style
+            self._note_styles[name] = style
+        return style
+
+    def _area(self, index: int) -> str:
+        """Whether a line is frontmatter, code or text."""
+        if self._areas_for != self._edits or len(self._areas) != self.document.line_count:
+            self._areas = _areas(self.document.lines)
+            self._areas_for = self._edits
+        return self._areas[index] if index < len(self._areas) else "text"
+
+
+def _areas(lines: list[str]) -> list[str]:
+    areas: list[str] = []
+    in_front = bool(lines) and lines[0].rstrip() == "---"
+    fence = ""
+    for number, line in enumerate(lines):
+        stripped = line.lstrip()
+        if in_front:
+            areas.append("front")
+            in_front = number == 0 or line.rstrip() not in {"---", "..."}
+        elif fence:
+            areas.append("code")
+            fence = "" if stripped.rstrip() == fence else fence
+        elif stripped.startswith(("```", "~~~")):
+            areas.append("code")
+            fence = stripped[: len(stripped) - len(stripped.lstrip(stripped[0]))]
+        else:
+            areas.append("text")
+    return areas

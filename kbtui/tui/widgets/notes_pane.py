@@ -1,0 +1,512 @@
+"""The pane of the notes: filter and tree above, the entry that is read or edited below."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events, on
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from kbtui.errors import KbtuiError
+from kbtui.tui.actions import bindings
+from kbtui.tui.messages import AskAbout, OpenEntry, OpenHistory, OpenSearch
+from kbtui.tui.widgets.entry_view import EntryView
+from kbtui.tui.widgets.knowledge_tree import KnowledgeTree, Mark
+from kbtui.tui.widgets.row_list import RowList
+from kbtui.tui.widgets.tree_rows import build_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+    from textual.widget import Widget
+    from textual.widgets import Input
+
+    from kbtui.history.change import Actor
+    from kbtui.knowledge.library import EntryInfo
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.tui.fuzzy import FuzzyIndex
+    from kbtui.tui.widgets.entry_editor import EntryEditor
+    from kbtui.tui.widgets.notes_actions import NotesActions
+    from kbtui.tui.widgets.tree_rows import Folder
+
+_SIDE_BY_SIDE = 130
+"""Columns from which on the tree stands beside the entry."""
+_REFRESH_DELAY = 0.05
+_GENERATED = ("INDEX.md", "/INDEX.md")
+
+
+class NotesPane(Vertical):
+    """Browse, read, edit. Public: see `open_entry`, `knowledge_ready` and `knowledge_changed`."""
+
+    DEFAULT_CSS = """
+    NotesPane {
+        layout: vertical;
+        #notes-title { height: 1; padding: 0 1; color: $text-muted; text-style: bold; }
+        #notes-filter { height: 1; border: none; padding: 0 1; background: $boost; }
+        #notes-tree { height: 1fr; }
+        #notes-list { height: 1fr; }
+        #notes-entry {
+            height: 2fr; border-top: solid $foreground 20%;
+            border-title-color: $text-muted; border-title-style: none;
+            border-subtitle-color: $text-muted;
+        }
+        #notes-entry:focus-within { border-title-color: $text-primary; }
+        &.-beside #notes-split { layout: horizontal; }
+        &.-beside.-reading #notes-list { width: 44; }
+        &.-beside #notes-entry {
+            width: 1fr; height: 1fr; border-top: none; border-left: solid $foreground 20%;
+        }
+        #notes-split { height: 1fr; }
+        &.-editing #notes-list { display: none; }
+        &.-editing #notes-entry { display: none; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("notes")]
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id, classes=classes)
+        self.kb: KnowledgeBase | None = None
+        self._entries: dict[str, EntryInfo] = {}
+        self._index: FuzzyIndex | None = None
+        self._marks: dict[str, Mark] = {}
+        self._pending: tuple[str, int | None, bool] | None = None
+        self._revealed = ""
+        self._searches = 0
+        self._actions: NotesActions | None = None
+
+    def compose(self) -> ComposeResult:
+        """Title and tree; what is read and edited comes when it is needed."""
+        yield Static(Content("KNOWLEDGE"), id="notes-title")
+        with Vertical(id="notes-split"), Vertical(id="notes-list"):
+            yield KnowledgeTree(id="notes-tree")
+
+    # What the rest of the app uses
+
+    def knowledge_ready(self, kb: KnowledgeBase) -> None:
+        """Begin: the knowledge base is open."""
+        self.kb = kb
+        self._refresh_tree()
+        if self._pending is not None:
+            path, line, edit = self._pending
+            self._pending = None
+            self.open_entry(path, line, edit=edit)
+
+    def knowledge_changed(self, paths: Sequence[str], commit: str, actor: Actor) -> None:
+        """Mark what a commit changed, and show it anew."""
+        del commit
+        shown = self.current_path
+        by_machine = str(actor) not in {"you", "sync", "import"}
+        for path in paths:
+            if path.endswith(_GENERATED) or not path.startswith("knowledge/"):
+                continue
+            known = path in self._entries
+            old = self._marks.get(path)
+            word = "edited" if known and (old is None or old.word != "new") else "new"
+            if path != shown or by_machine:
+                self._marks[path] = Mark(word, by_machine)
+        self._refresh_tree()
+        if shown in paths:
+            self._shown_file_changed()
+
+    def open_entry(self, path: str, line: int | None = None, *, edit: bool = False) -> None:
+        """Show a file of the workspace, at a line, perhaps in the editor.
+
+        Of a conversation (``sessions/…``), `line` is the id of a message.
+        """
+        if self.kb is None:
+            self._pending = (path, line, edit)
+            return
+        self.run_worker(self._open(path, line, edit=edit), group="open", exclusive=True)
+
+    @property
+    def current_path(self) -> str | None:
+        """The file that is shown, if one is."""
+        view = self.view
+        return view.document.path if view is not None and view.document is not None else None
+
+    def refresh_all(self) -> None:
+        """Read tree and shown file again."""
+        self._refresh_tree()
+        self._shown_file_changed()
+
+    def moved(self, old: str, new: str) -> None:
+        """An entry has another path now: go on showing it."""
+        if self.view is not None:
+            self.view.follow(old, new)
+        self._revealed = new
+
+    def gone(self, path: str) -> None:
+        """An entry was deleted: show what was read before it, or the tree alone."""
+        if self.current_path == path and self.view is not None and not self.view.leave(path):
+            self._close_reader()
+
+    def _close_reader(self) -> None:
+        if self.view is not None:
+            self.view.remove()
+            self.remove_class("-reading")
+        self.knowledge_tree.focus()
+
+    def focus_tree(self) -> None:
+        """Go to the tree, or to the editor where one is open."""
+        editor = self.editor
+        (editor.text_area if editor is not None else self.knowledge_tree).focus()
+
+    # Parts
+
+    @property
+    def knowledge_tree(self) -> KnowledgeTree:
+        """The tree."""
+        return self.query_one("#notes-tree", KnowledgeTree)
+
+    @property
+    def view(self) -> EntryView | None:
+        """The entry that is read, once there was one."""
+        found = self.query("#notes-entry")
+        return found.first(EntryView) if found else None
+
+    @property
+    def editor(self) -> EntryEditor | None:
+        """The editor, while it is open."""
+        from_here = self.query("#notes-editor")
+        return from_here.first() if from_here else None  # type: ignore[return-value]
+
+    @property
+    def entries(self) -> dict[str, EntryInfo]:
+        """All entries by path, as the tree shows them."""
+        return self._entries
+
+    @property
+    def actions(self) -> NotesActions:
+        """What changes entries; made when first needed."""
+        if self._actions is None:
+            from kbtui.tui.widgets.notes_actions import NotesActions
+
+            self._actions = NotesActions(self)
+        return self._actions
+
+    # Tree
+
+    def _refresh_tree(self) -> None:
+        # A turn of the agent makes several commits in a row; one reading shows them all.
+        self.run_worker(self._read_tree(), group="tree", exclusive=True)
+
+    async def _read_tree(self) -> None:
+        if self.kb is None:
+            return
+        if self._entries:
+            await asyncio.sleep(_REFRESH_DELAY)
+        try:
+            entries, root = await asyncio.to_thread(_read_entries, self.kb)
+        except KbtuiError as error:
+            self.knowledge_tree.message = str(error)
+            self.knowledge_tree.refresh()
+            return
+        self._entries, self._index = entries, None
+        self._marks = {path: mark for path, mark in self._marks.items() if path in entries}
+        self._show_title()
+        self.knowledge_tree.show_marks(self._marks)
+        self.knowledge_tree.show_tree(root)
+        revealed, self._revealed = entries.get(self._revealed), ""
+        if revealed is not None:
+            self.knowledge_tree.reveal(revealed.path, revealed.category)
+        if self._filter is not None:
+            await self._search(self._filter.value)
+
+    def _show_title(self) -> None:
+        title = Content.assemble("KNOWLEDGE", (f"  {len(self._entries):,}", "$text-muted not bold"))
+        self.query_one("#notes-title", Static).update(title)
+
+    @on(RowList.Selected, "#notes-tree")
+    def _choose_row(self, event: RowList.Selected) -> None:
+        event.stop()
+        row = self.knowledge_tree.row_at(event.index)
+        if row is not None and row.folder is not None:
+            self.knowledge_tree.toggle(row.folder)
+        elif row is not None and row.entry is not None:
+            self.open_entry(row.entry.path)
+
+    # Filter
+
+    @property
+    def _filter(self) -> Input | None:
+        found = self.query("#notes-filter")
+        return found.first() if found else None  # type: ignore[return-value]
+
+    def start_filter(self, text: str = "") -> None:
+        """Open the filter line, or go back to it."""
+        field = self._filter
+        if field is None:
+            from kbtui.tui.widgets.filter_input import FilterInput
+
+            field = FilterInput(placeholder="filter", id="notes-filter", select_on_focus=False)
+            self.query_one("#notes-list").mount(field, before=0)
+        if text:
+            field.value = text
+            field.cursor_position = len(text)
+        field.focus()
+
+    def end_filter(self) -> None:
+        """Show all entries again."""
+        field = self._filter
+        if field is not None:
+            self._searches += 1
+            field.remove()
+            self.knowledge_tree.clear_filter()
+            self.knowledge_tree.focus()
+
+    def filter_changed(self, text: str) -> None:
+        """Search for what is typed; what was typed before is forgotten at once."""
+        self.run_worker(self._search(text), group="filter", exclusive=True)
+
+    async def _search(self, text: str) -> None:
+        self._searches += 1
+        number = self._searches
+        entries = self._entries
+        if not text.strip():
+            if self.knowledge_tree.filtering:
+                self.knowledge_tree.clear_filter()
+            return
+        if self._index is None:
+            from kbtui.tui.fuzzy import FuzzyIndex
+
+            self._index = await asyncio.to_thread(FuzzyIndex, list(entries.values()))
+        found = await asyncio.to_thread(
+            _matching_tree, self._index, text, lambda: number != self._searches
+        )
+        if number == self._searches and found is not None:
+            self.knowledge_tree.show_matches(text, *found)
+
+    def filter_entered(self, text: str) -> None:
+        """Open the best match, or search the text of all entries where no name matches."""
+        entry = self.knowledge_tree.entry
+        if entry is not None:
+            self.end_filter()
+            self.open_entry(entry.path)
+        elif self.knowledge_tree.row is None and text.strip():
+            self.end_filter()
+            self.post_message(OpenSearch(text.strip()))
+        else:
+            self.knowledge_tree.focus()
+
+    # Reading
+
+    async def _open(self, path: str, line: int | None, *, edit: bool = False) -> None:
+        if self.editor is not None and not await self._leave_editor():
+            return
+        view = await self.show(path, line)
+        if self._actions is not None:
+            self._actions.forget_deletion()
+        if edit:
+            await self.actions.edit(path, line)
+        elif view is not None:
+            view.body.focus()
+
+    async def show(self, path: str, line: int | None = None) -> EntryView | None:
+        """Show a file in the reader, which is made for the first one."""
+        view = self.view
+        if view is None and self.kb is not None:
+            view = EntryView(self.kb, id="notes-entry")
+            self.add_class("-reading")
+            await self.query_one("#notes-split").mount(view)
+        if view is not None:
+            view.open(path, line)
+            info = self._entries.get(path)
+            if info is not None and not self.knowledge_tree.filtering:
+                self.knowledge_tree.reveal(path, info.category)
+        return view
+
+    @on(EntryView.Opened)
+    def _opened(self, event: EntryView.Opened) -> None:
+        event.stop()
+        path = event.document.path
+        view = self.view
+        if view is not None:
+            view.border_title = Content(_shown_name(path))
+        if self._marks.pop(path, None) is not None:
+            self.knowledge_tree.show_marks(self._marks)
+
+    def _shown_file_changed(self) -> None:
+        editor = self.editor
+        if editor is not None:
+            editor.file_changed()
+        elif self.view is not None:
+            self.view.reload()
+
+    async def _leave_editor(self) -> bool:
+        editor = self.editor
+        if editor is None or not await editor.leave():
+            return False
+        await editor.remove()
+        self.remove_class("-editing")
+        return True
+
+    async def on_entry_editor_closed(self, event: EntryEditor.Closed) -> None:
+        """Read on where the editor was."""
+        event.stop()
+        if self.editor is not None:
+            await self.editor.remove()
+        self.remove_class("-editing")
+        if self.view is not None:
+            self.view.reload()
+            self.view.body.focus()
+
+    @on(EntryView.WebLink)
+    def _web_link(self, event: EntryView.WebLink) -> None:
+        event.stop()
+        self.actions.ask_about_url(event.url)
+
+    @on(EntryView.MissingLink)
+    def _missing_link(self, event: EntryView.MissingLink) -> None:
+        event.stop()
+        self.actions.offer_to_make(event.target)
+
+    @on(OpenEntry)
+    def _open_inside(self, event: OpenEntry) -> None:
+        event.stop()
+        self.open_entry(event.path, event.line, edit=event.edit)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Put tree and entry beside each other where there is room."""
+        self.set_class(event.size.width >= _SIDE_BY_SIDE, "-beside")
+
+    # Actions (their keys and names are in the registry)
+
+    def target(self) -> str | None:
+        """What an action is about: the entry under the cursor, or the one that is read."""
+        if self.knowledge_tree.has_focus or self.view is None:
+            return self.knowledge_tree.entry.path if self.knowledge_tree.entry is not None else None
+        return self.current_path
+
+    def _pointed_list(self) -> Widget:
+        focused = self.screen.focused
+        if isinstance(focused, RowList) and self in focused.ancestors:
+            return focused
+        return (
+            self.knowledge_tree
+            if self.view is None or not self.view.body.has_focus
+            else self.view.body
+        )
+
+    def action_down(self) -> None:
+        """Move down in the tree, scroll down in the entry."""
+        widget = self._pointed_list()
+        if isinstance(widget, RowList):
+            widget.action_cursor_down()
+        else:
+            widget.scroll_relative(y=1, animate=False)
+
+    def action_up(self) -> None:
+        """Move up in the tree, scroll up in the entry."""
+        widget = self._pointed_list()
+        if isinstance(widget, RowList):
+            widget.action_cursor_up()
+        else:
+            widget.scroll_relative(y=-1, animate=False)
+
+    def action_left(self) -> None:
+        """Fold, go up, or leave the entry for the tree."""
+        if self._pointed_list() is self.knowledge_tree:
+            self.knowledge_tree.action_fold()
+        else:
+            self.knowledge_tree.focus()
+
+    def action_right(self) -> None:
+        """Unfold, or go into the entry."""
+        if self._pointed_list() is self.knowledge_tree:
+            self.knowledge_tree.action_unfold()
+
+    def action_open(self) -> None:
+        """Open what the cursor is on; in the entry, its links."""
+        widget = self._pointed_list()
+        if isinstance(widget, RowList):
+            widget.action_select()
+        else:
+            self.action_backlinks()
+
+    def action_filter(self) -> None:
+        """Filter the tree."""
+        self.start_filter()
+
+    def action_backlinks(self) -> None:
+        """Unfold where the entry leads and what leads to it."""
+        if self.view is not None and self.view.document is not None:
+            self.view.toggle_links()
+
+    def action_back(self) -> None:
+        """Return to the entry before."""
+        if self.view is not None and not self.view.go_back():
+            self.knowledge_tree.focus()
+
+    def action_forward(self) -> None:
+        """Go on to the entry that Back left."""
+        if self.view is not None:
+            self.view.go_forward()
+
+    def action_ask(self) -> None:
+        """Put a reference to the entry into the prompt."""
+        path = self.target()
+        if path is not None:
+            self.post_message(AskAbout(path))
+
+    def action_history(self) -> None:
+        """Show every change of the entry."""
+        path = self.target()
+        if path is not None:
+            self.post_message(OpenHistory(path))
+
+    def action_new(self) -> None:
+        """Make an entry."""
+        self.actions.new()
+
+    async def action_edit(self) -> None:
+        """Edit the entry here."""
+        path = self.target()
+        if path is not None:
+            await self.actions.edit(path)
+
+    def action_edit_outside(self) -> None:
+        """Edit the entry in $EDITOR."""
+        self.actions.edit_outside()
+
+    def action_rename(self) -> None:
+        """Rename the entry."""
+        self.actions.rename()
+
+    def action_move(self) -> None:
+        """Move the entry to another category."""
+        self.actions.move()
+
+    def action_delete(self) -> None:
+        """Delete the entry."""
+        self.actions.delete()
+
+    def action_undo(self) -> None:
+        """Undo the last change of the entry."""
+        self.actions.undo()
+
+    def action_tags(self) -> None:
+        """Choose a tag to filter by."""
+        self.actions.tags()
+
+
+def _read_entries(kb: KnowledgeBase) -> tuple[dict[str, EntryInfo], Folder]:
+    kb.library.refresh()
+    infos = kb.library.infos()
+    return {info.path: info for info in infos}, build_tree(infos)
+
+
+def _matching_tree(index: FuzzyIndex, text: str, stale: object) -> tuple[Folder, str | None] | None:
+    matches = index.search(text, stale=stale)  # type: ignore[arg-type]
+    best = matches[0].entry.path if matches else None
+    return build_tree(match.entry for match in matches), best
+
+
+def _shown_name(path: str) -> str:
+    from kbtui.text import clean_line
+
+    return clean_line(path.removeprefix("knowledge/").removesuffix(".md"))

@@ -1,0 +1,276 @@
+"""A list that draws only the rows on the screen, so that 10,000 of them cost as much as ten."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import Binding
+from textual.cache import LRUCache
+from textual.content import Content
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from kbtui.tui.widgets.strips import style_parser, to_strip
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from textual import events
+    from textual.binding import BindingType
+
+
+class RowList(ScrollView, can_focus=True):
+    """Rows of equal height with a cursor. Subclasses say how many there are and what they show.
+
+    A subclass keeps its own data, implements `row_count` and `render_row`, and calls
+    `rows_changed` when the data changed.
+    """
+
+    ROW_HEIGHT: ClassVar[int] = 1
+    """Lines that a row takes."""
+    CLICK_SELECTS: ClassVar[bool] = True
+    """Whether one click selects, or only moves the cursor and two select."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "rows--cursor",
+        "rows--cursor-blurred",
+        "rows--hover",
+        "rows--strong",
+        "rows--muted",
+        "rows--accent",
+        "rows--second",
+        "rows--good",
+        "rows--bad",
+        "rows--match",
+    }
+    DEFAULT_CSS = """
+    RowList {
+        overflow-x: hidden;
+        overflow-y: auto;
+        scrollbar-size-vertical: 1;
+        background: transparent;
+        & > .rows--cursor {
+            background: $block-cursor-background; color: $block-cursor-foreground;
+            text-style: bold;
+        }
+        & > .rows--cursor-blurred { background: $block-cursor-blurred-background; }
+        & > .rows--hover { background: $block-hover-background; }
+        & > .rows--strong { text-style: bold; }
+        & > .rows--muted { color: $text-muted; }
+        & > .rows--accent { color: $text-accent; }
+        & > .rows--second { color: $text-secondary; }
+        & > .rows--good { color: $text-success; }
+        & > .rows--bad { color: $text-error; }
+        & > .rows--match { color: $text-warning; text-style: bold; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "cursor_up", "Up", show=False),
+        Binding("down", "cursor_down", "Down", show=False),
+        Binding("pageup", "page_up", "Page up", show=False),
+        Binding("pagedown", "page_down", "Page down", show=False),
+        Binding("home,g", "first", "First", show=False),
+        Binding("end,G", "last", "Last", show=False),
+        Binding("enter", "select", "Select", show=False),
+    ]
+
+    cursor: reactive[int] = reactive(0, repaint=False)
+    """The row that keys act on; 0 in an empty list."""
+
+    class Highlighted(Message):
+        """The cursor is on another row, or the row under it changed."""
+
+        def __init__(self, rows: RowList, index: int) -> None:
+            super().__init__()
+            self.rows = rows
+            self.index = index
+
+        @property
+        def control(self) -> RowList:
+            """The list, for ``@on(..., selector)``."""
+            return self.rows
+
+    class Selected(Highlighted):
+        """A row was chosen with Enter or the mouse."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._strips: LRUCache[tuple[int, int, str], list[Strip]] = LRUCache(512)
+        self._hover = -1
+
+    # What a subclass gives
+
+    @property
+    def row_count(self) -> int:
+        """How many rows there are."""
+        raise NotImplementedError
+
+    def render_row(self, index: int, width: int) -> Sequence[Content]:
+        """The lines of a row, at most `ROW_HEIGHT`; spans may name ``.rows--…`` classes."""
+        raise NotImplementedError
+
+    def empty_text(self) -> Content:
+        """What to show where there are no rows."""
+        return Content()
+
+    # What a subclass calls
+
+    def rows_changed(self, cursor: int | None = None) -> None:
+        """Draw anew after the data changed; `cursor` is where the former row is now."""
+        self._strips.clear()
+        self._resize_canvas()
+        wanted = self.cursor if cursor is None else cursor
+        moved = self.validate_cursor(wanted) != self.cursor
+        self.cursor = wanted
+        if not moved:
+            self.scroll_to_cursor()
+            self._tell()
+        self.refresh()
+
+    def row_changed(self, index: int) -> None:
+        """Draw one row anew."""
+        self._strips.clear()
+        self.refresh_lines(index * self.ROW_HEIGHT, self.ROW_HEIGHT)
+
+    # Cursor
+
+    def validate_cursor(self, cursor: int) -> int:
+        """Keep the cursor on a row."""
+        return max(0, min(cursor, self.row_count - 1))
+
+    def watch_cursor(self, old: int, new: int) -> None:
+        """Bring the row into view and tell."""
+        for index in (old, new):
+            self.refresh_lines(index * self.ROW_HEIGHT, self.ROW_HEIGHT)
+        self.scroll_to_cursor()
+        self._tell()
+
+    def _tell(self) -> None:
+        if self.row_count:
+            self.post_message(self.Highlighted(self, self.cursor))
+
+    def scroll_to_cursor(self) -> None:
+        """Scroll no further than it takes to see the cursor's row."""
+        if self.is_mounted and self.size.height:
+            self.scroll_to_region(
+                Region(0, self.cursor * self.ROW_HEIGHT, 1, self.ROW_HEIGHT),
+                animate=False,
+                force=True,
+                immediate=True,
+            )
+
+    def action_cursor_up(self) -> None:
+        """Go to the row above."""
+        self.cursor -= 1
+
+    def action_cursor_down(self) -> None:
+        """Go to the row below."""
+        self.cursor += 1
+
+    def action_page_up(self) -> None:
+        """Go up by what is visible."""
+        self.cursor -= self._page
+
+    def action_page_down(self) -> None:
+        """Go down by what is visible."""
+        self.cursor += self._page
+
+    def action_first(self) -> None:
+        """Go to the first row."""
+        self.cursor = 0
+
+    def action_last(self) -> None:
+        """Go to the last row."""
+        self.cursor = self.row_count - 1
+
+    def action_select(self) -> None:
+        """Choose the row under the cursor."""
+        if self.row_count:
+            self.post_message(self.Selected(self, self.cursor))
+
+    @property
+    def _page(self) -> int:
+        return max(1, self.size.height // self.ROW_HEIGHT - 1)
+
+    # Mouse
+
+    def on_click(self, event: events.Click) -> None:
+        """Move the cursor; choose the row where a click is enough for that."""
+        index = self._row_at(event.y)
+        if index < 0:
+            return
+        event.stop()
+        self.cursor = index
+        if self.CLICK_SELECTS or event.chain > 1:
+            self.action_select()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Show which row a click would hit."""
+        self._hover_over(self._row_at(event.y))
+
+    def on_leave(self) -> None:
+        """Nothing is under the mouse any more."""
+        self._hover_over(-1)
+
+    def _row_at(self, y: int) -> int:
+        index = (y + round(self.scroll_y)) // self.ROW_HEIGHT
+        return index if 0 <= index < self.row_count else -1
+
+    def _hover_over(self, index: int) -> None:
+        if index != self._hover:
+            for changed in (self._hover, index):
+                self.refresh_lines(changed * self.ROW_HEIGHT, self.ROW_HEIGHT)
+            self._hover = index
+
+    # Drawing
+
+    def on_resize(self) -> None:
+        """The rows are as wide as the widget."""
+        self._strips.clear()
+        self._resize_canvas()
+        self.scroll_to_cursor()
+
+    def notify_style_update(self) -> None:
+        """The colours changed."""
+        super().notify_style_update()
+        self._strips.clear()
+
+    def watch_has_focus(self, _has_focus: bool) -> None:  # noqa: FBT001
+        """The cursor looks different without focus."""
+        super().watch_has_focus(_has_focus)
+        self._strips.clear()
+
+    def _resize_canvas(self) -> None:
+        width = self.scrollable_content_region.width
+        self.virtual_size = Size(width, max(1, self.row_count * self.ROW_HEIGHT))
+
+    def _row_state(self, index: int) -> str:
+        if index == self.cursor:
+            return "rows--cursor" if self.has_focus else "rows--cursor-blurred"
+        return "rows--hover" if index == self._hover else ""
+
+    def _row_strips(self, index: int, width: int) -> list[Strip]:
+        state = self._row_state(index)
+        key = (index, width, state)
+        strips = self._strips.get(key)
+        if strips is None:
+            base = self.get_visual_style(state) if state else self.visual_style
+            parse = style_parser(self)
+            lines = list(self.render_row(index, width))[: self.ROW_HEIGHT]
+            lines += [Content()] * (self.ROW_HEIGHT - len(lines))
+            strips = [to_strip(line, width, base, parse) for line in lines]
+            self._strips[key] = strips
+        return strips
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one line of the screen."""
+        width = self.scrollable_content_region.width
+        index, line = divmod(y + round(self.scroll_y), self.ROW_HEIGHT)
+        if 0 <= index < self.row_count:
+            return self._row_strips(index, width)[line]
+        if y == 0 and not self.row_count:
+            return to_strip(self.empty_text(), width, self.visual_style, style_parser(self))
+        return Strip.blank(width, self.visual_style.rich_style)

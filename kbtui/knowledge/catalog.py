@@ -24,7 +24,7 @@ from kbtui.knowledge.shelf import is_on_shelf
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from kbtui.history.change import Change
@@ -68,19 +68,25 @@ class Catalog:
             for path, data in change.edits.items()
             if path.startswith("knowledge/") and is_on_shelf(path)
         }
-        altered = self._altered(edits.items())
-        if not altered:
-            return
-        count = self._shelf.count()
-        if count + len(altered) > AT_ONCE:
+        if edits:
+            self._follow(change, edits)
+
+    def _follow(self, change: Change, edits: Mapping[str, bytes | None]) -> None:
+        large = max(self._shelf.count(), sum(data is not None for data in edits.values())) > AT_ONCE
+        if large and change.adopted:
             self._postpone(change.actor)
             return
-        known = {info.path: info for info in self._shelf.infos()}
-        for path, info in altered.items():
-            known.pop(path, None)
-            if info is not None:
-                known[path] = info
-        self._write_small(change, _sorted(known.values()))
+        altered = self._altered(edits, adopted=change.adopted)
+        if not altered:
+            return
+        if not large:
+            known = {info.path: info for info in self._shelf.infos()}
+            merged = {**known, **altered}.values()
+            infos = _sorted(info for info in merged if info is not None)
+            if len(infos) <= AT_ONCE:
+                self._write_small(change, infos)
+                return
+        self._postpone(change.actor)
 
     def flush(self) -> Commit | None:
         """Write what was postponed; None when there was nothing to do."""
@@ -110,16 +116,21 @@ class Catalog:
         except KbtuiError as error:
             log.info("the index is written later: %s", error)
 
-    def _altered(self, edits: Iterable[tuple[str, bytes | None]]) -> dict[str, EntryInfo | None]:
-        """The edited entries whose line in the catalogue is another one now."""
+    def _altered(
+        self, edits: Mapping[str, bytes | None], *, adopted: bool
+    ) -> dict[str, EntryInfo | None]:
+        """The edited entries whose line in the catalogue is another one now.
+
+        Of adopted edits the old text isn't at hand any more: they all count.
+        """
         now = time.time_ns()
         altered: dict[str, EntryInfo | None] = {}
-        for path, data in edits:
-            old = self._old_line(path)
+        for path, data in edits.items():
+            old = None if adopted else self._old_line(path)
             info = None
             if data is not None:
                 info = info_of(parse_entry(path, data), len(data), now)
-            if old != (catalog_text.entry_line(info) if info else None):
+            if adopted or old != (catalog_text.entry_line(info) if info else None):
                 altered[path] = info
         return altered
 
@@ -157,6 +168,8 @@ class Catalog:
         existing = _text(data)
         if data is not None and existing is None:
             return  # not text that can be added to: the user's, whatever it is
+        if change.adopted and existing is not None and not catalog_text.is_ours(existing):
+            return  # looking at a folder of notes adds nothing to a file in it
         text = catalog_text.merged(existing, title, block)
         if text != existing:
             change.write(path, text)

@@ -86,15 +86,17 @@ def merged(existing: str | None, title: str, block: str) -> str:
     return existing.rstrip("\n") + f"\n\n{generated}"
 
 
-def has_block(text: str) -> bool:
-    """Whether a text holds a generated block."""
-    return _BLOCK.search(text) is not None
+def is_ours(text: str) -> bool:
+    """Whether an INDEX.md was generated, wholly or a block of it."""
+    return _BLOCK.search(text) is not None or _SEED_INDEX.match(text) is not None
 
 
 def is_generated_only(text: str) -> bool:
     """Whether an INDEX.md holds nothing of the user's, so that it may be removed."""
     rest = _BLOCK.sub("", text, count=1)
-    return has_block(text) and re.fullmatch(r"\s*(?:# [^\n]*)?\s*", rest) is not None
+    return (
+        _BLOCK.search(text) is not None and re.fullmatch(r"\s*(?:# [^\n]*)?\s*", rest) is not None
+    )
 
 
 def prompt_text(

@@ -72,6 +72,7 @@ class Shelf:
         self._infos: dict[str, EntryInfo] | None = None
         self._links: dict[str, tuple[Link, ...]] | None = None
         self._sorted: tuple[EntryInfo, ...] | None = None
+        self._count: int | None = None
         self._index: LinkIndex | None = None
         self._graph: LinkGraph | None = None
         self._stale: set[str] = set()
@@ -104,6 +105,7 @@ class Shelf:
                 entries = [info for info in known.values() if info.is_entry]
                 entries.sort(key=lambda info: (info.category.casefold(), info.slug.casefold()))
                 self._sorted = tuple(entries)
+                self._count = len(entries)
             return self._sorted
 
     def all_infos(self) -> Mapping[str, EntryInfo]:
@@ -117,16 +119,17 @@ class Shelf:
             return self._current().get(path)
 
     def peek(self, path: str) -> EntryInfo | None:
-        """Like `get`, but only if that takes no scan and no reading; may be out of date."""
+        """Like `get`, but only where that takes no scan and no reading."""
         with self._lock:
-            return None if self._infos is None else self._infos.get(path)
+            known = self._infos is not None and path not in self._stale
+            return self._infos.get(path) if known and self._infos else None
 
     def count(self) -> int:
-        """How many entries there are; without a scan when none has been made yet."""
+        """How many entries there are, as of the last look: this must cost nothing."""
         with self._lock:
-            if self._infos is not None:
-                return len(self.infos())
-            return self._cache().run(_count)
+            if self._count is None:
+                self._count = self._cache().run(_count)
+            return self._count
 
     def index(self) -> LinkIndex:
         """What finds entries by what they are called."""
@@ -148,7 +151,7 @@ class Shelf:
         """Forget everything that is derived; it is read from the files again."""
         with self._lock:
             self._cache().clear()
-            self._infos = self._links = None
+            self._infos = self._links = self._count = None
             self._forget_order()
 
     def _current(self) -> dict[str, EntryInfo]:

@@ -8,12 +8,13 @@ from kbtui.knowledge.code_ranges import CodeRanges
 from kbtui.text import clean_line, shorten
 
 SUMMARY_WIDTH = 160
+_LONGEST_LINE = 2_000
 _H1 = re.compile(r"^ {0,3}#[ \t]+(.*?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
 _TAG = re.compile(r"(?<!\S)#(?=[\w/-]*[^\W\d_])([\w/-]+)")
 _NOT_PROSE = re.compile(
     r"#{1,6}\s|[|!<>%]|[-*_=]{3,}\s*$|\[\^?[^\]]+\]:|\$\$|:::|(?:import|export)\s.*from\s"
 )
-_BULLET = re.compile(r"(?:[-*+]|\d+[.)])\s+(?:\[.\]\s+)?")
+_BULLET = re.compile(r"\A(?:[-*+]|\d+[.)])\s+(?:\[.\]\s+)?")
 _SENTENCE_END = re.compile(r"(?<!\b[A-Z])(?<!e\.g)(?<!i\.e)(?<!etc)[.!?。！？](?=\s|$)")  # noqa: RUF001
 _MARKUP = (
     (re.compile(r"!\[\[[^\]]*\]\]|!\[[^\]]*\]\([^)]*\)"), ""),
@@ -49,7 +50,8 @@ def summary_of(body: str) -> str:
 
 
 def plain_line(text: str) -> str:
-    """One line of Markdown as a reader sees it."""
+    """One line of Markdown as a reader sees it; what is absurdly long is cut."""
+    text = text[:_LONGEST_LINE]
     if any(char in text for char in "[*_`<=~"):
         for pattern, replacement in _MARKUP:
             text = pattern.sub(replacement, text)

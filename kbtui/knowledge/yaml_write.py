@@ -67,7 +67,8 @@ def _may_be_plain(value: str, *, flow: bool) -> bool:
         return False
     if re.search(r"[\n\r\t]|: | #|:$", value) or _UNPRINTABLE.search(value):
         return False
-    if flow and re.search(r"[,\[\]{}]", value):
+    # Readers disagree about what `?` and `:` may do between brackets.
+    if flow and re.search(r"[,\[\]{}?:]", value):
         return False
     # What another program would read as a number or a truth value is quoted; a date is not:
     # it is meant to be one.

@@ -1,0 +1,1 @@
+"""Entries, their frontmatter and links, and the catalogue of them."""

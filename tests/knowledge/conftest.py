@@ -1,0 +1,79 @@
+"""A workspace with a library in it, on a clock that stands still until a test moves it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kbtui.history.history import History
+from kbtui.knowledge.library import Library
+from kbtui.workspace.layout import create_workspace
+from kbtui.workspace.scan import Scanner
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kbtui.workspace.layout import Workspace
+
+
+class Clock:
+    """A time of the test's own."""
+
+    def __init__(self) -> None:
+        self.moment = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.moment
+
+    def pass_days(self, days: int) -> None:
+        self.moment += timedelta(days=days)
+
+
+@dataclass
+class Room:
+    """The rooms that the library stands on, and the library."""
+
+    workspace: Workspace
+    history: History
+    library: Library
+    clock: Clock
+
+    def put(self, path: str, text: str | bytes) -> str:
+        """Write a file from outside, as another program would."""
+        file = self.workspace.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    def text(self, path: str) -> str:
+        return self.bytes(path).decode()
+
+    def bytes(self, path: str) -> bytes:
+        return (self.workspace.root / path).read_bytes()
+
+    def adopt(self) -> None:
+        self.history.adopt(settle=0)
+        self.library.refresh()
+
+    def reopened(self) -> Room:
+        return open_room(self.workspace, self.clock)
+
+
+def open_room(workspace: Workspace, clock: Clock) -> Room:
+    scanner = Scanner(workspace)
+    history = History(workspace, scanner, clock)
+    history.open()
+    return Room(workspace, history, Library(workspace, history, scanner, now=clock), clock)
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Room:
+    return open_room(create_workspace(tmp_path / "notes"), Clock())
+
+
+@pytest.fixture
+def library(room: Room) -> Library:
+    return room.library

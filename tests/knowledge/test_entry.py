@@ -1,0 +1,175 @@
+"""What is read off an entry, whatever its bytes are."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbtui.knowledge.entry import Link, parse_entry
+from kbtui.knowledge.summary import plain_line, summary_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ALICE = """---
+type: person
+created: 2024-01-02
+updated: 2024-06-01
+related: [topics/docker, "[[Bob|the other]]"]
+tags: [team, '#lead']
+aliases: Al
+private: true
+author: "[[people/carol]]"
+---
+# Alice Liddell
+
+## Role
+Leads **the** [[topics/docker#Compose|containers]] team. Second sentence. #ops/night
+
+```
+[[not a link]] #nottag
+```
+See `[[neither]]`, ![[picture.png]] and [Bob](../people/bob%20b.md#role "title").
+[web](https://example.org/a.md) [here](#role) [ref]
+
+[ref]: ../topics/git.md
+[^1]: a/footnote.md
+"""
+
+
+def test_everything_is_read_off() -> None:
+    entry = parse_entry("knowledge/people/alice.md", ALICE.encode())
+    assert (entry.title, entry.type, entry.category, entry.slug) == (
+        "Alice Liddell",
+        "person",
+        "people",
+        "alice",
+    )
+    assert (entry.created, entry.updated, entry.private) == ("2024-01-02", "2024-06-01", True)
+    assert entry.tags == ("team", "lead", "ops/night")
+    assert entry.aliases == ("Al",)
+    assert entry.related == ("topics/docker", "Bob")
+    assert entry.summary == "Leads the containers team."
+    assert entry.problem is None
+    assert entry.text == ALICE
+    assert ALICE.splitlines()[entry.body_line - 1] == "# Alice Liddell"
+    assert entry.body.startswith("# Alice Liddell")
+    assert entry.blob == hashlib.sha1(b"blob %d\0" % len(ALICE) + ALICE.encode()).hexdigest()
+    assert entry.links == (
+        Link("topics/docker", "related", 5),
+        Link("Bob", "related", 5, "the other"),
+        Link("people/carol", "wiki", 9),
+        Link("topics/docker", "wiki", 14, "containers", "Compose"),
+        Link("picture.png", "wiki", 19),
+        Link("../people/bob%20b.md", "markdown", 19, "Bob", "role"),
+        Link("../topics/git.md", "markdown", 22, "ref"),
+    )
+
+
+def test_what_is_missing_is_taken_from_name_and_folder() -> None:
+    entry = parse_entry("knowledge/decisions/2026-11-auth.md", b"Plain text only\nin two lines")
+    assert (entry.title, entry.type, entry.slug) == ("2026-11-auth", "decision", "2026-11-auth")
+    assert entry.summary == "Plain text only in two lines"
+    assert entry.frontmatter == {}
+    assert parse_entry("knowledge/loose.md", b"").category == ""
+    assert parse_entry("knowledge/recipes/soup.md", b"").type is None
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"---\na: [\n---\n# Broken\nfind me", "frontmatter"),
+        ("---\ntitle: Wide\n---\n# Wide\nfind me".encode("utf-16"), "UTF-16"),
+        (b"# Latin\nfind me caf\xe9", "bytes"),
+        (b"---\ntitle: caf\xe9\n---\nfind me", "bytes"),
+    ],
+)
+def test_what_cannot_be_rewritten_says_why_and_stays_readable(data: bytes, problem: str) -> None:
+    entry = parse_entry("knowledge/topics/odd.md", data)
+    assert entry.problem is not None
+    assert problem in entry.problem
+    assert "find me" in entry.text
+
+
+@pytest.mark.parametrize(
+    ("body", "summary"),
+    [
+        ("# T\n\nFirst sentence. Second one.", "First sentence."),
+        ("# T\n> [!note] quoted\n\n| a | b |\n\n- [ ] a **bold** item\n- next", "a bold item"),
+        ("Uses e.g. Docker, i.e. containers. More.", "Uses e.g. Docker, i.e. containers."),
+        ("Version 3.11 is out! Yes.", "Version 3.11 is out!"),
+        ("```\ncode.\n```\nText [a](b.md) and [[c|d]] `e`", "Text a and d e"),
+        ("日本語の文。つぎの文。", "日本語の文。"),
+        ("<!-- note -->\n![[x.png]]\n\n---\n\nAt last", "At last"),
+        ("", ""),
+    ],
+)
+def test_the_summary_is_the_first_sentence_as_a_reader_sees_it(body: str, summary: str) -> None:
+    if body.startswith("日"):
+        summary = "日本語の文。つぎの文。"  # no blank stands between sentences there
+    assert summary_of(body) == summary
+
+
+def test_a_written_summary_wins_and_loses_what_steers_a_terminal() -> None:
+    text = '---\nsummary: "*Short* \\e[31m"\n---\nLong text.\n'
+    assert parse_entry("knowledge/a.md", text.encode()).summary == "Short [31m"
+
+
+def test_long_text_is_cut_at_a_word() -> None:
+    summary = summary_of("word " * 100)
+    assert len(summary) <= 160
+    assert summary.endswith("word…")
+
+
+HOSTILE = {
+    "brackets": "[" * 20_000,
+    "ticks": "`" * 20_001,
+    "open ticks": "`a " * 20_000,
+    "stars": "*_" * 20_000,
+    "wikilinks": "[[a|" * 10_000,
+    "tags": "#a" * 9_000,
+    "links": "[a](" * 10_000,
+    "fences": "``` `\n" * 5_000,
+    "angles": "<" * 20_000,
+    "bullets": "- " * 20_000,
+    "definitions": "[a]:" * 10_000,
+    "rules": "---\n" * 10_000,
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_text_is_read_in_linear_time(text: str) -> None:
+    began = time.process_time()
+    entry = parse_entry("knowledge/hostile.md", text.encode())
+    assert entry.text == text
+    assert time.process_time() - began < 2
+
+
+@given(st.binary(max_size=400))
+def test_any_bytes_are_an_entry(data: bytes) -> None:
+    for document in (data, b"---\n" + data + b"\n---\n" + data):
+        entry = parse_entry("knowledge/topics/any.md", document)
+        assert entry.title
+        assert "\x1b" not in entry.title + entry.summary + "".join(entry.tags)
+
+
+@given(st.text(max_size=200))
+def test_a_plain_line_is_one_line(text: str) -> None:
+    assert "\n" not in plain_line(text)
+
+
+@pytest.mark.data
+def test_links_of_a_real_vault_lie_on_the_lines_they_name(data_dir: Path) -> None:
+    checked = 0
+    for file in (data_dir / "vaults" / "obsidian-help-en").rglob("*.md"):
+        entry = parse_entry(f"knowledge/{file.name}", file.read_bytes())
+        lines = entry.text.split("\n")
+        for link in entry.links:
+            assert link.target in lines[link.line - 1]
+            checked += 1
+    assert checked > 500

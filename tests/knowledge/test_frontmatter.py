@@ -1,0 +1,290 @@
+"""Frontmatter: read safely, changed key by key, and otherwise the very same bytes."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from kbtui.errors import UnreadableError
+from kbtui.knowledge.frontmatter import parse, replace_scalars, set_keys, split
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOTE = """---
+# who it is
+type: person
+created: 2024-01-02   # first met
+tags: [a, "b c",  d]
+aliases:
+  - 'Al'   # short
+  - Liddell
+updated: "2024-01-02"
+quote: |
+  keep   this
+
+nested: {x: 1, y: [2, 3]}
+---
+# Alice
+---
+not: frontmatter
+"""
+
+
+def test_scalars_are_read_as_they_are_written() -> None:
+    text = "---\na: no\nb: 2024-03-15\nc: 1_000\nd: 0x1F\ne:\nf: ~\ng: 1:30\nh: '5'\n---\n"
+    assert parse(text).values == {
+        "a": "no",
+        "b": "2024-03-15",
+        "c": "1_000",
+        "d": "0x1F",
+        "e": "",
+        "f": "~",
+        "g": "1:30",
+        "h": "5",
+    }
+
+
+@pytest.mark.parametrize(
+    ("head", "why"),
+    [
+        ("a: &x 1\nb: *x", "anchors"),
+        ("a: *x", "alias"),
+        ("a: !!python/object/apply:os.system [ls]", "tags"),
+        ("a: ! x", "tags"),
+        ("a: 1\na: 2", "twice"),
+        ("b: {a: 1, a: 2}", "twice"),
+        ("a: " + "[" * 25 + "]" * 25, "levels"),
+        ("a: '" + "x" * 70_000 + "'", "64 KB"),
+        ("just text", "key: value"),
+        ("- a\n- b", "key: value"),
+        ("a: [b", "line"),
+        ("a: {{date}}", "key must be a word"),
+        ("\ta: b", "line 2"),
+        ("a: \x07", "characters"),
+    ],
+)
+def test_what_is_refused_is_said_and_never_rewritten(head: str, why: str) -> None:
+    text = f"---\n{head}\n---\nbody\n"
+    matter = parse(text)
+    assert matter.problem is not None
+    assert why in matter.problem
+    assert matter.values == {}
+    with pytest.raises(UnreadableError):
+        set_keys(text, {"updated": "2026-01-01"})
+
+
+def test_a_bomb_of_aliases_is_refused_at_once() -> None:
+    lines = ["a: &a [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"{b}: &{b} [{', '.join(['*' + a] * 9)}]" for a, b in pairwise("abcdefghi")]
+    assert "anchors" in (parse("---\n" + "\n".join(lines) + "\n---\n").problem or "")
+
+
+def test_only_the_value_asked_for_changes() -> None:
+    changed = set_keys(NOTE, {"created": "2025-05-05", "updated": dt.date(2026, 11, 21)})
+    assert changed == NOTE.replace("2024-01-02   #", "2025-05-05   #").replace(
+        '"2024-01-02"', '"2026-11-21"'
+    )
+
+
+def test_a_list_keeps_the_items_that_stay_as_they_are_written() -> None:
+    changed = set_keys(NOTE, {"tags": ["a", "b c", "new: one"], "aliases": ["Alicia", "Liddell"]})
+    assert 'tags: [a, "b c",  "new: one"]' in changed
+    assert "  - 'Alicia'   # short\n  - Liddell\n" in changed
+    shorter = set_keys(NOTE, {"tags": ["b c"], "aliases": ["Al"]})
+    assert 'tags: ["b c"]\n' in shorter
+    assert "aliases:\n  - 'Al'   # short\nupdated" in shorter
+    longer = set_keys(NOTE, {"aliases": ["Al", "Liddell", "A. L."]})
+    assert "  - Liddell\n  - A. L.\nupdated" in longer
+    assert "aliases: []\nupdated" in set_keys(NOTE, {"aliases": []})
+
+
+def test_a_key_goes_with_its_lines_and_a_new_one_stands_where_it_belongs() -> None:
+    assert set_keys(NOTE, {"quote": None, "aliases": None}) == NOTE.replace(
+        "quote: |\n  keep   this\n", ""
+    ).replace("aliases:\n  - 'Al'   # short\n  - Liddell\n", "")
+    text = "---\ntype: fact\ncreated: 2024-01-01\ntags: []\n---\nx"
+    assert set_keys(text, {"updated": "2026-01-01", "status": "done"}) == (
+        "---\ntype: fact\ncreated: 2024-01-01\nupdated: 2026-01-01\ntags: []\nstatus: done\n---\nx"
+    )
+
+
+def test_values_that_other_programs_would_misread_are_quoted() -> None:
+    values = ["no", "12", "a: b", "#x", "", " x", "null", "[[w]]", "1e3", "x # y", "- a", "é\n\x85"]
+    text = set_keys("---\n---\n", {f"k{n}": value for n, value in enumerate(values)})
+    assert list(parse(text).values.values()) == values
+    assert list(yaml.safe_load(split(text.encode()).head).values()) == values
+
+
+def test_braces_are_changed_in_place_too() -> None:
+    text = "---\n{a: 1, 'b': [x, y],  c: 2}\n---\n"
+    assert set_keys(text, {"b": ["x", "z"]}) == text.replace("[x, y]", "[x, z]")
+    assert set_keys(text, {"b": None, "d": "e f"}) == "---\n{a: 1,  c: 2, d: e f}\n---\n"
+
+
+def test_no_frontmatter_gets_a_block_and_keeps_bom_and_line_ends() -> None:
+    assert set_keys("text\r\nmore", {"a": "b"}) == "---\r\na: b\r\n---\r\ntext\r\nmore"
+    data = b"\xef\xbb\xbf---\r\na: 1\r\n---\r\nbody \xff\r\n"
+    assert set_keys(data, {"a": 2, "b": 3}) == data.replace(b"a: 1", b"a: 2\r\nb: 3")
+    assert set_keys(b"", {"a": True}) == b"---\na: true\n---\n"
+
+
+def test_a_rule_at_the_top_is_no_frontmatter() -> None:
+    for text in (
+        "---\ntext without an end",
+        "--- \ntext",
+        "----\na: b\n---\n",
+        "\n---\na: b\n---\n",
+    ):
+        assert split(text.encode()).opening == b""
+        assert parse(text).values == {}
+    assert parse("---  \na: b\n---  \n").values == {"a": "b"}
+    assert parse("---\na: b\n...\ntext").values == {"a": "b"}
+    assert parse("---\na: b\n---").values == {"a": "b"}
+
+
+def test_offered_values_are_replaced_where_they_stand() -> None:
+    changed = replace_scalars(NOTE, lambda key, value: value.upper() if key == "aliases" else None)
+    assert changed == NOTE.replace("'Al'", "'AL'").replace("- Liddell", "- LIDDELL")
+
+
+# Every file of real vaults, every case of the YAML suite ---------------------------------------
+
+CHANGES: list[dict[str, Any]] = [
+    {"updated": "2026-11-21"},
+    {"tags": ["one", "two: three"], "created": None},
+    {"title": None, "aliases": ["x"]},
+]
+
+
+def check_round_trip(data: bytes) -> bool:
+    """Whether all changes could be made; each must touch nothing but its own keys."""
+    parts = split(data)
+    assert parts.join() == data
+    before = parse(data)
+    if before.problem:
+        with pytest.raises(UnreadableError):
+            set_keys(data, CHANGES[0])
+        return False
+    for change in CHANGES:
+        changed = set_keys(data, change)
+        check_untouched(data, changed, set(change))
+        expected = {**before.values, **change}
+        kept = {key: value for key, value in expected.items() if value is not None}
+        assert parse(changed).values == kept
+        back = set_keys(changed, {key: before.values.get(key) for key in change})
+        assert parse(back).values == before.values
+    return True
+
+
+def check_untouched(before: bytes, after: bytes, keys: set[str]) -> None:
+    """The body, and all lines that belong to other keys, are the same bytes."""
+    old, new = split(before), split(after)
+    assert (old.bom, old.body) == (new.bom, new.body)
+    if not old.head.lstrip().startswith(b"{"):
+        assert _lines_of_others(old.head, keys) == _lines_of_others(new.head, keys)
+
+
+def _lines_of_others(head: bytes, keys: set[str]) -> list[bytes]:
+    """The lines of a block, without those from a changed key to the next key or comment."""
+    kept: list[bytes] = []
+    inside = False
+    for line in head.splitlines(keepends=True):
+        key = re.match(rb"""['"]?([^\s'"#:-][^'":]*)['"]?[ \t]*:(?:\s|$)""", line)
+        if key or line.startswith(b"#"):
+            inside = (
+                bool(key) and key is not None and key[1].decode("utf-8", "replace").strip() in keys
+            )
+        if not inside and line.strip():
+            kept.append(line)
+    return kept
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    "vault", ["foam", "jackyzha0-site", "kepano-obsidian", "obsidian-help-en", "odd-frontmatter"]
+)
+def test_every_file_of_a_vault_keeps_its_bytes(data_dir: Path, vault: str) -> None:
+    files = [file for file in (data_dir / "vaults" / vault).rglob("*") if file.is_file()]
+    changed = sum(check_round_trip(file.read_bytes()) for file in files)
+    assert changed > len(files) * 0.6
+
+
+@pytest.mark.data
+def test_every_case_of_the_yaml_suite_is_changed_cleanly_or_refused(data_dir: Path) -> None:
+    files = sorted((data_dir / "yaml-test-suite").glob("*.yaml"))
+    changed = refused = 0
+    for file in files:
+        for case in yaml.load(file.read_text("utf-8"), Loader=yaml.BaseLoader):
+            head = case.get("yaml", "").replace("␣", " ").replace("∎", "")
+            head = re.sub("—*»", "\t", head).replace("⇔", "\ufeff").replace("↵", "")
+            text = f"---\n{head.rstrip(chr(10))}\n---\nbody\n".encode()
+            if split(text).head.decode().rstrip("\n") != head.rstrip("\n"):
+                continue
+            before = parse(text)
+            try:
+                after = set_keys(text, {"updated": "2026-11-21"})
+            except UnreadableError:
+                refused += 1
+                continue
+            changed += 1
+            assert before.problem is None
+            assert parse(after).values == {**before.values, "updated": "2026-11-21"}
+            assert split(after).body == b"body\n"
+            if not head.lstrip().startswith("{"):
+                line = rb" *updated: 2026-11-21\n"
+                assert re.sub(line, b"", split(after).head) == split(text).head
+    assert changed > 60
+    assert refused > 60
+
+
+# Properties ------------------------------------------------------------------------------------
+
+WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=30)
+KEYS = st.text("abcxyz_-é漢 ", min_size=1, max_size=8).map(str.strip).filter(bool)
+VALUES = st.one_of(WORDS, st.lists(WORDS, max_size=4))
+
+
+@settings(max_examples=300)
+@given(st.dictionaries(KEYS, VALUES, max_size=5), st.binary(max_size=60), st.booleans())
+def test_whatever_is_written_is_read_back(
+    values: dict[str, Any], body: bytes, windows: bool
+) -> None:
+    document = b"\r\n" + body if windows else body
+    assume(not split(document).opening)
+    data = set_keys(document, values)
+    assert parse(data).values == values
+    assert yaml.safe_load(split(data).head or b"{}") == values
+    assert split(data).body == split(document).body
+
+
+@given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=5), KEYS, st.one_of(st.none(), VALUES))
+def test_one_key_changes_and_the_lines_of_the_others_stay(
+    values: dict[str, Any], key: str, value: Any
+) -> None:
+    before = set_keys("body\n", values)
+    after = set_keys(before, {key: value})
+    expected = {k: v for k, v in {**values, key: value}.items() if v is not None}
+    assert parse(after).values == expected
+    own = [_line(key, dictionary.get(key)) for dictionary in (values, expected)]
+    assert [line for line in before.splitlines() if line not in own] == [
+        line for line in after.splitlines() if line not in own
+    ]
+
+
+def _line(key: str, value: Any) -> str:
+    return set_keys("", {key: value}).splitlines()[1] if value is not None else "none"
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_split_and_join(data: bytes) -> None:
+    for document in (data, b"---\n" + data, b"---\n" + data + b"\n---\n" + data):
+        assert split(document).join() == document
+        parse(document)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from kbtui.history.diff import split_lines
 from kbtui.history.front_keys import Front, merge_lists, split_front
 from kbtui.history.matching import opcodes
-from kbtui.history.tracking import Fate, follow, keys_of, pair_lines
+from kbtui.history.tracking import Fate, find_moves, follow, keys_of, pair_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -142,6 +142,7 @@ class _Body:
         self._lines = list(versions[-1])
         self._now = keys_of(versions[-1])
         self._fates = follow([keys_of(lines) for lines in versions])
+        self._known = {fate.index for fate in self._fates}
         self._place: dict[int, int] = {}  # target line -> current line
         self._replaced: dict[int, str] = {}
         self._removed: set[int] = set()
@@ -149,21 +150,46 @@ class _Body:
         self._conflicts: list[Conflict] = []
 
     def merge(self) -> Merge:
-        codes = opcodes(self._base, self._target)
-        inserts: list[int] = []
-        for tag, a1, a2, b1, b2 in codes:
+        """Walk over what the change did, and take each bit of it back where it can be found."""
+        blocks = []
+        for tag, a1, a2, b1, b2 in opcodes(self._base, self._target):
             if tag == "equal":
                 for offset in range(a2 - a1):
                     self._locate(b1 + offset, self._fates[a1 + offset])
-                continue
-            pairs = pair_lines(self._base, self._target, range(a1, a2), range(b1, b2))
-            pairs = _one_to_one(pairs)
-            for i in range(a1, a2):
-                self._change(i, pairs[i]) if i in pairs else self._remove(i)
+            else:
+                blocks.append((range(a1, a2), range(b1, b2)))
+        removed = [i for block, _ in blocks for i in block]
+        inserted = [j for _, block in blocks for j in block]
+        moves = find_moves(self._base, self._target, removed, inserted)
+        inserts = {j: self._take_along(i) for i, j in moves.items()}
+        for left, right in blocks:
+            rest = [j for j in right if j not in inserts]
+            pairs = _one_to_one(
+                pair_lines(self._base, self._target, [i for i in left if i not in moves], rest)
+            )
+            for i in left:
+                if i in pairs:
+                    self._change(i, pairs[i])
+                elif i not in moves:
+                    self._remove(i)
             taken = set(pairs.values())
-            inserts += [j for j in range(b1, b2) if j not in taken]
+            inserts |= {j: [self._target_lines[j]] for j in rest if j not in taken}
         self._insert_runs(inserts)
         return Merge(self._text(), self._conflicts)
+
+    def _take_along(self, base: int) -> list[str]:
+        """Lift a line that the change had moved, with what was added right below it since."""
+        fate = self._fates[base]
+        if fate.index < 0:
+            return []
+        if fate.moved:
+            self._conflict(base, fate, self._base[base])
+            return []
+        end = fate.index + 1
+        while end < len(self._lines) and end not in self._known:
+            end += 1
+        self._removed.update(range(fate.index, end))
+        return self._lines[fate.index : end]
 
     def _locate(self, target: int, fate: Fate) -> None:
         if fate.index >= 0:
@@ -198,23 +224,22 @@ class _Body:
             )
         )
 
-    def _insert_runs(self, inserts: list[int]) -> None:
-        """Bring back the lines that the change had deleted, run by run."""
+    def _insert_runs(self, inserts: dict[int, list[str]]) -> None:
+        """Bring back the lines that the change had deleted or moved away, run by run."""
         runs: list[list[int]] = []
-        for j in inserts:
+        for j in sorted(inserts):
             if runs and runs[-1][-1] == j - 1:
                 runs[-1].append(j)
             else:
                 runs.append([j])
-        kept = {fate.index for fate in self._fates if fate.state == "same"}
         for run in runs:
             place = self._insertion_point(run)
-            there = range(place, place + len(run))
-            wanted = [self._target[j] for j in run]
+            lines = [line for j in run for line in inserts[j]]
+            there = range(place, place + len(lines))
             # Somebody put exactly these lines back already.
-            if self._now[place : place + len(run)] == wanted and kept.isdisjoint(there):
+            if self._now[place : there.stop] == keys_of(lines) and self._known.isdisjoint(there):
                 continue
-            self._inserted.setdefault(place, []).extend(self._target_lines[j] for j in run)
+            self._inserted.setdefault(place, []).extend(lines)
 
     def _insertion_point(self, run: list[int]) -> int:
         """Behind the nearest line before the run that is still there, else before the next one."""

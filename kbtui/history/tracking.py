@@ -26,6 +26,7 @@ class Fate:
 
     state: Literal["same", "changed", "gone"]
     index: int = -1
+    moved: bool = False
 
 
 def keys_of(lines: Sequence[str]) -> list[str]:
@@ -43,7 +44,9 @@ def follow(versions: Sequence[Sequence[str]]) -> list[Fate]:
     last = versions[-1]
     return [
         # Changed and changed back is as if nothing had happened.
-        Fate("same", fate.index) if fate.index >= 0 and last[fate.index] == line else fate
+        Fate("same", fate.index, fate.moved)
+        if fate.index >= 0 and last[fate.index] == line
+        else fate
         for line, fate in zip(first, fates, strict=True)
     ]
 
@@ -52,9 +55,8 @@ def _compose(fate: Fate, step: list[Fate]) -> Fate:
     if fate.state == "gone":
         return fate
     then = step[fate.index]
-    if fate.state == "changed" and then.state == "same":
-        return Fate("changed", then.index)
-    return then
+    state = "changed" if fate.state == "changed" and then.state == "same" else then.state
+    return Fate(state, then.index, fate.moved or then.moved)
 
 
 def _step(old: Sequence[str], new: Sequence[str]) -> list[Fate]:
@@ -70,7 +72,7 @@ def _step(old: Sequence[str], new: Sequence[str]) -> list[Fate]:
         old, new, [i for a, _ in replaced for i in a], [j for _, b in replaced for j in b]
     )
     for i, j in moved.items():
-        fates[i] = Fate("same", j)
+        fates[i] = Fate("same", j, moved=True)
     arrived = set(moved.values())
     for left, right in replaced:
         pairs = pair_lines(

@@ -1,0 +1,107 @@
+"""Facts as text: when two of them say the same, and which statements a document makes."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+from kbtui.knowledge import frontmatter
+from kbtui.text import clean_line, fold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Words that change nothing about what is said of the user. Never "not", names, he, she, was.
+_SILENT = re.compile("a|an|the|user|i|my|me|mine|it|that|this|is|are|am|be|been|do|does|s|m|re")
+_SAME = {
+    "favourite": "favorite",
+    "colour": "color",
+    "behaviour": "behavior",
+    "organise": "organize",
+    "centre": "center",
+    "has": "have",
+    "likes": "like",
+    "ve": "have",
+    "ll": "will",
+    "d": "would",
+}
+_NOT = ((re.compile(r"\bcan't\b"), "can not"), (re.compile(r"\bwon't\b"), "will not"))
+_NOT_END = re.compile(r"n't\b")
+# Punctuation that tells things apart: C and C#, 5 and 5 %, a tag, an address.
+_TELLING = frozenset("#%&@")
+_IN_NUMBER = frozenset(".,:/-")
+_BULLET = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
+_HEADING = re.compile(r"^ {0,3}#{1,6}(?:[ \t]|$)")
+_FENCE = re.compile(r"^ {0,3}(```|~~~)")
+_RULE = re.compile(r"^[ \t]*(?:[-*_][ \t]*){3,}$")
+_MIN_PLURAL = 4
+_SUMMARY = "summary"
+
+
+def normalise(fact: str) -> str:
+    """Reduce a fact to what it says: same facts in other clothes come out equal.
+
+    Case, accents, punctuation, articles, "the user" and plural endings go; word order, negations,
+    numbers and names stay. Applying it again changes nothing.
+    """
+    words = [_canonical(word) for word in _words(fact)]
+    telling = [word for word in words if not _SILENT.fullmatch(word)]
+    if telling or words:
+        return " ".join(telling or words)
+    return " ".join(fact.casefold().split())
+
+
+def plain_fact(text: str) -> str:
+    """A fact as one line without bullet or control characters."""
+    return clean_line(_BULLET.sub("", text, count=1))
+
+
+def statements(text: str) -> list[str]:
+    """What a Markdown document states: its bullets and lines of prose, and its summary.
+
+    Headings, rules, code and the rest of the frontmatter state nothing.
+    """
+    found = dict.fromkeys(_statements(text))
+    return [statement for statement in found if normalise(statement)]
+
+
+def _statements(text: str) -> Iterator[str]:
+    parts = frontmatter.split(text.encode("utf-8", "replace"))
+    summary = frontmatter.read(parts).values.get(_SUMMARY)
+    if isinstance(summary, str):
+        yield clean_line(summary)
+    fence = ""
+    for line in parts.body.decode("utf-8", "replace").splitlines():
+        mark = _FENCE.match(line)
+        if mark and (not fence or mark[1] == fence):
+            fence = "" if fence else mark[1]
+        elif not fence and line.strip() and not _HEADING.match(line) and not _RULE.match(line):
+            yield plain_fact(line)
+
+
+def _words(text: str) -> list[str]:
+    folded = fold(text).replace("\u2019", "'").replace("`", "'")
+    for pattern, plain in _NOT:
+        folded = pattern.sub(plain, folded)
+    folded = _NOT_END.sub(" not", folded)
+    return "".join(_kept(folded)).split()
+
+
+def _kept(text: str) -> Iterator[str]:
+    """The characters that count; the others become blanks."""
+    for at, char in enumerate(text):
+        before, after = text[at - 1 : at], text[at + 1 : at + 2]
+        if char in _IN_NUMBER and after.isdigit():
+            kept = before.isdigit() or (char == "-" and not before.strip())
+        else:
+            kept = char in _TELLING or unicodedata.category(char)[0] not in "PZC"
+        yield char if kept else " "
+
+
+def _canonical(word: str) -> str:
+    word = _SAME.get(word, word)
+    plural = word.endswith("s") and not word.endswith(("ss", "us", "is"))
+    if plural and len(word) >= _MIN_PLURAL and word.isascii() and word.isalpha():
+        word = word[:-1]
+    return _SAME.get(word, word)

@@ -1,0 +1,325 @@
+"""The inbox: changes that a machine wanted to make and a person must decide on.
+
+Each proposal is one file under ``.kbtui/inbox``, complete with the texts it was made from, so that
+it can be merged into what the files have become since. It stays until it is accepted or rejected.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from kbtui.errors import ConflictError, NotFoundError, UsageError
+from kbtui.history.change import Actor, Origin
+from kbtui.memory.facts import statements
+from kbtui.memory.ranges import read_range
+from kbtui.memory.tombstones import Source, Tombstones
+from kbtui.workspace import files
+from kbtui.workspace.durable import storage_errors
+from kbtui.workspace.layout import MACHINE, is_recorded, short_name
+from kbtui.workspace.redact import redact
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from kbtui.history.change import Commit
+    from kbtui.history.history import History
+    from kbtui.workspace.layout import Workspace
+
+_FOLDER = f"{MACHINE}/inbox"
+_SUFFIX = ".json"
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedEdit:
+    """One file of a proposal.
+
+    `base` is the blob id of the text that it was made from, None for a file that wasn't there;
+    `text` is None for a deletion.
+    """
+
+    path: str
+    base: str | None
+    text: str | None
+    base_text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A change waiting for a decision; `id` is short enough to type."""
+
+    id: str
+    created: datetime
+    actor: Actor
+    reason: str
+    origin: Origin
+    edits: tuple[ProposedEdit, ...]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files that it would change."""
+        return tuple(edit.path for edit in self.edits)
+
+
+class Inbox:
+    """The proposals of one workspace."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        history: History,
+        tombstones: Tombstones | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._workspace = workspace
+        self._history = history
+        self._tombstones = tombstones or Tombstones(workspace, history, clock)
+        self._clock = clock
+        self._listeners: list[Callable[[], None]] = []
+        self._lock = threading.RLock()
+
+    def add(
+        self,
+        actor: Actor,
+        reason: str,
+        edits: Mapping[str, str | None],
+        *,
+        origin: Origin | None = None,
+    ) -> Proposal:
+        """Propose a change to the files as they are now; secrets are redacted.
+
+        The same change proposed again by the same actor is the same proposal.
+
+        Args:
+            actor: Who proposes it.
+            reason: Why it isn't simply made.
+            edits: The new text of each path; None deletes the file.
+            origin: Where it comes from.
+
+        Raises:
+            UsageError: no edits, or a path that the history doesn't keep.
+            StorageError: the file system refused.
+        """
+        proposed = tuple(self._edit(path, text) for path, text in sorted(edits.items()))
+        if not proposed:
+            raise UsageError("A proposal needs at least one file that it changes.")
+        with self._lock:
+            for known in self.list():
+                if known.actor is actor and known.edits == proposed:
+                    return known
+            proposal = Proposal(
+                self._free_id(),
+                self._clock(),
+                actor,
+                redact(reason).text,
+                origin or Origin(),
+                proposed,
+            )
+            data = json.dumps(_as_json(proposal), ensure_ascii=False, indent=1).encode()
+            files.write_machine_file(self._workspace.root, self._path(proposal.id), data)
+        self._tell()
+        return proposal
+
+    def list(self) -> list[Proposal]:
+        """All proposals that wait, the oldest first."""
+        found = (self._load(file) for file in self._files())
+        return sorted(
+            (proposal for proposal in found if proposal is not None),
+            key=lambda proposal: (proposal.created, proposal.id),
+        )
+
+    def get(self, ref: str) -> Proposal:
+        """One proposal by its id or the unique beginning of it.
+
+        Raises:
+            NotFoundError: there is none.
+            UsageError: several begin so.
+        """
+        wanted = ref.strip().lower()
+        found = [proposal for proposal in self.list() if wanted and proposal.id.startswith(wanted)]
+        if not found:
+            raise NotFoundError(
+                f"There is no proposal {ref!r}.", "`kbtui inbox` lists those that wait."
+            )
+        if len(found) > 1:
+            ids = ", ".join(proposal.id for proposal in found)
+            raise UsageError(f"{ref!r} could be {ids}.", "Say more of it.")
+        return found[0]
+
+    def accept(self, ref: str, actor: Actor = Actor.YOU) -> Commit | None:
+        """Make the whole proposed change, merged into what the files say now.
+
+        Returns:
+            The commit; None when everything stood there already.
+
+        Raises:
+            NotFoundError: there is no such proposal.
+            ConflictError: a file was changed where the proposal changes it; nothing is done, and
+                the proposal stays.
+        """
+        with self._lock:
+            proposal = self.get(ref)
+            merged = {edit.path: self._merged(edit) for edit in proposal.edits}
+            with self._history.change(actor, _accepting(proposal), proposal.origin) as change:
+                for path, (before, after) in merged.items():
+                    if after is None:
+                        change.delete(path, expecting=before)
+                    else:
+                        change.write(path, after, expecting=before)
+            self._remove(proposal)
+        self._tell()
+        return change.result
+
+    def reject(self, ref: str, actor: Actor = Actor.YOU) -> Proposal:
+        """Put a proposal away, and see to it that its facts aren't proposed again.
+
+        Raises:
+            NotFoundError: there is no such proposal.
+        """
+        with self._lock:
+            proposal = self.get(ref)
+            with self._history.change(
+                actor,
+                f"Rejected a proposal of {proposal.actor}: {proposal.reason}",
+                proposal.origin,
+            ) as change:
+                self._tombstones.bury(change, _new_facts(proposal), _sources(proposal.origin))
+            self._remove(proposal)
+        self._tell()
+        return proposal
+
+    def problems(self) -> tuple[str, ...]:
+        """Files in the inbox that can't be read; they stay there."""
+        broken = (file.name for file in self._files() if self._load(file) is None)
+        return tuple(f"{_FOLDER}/{name}" for name in broken)
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` when proposals come or go; returns the way out."""
+        self._listeners.append(listener)
+
+        def unsubscribe() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return unsubscribe
+
+    def _edit(self, path: str, text: str | None) -> ProposedEdit:
+        path = files.checked_path(path)
+        if not is_recorded(path):
+            raise UsageError(f"{path} is not a file that the history keeps.")
+        data = self._read(path)
+        before = None if data is None else files.decode(data).text
+        if text is not None:
+            text = redact(text, keep=before or "").text
+        return ProposedEdit(path, None if data is None else files.blob_id(data), text, before)
+
+    def _merged(self, edit: ProposedEdit) -> tuple[str | None, str | None]:
+        """The blob id of a file now and the text it is to have."""
+        data = self._read(edit.path)
+        now = None if data is None else files.blob_id(data)
+        text = None if data is None else files.decode(data).text
+        if now == edit.base or text == edit.text:
+            return now, edit.text
+        raise ConflictError(
+            f"{short_name(edit.path)} was changed since this was proposed.",
+            "Nothing was changed. Reject the proposal, or edit the file yourself.",
+            paths=(edit.path,),
+        )
+
+    def _read(self, path: str) -> bytes | None:
+        try:
+            return files.read_bytes(self._workspace.root, path)
+        except NotFoundError:
+            return None
+
+    def _files(self) -> Iterable[Path]:
+        folder = self._workspace.root / _FOLDER
+        return sorted(file for file in folder.glob(f"[!.]*{_SUFFIX}") if file.is_file())
+
+    def _load(self, file: Path) -> Proposal | None:
+        try:
+            return _from_json(json.loads(file.read_bytes()), file.name.removesuffix(_SUFFIX))
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return None
+
+    def _remove(self, proposal: Proposal) -> None:
+        with storage_errors(f"Can't remove the proposal {proposal.id}"):
+            (self._workspace.root / self._path(proposal.id)).unlink(missing_ok=True)
+
+    def _path(self, proposal_id: str) -> str:
+        return f"{_FOLDER}/{proposal_id}{_SUFFIX}"
+
+    def _free_id(self) -> str:
+        while True:
+            new = secrets.token_hex(3)
+            if not (self._workspace.root / self._path(new)).exists():
+                return new
+
+    def _tell(self) -> None:
+        for listener in list(self._listeners):
+            listener()
+
+
+def _accepting(proposal: Proposal) -> str:
+    return f"Accepted a proposal of {proposal.actor}: {proposal.reason}"
+
+
+def _new_facts(proposal: Proposal) -> list[str]:
+    """What the proposal states and the files didn't."""
+    return [
+        fact
+        for edit in proposal.edits
+        if edit.text is not None
+        for fact in _missing(statements(edit.text), statements(edit.base_text or ""))
+    ]
+
+
+def _missing(facts: list[str], known: list[str]) -> list[str]:
+    return [fact for fact in facts if fact not in known]
+
+
+def _sources(origin: Origin) -> tuple[Source, ...]:
+    if origin.session is None or origin.messages is None:
+        return ()
+    return (Source(origin.session, origin.messages),)
+
+
+def _as_json(proposal: Proposal) -> dict[str, Any]:
+    origin = proposal.origin
+    known = {name: getattr(origin, name) for name in Origin.__slots__}
+    return {
+        "id": proposal.id,
+        "created": proposal.created.isoformat(),
+        "actor": proposal.actor.value,
+        "reason": proposal.reason,
+        "origin": {name: value for name, value in known.items() if value is not None},
+        "edits": [
+            {"path": e.path, "base": e.base, "text": e.text, "base_text": e.base_text}
+            for e in proposal.edits
+        ],
+    }
+
+
+def _from_json(value: Any, name: str) -> Proposal:
+    origin = value["origin"]
+    return Proposal(
+        name,
+        datetime.fromisoformat(value["created"]),
+        Actor(value["actor"]),
+        str(value["reason"]),
+        Origin(**{**origin, "messages": read_range(origin.get("messages"))}),
+        tuple(_edit_from_json(edit) for edit in value["edits"]),
+    )
+
+
+def _edit_from_json(value: Any) -> ProposedEdit:
+    path = files.checked_path(value["path"])
+    texts = [value["base"], value["text"], value.get("base_text")]
+    if not all(text is None or isinstance(text, str) for text in texts):
+        raise TypeError("an edit holds texts")
+    return ProposedEdit(path, *texts)

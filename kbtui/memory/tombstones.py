@@ -1,0 +1,264 @@
+"""What must not be remembered again: facts that the user undid or forgot.
+
+``memory/tombstones.jsonl`` holds a keyed hash of each fact and where it had been said, never the
+text: whoever reads the file learns nothing. The key lies in ``.kbtui/key``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.memory.facts import normalise, statements
+from kbtui.memory.ranges import Range, read_range
+from kbtui.memory.records import BadLine, add_record, parse_records
+from kbtui.workspace import files
+from kbtui.workspace.durable import storage_errors
+from kbtui.workspace.layout import MACHINE
+from kbtui.workspace.lock import WorkspaceLock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from kbtui.history.change import Change
+    from kbtui.history.history import History
+    from kbtui.workspace.layout import Workspace
+
+__all__ = ["TOMBSTONES", "Source", "Tombstones", "normalise"]
+
+TOMBSTONES = "memory/tombstones.jsonl"
+_KEY = f"{MACHINE}/key"
+_KEY_BYTES = 32
+# Files that say what is remembered; the archive, the cursors and this file don't.
+_REMEMBERED = ("knowledge/", "memory/MEMORY.md", "USER.md", "SOUL.md")
+_GENERATED = "INDEX.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a fact had been said; `messages` is an inclusive range of ids."""
+
+    session: str
+    messages: Range
+
+
+@dataclass(frozen=True, slots=True)
+class _Stone:
+    digest: str
+    time: datetime
+    sources: tuple[Source, ...]
+    lifted: bool
+
+
+class Tombstones:
+    """Buries facts, and knows which are buried."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        history: History,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._workspace = workspace
+        self._history = history
+        self._clock = clock
+        self._key: bytes | None = None
+
+    def bury(self, change: Change, facts: Iterable[str], sources: Sequence[Source] = ()) -> int:
+        """Add tombstones to a running change.
+
+        Returns:
+            How many facts were buried that hadn't been.
+        """
+        return self._add(change, facts, sources, lifted=False)
+
+    def lift(self, change: Change, facts: Iterable[str]) -> int:
+        """Take tombstones away: the user has stated these facts anew, or undone an undo."""
+        return self._add(change, facts, (), lifted=True)
+
+    def buried(
+        self,
+        fact: str,
+        *,
+        stated_after: datetime | None = None,
+        said: Iterable[tuple[datetime, str]] = (),
+    ) -> bool:
+        """Whether a fact must not be written.
+
+        Args:
+            fact: In any wording that `normalise` makes the same.
+            stated_after: When the user stated it; later than the tombstone means anew.
+            said: What the user said, and when; a fact all of whose words stand in something said
+                after the tombstone was stated anew.
+        """
+        stone = self._stones().get(self._digest(fact))
+        if stone is None or stone.lifted:
+            return False
+        if stated_after is not None and stated_after > stone.time:
+            return False
+        words = set(normalise(fact).split())
+        return not any(
+            when > stone.time and words <= set(normalise(text).split()) for when, text in said
+        )
+
+    def surviving(
+        self, facts: Iterable[str], said: Iterable[tuple[datetime, str]] = ()
+    ) -> list[str]:
+        """Those of `facts` that may be written."""
+        heard = list(said)
+        return [fact for fact in facts if not self.buried(fact, said=heard)]
+
+    def forgotten(self, session: str) -> list[Range]:
+        """The messages of a session whose facts were buried."""
+        return [
+            source.messages
+            for stone in self._stones().values()
+            if not stone.lifted
+            for source in stone.sources
+            if source.session == session
+        ]
+
+    def companion(self, change: Change) -> None:
+        """Bury what an undo takes out of memory, and lift what it brings back.
+
+        Registered with `History.add_companion`.
+        """
+        if change.origin.undoes is None or change.adopted:
+            return
+        removed: dict[str, None] = {}
+        added: dict[str, None] = {}
+        for path, data in list(change.edits.items()):
+            if path.startswith(_REMEMBERED) and not path.endswith(_GENERATED):
+                before, after = _stated(self._file(path)), _stated(data)
+                removed |= dict.fromkeys(fact for fact in before if fact not in after)
+                added |= dict.fromkeys(fact for fact in after if fact not in before)
+        self.bury(
+            change, [f for f in removed if f not in added], self._sources(change.origin.undoes)
+        )
+        self.lift(change, [fact for fact in added if fact not in removed])
+
+    def problems(self) -> tuple[BadLine, ...]:
+        """Lines that can't be used; they stay in the file as they are."""
+        records, bad = parse_records(self._file(TOMBSTONES) or b"", TOMBSTONES)
+        bad += [
+            BadLine(TOMBSTONES, record.number, record.data, "no tombstone")
+            for record in records
+            if _stone(record.value) is None
+        ]
+        return tuple(sorted(bad, key=lambda line: line.number))
+
+    def _add(
+        self, change: Change, facts: Iterable[str], sources: Sequence[Source], *, lifted: bool
+    ) -> int:
+        before = self._file(TOMBSTONES)
+        data = change.read(TOMBSTONES) or b""
+        known = _read(data)
+        count = 0
+        for digest in dict.fromkeys(self._digest(fact) for fact in facts if normalise(fact)):
+            stone = known.get(digest)
+            if (stone is not None and not stone.lifted) != lifted:
+                continue
+            data = add_record(data, self._record(digest, sources, lifted=lifted))
+            count += 1
+        if count:
+            expected = None if before is None else files.blob_id(before)
+            change.write(TOMBSTONES, data, expecting=expected)
+        return count
+
+    def _record(self, digest: str, sources: Sequence[Source], *, lifted: bool) -> dict[str, Any]:
+        record: dict[str, Any] = {"hash": digest, "time": self._clock().isoformat()}
+        if lifted:
+            record["lifted"] = True
+        if sources:
+            record["sources"] = [
+                {"session": source.session, "messages": list(source.messages)} for source in sources
+            ]
+        return record
+
+    def _sources(self, undone: str) -> tuple[Source, ...]:
+        try:
+            origin = self._history.commit(undone).origin
+        except KbtuiError:
+            return ()
+        if origin.session is None or origin.messages is None:
+            return ()
+        return (Source(origin.session, origin.messages),)
+
+    def _stones(self) -> dict[str, _Stone]:
+        return _read(self._file(TOMBSTONES) or b"")
+
+    def _file(self, path: str) -> bytes | None:
+        try:
+            return files.read_bytes(self._workspace.root, path)
+        except NotFoundError:
+            return None
+
+    def _digest(self, fact: str) -> str:
+        if self._key is None:
+            self._key = self._load_key() or self._make_key()
+        return hmac.new(self._key, normalise(fact).encode(), hashlib.sha256).hexdigest()
+
+    def _load_key(self) -> bytes | None:
+        try:
+            with storage_errors("Can't read the key of the tombstones"):
+                key = bytes.fromhex((self._workspace.root / _KEY).read_text("ascii", "replace"))
+        except (NotFoundError, ValueError):
+            return None
+        return key if len(key) == _KEY_BYTES else None
+
+    def _make_key(self) -> bytes:
+        if not self._workspace.writable:
+            return secrets.token_bytes(_KEY_BYTES)
+        with WorkspaceLock(self._workspace).hold():
+            key = self._load_key()
+            if key is None:
+                key = secrets.token_bytes(_KEY_BYTES)
+                files.write_machine_file(self._workspace.root, _KEY, key.hex().encode())
+            return key
+
+
+def _stated(data: bytes | None) -> list[str]:
+    return statements(files.decode(data).text) if data else []
+
+
+def _read(data: bytes) -> dict[str, _Stone]:
+    """The last word on each fact."""
+    records, _ = parse_records(data, TOMBSTONES)
+    stones = (_stone(record.value) for record in records)
+    latest: dict[str, _Stone] = {}
+    for stone in stones:
+        if stone is not None and (
+            stone.digest not in latest or latest[stone.digest].time <= stone.time
+        ):
+            latest[stone.digest] = stone
+    return latest
+
+
+def _stone(value: Any) -> _Stone | None:
+    digest, time = value.get("hash"), value.get("time")
+    if not isinstance(digest, str) or not isinstance(time, str):
+        return None
+    try:
+        when = datetime.fromisoformat(time)
+    except ValueError:
+        return None
+    sources = value.get("sources")
+    return _Stone(
+        digest,
+        when if when.tzinfo else when.replace(tzinfo=UTC),
+        tuple(_sources(sources if isinstance(sources, list) else [])),
+        value.get("lifted") is True,
+    )
+
+
+def _sources(values: list[Any]) -> Iterable[Source]:
+    for value in values:
+        if isinstance(value, dict) and isinstance(value.get("session"), str):
+            messages = read_range(value.get("messages"))
+            if messages is not None:
+                yield Source(value["session"], messages)

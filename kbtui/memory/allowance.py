@@ -1,0 +1,236 @@
+"""What work in the background may cost: the user's consent, and a cap for each day.
+
+Both are the user's own and count for all workspaces and processes of this account, so they lie in
+the user's state directory. What was spent is written down before the next call may be made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import platformdirs
+
+from kbtui.errors import BudgetError, ModelAnswerError
+from kbtui.models.port import Usage
+from kbtui.workspace.durable import storage_errors
+from kbtui.workspace.files import write_machine_file
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from kbtui.models.port import ChatModel, Message, Reply, ReplyEvent, ToolSpec
+
+# Where no price is known: what a large model costs, so that the cap errs on the safe side.
+_ASSUMED_PROMPT_USD = 3e-6
+_ASSUMED_COMPLETION_USD = 15e-6
+_KEPT_DAYS = 31
+
+
+class ConsentNeededError(BudgetError):
+    """A paid model that nobody chose would be used; the user has not been asked, or said no."""
+
+    def __init__(self, model: str, *, refused: bool) -> None:
+        said = "you said no to that" if refused else "nobody has agreed to that yet"
+        super().__init__(
+            f"{model} costs money, and {said}: nothing is condensed in the background.",
+            "Agree to it, or choose another model for it with models.consolidate.model.",
+        )
+        self.model = model
+        self.refused = refused
+
+
+class Allowance:
+    """Keeps account of what background work has cost, and of what it may use.
+
+    Args:
+        daily_usd: The cap for one day, in the user's time zone.
+        folder: Where it is written down; the user's state directory unless said otherwise.
+        clock: The time, aware.
+    """
+
+    def __init__(
+        self,
+        daily_usd: float,
+        folder: Path | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now().astimezone(),
+    ) -> None:
+        self.daily_usd = daily_usd
+        self._folder = folder or platformdirs.user_state_path("kbtui", appauthor=False)
+        self._clock = clock
+
+    def spent_today(self) -> float:
+        """The US dollars that background work has cost today, in all workspaces."""
+        return _number(_mapping(self._read(), "spent").get(self._today()))
+
+    def answer(self, model: str) -> bool | None:
+        """What the user said about using a paid model in the background; None: not asked yet."""
+        said = _mapping(self._read(), "consent").get(model)
+        return said if isinstance(said, bool) else None
+
+    def agree(self, model: str, *, yes: bool) -> None:
+        """Remember what the user said about a paid model.
+
+        Raises:
+            StorageError: it can't be written down.
+        """
+        with self._changing() as state:
+            state["consent"] = {**_mapping(state, "consent"), model: yes}
+
+    def check(self, model: ChatModel, *, ask_first: bool) -> None:
+        """Refuse a call that may not be made.
+
+        Args:
+            model: Which one would be asked.
+            ask_first: Nobody chose it: it was found in the environment.
+
+        Raises:
+            ConsentNeededError: it costs money and the user hasn't agreed.
+            BudgetError: today's cap is reached.
+        """
+        if model.is_local:
+            return
+        said = self.answer(model.name)
+        if said is False or (ask_first and said is None):
+            raise ConsentNeededError(model.name, refused=said is False)
+        spent = self.spent_today()
+        if spent >= self.daily_usd:
+            raise BudgetError(
+                f"Background work has cost ${spent:.2f} today; the cap is ${self.daily_usd:.2f}.",
+                "It goes on tomorrow. Raise budget.daily_usd to go on now.",
+            )
+
+    def spend(self, model: ChatModel, usage: Usage) -> float:
+        """Write down what a call has cost, and return it.
+
+        Raises:
+            StorageError: it can't be written down.
+        """
+        cost = 0.0 if model.is_local else _cost(usage)
+        if cost > 0:
+            with self._changing() as state:
+                today = self._today()
+                spent = _mapping(state, "spent")
+                spent[today] = _number(spent.get(today)) + cost
+                state["spent"] = dict(sorted(spent.items())[-_KEPT_DAYS:])
+        return cost
+
+    def _today(self) -> str:
+        return self._clock().astimezone().date().isoformat()
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            value = json.loads((self._folder / "background.json").read_text("utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return value if isinstance(value, dict) else {}
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[dict[str, Any]]:
+        """Change what is written down, one process at a time."""
+        with storage_errors("Can't write down what background work costs"):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            lock = os.open(self._folder / "background.lock", flags, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            state = self._read()
+            yield state
+            write_machine_file(self._folder, "background.json", json.dumps(state).encode())
+        finally:
+            os.close(lock)
+
+
+class MeteredModel:
+    """A chat model whose calls are checked against the allowance, and charged to it.
+
+    Args:
+        model: The model that is asked.
+        allowance: What checks and charges.
+        ask_first: Whether the user must have agreed.
+    """
+
+    def __init__(self, model: ChatModel, allowance: Allowance, *, ask_first: bool) -> None:
+        self._model = model
+        self._allowance = allowance
+        self._ask_first = ask_first
+        self.calls = 0
+        self.cost_usd = 0.0
+
+    @property
+    def name(self) -> str:
+        """See `ChatModel`."""
+        return self._model.name
+
+    @property
+    def is_local(self) -> bool:
+        """See `ChatModel`."""
+        return self._model.is_local
+
+    @property
+    def context_window(self) -> int:
+        """See `ChatModel`."""
+        return self._model.context_window
+
+    def count_tokens(self, text: str) -> int:
+        """See `ChatModel`."""
+        return self._model.count_tokens(text)
+
+    async def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()
+    ) -> AsyncIterator[ReplyEvent]:
+        """See `ChatModel`; the whole answer comes at once, as background work needs it.
+
+        Raises:
+            BudgetError: today's cap is reached.
+            ConsentNeededError: the user hasn't agreed.
+        """
+        yield await self.complete(messages, tools)
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        force_tool: str | None = None,
+    ) -> Reply:
+        """See `ChatModel`.
+
+        Raises:
+            BudgetError: today's cap is reached.
+            ConsentNeededError: the user hasn't agreed.
+        """
+        self._allowance.check(self._model, ask_first=self._ask_first)
+        self.calls += 1
+        try:
+            reply = await self._model.complete(messages, tools, force_tool=force_tool)
+        except ModelAnswerError:
+            # An answer that can't be used was paid for all the same.
+            self._charge(Usage(sum(self.count_tokens(message.content) for message in messages)))
+            raise
+        self._charge(reply.usage)
+        return reply
+
+    def _charge(self, usage: Usage) -> None:
+        self.cost_usd += self._allowance.spend(self._model, usage)
+
+
+def _cost(usage: Usage) -> float:
+    if usage.cost_usd is not None:
+        return usage.cost_usd
+    prompt = usage.prompt_tokens * _ASSUMED_PROMPT_USD
+    return prompt + usage.completion_tokens * _ASSUMED_COMPLETION_USD
+
+
+def _mapping(state: dict[str, Any], key: str) -> dict[str, Any]:
+    value = state.get(key)
+    return dict(value) if isinstance(value, dict) else {}
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0

@@ -1,0 +1,140 @@
+"""Dates as memory keeps them: absolute, of the content, in the user's time zone (rule 7).
+
+Models are asked to write absolute dates and mostly do; what they leave relative is settled here,
+where the text is plain about it. Anything that could mean something else stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_WORDS = "one two three four five six seven eight nine ten eleven twelve"
+_NUMBERS = {word: number for number, word in enumerate(_WORDS.split(), 1)}
+_NUMBERS |= {"a": 1, "an": 1}
+_COUNT = r"(?P<count>\d{1,3}|" + "|".join(sorted(_NUMBERS, key=len, reverse=True)) + ")"
+_UNIT = r"(?P<unit>day|week)s?"
+_END = r"\b(?!['\N{RIGHT SINGLE QUOTATION MARK}-])"
+_FIXED = {
+    "today": 0,
+    "tonight": 0,
+    "this morning": 0,
+    "this afternoon": 0,
+    "this evening": 0,
+    "yesterday": -1,
+    "last night": -1,
+    "tomorrow": 1,
+    "the day before yesterday": -2,
+    "the day after tomorrow": 2,
+}
+_PATTERNS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], date]], ...] = (
+    (
+        re.compile(
+            r"\b(?:" + "|".join(sorted(_FIXED, key=len, reverse=True)) + ")" + _END, re.IGNORECASE
+        ),
+        lambda found, day: day + timedelta(days=_FIXED[found[0].lower()]),
+    ),
+    (
+        re.compile(rf"\b{_COUNT} {_UNIT} ago{_END}", re.IGNORECASE),
+        lambda found, day: day - _span(found),
+    ),
+    (
+        re.compile(rf"\bin {_COUNT} {_UNIT}(?: from (?:now|today))?{_END}", re.IGNORECASE),
+        lambda found, day: day + _span(found),
+    ),
+    (
+        re.compile(rf"\b(?P<which>last|next) (?P<day>{'|'.join(_DAYS)}){_END}", re.IGNORECASE),
+        lambda found, day: _weekday(found, day),  # noqa: PLW0108 - it is defined below
+    ),
+)
+_SENTENCE_STARTS = ("", "\n", ".", "!", "?", ":", "-", "*")
+_STAMP = re.compile(
+    r"^\s*\[?(?P<stamp>\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?)\]?[\s:,-]*"
+)
+
+
+def local(time: datetime) -> datetime:
+    """A stored time in the user's time zone."""
+    return time.astimezone()
+
+
+def stamp(time: datetime) -> str:
+    """A time as memory writes it: ``2026-03-06 10:00``, in the user's time zone."""
+    return local(time).strftime("%Y-%m-%d %H:%M")
+
+
+def without_stamp(text: str) -> str:
+    """A history entry without the ``[2026-03-06 10:00]`` that models put in front of it."""
+    return _STAMP.sub("", text, count=1).strip()
+
+
+def absolute_dates(text: str, day: date) -> str:
+    """Replace words like *yesterday* by the date that they meant on `day`.
+
+    Quotations, code and link targets stay as they were said.
+    """
+    return "".join(
+        part if quoted else _absolute(part, day) for part, quoted in _parts(text) if part
+    )
+
+
+def _absolute(text: str, day: date) -> str:
+    for pattern, meant in _PATTERNS:
+        text = pattern.sub(lambda found, meant=meant: _written(found, meant(found, day)), text)  # type: ignore[misc]
+    return text
+
+
+def _written(found: re.Match[str], meant: date) -> str:
+    lead = found.string[: found.start()].rstrip(" ")
+    if found[0][0].isupper() and lead[-1:] not in _SENTENCE_STARTS:
+        return found[0]  # a name, such as USA Today
+    before = lead.rsplit(" ", 1)[-1].lower()
+    word = found[0].lower()
+    needs_on = word.startswith(("in ", "last ", "next ")) or word.endswith("ago") or word in _FIXED
+    joined = before in {
+        "on",
+        "by",
+        "since",
+        "until",
+        "till",
+        "from",
+        "for",
+        "of",
+        "before",
+        "after",
+    }
+    return f"on {meant.isoformat()}" if needs_on and not joined else meant.isoformat()
+
+
+def _span(found: re.Match[str]) -> timedelta:
+    written = found["count"].lower()
+    count = int(written) if written.isdigit() else _NUMBERS[written]
+    return timedelta(days=count * (7 if found["unit"].lower() == "week" else 1))
+
+
+def _weekday(found: re.Match[str], day: date) -> date:
+    wanted = _DAYS.index(found["day"].lower())
+    if found["which"].lower() == "last":
+        return day - timedelta(days=(day.weekday() - wanted - 1) % 7 + 1)
+    return day + timedelta(days=(wanted - day.weekday() - 1) % 7 + 1)
+
+
+_QUOTED = re.compile(
+    r"`[^`\n]*`|\"[^\"\n]*\"|\N{LEFT DOUBLE QUOTATION MARK}[^\n]*?\N{RIGHT DOUBLE QUOTATION MARK}"
+    r"|\]\([^)\n]*\)|\[\[[^\]\n]*\]\]"
+)
+
+
+def _parts(text: str) -> list[tuple[str, bool]]:
+    """The text in pieces, each with whether it is quoted."""
+    parts: list[tuple[str, bool]] = []
+    end = 0
+    for found in _QUOTED.finditer(text):
+        parts += [(text[end : found.start()], False), (found[0], True)]
+        end = found.end()
+    return [*parts, (text[end:], False)]

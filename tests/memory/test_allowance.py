@@ -1,0 +1,108 @@
+"""Background work asks before it costs, and stops at the day's cap."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kbtui.errors import BudgetError, ModelAnswerError
+from kbtui.memory.allowance import Allowance, ConsentNeededError, MeteredModel
+from kbtui.models.port import Message, Reply, Usage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOON = datetime(2026, 3, 6, 12, tzinfo=UTC)
+
+
+class _Model:
+    """A model that costs what it is told to; nothing but the price matters here."""
+
+    name = "openai/dear"
+    context_window = 1000
+
+    def __init__(self, cost: float | None, *, is_local: bool = False, fails: bool = False) -> None:
+        self.cost = cost
+        self.is_local = is_local
+        self.fails = fails
+
+    def count_tokens(self, text: str) -> int:
+        return len(text)
+
+    def stream(self, messages: object, tools: object = ()) -> object:
+        raise NotImplementedError
+
+    async def complete(
+        self, messages: object, tools: object = (), *, force_tool: str | None = None
+    ) -> Reply:
+        if self.fails:
+            raise ModelAnswerError("no")
+        return Reply("yes", (), "stop", Usage(1000, 100, self.cost))
+
+
+def _metered(model: _Model, allowance: Allowance, *, ask_first: bool = False) -> MeteredModel:
+    return MeteredModel(model, allowance, ask_first=ask_first)  # type: ignore[arg-type]
+
+
+ASK = [Message("user", "hello")]
+
+
+async def test_a_paid_model_that_was_only_found_needs_consent(tmp_path: Path) -> None:
+    allowance = Allowance(1.0, tmp_path)
+    model = _metered(_Model(0.1), allowance, ask_first=True)
+    with pytest.raises(ConsentNeededError) as refused:
+        await model.complete(ASK)
+    assert refused.value.model == "openai/dear"
+    assert not refused.value.refused
+    allowance.agree("openai/dear", yes=True)
+    assert (await model.complete(ASK)).text == "yes"
+    allowance.agree("openai/dear", yes=False)
+    with pytest.raises(ConsentNeededError):
+        await model.complete(ASK)
+
+
+async def test_the_cap_counts_over_all_processes_and_days_start_anew(tmp_path: Path) -> None:
+    now = [NOON]
+    allowance = Allowance(0.25, tmp_path, lambda: now[0])
+    model = _metered(_Model(0.1), allowance)
+    for _ in range(3):
+        await model.complete(ASK)
+    with pytest.raises(BudgetError, match=r"\$0\.30 today; the cap is \$0\.25"):
+        await _metered(_Model(0.1), Allowance(0.25, tmp_path, lambda: now[0])).complete(ASK)
+    now[0] += timedelta(days=1)
+    await model.complete(ASK)
+    assert allowance.spent_today() == pytest.approx(0.1)
+
+
+async def test_a_cap_of_nothing_allows_nothing_that_costs(tmp_path: Path) -> None:
+    allowance = Allowance(0.0, tmp_path)
+    with pytest.raises(BudgetError):
+        await _metered(_Model(0.1), allowance).complete(ASK)
+    await _metered(_Model(None, is_local=True), allowance).complete(ASK)
+    assert allowance.spent_today() == 0
+
+
+async def test_an_unknown_price_and_a_useless_answer_are_charged(tmp_path: Path) -> None:
+    allowance = Allowance(1.0, tmp_path)
+    await _metered(_Model(None), allowance).complete(ASK)
+    known = allowance.spent_today()
+    assert known > 0
+    with pytest.raises(ModelAnswerError):
+        await _metered(_Model(None, fails=True), allowance).complete(ASK)
+    assert allowance.spent_today() > known
+
+
+def test_a_damaged_file_counts_as_nothing_written_down(tmp_path: Path) -> None:
+    (tmp_path / "background.json").write_bytes(b'{"spent": [')
+    allowance = Allowance(1.0, tmp_path)
+    assert allowance.spent_today() == 0
+    assert allowance.answer("x") is None
+    allowance.agree("x", yes=True)
+    assert allowance.answer("x") is True
+
+
+def test_it_is_the_users_own(tmp_path: Path) -> None:
+    Allowance(1.0, tmp_path / "state").agree("x", yes=True)
+    assert (tmp_path / "state/background.json").stat().st_mode & 0o077 == 0

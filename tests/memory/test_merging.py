@@ -1,0 +1,112 @@
+"""Entries grow by what is new, in the place where it belongs; what stands there stays."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from kbtui.memory.extraction import Draft
+from kbtui.memory.merging import LOOSE, grown_entry, is_said, new_entry
+
+DAY = date(2026, 3, 6)
+
+
+def _draft(type_: str, body: str, title: str = "T", **more: object) -> Draft:
+    return Draft(type_, title, "", body, **more)  # type: ignore[arg-type]
+
+
+def test_a_new_entry_has_the_template_of_its_type() -> None:
+    text = new_entry(
+        Draft(
+            "decision", "Use PostgreSQL", "Chosen for JSON.", "PostgreSQL, for its JSON operators."
+        ),
+        DAY,
+        ["people/alice"],
+    )
+    assert text.startswith(
+        "---\ntype: decision\ncreated: 2026-03-06\nupdated: 2026-03-06\nrelated: [people/alice]\n"
+    )
+    assert "# Use PostgreSQL\n" in text
+    assert "## Decision\nPostgreSQL, for its JSON operators.\n" in text
+    assert "## Evolution\n- 2026-03-06: recorded" in text
+
+
+def test_sections_of_a_draft_fill_those_of_the_template() -> None:
+    text = new_entry(_draft("person", "## Role\nLead\n\n## Hobbies\n- chess"), DAY, [])
+    assert "## Role\nLead\n\n## Works on" in text
+    assert "## Hobbies\n- chess" in text
+
+
+def test_only_what_is_new_is_added_and_the_rest_stays_byte_for_byte() -> None:
+    text = "---\ntype: person  # kept\ntags: [team]\n---\n# Alice\n\n## Role\nLead\n\n## Notes\n- likes tea\n"
+    grown = grown_entry(text, _draft("person", "- Likes tea.\n- plays chess"), DAY)
+    assert grown == text + "- plays chess\n"
+
+
+def test_nothing_new_changes_nothing() -> None:
+    text = "---\ntype: fact\n---\n# Languages\n\nProgramming languages: Python, JavaScript, Go\n"
+    same = _draft("fact", "Programming languages: Python, JavaScript, Go")
+    assert grown_entry(text, same, DAY) == text
+
+
+def test_a_changed_value_is_changed_in_its_place_and_dated() -> None:
+    text = "# Favorite color\n\n- Favorite color: blue\n"
+    grown = grown_entry(text, _draft("preference", "Favorite color: green"), DAY)
+    assert "- Favorite color: green\n" in grown
+    assert grown.endswith("## Evolution\n- 2026-03-06: Favorite color: green (before: blue)\n")
+
+
+def test_a_summary_that_names_the_value_is_brought_along() -> None:
+    text = "---\nsummary: 'Favorite color: blue'\n---\n# C\n\nFavorite color: blue\n"
+    grown = grown_entry(text, _draft("preference", "Favorite color: green"), DAY)
+    assert "summary: 'Favorite color: green'\n" in grown
+    assert "blue" not in grown.split("## Evolution")[0]
+
+
+def test_a_list_grows_and_forgets_nothing() -> None:
+    text = "# Skills\n\nProgramming languages: Python, Go\n"
+    grown = grown_entry(text, _draft("fact", "Programming languages: Rust and Go"), DAY)
+    assert grown == "# Skills\n\nProgramming languages: Python, Go, Rust\n"
+
+
+def test_without_leave_to_correct_the_value_stays() -> None:
+    text = "# Favorite color\n\nFavorite color: blue\n"
+    draft = _draft("preference", "- Favorite color: green\n- likes teal too")
+    grown = grown_entry(text, draft, DAY, correct=False)
+    assert grown == text + "\n- likes teal too\n"
+
+
+def test_a_decision_evolves() -> None:
+    text = "# DB\n\n## Decision\nPostgreSQL.\n\n## Evolution\n- 2026-01-01: recorded\n"
+    grown = grown_entry(text, _draft("decision", "Moved to version 18."), DAY)
+    assert grown == text + "- 2026-03-06: Moved to version 18.\n"
+
+
+def test_a_statement_without_heading_goes_above_the_sections() -> None:
+    text = "# Docker\n\nContainers.\n\n## Compose\nTwo files.\n"
+    grown = grown_entry(text, _draft("topic", "- runs rootless\n\n## Compose\n- now one file"), DAY)
+    assert grown == (
+        "# Docker\n\nContainers.\n\n- runs rootless\n\n## Compose\nTwo files.\n- now one file\n"
+    )
+
+
+def test_windows_line_ends_stay() -> None:
+    text = "# Docker\r\n\r\n- one\r\n"
+    assert grown_entry(text, _draft("topic", "- two"), DAY) == "# Docker\r\n\r\n- one\r\n- two\r\n"
+
+
+def test_tags_and_links_are_added_once_and_code_stays_code() -> None:
+    text = "---\ntags: [Team]\nrelated: []\n---\n# A\n\n- x\n"
+    draft = _draft("topic", "```sh\n- not a bullet\n```", tags=("team", "db"))
+    grown = grown_entry(text, draft, DAY, related=["people/bob"])
+    assert "tags: [Team, db]\nrelated: [people/bob]\n" in grown
+    assert grown.endswith("- x\n```sh\n- not a bullet\n```\n")
+    assert grown_entry(grown, draft, DAY, related=["people/bob"]) == grown
+
+
+def test_saying_the_same_is_told_from_saying_something_else() -> None:
+    known = ["Bob owns analytics and Alice owns billing", "The server has 5 GB"]
+    assert is_said("Alice owns billing.", known)
+    assert not is_said("Alice owns analytics", known)
+    assert not is_said("The server has 6 GB", known)
+    assert not is_said("The server doesn't have 5 GB", known, LOOSE)
+    assert is_said("Billing: Alice owns billing now", known, LOOSE)

@@ -104,6 +104,11 @@ class InputHistory:
         for text in said:
             self.add(text)
 
+    @property
+    def walking(self) -> bool:
+        """Whether an earlier input is shown."""
+        return self._at is not None
+
     def add(self, text: str) -> None:
         """Remember one input; a repetition of the last is kept once."""
         self._at = None

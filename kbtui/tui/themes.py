@@ -175,6 +175,31 @@ def remember_theme(theme: ThemeSpec) -> None:
     write_state(_first_file(), json.dumps(asdict(theme)))
 
 
+def keep_theme(name: str, theme: ThemeSpec | None) -> None:
+    """Write the chosen theme into the person's settings; comments and order there stay.
+
+    Raises:
+        ConfigurationError: config.toml can't be read as TOML; it is left as it is.
+    """
+    import tomlkit
+    import tomlkit.exceptions
+
+    from kbtui.settings import config_folder
+
+    if theme is not None:
+        remember_theme(theme)
+    file = config_folder() / "config.toml"
+    try:
+        document = tomlkit.parse(file.read_text("utf-8")) if file.exists() else tomlkit.document()
+        document.setdefault("ui", tomlkit.table())["theme"] = name
+    except (tomlkit.exceptions.TOMLKitError, OSError, UnicodeDecodeError, TypeError) as error:
+        raise ConfigurationError(
+            f"{file} can't be changed: {clean_line(str(error))}.",
+            "The theme holds until you leave; correct the file to keep it.",
+        ) from None
+    write_state(file, tomlkit.dumps(document))
+
+
 def _first_file() -> Path:
     return state_folder() / "theme.json"
 

@@ -1,0 +1,205 @@
+"""The conversation that is going on: its session, what is queued, and the turn at work."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kbtui.agent.events import UsageReported
+from kbtui.errors import KbtuiError
+from kbtui.tui.chat.items import Item, NoticeItem, UserItem, failure
+from kbtui.tui.chat.turn_view import TurnView
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from textual.worker import Worker
+
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.memory.sessions import Session
+    from kbtui.tui.widgets.transcript import Transcript
+
+log = logging.getLogger(__name__)
+CHANNEL = "tui"
+
+
+@dataclass(slots=True)
+class Spent:
+    """What the session has consumed since it was opened here."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0
+    calls: int = 0
+    unpriced: int = 0
+    last_prompt: int = 0
+
+    def add(self, usage: UsageReported) -> None:
+        """Count one model call."""
+        self.calls += 1
+        self.prompt_tokens += usage.prompt_tokens
+        self.completion_tokens += usage.completion_tokens
+        self.last_prompt = usage.prompt_tokens + usage.completion_tokens
+        if usage.cost_usd is None:
+            self.unpriced += 1
+        else:
+            self.cost_usd += usage.cost_usd
+
+
+class Conversation:
+    """Sends messages one after the other, and keeps what is said meanwhile.
+
+    Args:
+        transcript: Where everything is shown.
+        run: Starts a coroutine as a worker of the pane.
+        changed: Called whenever title, usage, or being busy may have changed.
+    """
+
+    def __init__(
+        self,
+        transcript: Transcript,
+        run: Callable[[Coroutine[None, None, None]], Worker[None]],
+        changed: Callable[[], None],
+    ) -> None:
+        self.session: Session | None = None
+        self.spent = Spent()
+        self._transcript = transcript
+        self._run = run
+        self._changed = changed
+        self._kb: KnowledgeBase | None = None
+        self._queue: deque[UserItem] = deque()
+        self._worker: Worker[None] | None = None
+        self._view: TurnView | None = None
+        self._rewind_before: int | None = None
+        self._stopping = False
+
+    # State
+
+    @property
+    def busy(self) -> bool:
+        """Whether an answer is coming."""
+        return self._worker is not None
+
+    @property
+    def queued(self) -> int:
+        """How many messages wait."""
+        return len(self._queue)
+
+    def knowledge_ready(self, kb: KnowledgeBase) -> None:
+        """Turns can run from now on."""
+        self._kb = kb
+        self._next()
+
+    def use(self, session: Session | None) -> None:
+        """Go on in another session; None makes a new one with the next message."""
+        if self.session is not None and self.session is not session:
+            self.session.close()
+        self.session, self.spent, self._rewind_before = session, Spent(), None
+        self._queue.clear()
+        self._changed()
+
+    def tick(self) -> None:
+        """Let the waiting line move on."""
+        if self._view is not None:
+            self._view.tick()
+
+    # Sending
+
+    def send(self, text: str) -> None:
+        """Send a message now, or as soon as the answer before is there."""
+        item = UserItem(text=text, queued=self.busy or self._kb is None)
+        self._transcript.add(item)
+        self._transcript.to_end()
+        self._queue.append(item)
+        self._next()
+
+    def take_back(self) -> str | None:
+        """The message queued last, out of the queue again."""
+        if not self._queue:
+            return None
+        item = self._queue.pop()
+        self._transcript.take_out(item)
+        self._changed()
+        return item.text
+
+    def rewind_before(self, item: UserItem) -> None:
+        """Go on from before a message: what came since is left out with the next one sent."""
+        if item.message is not None:
+            self._rewind_before = item.message
+            at = self._transcript.items.index(item)
+            self._transcript.take_out(*self._transcript.items[at:])
+
+    def stop(self) -> list[str]:
+        """Stop the answer; gives back what was queued, which is not sent."""
+        if self._worker is None:
+            return []
+        waiting = [item.text for item in self._queue]
+        self._transcript.take_out(*self._queue)
+        self._queue.clear()
+        self._stopping = True
+        self._worker.cancel()
+        return waiting
+
+    def failed(self, error: BaseException) -> None:
+        """A turn ended by a defect: say so where the answer should be."""
+        log.error("a turn failed", exc_info=error)
+        if self._view is not None:
+            self._view.stop()
+        self._transcript.add(
+            NoticeItem(
+                title=f"The turn failed inside kbtui ({type(error).__name__}).",
+                text="Nothing that it had changed is lost; the log has the details.",
+                kind="bad",
+            ),
+            before=self._first_queued(),
+        )
+        self._ended()
+
+    def _first_queued(self) -> Item | None:
+        return self._queue[0] if self._queue else None
+
+    def _next(self) -> None:
+        if self._kb is not None and not self.busy and self._queue:
+            item = self._queue.popleft()
+            item.queued = False
+            self._transcript.item_changed(item)
+            self._worker = self._run(self._turn(self._kb, item))
+        self._changed()
+
+    async def _turn(self, kb: KnowledgeBase, item: UserItem) -> None:
+        view = self._view = TurnView(self._transcript, item, self._first_queued)
+        try:
+            session = await self._ready_session(kb)
+            async with aclosing(kb.agent.turn(session, item.text)) as events:
+                async for event in events:
+                    view.show(event)
+                    if isinstance(event, UsageReported):
+                        self.spent.add(event)
+                        self._changed()
+        except asyncio.CancelledError:
+            if not self._stopping:
+                self._kb = None  # the app is closing: nothing that waits may start now
+            view.stop()
+        except KbtuiError as error:
+            view.stop()
+            self._transcript.add(failure(error), before=self._first_queued())
+        self._ended()
+
+    async def _ready_session(self, kb: KnowledgeBase) -> Session:
+        session = self.session
+        if session is None:
+            session = self.session = await asyncio.to_thread(kb.sessions.create, CHANNEL)
+        if self._rewind_before is not None:
+            kept = [each.id for each in session.messages if each.id < self._rewind_before]
+            await asyncio.to_thread(session.rewind, kept[-1] if kept else 0)
+            self._rewind_before = None
+        return session
+
+    def _ended(self) -> None:
+        self._worker = self._view = None
+        self._stopping = False
+        self._next()

@@ -1,0 +1,94 @@
+"""Reports for a person: the check-up, the settings, what a prompt holds.
+
+They read files and ask services, so they are made in a thread.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from textual.content import Content
+
+from kbtui.text import clean, clean_line
+
+if TYPE_CHECKING:
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.memory.sessions import Session
+
+_MARKS = {True: ("✓", "$success"), False: ("✗", "$error"), None: ("·", "$text-muted")}
+_BAR = 24
+
+
+def doctor_report(kb: KnowledgeBase) -> Content:
+    """What `kbtui doctor` says, by area."""
+    lines: list[Content] = []
+    area = ""
+    for finding in kb.doctor():
+        if finding.area != area:
+            area = finding.area
+            lines += [Content(), Content.styled(area.capitalize(), "bold $primary")]
+        mark, color = _MARKS[finding.ok]
+        lines.append(Content.assemble((f"{mark} ", color), clean(finding.text)))
+        if finding.hint:
+            lines.append(Content.styled(f"  {clean(finding.hint)}", "$text-muted"))
+    return Content("\n").join(lines[1:])
+
+
+def settings_report(kb: KnowledgeBase) -> Content:
+    """Every setting with its value, and the files that they come from."""
+    from kbtui.settings import Settings, config_folder, describe_settings
+
+    names = describe_settings()
+    widest = max(len(name) for name, _ in names)
+    defaults = Settings()
+    lines = [
+        Content.styled(f"{config_folder() / 'config.toml'}", "$text-muted"),
+        Content.styled(f"{kb.workspace.root / 'kbtui.toml'}", "$text-muted"),
+        Content.styled("and KBTUI_* in the environment, each over the one before", "$text-muted"),
+    ]
+    section = ""
+    for name, description in names:
+        if name.partition(".")[0] != section:
+            section = name.partition(".")[0]
+            lines.append(Content())
+        value = _value(kb.settings, name)
+        style = "bold" if value != _value(defaults, name) else ""
+        lines.append(
+            Content.assemble(
+                (name.ljust(widest + 2), "$primary"),
+                (_said(value), style),
+                (f"  {description}" if description else "", "$text-muted"),
+            )
+        )
+    return Content("\n").join(lines)
+
+
+def _value(settings: Any, name: str) -> Any:
+    for part in name.split("."):
+        settings = getattr(settings, "extract" if part == "import" else part)
+    return settings
+
+
+def _said(value: Any) -> str:
+    return "-" if value in (None, (), {}) else clean_line(str(value))
+
+
+def context_report(kb: KnowledgeBase, session: Session | None, draft: str) -> Content:
+    """The parts of the next prompt, with what each of them weighs."""
+    from kbtui.agent.context import assemble
+
+    prompt = assemble(kb, session, draft)
+    total = sum(part.tokens for part in prompt.parts) or 1
+    widest = max((len(part.name) for part in prompt.parts), default=0)
+    lines = []
+    for part in prompt.parts:
+        filled = round(_BAR * part.tokens / total)
+        lines.append(
+            Content.assemble(
+                (part.name.ljust(widest + 2), "$primary"),
+                ("█" * filled + "░" * (_BAR - filled), "$secondary"),
+                f"{part.tokens:>9,} tokens",
+            )
+        )
+    lines += [Content(), Content.assemble("in all ", (f"{total:,} tokens", "bold"))]
+    return Content("\n").join(lines)

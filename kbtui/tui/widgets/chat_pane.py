@@ -1,0 +1,317 @@
+"""The pane of the chat: the conversation above, the prompt below."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+from textual.worker import Worker, WorkerState
+
+from kbtui.errors import KbtuiError
+from kbtui.tui import slash
+from kbtui.tui.actions import bindings
+from kbtui.tui.chat.commands import ChatCommands
+from kbtui.tui.chat.completion import Completer, earlier_inputs
+from kbtui.tui.chat.conversation import Conversation
+from kbtui.tui.chat.deeds import Deeds
+from kbtui.tui.chat.items import Item, failure, shown
+from kbtui.tui.messages import OpenEntry
+from kbtui.tui.state import Drafts
+from kbtui.tui.widgets.popup import Popup
+from kbtui.tui.widgets.prompt import Prompt
+from kbtui.tui.widgets.transcript import Transcript
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Sequence
+
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.tui.actions import Action
+    from kbtui.tui.widgets.popup import Choice
+
+_TICK = 0.2
+
+
+class ChatPane(Vertical):
+    """Public: `knowledge_ready`, `insert_reference`, `focus_prompt`, `send`, `run_command`."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("chat")]
+
+    class Changed(Message):
+        """Session, model, or what it has cost may be different now."""
+
+    class QuitWanted(Message):
+        """The person wants to leave."""
+
+    class EditorWanted(Message):
+        """The prompt's text is to be edited outside."""
+
+    class CommandWanted(Message):
+        """A slash command that isn't the chat's own is to be carried out."""
+
+        def __init__(self, action: Action, argument: str) -> None:
+            super().__init__()
+            self.action = action
+            self.argument = argument
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.kb: KnowledgeBase | None = None
+        self.transcript = Transcript(id="transcript")
+        self.prompt = Prompt(id="prompt")
+        self.popup = Popup(id="popup")
+        self.prompt.popup_is_open = lambda: self.popup.display
+        self.conversation = Conversation(
+            self.transcript, self._run_turn, self._conversation_changed
+        )
+        self.commands = ChatCommands(self)
+        self._deeds = Deeds(self)
+        self._completer = Completer()
+        self._drafts: Drafts | None = None
+        self._before_search = ""
+
+    def compose(self) -> ComposeResult:
+        """Title, conversation, popup, prompt."""
+        yield Static(Content("CHAT"), id="chat-title")
+        yield self.transcript
+        yield self.popup
+        yield self.prompt
+
+    def on_mount(self) -> None:
+        """Typing works from the first frame on."""
+        self.prompt.focus()
+        self.set_interval(_TICK, self.conversation.tick)
+
+    # What the rest of the app uses
+
+    def knowledge_ready(self, kb: KnowledgeBase) -> None:
+        """The knowledge base is open: restore the draft, send what waits."""
+        self.kb = kb
+        self._completer.knowledge_ready(kb)
+        self.prompt.history_of_input.attach(kb.workspace.root)
+        self._drafts = Drafts(kb.workspace.root)
+        draft = self._drafts.load()
+        if draft and not self.prompt.text:
+            self.prompt.replace_text(draft)
+        elif draft:
+            self.prompt.history_of_input.add(draft)
+        self.conversation.knowledge_ready(kb)
+        self.commands.start()
+
+    def knowledge_changed(self) -> None:
+        """Entries changed: complete from the new ones."""
+        self._completer.forget()
+
+    def focus_prompt(self) -> None:
+        """Go to the prompt."""
+        self.prompt.focus()
+
+    def insert_reference(self, path: str) -> None:
+        """Put ``@entry`` into the prompt and go there."""
+        self.prompt.insert_reference(shown(path))
+        self.prompt.focus()
+
+    def save_draft(self) -> None:
+        """Keep what isn't sent; called on every way out."""
+        if self._drafts is not None:
+            self._drafts.save(self.prompt.full_text)
+
+    def tell(self, *items: Item) -> None:
+        """Put something that kbtui says itself into the conversation."""
+        self.transcript.add(*items)
+        self.transcript.to_end()
+
+    # Sending
+
+    @on(Prompt.Sent)
+    def _sent(self, event: Prompt.Sent) -> None:
+        event.stop()
+        self.send(event.text)
+
+    def send(self, text: str) -> None:
+        """Send a message, or carry out a command."""
+        if not text.strip():
+            return
+        self.popup.hide()
+        self.prompt.history_of_input.add(text)
+        try:
+            command = slash.parse(text)
+        except KbtuiError as error:
+            self.tell(failure(error))
+            return
+        self.prompt.clear_text()
+        if command is None:
+            self.conversation.send(text.strip())
+        else:
+            self.run_command(command)
+
+    def run_command(self, command: slash.Command) -> None:
+        """Carry out a slash command."""
+        action, argument = command.action, command.argument
+        if action.context == "chat":
+            self.commands.run(action, argument)
+        elif action.context == "transcript":
+            self._deeds.on_last(action.method)
+        elif action.context == "prompt":
+            self.post_message(self.EditorWanted())
+        else:
+            self.post_message(self.CommandWanted(action, argument))
+
+    def _run_turn(self, turn: Coroutine[None, None, None]) -> Worker[None]:
+        return self.run_worker(turn, group="turn", exit_on_error=False)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A turn that ends by a defect is told, and doesn't end the app."""
+        if event.worker.group == "turn":
+            event.stop()
+            if event.state is WorkerState.ERROR and event.worker.error is not None:
+                self.conversation.failed(event.worker.error)
+
+    def _conversation_changed(self) -> None:
+        self.post_message(self.Changed())
+
+    # Stopping
+
+    def step_back(self) -> None:
+        """Esc: close the popup, else stop the answer, else go to the prompt."""
+        if self.popup.display:
+            if self.popup.kind == "find":
+                self.prompt.replace_text(self._before_search)
+            self.popup.hide()
+        elif not self.stop():
+            self.prompt.focus()
+
+    def stop(self) -> bool:
+        """Stop the answer; what was queued goes back into the prompt. False if none is coming."""
+        if not self.conversation.busy:
+            return False
+        waiting = self.conversation.stop()
+        if waiting:
+            unsent = [*waiting, *([self.prompt.full_text] if self.prompt.text else [])]
+            self.prompt.replace_text("\n\n".join(unsent))
+        return True
+
+    def clear_prompt(self) -> bool:
+        """Ctrl+C: empty the prompt, keeping the text in the history. False if it is empty."""
+        if not self.prompt.text:
+            return False
+        self.prompt.history_of_input.add(self.prompt.full_text)
+        self.prompt.clear_text()
+        self.popup.hide()
+        return True
+
+    # The popup
+
+    @on(Prompt.Typed)
+    def _typed(self, event: Prompt.Typed) -> None:
+        event.stop()
+        if self.popup.kind == "find":
+            self._find()
+        elif event.token.startswith("/"):
+            self._offer("command", self._completer.commands(event.token))
+        elif event.token.startswith("@"):
+            self.run_worker(self._offer_entries(event.token), group="entries", exclusive=True)
+        else:
+            self.popup.hide()
+
+    async def _offer_entries(self, token: str) -> None:
+        choices = await self._completer.entries(token)
+        if self.prompt.token == token:
+            self._offer("entry", choices)
+
+    def _offer(self, kind: str, choices: Sequence[Choice], title: str = "") -> None:
+        # What is typed in full already wants Enter, not a popup in its way.
+        complete = len(choices) == 1 and choices[0].value.strip() == self.prompt.text.strip()
+        self.popup.show_choices(kind, () if complete and kind != "find" else choices, title)
+
+    def _find(self) -> None:
+        found = self.prompt.history_of_input.search(self.prompt.text)
+        self._offer("find", earlier_inputs(found), "earlier input · type to search · Esc leaves")
+
+    @on(Popup.Picked)
+    def _picked(self) -> None:
+        self._accept()
+        self.prompt.focus()
+
+    def _accept(self) -> None:
+        choice, kind = self.popup.chosen, self.popup.kind
+        self.popup.hide()
+        if choice is None:
+            return
+        if kind == "find":
+            self.prompt.replace_text(choice.value)
+        else:
+            self.prompt.complete(choice.value)
+
+    # Keys that the prompt passes on
+
+    @on(Prompt.Key)
+    def _key(self, event: Prompt.Key) -> None:
+        event.stop()
+        getattr(self, f"_key_{event.what}")()
+
+    def _key_popup_up(self) -> None:
+        self.popup.move(-1)
+
+    def _key_popup_down(self) -> None:
+        self.popup.move(1)
+
+    def _key_accept(self) -> None:
+        self._accept()
+
+    def _key_accept_or_send(self) -> None:
+        """Enter: a command is carried out at once where it needs nothing more."""
+        choice = self.popup.chosen
+        kind = self.popup.kind
+        self._accept()
+        if kind == "command" and choice is not None and "<" not in choice.label:
+            self.send(self.prompt.full_text)
+
+    def _key_take_back(self) -> None:
+        text = self.conversation.take_back()
+        if text is not None:
+            self.prompt.replace_text(text)
+        else:
+            self.prompt.show_earlier()
+
+    def _key_find(self) -> None:
+        if self.popup.kind == "find":
+            self.popup.move(1)
+        else:
+            self._before_search = self.prompt.full_text
+            self._find()
+
+    def _key_editor(self) -> None:
+        self.post_message(self.EditorWanted())
+
+    def _key_quit(self) -> None:
+        self.post_message(self.QuitWanted())
+
+    def _key_page_up(self) -> None:
+        self.transcript.action_page_up()
+
+    def _key_page_down(self) -> None:
+        self.transcript.action_page_down()
+
+    # The conversation
+
+    @on(Transcript.Act)
+    def _act(self, event: Transcript.Act) -> None:
+        event.stop()
+        self._deeds.do(event.verb, event.item)
+
+    @on(Transcript.Open)
+    def _open(self, event: Transcript.Open) -> None:
+        event.stop()
+        self.post_message(OpenEntry(event.target.path, event.target.line))
+
+    @on(Transcript.Follow)
+    def _follow(self, event: Transcript.Follow) -> None:
+        event.stop()
+        self.transcript.border_subtitle = f"{event.unseen} new below ↓" if event.unseen else ""

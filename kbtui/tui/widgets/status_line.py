@@ -1,0 +1,119 @@
+"""The line at the bottom: which keys do what here, and what goes on in the background."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.content import Content
+from textual.reactive import reactive
+from textual.style import Style
+from textual.widgets import Static
+
+from kbtui.text import clean_line
+from kbtui.tui.keys import key_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from textual import events
+    from textual.screen import Screen
+
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.search.results import IndexStatus
+
+_ROOM_FOR_STATE = 10
+_WORKING = {
+    "opening": "opening the index",
+    "syncing": "indexing",
+    "preparing": "preparing the search model",
+    "embedding": "embedding",
+}
+
+
+class StatusLine(Static):
+    """Hints for the focused pane first, then the function keys; the state on the right."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "status--key",
+        "status--label",
+        "status--state",
+        "status--working",
+    }
+
+    state: reactive[str] = reactive("opening")
+    working: reactive[bool] = reactive(True)
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id, markup=False)
+        self._stop_listening: Callable[[], None] | None = None
+
+    def on_mount(self) -> None:
+        """Follow the focus."""
+        self.screen.bindings_updated_signal.subscribe(self, self._bindings_updated)
+
+    def _bindings_updated(self, _screen: Screen[object]) -> None:
+        self.refresh()
+
+    def knowledge_ready(self, kb: KnowledgeBase) -> None:
+        """Follow the state of the search index."""
+        self._stop_listening = kb.search.subscribe(self._index_changed)
+        self._show_index(kb.search.status())
+
+    def _index_changed(self, status: IndexStatus) -> None:
+        """Called in the index's own threads, perhaps while the app is closing."""
+        with contextlib.suppress(RuntimeError):
+            self.call_later(self._show_index, status)
+
+    def on_unmount(self) -> None:
+        """Stop listening."""
+        if self._stop_listening is not None:
+            self._stop_listening()
+
+    def _show_index(self, status: IndexStatus) -> None:
+        self.working = status.state in _WORKING
+        if status.state == "embedding" and status.chunks:
+            self.state = f"embedding {status.embedded / status.chunks:.0%}"
+        elif self.working:
+            self.state = clean_line(status.message) or _WORKING[status.state]
+        elif status.state == "lexical-only":
+            self.state = "search by words only"
+        else:
+            self.state = f"{status.files:,} files"
+
+    def render(self) -> Content:
+        """As many hints as fit beside the state."""
+        width = self.content_size.width
+        kind = "status--working" if self.working else "status--state"
+        state = Content.styled(self.state, self.get_visual_style(kind, partial=True))
+        room = width - state.cell_length - 2
+        hints = self._hints(max(0, room))
+        if room < _ROOM_FOR_STATE:
+            return hints
+        return hints.truncate(room, pad=True) + "  " + state
+
+    def _hints(self, room: int) -> Content:
+        key_style = self.get_visual_style("status--key", partial=True)
+        label_style = self.get_visual_style("status--label", partial=True)
+        line, seen = Content(), set()
+        for key, active in self.screen.active_bindings.items():
+            binding = active.binding
+            if not binding.show or binding.id in seen:
+                continue
+            seen.add(binding.id)
+            click = Style.from_meta({"key": key})
+            hint = Content.assemble(
+                "  " if line.plain else "",
+                (key_name(key), key_style),
+                (f" {binding.description}", label_style),
+            ).stylize(click)
+            if line.cell_length + hint.cell_length > room:
+                break
+            line += hint
+        return line
+
+    def on_click(self, event: events.Click) -> None:
+        """Do what the hint under the mouse says."""
+        key = event.style.meta.get("key")
+        if isinstance(key, str):
+            self.app.simulate_key(key)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from kbtui.workspace.layout import Workspace
 
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?P<time>[T ]\d{2}:\d{2}(?P<seconds>:\d{2})?)?")
+# The reason that `History.restore` gives: what it brings back must be what it was.
+_RESTORED = "Restored from "
 _REPAIRED: ContextVar[frozenset[str]] = ContextVar("repaired", default=frozenset())
 
 
@@ -50,7 +52,7 @@ class DateKeeper:
 
     def companion(self, change: Change) -> None:
         """Set the dates in a change that is about to be applied."""
-        if change.adopted or change.origin.undoes:
+        if change.adopted or change.origin.undoes or change.reason.startswith(_RESTORED):
             return
         for path, data in list(change.edits.items()):
             if data is None or path in _REPAIRED.get():

@@ -25,7 +25,8 @@ from kbtui.workspace.files import checked_path
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from kbtui.history.commit import Commit
+    from kbtui.history.change import Change
+    from kbtui.history.commit import Changed, Commit
     from kbtui.history.history import History
     from kbtui.workspace.layout import Workspace
     from kbtui.workspace.scan import Scanner
@@ -90,10 +91,12 @@ class Library:
         self._shelf = Shelf(workspace, scanner, private_paths)
         self._reshaper = Reshaper(workspace, history, self._shelf)
         self._prompt_index = PromptIndex()
+        self._touched: set[str] = set()
         self.catalog = Catalog(workspace, history, self._shelf)
         history.add_companion(DateKeeper(workspace, self._now).companion)
         history.add_companion(self.catalog.companion)
-        history.subscribe(lambda changed: self._shelf.mark(changed.paths))
+        history.add_companion(self._notice)
+        history.subscribe(self._catch_up)
 
     def refresh(self) -> None:
         """Look for files that changed without passing through here."""
@@ -346,6 +349,14 @@ class Library:
     def close(self) -> None:
         """Write what was postponed, if nobody else is writing; else the next start does."""
         self.catalog.close()
+
+    def _notice(self, change: Change) -> None:
+        """Remember what a change touches: of a rename its event names the new path only."""
+        self._touched.update(change.edits)
+
+    def _catch_up(self, changed: Changed) -> None:
+        touched, self._touched = self._touched, set()
+        self._shelf.mark({*changed.paths, *touched})
 
     def _entry_info(self, ref: str) -> EntryInfo:
         path = self.find_path(ref)

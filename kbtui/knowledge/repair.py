@@ -17,6 +17,7 @@ from kbtui.knowledge.links import (
     replace_wiki_target,
     unlink_wiki,
 )
+from kbtui.knowledge.resolve import RULES
 from kbtui.knowledge.retarget import new_target, relative_target
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge.info import EntryInfo
     from kbtui.knowledge.links import Link
-    from kbtui.knowledge.resolve import LinkIndex
+    from kbtui.knowledge.resolve import Found, LinkIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +48,17 @@ class Move:
         if not link.target:
             return None
         meant = self.new if found.path == self.old.path else self.entry_at(found.path)
-        if meant is None or self.after.resolve(link, now) == meant.path:
+        if meant is None or self._holds(self.after.find(link, now), found, meant.path):
             return None
         target = new_target(link, found.by, now, meant, self.after)
         return None if target == link.target else target
+
+    @staticmethod
+    def _holds(now: Found | None, before: Found, path: str) -> bool:
+        """Whether a link still leads there, and not by a weaker rule than before."""
+        if now is None or now.path != path:
+            return False
+        return RULES.index(now.by) <= RULES.index(before.by)
 
     def _file_target(self, link: Link, source: str, now: str) -> str | None:
         """A picture's relative path changes when the file that shows it moves."""

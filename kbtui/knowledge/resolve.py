@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from kbtui.knowledge.links import Link
 
 _ROOT = "knowledge/"
+# How an entry can be found, the strictest rule first.
+RULES = ("relative", "path", "name", "alias", "title")
 
 
 class Named(Protocol):

@@ -1,0 +1,248 @@
+"""Links: found, resolved as Obsidian does, and kept whole by rename and delete."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kbtui.errors import NotFoundError, UnsafePathError, UsageError
+
+if TYPE_CHECKING:
+    from kbtui.knowledge.library import Library
+    from tests.knowledge.conftest import Room
+
+
+@pytest.fixture
+def vault(room: Room) -> Room:
+    room.put("knowledge/topics/docker.md", "---\naliases: [Moby]\n---\n# Docker Engine\n\nRuns.\n")
+    room.put("knowledge/topics/sub/docker.md", "# Other\n")
+    room.put("knowledge/people/bob b.md", "# Bob\n")
+    room.put("knowledge/people/docker.md", "# Docker the dog\n")
+    room.put("knowledge/people/picture.png", b"\x89PNG")
+    room.adopt()
+    return room
+
+
+def _resolved(room: Room, body: str, source: str = "knowledge/people/me.md") -> list[str | None]:
+    room.put(source, body)
+    room.adopt()
+    return [found.path for found in room.library.outgoing(source)]
+
+
+@pytest.mark.parametrize(
+    ("written", "path"),
+    [
+        ("[[topics/docker]]", "topics/docker.md"),
+        ("[[knowledge/topics/docker.md]]", "topics/docker.md"),
+        ("[[/topics/docker|d]]", "topics/docker.md"),
+        ("[[TOPICS/Docker#Part^x|d]]", "topics/docker.md"),
+        ("![[sub/docker]]", "topics/sub/docker.md"),
+        ("[[docker]]", "people/docker.md"),  # its own folder comes first
+        ("[[moby]]", "topics/docker.md"),
+        ("[[Docker Engine]]", "topics/docker.md"),
+        ("[[Bob B]]", "people/bob b.md"),
+        ("[[Bob]]", "people/bob b.md"),
+        ("[x](../topics/docker.md)", "topics/docker.md"),
+        ("[x](docker.md#part)", "people/docker.md"),
+        ("[x](./docker)", "people/docker.md"),
+        ("[x](bob%20b.md)", "people/bob b.md"),
+        ("[x](<bob b.md>)", "people/bob b.md"),
+        ("[x](/topics/docker.md)", "topics/docker.md"),
+        ("[x](topics/docker.md)", "topics/docker.md"),
+        ("![x](picture.png)", "people/picture.png"),
+        ("[[nowhere]]", None),
+        ("[x](../nowhere.md)", None),
+        ("[[#Heading]]", "people/me.md"),
+        ("---\nrelated: [topics/docker]\n---\n", "topics/docker.md"),
+        ("---\nrelated: [[docker]]\n---\n", "people/docker.md"),
+        ('---\nup: "[[Moby|m]]"\n---\n', "topics/docker.md"),
+    ],
+)
+def test_a_link_leads_where_obsidian_would_go(vault: Room, written: str, path: str | None) -> None:
+    assert _resolved(vault, written) == [path and f"knowledge/{path}"]
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["`[[docker]]`", "```\n[[docker]]\n```", "~~~\n[x](docker.md)\n", "\\[[docker]]",
+     "[x](https://e.org/docker.md)", "[x](mailto:a@b)", "[x](#here)", "[^1]: docker.md"],
+)  # fmt: skip
+def test_code_and_addresses_are_no_links(vault: Room, written: str) -> None:
+    assert _resolved(vault, written) == []
+
+
+def test_backlinks_show_the_line_they_stand_on(vault: Room) -> None:
+    vault.put("knowledge/projects/p.md", "# P\n\nUses [[Moby]] and [[topics/docker]].\n")
+    vault.put("memory/MEMORY.md", "- likes [[topics/docker]]\n")
+    vault.adopt()
+    found = vault.library.backlinks("knowledge/topics/docker.md")
+    assert [(b.path, b.title, b.line, b.text) for b in found] == [
+        ("knowledge/projects/p.md", "P", 3, "Uses [[Moby]] and [[topics/docker]]."),
+        ("memory/MEMORY.md", "MEMORY", 1, "- likes [[topics/docker]]"),
+    ]
+
+
+# Rename ----------------------------------------------------------------------------------------
+
+LINKS = """---
+related: [ topics/docker ,people/ann, '[[topics/docker|d]]']  # mine
+up: "[[docker#A|b]] and [[Docker Engine]]"
+---
+# Ann
+[[docker]] [[docker|the engine]] ![[topics/docker#Part]] [[Docker Engine]] [[Moby]]
+`[[docker]]` [a](../topics/docker.md#x "t") [b](<../topics/docker.md>) [c](/topics/docker)
+| [[docker\\|d]] |
+
+[r]: ../topics/docker.md
+[[knowledge/topics/docker.md]] [[ docker ]] [[Docker]]
+"""
+
+
+@pytest.fixture
+def linked(room: Room) -> Room:
+    body = "# Docker Engine\n\nRuns what is packed into images, each in a world of its own.\n"
+    room.put("knowledge/topics/docker.md", f"---\naliases: [Moby]\n---\n{body}")
+    room.put("knowledge/people/ann.md", LINKS)
+    room.put("memory/MEMORY.md", "See [[docker]].\n")
+    room.adopt()
+    return room
+
+
+def test_a_new_slug_is_written_wherever_the_old_one_was(linked: Room) -> None:
+    commits = len(list(linked.history.log()))
+    entry = linked.library.rename("docker", "container-engine")
+    assert entry.path == "knowledge/topics/container-engine.md"
+    assert entry.aliases == ("Moby", "docker")
+    expected = LINKS.replace("[[docker", "[[container-engine").replace(
+        "topics/docker", "topics/container-engine"
+    )
+    expected = expected.replace("[[ docker ]]", "[[ container-engine ]]")
+    expected = expected.replace("[[Docker]]", "[[container-engine]]")
+    expected = expected.replace("`[[container-engine]]`", "`[[docker]]`")
+    assert linked.text("knowledge/people/ann.md") == expected
+    assert linked.text("memory/MEMORY.md") == "See [[container-engine]].\n"
+    assert len(list(linked.history.log())) == commits + 1
+    assert not (linked.workspace.root / "knowledge/topics/docker.md").exists()
+    assert linked.library.find("docker").path == entry.path
+
+
+def test_a_new_title_renames_heading_file_and_links_by_title(linked: Room) -> None:
+    entry = linked.library.rename("docker", "Podman (Rootless)")
+    assert entry.path == "knowledge/topics/podman-rootless.md"
+    assert entry.title == "Podman (Rootless)"
+    assert "\n# Podman (Rootless)\n" in entry.text
+    assert entry.aliases == ("Moby", "Docker Engine")
+    text = linked.text("knowledge/people/ann.md")
+    assert "[[podman-rootless]] [[podman-rootless|the engine]]" in text
+    assert "[[Podman (Rootless)]] [[Moby]]" in text
+    assert "[a](../topics/podman-rootless.md#x" in text
+
+
+def test_a_move_to_another_folder_rewrites_paths_and_its_own_relative_links(room: Room) -> None:
+    room.put("knowledge/topics/a.md", "[b](b.md) [[b]] ![p](img/p%20q.png) [s](a.md)\n")
+    room.put("knowledge/topics/b.md", "[[a]] [[topics/a]] [a](a.md) [a](./a.md)\n")
+    room.put("knowledge/topics/img/p q.png", b"png")
+    room.adopt()
+    room.library.rename("topics/a", "projects/a")
+    assert room.text("knowledge/projects/a.md") == (
+        "[b](../topics/b.md) [[b]] ![p](../topics/img/p%20q.png) [s](a.md)\n"
+    )
+    assert room.text("knowledge/topics/b.md") == (
+        "[[a]] [[projects/a]] [a](../projects/a.md) [a](../projects/a.md)\n"
+    )
+
+
+def test_a_name_that_became_ambiguous_is_written_with_its_folder(room: Room) -> None:
+    room.put("knowledge/topics/old.md", "# Old\n")
+    room.put("knowledge/people/new.md", "# New one\n")
+    room.put("knowledge/people/x.md", "[[old]] [[new]]\n")
+    room.put("knowledge/topics/y.md", "[[old]] [[new]]\n")
+    room.adopt()
+    room.library.rename("old", "new")
+    assert room.text("knowledge/people/x.md") == "[[topics/new]] [[new]]\n"
+    assert room.text("knowledge/topics/y.md") == "[[new]] [[people/new]]\n"
+
+
+def test_a_decision_keeps_its_date(room: Room) -> None:
+    room.library.create("decision", "Use MySQL")
+    assert room.library.rename("Use MySQL", "Use PostgreSQL").path == (
+        "knowledge/decisions/2026-11-use-postgresql.md"
+    )
+
+
+def test_repaired_files_keep_their_date_and_the_renamed_one_is_followed(linked: Room) -> None:
+    linked.put("knowledge/topics/z.md", "---\nupdated: 2020-01-01\n---\n[[docker]]\n")
+    linked.adopt()
+    linked.library.rename("docker", "engine")
+    assert linked.text("knowledge/topics/z.md") == "---\nupdated: 2020-01-01\n---\n[[engine]]\n"
+    log = list(linked.history.log("knowledge/topics/engine.md"))
+    assert len(log) == 2
+
+
+def test_a_taken_name_and_a_bad_one_change_nothing(linked: Room) -> None:
+    head = linked.history.head()
+    with pytest.raises(UsageError, match="already"):
+        linked.library.rename("docker", "people/ann")
+    with pytest.raises(UnsafePathError):
+        linked.library.rename("docker", "../../ann")
+    with pytest.raises(UsageError):
+        linked.library.rename("docker", " ")
+    with pytest.raises(NotFoundError):
+        linked.library.rename("nothing-like-it", "x")
+    with pytest.raises(UnsafePathError):
+        linked.library.rename("memory/MEMORY.md", "x")
+    assert linked.history.head() == head
+
+
+def test_only_the_case_of_a_name_changes(linked: Room) -> None:
+    entry = linked.library.rename("docker", "topics/Docker")
+    assert entry.title in {"Docker", "Docker Engine"}
+    assert linked.library.find("docker").path == entry.path
+
+
+# Delete ----------------------------------------------------------------------------------------
+
+
+def test_delete_cleans_related_lists_and_leaves_the_words(linked: Room) -> None:
+    before = linked.text("knowledge/people/ann.md")
+    commit = linked.library.delete("docker")
+    assert {path.path for path in commit.paths} >= {
+        "knowledge/topics/docker.md",
+        "knowledge/people/ann.md",
+        "memory/MEMORY.md",
+    }
+    text = linked.text("knowledge/people/ann.md")
+    assert "related: [ people/ann]  # mine\n" in text
+    assert 'up: "b and Docker Engine"' in text
+    assert "\ndocker the engine topics/docker Docker Engine Moby\n" in text
+    assert "`[[docker]]` a b c\n" in text
+    assert "| d |" in text
+    assert linked.text("memory/MEMORY.md") == "See docker.\n"
+    assert linked.library.outgoing("knowledge/people/ann.md")[0].path == "knowledge/people/ann.md"
+    assert before != text
+
+
+def test_a_single_related_value_goes_with_its_key(room: Room) -> None:
+    room.put("knowledge/topics/a.md", "# A\n")
+    room.put("knowledge/topics/b.md", "---\nrelated: '[[a]]'\ntags: x\n---\nB\n")
+    room.put("knowledge/topics/c.md", "---\nrelated:\n  - a # why\n  - b\n---\nC\n")
+    room.put("knowledge/topics/d.md", "---\nrelated: [[a]]\n---\nD\n")
+    room.adopt()
+    room.library.delete("a")
+    assert room.text("knowledge/topics/b.md") == "---\ntags: x\n---\nB\n"
+    assert room.text("knowledge/topics/c.md") == "---\nrelated:\n  - b\n---\nC\n"
+    assert room.text("knowledge/topics/d.md") == "---\nrelated: []\n---\nD\n"
+
+
+def test_links_follow_every_change(room: Room) -> None:
+    library: Library = room.library
+    library.create("topic", "One", body="[[two]]")
+    one = "knowledge/topics/one.md"
+    assert [link.path for link in library.outgoing(one)] == [None]
+    two = library.create("topic", "Two").path
+    assert [link.path for link in library.outgoing(one)] == [two]
+    assert [link.path for link in library.backlinks(two)] == [one]
+    room.put(one, "nothing now\n")
+    room.adopt()
+    assert library.backlinks(two) == []

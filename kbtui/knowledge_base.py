@@ -20,7 +20,13 @@ from kbtui.memory.sessions import SessionStore
 from kbtui.models.roles import ModelRegistry
 from kbtui.search.index import SearchIndex
 from kbtui.settings import load_settings
-from kbtui.workspace.layout import create_workspace, find_workspace, open_workspace
+from kbtui.workspace.layout import (
+    MACHINE,
+    create_workspace,
+    default_workspace,
+    find_workspace,
+    open_workspace,
+)
 from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:
@@ -55,7 +61,12 @@ class KnowledgeBase:
         self.notices: list[str] = []
         scanner = Scanner(workspace)
         self.history = History(workspace, scanner)
-        self.library = Library(workspace, self.history, scanner)
+        self.library = Library(
+            workspace,
+            self.history,
+            scanner,
+            private_paths=settings.privacy.private_paths,
+        )
         self.search = SearchIndex(
             workspace, scanner, settings.search, settings.models.embed, tree_at=self._texts_at
         )
@@ -86,7 +97,7 @@ class KnowledgeBase:
             ConfigurationError: a setting can't be understood.
         """
         place = root if root is not None and create else find_workspace(root)
-        workspace = create_workspace(place) if create else open_workspace(place)
+        workspace = create_workspace(place) if create or _is_to_be(place) else open_workspace(place)
         settings = load_settings(workspace.root, overrides=overrides)
         start_logging(settings.log.level)
         kb = cls(workspace, settings)
@@ -142,3 +153,16 @@ class KnowledgeBase:
         commit = self.history.resolve(rev)
         for path in self.history.tree(commit):
             yield path, self.history.read(path, commit)
+
+
+def _is_to_be(place: Path) -> bool:
+    """Whether a folder is no workspace yet, but evidently meant as one.
+
+    That is the default one before its first use, an empty folder, and one that has ``knowledge/``
+    already. Any other folder is somebody's: it takes ``kbtui init``.
+    """
+    if (place / MACHINE).exists():
+        return False
+    if place == default_workspace() or (place / "knowledge").is_dir():
+        return True
+    return place.is_dir() and not any(place.iterdir())

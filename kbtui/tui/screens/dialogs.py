@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from textual.app import ComposeResult
     from textual.binding import BindingType
+    from textual.message import Message
 
 Answer = TypeVar("Answer")
 
@@ -90,6 +91,7 @@ class _ListDialog(Dialog[Answer], Generic[Answer]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "move(-1)", "Up", show=False),
         Binding("down", "move(1)", "Down", show=False),
+        Binding("enter", "take", "Take it", show=False),
     ]
 
     @property
@@ -100,6 +102,16 @@ class _ListDialog(Dialog[Answer], Generic[Answer]):
     def action_move(self, by: int) -> None:
         """Move the cursor in the list."""
         self.choices.cursor += by
+
+    def action_take(self) -> None:
+        """Answer with what the cursor is on."""
+        raise NotImplementedError
+
+    @on(Input.Submitted)
+    @on(RowList.Selected)
+    def _chosen(self, event: Message) -> None:
+        event.stop()
+        self.action_take()
 
 
 class PickDialog(_ListDialog[str]):
@@ -126,9 +138,8 @@ class PickDialog(_ListDialog[str]):
             shown.append(Choice(typed, self._new, typed))
         self.choices.show_choices(shown)
 
-    @on(Input.Submitted)
-    @on(RowList.Selected)
-    def _take(self) -> None:
+    def action_take(self) -> None:
+        """Answer with the choice."""
         choice = self.choices.choice
         if choice is not None:
             self.dismiss(str(choice.value))
@@ -166,9 +177,8 @@ class NewEntryDialog(_ListDialog[NewEntry]):
         names = list(self._types)
         self.choices.cursor = names.index(self._type) if self._type in names else 0
 
-    @on(Input.Submitted)
-    @on(RowList.Selected)
-    def _take(self) -> None:
+    def action_take(self) -> None:
+        """Answer with title and type, once there is a title."""
         title = clean_line(self.query_one(Input).value)
         choice = self.choices.choice
         if title and choice is not None:

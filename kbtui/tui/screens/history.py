@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,6 +16,7 @@ from textual.widgets import Footer, Static
 from kbtui.errors import KbtuiError, UndoConflictError
 from kbtui.text import clean, clean_line
 from kbtui.tui.actions import bindings
+from kbtui.tui.background import run_latest
 from kbtui.tui.tell import tell, tell_error
 from kbtui.tui.widgets.commit_list import CommitList
 from kbtui.tui.widgets.diff_view import DiffView
@@ -115,7 +117,7 @@ class HistoryScreen(Screen[None]):
         from kbtui.tui.history_filter import parse_filter
 
         wanted = parse_filter(text, self._path)
-        self.run_worker(self._read_all(wanted), group="log", exclusive=True)
+        run_latest(self, "log", self._read_all, wanted)
 
     async def _read_all(self, wanted: HistoryFilter) -> None:
         self.list.nothing = "Reading the history …"
@@ -152,7 +154,7 @@ class HistoryScreen(Screen[None]):
         event.stop()
         commit = self.list.commit
         if commit is not None:
-            self.run_worker(self._show(commit), group="diff", exclusive=True)
+            run_latest(self, "diff", self._show, commit)
 
     async def _show(self, commit: Commit, *, keep: bool = False) -> None:
         if not keep:
@@ -250,7 +252,7 @@ class HistoryScreen(Screen[None]):
         self._around = max(0, min(_MAX_CONTEXT, self._around + step))
         commit = self.list.commit
         if commit is not None:
-            self.run_worker(self._show(commit, keep=True), group="diff", exclusive=True)
+            run_latest(self, "diff", self._show, commit, keep=True)
 
     def action_side_by_side(self) -> None:
         """Show before and after beside each other, or one below the other."""
@@ -262,7 +264,7 @@ class HistoryScreen(Screen[None]):
         """Copy the commit's id."""
         commit = self.list.commit
         if commit is not None:
-            self.run_worker(self._copy(commit.id), group="copy", exclusive=True)
+            run_latest(self, "copy", self._copy, commit.id)
 
     async def _copy(self, text: str) -> None:
         from kbtui.tui.widgets.notes_actions import copy_text
@@ -273,7 +275,7 @@ class HistoryScreen(Screen[None]):
         """Undo exactly this change."""
         commit = self.list.commit
         if commit is not None:
-            self.run_worker(self._undo(commit), group="do", exclusive=True)
+            run_latest(self, "do", self._undo, commit)
 
     def action_undo_hunk(self) -> None:
         """Undo only the changed place that is shown."""
@@ -286,8 +288,8 @@ class HistoryScreen(Screen[None]):
         if number is None:
             tell(self, "Several places are shown as one: { shows less around each.", "warning")
             return
-        work = self._undo(commit, path=place.path, hunk=number)
-        self.run_worker(work, group="do", exclusive=True)
+        work = partial(self._undo, commit, path=place.path, hunk=number)
+        run_latest(self, "do", work)
 
     async def _undo(
         self, commit: Commit, *, path: str | None = None, hunk: int | None = None
@@ -311,7 +313,7 @@ class HistoryScreen(Screen[None]):
         """Bring a file back to how it was after this change."""
         commit = self.list.commit
         if commit is not None:
-            self.run_worker(self._restore(commit), group="do", exclusive=True)
+            run_latest(self, "do", self._restore, commit)
 
     async def _restore(self, commit: Commit) -> None:
         path = await self._which_path(commit)

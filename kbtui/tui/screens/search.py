@@ -15,6 +15,7 @@ from textual.widgets import Footer, Input, Static
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
 from kbtui.tui.actions import bindings
+from kbtui.tui.background import run_latest
 from kbtui.tui.messages import OpenEntry
 from kbtui.tui.widgets.hit_list import HitList, place_of
 from kbtui.tui.widgets.markdown_view import MarkdownView, Source
@@ -111,7 +112,7 @@ class SearchScreen(Screen[None]):
         self._search(event.value)
 
     def _search(self, query: str) -> None:
-        self.run_worker(self._searched(query.strip()), group="search", exclusive=True)
+        run_latest(self, "search", self._searched, query.strip())
 
     async def _searched(self, query: str) -> None:
         if not query:
@@ -165,7 +166,7 @@ class SearchScreen(Screen[None]):
     def _highlighted(self) -> None:
         hit = self.hits.hit
         if hit is not None:
-            self.run_worker(self._previewed(hit), group="preview", exclusive=True)
+            run_latest(self, "preview", self._previewed, hit)
 
     async def _previewed(self, hit: Hit) -> None:
         from kbtui.tui.documents import load_document, message_line

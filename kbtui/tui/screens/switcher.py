@@ -15,6 +15,7 @@ from textual.widgets import Input
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line, slugify
 from kbtui.tui.actions import bindings
+from kbtui.tui.background import run_latest
 from kbtui.tui.fuzzy import matched_spans, names_of
 from kbtui.tui.messages import OpenEntry
 from kbtui.tui.tell import tell_error
@@ -79,7 +80,7 @@ class EntryNamesList(RowList):
         entry = self.entries[index]
         title = clean_line(entry.title) or clean_line(entry.slug)
         place = clean_line(entry.category)
-        if entry.slug != slugify(title):
+        if slugify(entry.slug) != slugify(title):
             place = f"{place}/{clean_line(entry.slug)}"
         right = Content.styled(place, ".rows--muted").truncate(width // 2, ellipsis=True)
         room = max(4, width - right.cell_length - 3)
@@ -161,7 +162,7 @@ class SwitcherScreen(ModalScreen[None]):
         self._search(event.value)
 
     def _search(self, query: str) -> None:
-        self.run_worker(self._searched(query), group="search", exclusive=True)
+        run_latest(self, "search", self._searched, query)
 
     async def _searched(self, query: str) -> None:
         self._searches += 1
@@ -183,7 +184,7 @@ class SwitcherScreen(ModalScreen[None]):
     def _preview(self) -> None:
         entry = self.names.entry
         if entry is not None and self.has_class("-preview"):
-            self.run_worker(self._previewed(entry.path), group="preview", exclusive=True)
+            run_latest(self, "preview", self._previewed, entry.path)
 
     async def _previewed(self, path: str) -> None:
         from kbtui.tui.documents import load_document
@@ -218,11 +219,12 @@ class SwitcherScreen(ModalScreen[None]):
         if entry is not None:
             self._leave_for(entry.path)
         elif self.names.offer:
-            self.run_worker(self._make(self.names.offer), group="make", exclusive=True)
+            run_latest(self, "make", self._make, self.names.offer)
 
     async def _make(self, title: str) -> None:
         from kbtui.knowledge.templates import ENTRY_TYPES
         from kbtui.tui.screens.dialogs import NewEntryDialog
+        from kbtui.tui.widgets.notes_actions import first_line_to_fill
 
         chosen = await self.app.push_screen_wait(NewEntryDialog(ENTRY_TYPES, title=title))
         if chosen is None:
@@ -232,7 +234,7 @@ class SwitcherScreen(ModalScreen[None]):
         except KbtuiError as error:
             tell_error(self, error)
             return
-        self._leave_for(entry.path, entry.body_line, edit=True)
+        self._leave_for(entry.path, first_line_to_fill(entry.text), edit=True)
 
     def _leave_for(self, path: str, line: int | None = None, *, edit: bool = False) -> None:
         below = self.app.screen_stack[-2]

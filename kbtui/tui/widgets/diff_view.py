@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.content import Content
 from textual.message import Message
 
+from kbtui.tui.background import run_latest
 from kbtui.tui.widgets.line_view import Line, LineView
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class DiffView(LineView):
 
     def _lay_out(self, *, keep: bool) -> None:
         if self.size.width:
-            self.run_worker(self._laid_out(keep=keep), exclusive=True)
+            run_latest(self, "layout", self._laid_out, keep=keep)
 
     async def _laid_out(self, *, keep: bool) -> None:
         from kbtui.tui.diff_lines import lay_out

@@ -17,6 +17,7 @@ from textual.widgets import Static
 from kbtui.errors import ConflictError, KbtuiError
 from kbtui.text import clean_line
 from kbtui.tui.actions import bindings
+from kbtui.tui.background import run_latest
 from kbtui.tui.drafts import Draft, drop_draft, find_draft, keep_draft
 from kbtui.tui.line_endings import for_editor, restore
 from kbtui.tui.tell import tell, tell_error
@@ -70,6 +71,7 @@ class EntryEditor(Vertical):
         self._note = ""
         self._saving = False
         self._given_up = False
+        self._area: NoteArea | None = None
         self._draft_timer: Timer | None = None
         draft = find_draft(kb.workspace.root, document.path)
         if draft is not None and draft.text != document.text:
@@ -82,7 +84,7 @@ class EntryEditor(Vertical):
     def compose(self) -> ComposeResult:
         """The state in one line, and the text."""
         yield Static(id="editor-status")
-        yield NoteArea(self._start_text, id="editor-text")
+        yield self.text_area
 
     def on_mount(self) -> None:
         """Put the cursor where the person was reading."""
@@ -94,8 +96,10 @@ class EntryEditor(Vertical):
 
     @property
     def text_area(self) -> NoteArea:
-        """The field that is typed in."""
-        return self.query_one(NoteArea)
+        """The field that is typed in; it can still be asked when the app ends."""
+        if self._area is None:
+            self._area = NoteArea(self._start_text, id="editor-text")
+        return self._area
 
     @property
     def text(self) -> str:
@@ -126,7 +130,7 @@ class EntryEditor(Vertical):
         self.query_one("#editor-status", Static).update(Content.assemble(*parts))
 
     def _store_draft(self) -> None:
-        self.run_worker(self._draft_stored(), group="draft", exclusive=True)
+        run_latest(self, "draft", self._draft_stored)
 
     async def _draft_stored(self) -> None:
         root = self._kb.workspace.root
@@ -147,7 +151,7 @@ class EntryEditor(Vertical):
     def file_changed(self) -> None:
         """Take notice of a commit to this file: show it, or say that it will be a conflict."""
         if not self._saving:
-            self.run_worker(self._take_notice(), group="notice", exclusive=True)
+            run_latest(self, "notice", self._take_notice)
 
     async def _take_notice(self) -> None:
         from kbtui.tui.documents import load_document
@@ -170,7 +174,7 @@ class EntryEditor(Vertical):
 
     async def action_save(self) -> None:
         """Save."""
-        self.run_worker(self.save(), group="save", exclusive=True)
+        run_latest(self, "save", self.save)
 
     async def save(self) -> bool:
         """Save what was typed; True where nothing is left unsaved."""
@@ -234,7 +238,7 @@ class EntryEditor(Vertical):
 
     async def action_close(self) -> None:
         """Stop editing."""
-        self.run_worker(self._close(), group="close", exclusive=True)
+        run_latest(self, "close", self._close)
 
     async def _close(self) -> None:
         if await self.leave():

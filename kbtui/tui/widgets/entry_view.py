@@ -12,6 +12,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from kbtui.text import clean_line
+from kbtui.tui.background import run_latest
 from kbtui.tui.messages import OpenEntry
 from kbtui.tui.widgets.links_list import LinksList
 from kbtui.tui.widgets.markdown_view import MarkdownView, Source
@@ -38,7 +39,7 @@ class EntryView(Vertical):
     DEFAULT_CSS = """
     EntryView {
         height: 1fr;
-        #entry-header { height: auto; max-height: 6; padding: 0 1; }
+        #entry-header { height: auto; max-height: 7; padding: 0 1 1 1; }
         #entry-body { height: 1fr; padding: 0 0 0 1; }
         #entry-body:focus { background-tint: $foreground 2%; }
         #entry-links-line { height: 1; padding: 0 1; color: $text-muted; }
@@ -148,7 +149,7 @@ class EntryView(Vertical):
         return _Place(self.document.path if self.document else "", round(self.body.scroll_y))
 
     def _load(self, path: str, line: int | None, *, top: int | None = 0) -> None:
-        self.run_worker(self._loaded(path, line, top=top), group="load", exclusive=True)
+        run_latest(self, "load", self._loaded, path, line, top=top)
 
     async def _loaded(self, path: str, line: int | None, *, top: int | None) -> None:
         from kbtui.tui.documents import load_document, load_links, message_line
@@ -172,7 +173,9 @@ class EntryView(Vertical):
     # Showing
 
     def _show(self, document: Document, line: int | None, top: int | None) -> None:
-        self.query_one("#entry-header", Static).update(self._header(document))
+        header = self._header(document)
+        self.query_one("#entry-header", Static).update(header)
+        self.query_one("#entry-header").display = bool(header)
         self.query_one("#entry-links-line", Static).update(Content())
         reveal = (line, None) if line is not None else None
         self.body.show(self._source(document), reveal=reveal, top=top)
@@ -189,8 +192,11 @@ class EntryView(Vertical):
     def _header(self, document: Document) -> Content:
         from kbtui.tui.documents import facts_of, stated_summary
 
-        lines = [Content.styled(clean_line(document.title), "bold")]
         entry = document.entry
+        title = clean_line(document.title)
+        # A text that begins with its title as a heading shows it itself.
+        begins = clean_line(document.body.lstrip().partition("\n")[0])
+        lines = [] if begins == f"# {title}" else [Content.styled(title, "bold")]
         if document.kind == "entry" and entry is not None and not entry.problem:
             facts = facts_of(entry)
             if facts:
@@ -205,6 +211,8 @@ class EntryView(Vertical):
     def _show_links(self, links: DocumentLinks) -> None:
         outgoing = len({resolved.path or resolved.link.target for resolved in links.outgoing})
         text = f"links {outgoing} │ backlinks {len(links.backlinks)}"
+        if not outgoing and not links.backlinks:
+            text = "no links"
         self.query_one("#entry-links-line", Static).update(Content(text))
         self.links_list.show_links(links)
 
@@ -244,7 +252,7 @@ class EntryView(Vertical):
             if path is None:
                 self.post_message(self.MissingLink(link.target))
             else:
-                self.run_worker(self._open_at_heading(path, link), group="follow", exclusive=True)
+                run_latest(self, "follow", self._open_at_heading, path, link)
 
     def _go_to_heading(self, link: LinkRef) -> None:
         from kbtui.tui.markdown.layout import heading_line

@@ -224,6 +224,6 @@ class KnowledgeTree(RowList):
             style = ".rows--accent" if mark.by_machine else ".rows--second"
             return Content.styled(f"{by}*{mark.word}", style)
         slug = clean_line(entry.slug)
-        if slug != slugify(title) and len(slug) <= room:
+        if slugify(slug) != slugify(title) and len(slug) <= room:
             return Content.styled(slug, ".rows--muted")
         return Content()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual.message import Message
 
+from kbtui.tui.background import run_latest
 from kbtui.tui.widgets.line_view import LineView
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ class MarkdownView(LineView):
     def _lay_out(self) -> None:
         # Before the first layout there is no width yet; the resize event comes back here.
         if self.size.width:
-            self.run_worker(self._laid_out(self._source, self.text_width), exclusive=True)
+            run_latest(self, "layout", self._laid_out, self._source, self.text_width)
 
     async def _laid_out(self, source: Source, width: int) -> None:
         wanted, top = self._wanted, self._top

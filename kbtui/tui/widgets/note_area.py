@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding
@@ -11,6 +12,7 @@ from textual.widgets import TextArea
 if TYPE_CHECKING:
     from rich.style import Style
     from rich.text import Text
+    from textual import events
     from textual.binding import BindingType
 
 # Every character that `kbtui.text.clean` takes away keeps its place here, as one visible sign.
@@ -22,6 +24,8 @@ _VISIBLE |= dict.fromkeys(
 )
 _VISIBLE |= dict.fromkeys(range(0xE0000, 0xE0080), 0xB7)
 
+_INDENT = 2
+_ITEM = re.compile(r"(\s*)(?:([-*+])|(\d{1,9})([.)]))( +)(\[[ xX]\] )?")
 _HEADING = re.compile(r"#{1,6}\s")
 _BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s(?:\[[ xX]\]\s)?")
 _QUOTE = re.compile(r"\s*(?:>\s?)+")
@@ -59,6 +63,8 @@ class NoteArea(TextArea):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+y", "redo", "Redo", show=False),
+        Binding("tab", "indent(1)", "Indent", show=False),
+        Binding("shift+tab", "indent(-1)", "Unindent", show=False),
     ]
 
     def __init__(self, text: str, *, id: str | None = None) -> None:  # noqa: A002
@@ -66,8 +72,8 @@ class NoteArea(TextArea):
         self._areas: list[str] = []
         self._areas_for = -1
         self._edits = 0
-        super().__init__(text, id=id, tab_behavior="indent", show_line_numbers=False)
-        self.indent_width = 2
+        super().__init__(text, id=id, show_line_numbers=False)
+        self.indent_width = _INDENT
 
     def notify_style_update(self) -> None:
         """The colours changed."""
@@ -77,6 +83,46 @@ class NoteArea(TextArea):
     def on_text_area_changed(self) -> None:
         """Where frontmatter and code are has to be found anew."""
         self._edits += 1
+
+    # Typing
+
+    async def _on_key(self, event: events.Key) -> None:
+        if event.key == "enter" and not self.read_only and self._continue_list():
+            event.stop()
+            event.prevent_default()
+
+    def _continue_list(self) -> bool:
+        """Begin the next item of a list; an empty item ends it instead."""
+        start, end = self.selection
+        row, column = start
+        line = self.document.get_line(row)
+        item = _ITEM.match(line)
+        if start != end or item is None or column < item.end():
+            return False
+        if not line[item.end() :].strip():
+            self.replace("", (row, 0), (row, len(line)), maintain_selection_offset=False)
+            return True
+        indent, bullet, number, dot, gap, task = item.groups()
+        marker = bullet or f"{int(number) + 1}{dot}"
+        self.insert(f"\n{indent}{marker}{gap}{'[ ] ' if task else ''}")
+        return True
+
+    def action_indent(self, by: int) -> None:
+        """Move lines to the right or left; within a line of text, insert blanks."""
+        (first, column), (last, _) = sorted(self.selection)
+        line = self.document.get_line(first)
+        if by > 0 and first == last and _ITEM.match(line) is None:
+            self.insert(" " * (_INDENT - column % _INDENT))
+            return
+        for row in range(first, last + 1):
+            line = self.document.get_line(row)
+            if by > 0 and line:
+                self.insert(" " * _INDENT, (row, 0))
+            elif by < 0:
+                blanks = len(line) - len(line.lstrip(" "))
+                self.delete((row, 0), (row, min(blanks, _INDENT)))
+
+    # Drawing
 
     def get_line(self, line_index: int) -> Text:
         """One line, coloured by what it is."""
@@ -116,8 +162,12 @@ class NoteArea(TextArea):
     def _style(self, name: str) -> Style:
         style = self._note_styles.get(name)
         if style is None:
-            style = self.get_visual_style(f"note--{name}", partial=True).rich_style
-            self._note_styles[name] = style
+            looks = self.get_visual_style(f"note--{name}", partial=True)
+            colored = looks.foreground is not None and looks.foreground.a > 0
+            looks = replace(
+                looks, background=None, foreground=looks.foreground if colored else None
+            )
+            style = self._note_styles[name] = looks.rich_style
         return style
 
     def _area(self, index: int) -> str:

@@ -7,10 +7,12 @@ import os
 import shlex
 import shutil
 import subprocess
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
+from kbtui.tui.background import run_latest
 from kbtui.tui.screens.dialogs import (
     KeyDialog,
     NewEntry,
@@ -24,7 +26,7 @@ from kbtui.tui.widgets.entry_editor import EntryEditor
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Awaitable, Callable
 
     from textual.dom import DOMNode
 
@@ -48,13 +50,13 @@ class NotesActions:
     def _kb(self) -> KnowledgeBase | None:
         return self._pane.kb
 
-    def _run(self, work: Coroutine[None, None, None]) -> None:
+    def _run(self, work: Callable[[], Awaitable[None]]) -> None:
         """Do something that may fail, one thing at a time."""
-        self._pane.run_worker(self._guarded(work), group="action", exclusive=True)
+        run_latest(self._pane, "action", self._guarded, work)
 
-    async def _guarded(self, work: Coroutine[None, None, None]) -> None:
+    async def _guarded(self, work: Callable[[], Awaitable[None]]) -> None:
         try:
-            await work
+            await work()
         except KbtuiError as error:
             tell_error(self._pane, error)
 
@@ -62,7 +64,7 @@ class NotesActions:
 
     def new(self, title: str = "", type_: str | None = None) -> None:
         """Ask for title and type, make the entry, and start to write."""
-        self._run(self._new(title, type_))
+        self._run(partial(self._new, title, type_))
 
     async def _new(self, title: str, type_: str | None) -> None:
         from kbtui.knowledge.templates import ENTRY_TYPES
@@ -74,7 +76,7 @@ class NotesActions:
         )
         if chosen is not None:
             entry = await asyncio.to_thread(self._kb.library.create, chosen.type, chosen.title)
-            self._pane.open_entry(entry.path, entry.body_line, edit=True)
+            self._pane.open_entry(entry.path, first_line_to_fill(entry.text), edit=True)
 
     def _type_here(self) -> str:
         from kbtui.knowledge.templates import TYPE_OF_FOLDER
@@ -119,7 +121,7 @@ class NotesActions:
         """Hand the file to $VISUAL or $EDITOR; what it saves is the person's own change."""
         path = self._pane.target()
         if path is not None and self._kb is not None:
-            self._run(self._edit_outside(self._kb, path))
+            self._run(partial(self._edit_outside, self._kb, path))
 
     async def _edit_outside(self, kb: KnowledgeBase, path: str) -> None:
         command = editor_command()
@@ -143,7 +145,7 @@ class NotesActions:
 
     def rename(self) -> None:
         """Ask for a new title and repair all links."""
-        self._run(self._rename())
+        self._run(self._rename)
 
     async def _rename(self) -> None:
         path = self._pane.target()
@@ -169,7 +171,7 @@ class NotesActions:
 
     def move(self) -> None:
         """Ask for a category and move the entry there."""
-        self._run(self._move())
+        self._run(self._move)
 
     async def _move(self) -> None:
         path = self._pane.target()
@@ -194,7 +196,7 @@ class NotesActions:
         """Delete at once; `u` brings the entry back."""
         path = self._pane.target()
         if self._kb is not None and path is not None:
-            self._run(self._delete(self._kb, path))
+            self._run(partial(self._delete, self._kb, path))
 
     async def _delete(self, kb: KnowledgeBase, path: str) -> None:
         self._deleted = await asyncio.to_thread(kb.library.delete, path)
@@ -204,7 +206,7 @@ class NotesActions:
     def undo(self) -> None:
         """Bring back what was just deleted, else undo the entry's last change."""
         if self._kb is not None:
-            self._run(self._undo(self._kb))
+            self._run(partial(self._undo, self._kb))
 
     async def _undo(self, kb: KnowledgeBase) -> None:
         deleted, self._deleted = self._deleted, None
@@ -228,7 +230,7 @@ class NotesActions:
 
     def tags(self) -> None:
         """Choose a tag and show only its entries."""
-        self._run(self._tags())
+        self._run(self._tags)
 
     async def _tags(self) -> None:
         if self._kb is None:
@@ -243,7 +245,7 @@ class NotesActions:
 
     def ask_about_url(self, url: str) -> None:
         """Show where a link leads before anything is opened."""
-        self._run(self._ask_about_url(url))
+        self._run(partial(self._ask_about_url, url))
 
     async def _ask_about_url(self, url: str) -> None:
         answer = await self._pane.app.push_screen_wait(
@@ -253,6 +255,15 @@ class NotesActions:
             self._pane.app.open_url(url)
         elif answer == "y":
             await copy_text(self._pane, url)
+
+
+def first_line_to_fill(text: str) -> int:
+    """Where writing a new entry begins: below its first section, or at the end."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines, 1):
+        if line.startswith("## "):
+            return number + 1
+    return len(lines)
 
 
 def _why_not_editable(editable: bool, length: int) -> str:  # noqa: FBT001

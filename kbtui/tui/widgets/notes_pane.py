@@ -12,6 +12,7 @@ from textual.widgets import Static
 
 from kbtui.errors import KbtuiError
 from kbtui.tui.actions import bindings
+from kbtui.tui.background import run_latest
 from kbtui.tui.messages import AskAbout, OpenEntry, OpenHistory, OpenSearch
 from kbtui.tui.widgets.entry_view import EntryView
 from kbtui.tui.widgets.knowledge_tree import KnowledgeTree, Mark
@@ -121,7 +122,7 @@ class NotesPane(Vertical):
         if self.kb is None:
             self._pending = (path, line, edit)
             return
-        self.run_worker(self._open(path, line, edit=edit), group="open", exclusive=True)
+        run_latest(self, "open", self._open, path, line, edit=edit)
 
     @property
     def current_path(self) -> str | None:
@@ -193,7 +194,7 @@ class NotesPane(Vertical):
 
     def _refresh_tree(self) -> None:
         # A turn of the agent makes several commits in a row; one reading shows them all.
-        self.run_worker(self._read_tree(), group="tree", exclusive=True)
+        run_latest(self, "tree", self._read_tree)
 
     async def _read_tree(self) -> None:
         if self.kb is None:
@@ -261,7 +262,7 @@ class NotesPane(Vertical):
 
     def filter_changed(self, text: str) -> None:
         """Search for what is typed; what was typed before is forgotten at once."""
-        self.run_worker(self._search(text), group="filter", exclusive=True)
+        run_latest(self, "filter", self._search, text)
 
     async def _search(self, text: str) -> None:
         self._searches += 1
@@ -316,7 +317,10 @@ class NotesPane(Vertical):
         if view is not None:
             view.open(path, line)
             info = self._entries.get(path)
-            if info is not None and not self.knowledge_tree.filtering:
+            if info is None:
+                # Just made: the tree learns of it in a moment.
+                self._revealed = path
+            elif not self.knowledge_tree.filtering:
                 self.knowledge_tree.reveal(path, info.category)
         return view
 

@@ -74,7 +74,6 @@ class RowList(ScrollView, can_focus=True):
         Binding("pagedown", "page_down", "Page down", show=False),
         Binding("home,g", "first", "First", show=False),
         Binding("end,G", "last", "Last", show=False),
-        Binding("enter", "select", "Select", show=False),
     ]
 
     cursor: reactive[int] = reactive(0, repaint=False)
@@ -258,7 +257,8 @@ class RowList(ScrollView, can_focus=True):
         strips = self._strips.get(key)
         if strips is None:
             base = self.get_visual_style(state) if state else self.visual_style
-            parse = style_parser(self)
+            # On the cursor's own colours, other colours would be hard to read.
+            parse = style_parser(self, colors=state != "rows--cursor")
             lines = list(self.render_row(index, width))[: self.ROW_HEIGHT]
             lines += [Content()] * (self.ROW_HEIGHT - len(lines))
             strips = [to_strip(line, width, base, parse) for line in lines]

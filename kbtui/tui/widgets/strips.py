@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.segment import Segment
@@ -15,15 +16,20 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
 
-def style_parser(widget: Widget) -> Callable[[str | Style], Style]:
-    """How the spans of `widget` are read: ``.name`` is one of its component classes."""
+def style_parser(widget: Widget, *, colors: bool = True) -> Callable[[str | Style], Style]:
+    """How the spans of `widget` are read: ``.name`` is one of its component classes.
+
+    Without `colors` only bold, underlined and the like are kept.
+    """
 
     def parse(name: str | Style) -> Style:
         if isinstance(name, Style):
-            return name
-        if name.startswith("."):
-            return widget.get_visual_style(name[1:], partial=True)
-        return Style.parse(name)
+            style = name
+        elif name.startswith("."):
+            style = widget.get_visual_style(name[1:], partial=True)
+        else:
+            style = Style.parse(name)
+        return style if colors else replace(style, foreground=None, background=None)
 
     return parse
 

@@ -1,0 +1,26 @@
+"""Work beside the screen of which only the latest matters."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from textual.dom import DOMNode
+
+
+def run_latest(
+    node: DOMNode,
+    group: str,
+    work: Callable[..., Coroutine[Any, Any, object]],
+    *args: object,
+    **kwargs: object,
+) -> None:
+    """Run ``work(*args, **kwargs)`` on the event loop; what `group` was doing is cancelled.
+
+    The coroutine is made only when it starts: one that is overtaken before leaves nothing behind.
+    """
+    job: Any = partial(work, *args, **kwargs)
+    node.run_worker(job, group=group, exclusive=True)

@@ -14,7 +14,7 @@ from kbtui.workspace import files
 from kbtui.workspace.layout import RECORDED_AREAS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from kbtui.history.commit import Commit
     from kbtui.history.door import Door
@@ -55,28 +55,30 @@ class Adoption:
             with self._door.entered(timeout) as events:
                 pending = self._pending()
                 settled = [path for path in pending if not self._unrest([path], settle)]
-                gone = self._mass_deletion(pending)
-                if confirmed:
-                    gone = []
+                gone = [] if confirmed else self._mass_deletion(pending)
                 commit = self._door.record([p for p in settled if p not in gone], events)
         except WorkspaceBusyError:
             return None
         if gone:
             raise MassDeletionError(
-                f"{len(gone)} of {len(gone) + self._left()} entries are gone at once.",
+                f"{len(gone)} of {self._count()} entries are gone at once.",
                 "If that is meant, confirm it; else bring them back, or restore them from the"
                 " history.",
                 paths=gone,
             )
         return commit
 
-    def _pending(self) -> list[str]:
-        """Paths whose files differ from the newest commit."""
+    def _pending(self) -> dict[str, str | None]:
+        """Paths whose files differ from the newest commit, with the blob ids that they have."""
         recorded = self._recorded()
         found = self._scanner.scan(*RECORDED_AREAS)
-        changed = [path for path, state in found.items() if recorded.get(path) != state.blob]
-        missing = [path for path in recorded if path not in found and self._is_gone(path)]
-        return sorted(changed + missing)
+        pending: dict[str, str | None] = {
+            path: state.blob for path, state in found.items() if recorded.get(path) != state.blob
+        }
+        for path in recorded.keys() - found.keys():
+            if self._is_gone(path):
+                pending[path] = None
+        return pending
 
     def _recorded(self) -> dict[str, str]:
         head = self._repository.head()
@@ -99,21 +101,20 @@ class Adoption:
                 newest = max(newest, status.st_mtime, status.st_ctime)
         return min(settle, max(0.0, newest + settle - time.time()))
 
-    def _mass_deletion(self, pending: list[str]) -> list[str]:
-        """The entries that are gone, if they are too many to be believed."""
+    def _count(self) -> int:
+        return sum(map(_is_entry, self._recorded()))
+
+    def _mass_deletion(self, pending: Mapping[str, str | None]) -> list[str]:
+        """The entries that are gone, if they are too many to be believed; moved ones aren't."""
         recorded = self._recorded()
-        found = self._scanner.scan(*RECORDED_AREAS)
-        moved = {found[path].blob for path in pending if path in found}
-        entries = [path for path in recorded if _is_entry(path)]
+        moved = set(pending.values())
         gone = [
             path
-            for path in pending
-            if path not in found and _is_entry(path) and recorded.get(path) not in moved
+            for path, blob in pending.items()
+            if blob is None and _is_entry(path) and recorded[path] not in moved
         ]
-        return gone if len(gone) >= _FEW and len(gone) > _MASS * len(entries) else []
-
-    def _left(self) -> int:
-        return sum(map(_is_entry, self._scanner.scan("knowledge")))
+        many = len(gone) >= _FEW and len(gone) > _MASS * self._count()
+        return sorted(gone) if many else []
 
 
 def _is_entry(path: str) -> bool:

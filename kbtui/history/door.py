@@ -11,7 +11,7 @@ import contextlib
 import logging
 from typing import TYPE_CHECKING
 
-from kbtui.errors import ConflictError, KbtuiError, StorageError, UsageError
+from kbtui.errors import ConflictError, KbtuiError, NotFoundError, StorageError, UsageError
 from kbtui.history.change import Change
 from kbtui.history.commit import (
     Actor,
@@ -169,10 +169,13 @@ class Door:
                     log.exception("a listener failed after commit %s", event.commit)
 
     def _read(self, paths: Iterable[str]) -> Edits:
-        return {
-            path: files.read_bytes(self._root, path) if files.exists(self._root, path) else None
-            for path in paths
-        }
+        return {path: self._content(path) for path in paths}
+
+    def _content(self, path: str) -> bytes | None:
+        try:
+            return files.read_bytes(self._root, path)
+        except NotFoundError:
+            return None
 
     def _adopt_first(self, current: Edits, events: list[Changed]) -> None:
         """Record what was edited outside in the files that a change is about to touch."""
@@ -183,12 +186,8 @@ class Door:
 
     def _unrecorded(self, current: Edits) -> Edits:
         """Of the files' contents those that the newest commit doesn't have."""
-        head = self._repository.head()
-        return {
-            path: data
-            for path, data in current.items()
-            if _blob(data) != self._repository.blob_at(head, path)
-        }
+        recorded = self._repository.blobs_at(self._repository.head(), current)
+        return {path: data for path, data in current.items() if _blob(data) != recorded[path]}
 
     def _check_expected(self, change: Change, current: Edits) -> None:
         lost = [
@@ -257,12 +256,18 @@ class Door:
         before = current | {path: self._in_head(head, path) for path in in_place}
         paths = _path_changes(before, in_place | written)
         commit, objects = self._build(change, head, in_place | written, paths)
+        intent = Intent(commit.id, head, _blob_pairs(current, written))
         with storage_errors("Can't record the change"):
             self._repository.store(objects)
-            if written:
-                self._write_files(Intent(commit.id, head, _blob_pairs(current, written)), written)
-            self._repository.move_branch(head, commit.id)
-            self._intents.clear()
+            try:
+                if written:
+                    self._intents.write(intent)
+                    self._write_files(intent, written)
+                self._repository.move_branch(head, commit.id)
+            except BaseException:  # an interrupt as well must not leave half a change
+                self._take_back(intent)
+                raise
+        self._intents.clear()
         for path, data in written.items():
             if data is not None:
                 self._scanner.note(path, data)
@@ -285,30 +290,35 @@ class Door:
         message = write_message(describe(paths), change.reason, change.actor, change.origin)
         data = encode_commit(tree, head, author_of(change.actor), self._clock(), message)
         made = git_object(b"commit", data)
+        for stored, entries in trees.items():
+            self._repository.remember_tree(stored.id, entries)
         return read_commit(made.id, decode_commit(data), paths), [*blobs.values(), *trees, made]
 
     def _write_files(self, intent: Intent, written: Edits) -> None:
-        """Write the intent, then the files; on failure put everything back."""
-        self._intents.write(intent)
+        """Write the files; deletions come first, for a name may change only its case."""
+        with FileBatch(self._root) as batch:
+            for path in sorted(written, key=lambda path: written[path] is not None):
+                self._check_untouched(path, intent.paths[path][0])
+                data = written[path]
+                if data is None:
+                    batch.remove(path)
+                else:
+                    batch.write(path, data)
+            batch.sync()
+
+    def _take_back(self, intent: Intent) -> None:
+        """Put the files back after a failure; if even that fails, the next start does it."""
+        if self._repository.head() == intent.commit:
+            return  # the branch has moved; only its sync failed, so the intent stays
         try:
-            with FileBatch(self._root) as batch:
-                for path in sorted(written, key=lambda path: written[path] is not None):
-                    self._check_untouched(path, intent.paths[path][0])
-                    data = written[path]
-                    if data is None:
-                        batch.remove(path)
-                    else:
-                        batch.write(path, data)
-                batch.sync()
-        except (OSError, KbtuiError):
             self._intents.roll_back(intent)
             self._intents.clear()
-            raise
+        except OSError:
+            log.exception("could not take change %s back; the next start will", intent.commit)
 
     def _check_untouched(self, path: str, expected: str | None) -> None:
         """Look once more, just before a file is replaced: editors outside know no lock."""
-        data = files.read_bytes(self._root, path) if files.exists(self._root, path) else None
-        if _blob(data) != expected:
+        if _blob(self._content(path)) != expected:
             raise ConflictError(
                 f"{short_name(path)} was changed by another program just now.",
                 "Nothing was written. Try again.",

@@ -6,7 +6,6 @@ else rolled back, and the files say the same as the branch again before anybody 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import time
@@ -56,9 +55,11 @@ class IntentLog:
         files.write_machine_file(self._root, f"{MACHINE}/{NAME}", json.dumps(record).encode())
 
     def clear(self) -> None:
-        """Forget the intent: the branch says it all now."""
-        with contextlib.suppress(FileNotFoundError):
-            self._file.unlink()
+        """Forget the intent; one that can't be removed is recognised as done by `recover`."""
+        try:
+            self._file.unlink(missing_ok=True)
+        except OSError:
+            log.exception("the intent of a finished change could not be removed")
 
     def recover(self) -> Outcome:
         """Finish or take back what a crash interrupted.

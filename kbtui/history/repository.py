@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dulwich.object_store import DiskObjectStore
-    from dulwich.refs import DiskRefsContainer
 
     from kbtui.history.trees import GitObject
 
@@ -54,7 +53,7 @@ CONFIG = b"""\
 _HEAD = f"ref: {BRANCH}\n".encode()
 _LEVEL = 1  # trees are mostly hashes: a higher level costs time and saves nothing
 _PACK_FROM = 200  # objects at once that are better written as one pack
-_CACHED_TREES = 64
+_CACHED_TREES = 24
 _HEX = 40
 
 
@@ -83,6 +82,8 @@ class Repository:
         if made:
             for name in ("objects/info", "objects/pack", "refs/heads", "refs/tags"):
                 (self._folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+            for number in range(256):  # now, so that no change has to make and sync them
+                (self._folder / "objects" / f"{number:02x}").mkdir(mode=0o700, exist_ok=True)
             os.chmod(self._folder, 0o700)  # noqa: PTH101 — mkdir's mode holds for the last folder
         with FileBatch(self._folder) as batch:
             for name, data in (("config", CONFIG), ("HEAD", _HEAD)):
@@ -102,10 +103,9 @@ class Repository:
 
     def head(self) -> str | None:
         """The newest commit, None before the first."""
-        found = self._refs.read_ref(BRANCH.encode()) if self.exists else None  # type: ignore[arg-type]
-        if found is None:
+        text = self._read_branch()
+        if text is None:
             return None
-        text = found.decode("ascii", "replace")
         if len(text) != _HEX or not all(char in "0123456789abcdef" for char in text):
             raise StorageError(
                 f"{self._folder / BRANCH} is damaged.",
@@ -113,6 +113,17 @@ class Repository:
                 " your notes are not affected.",
             )
         return text
+
+    def _read_branch(self) -> str | None:
+        """Where the branch points to; git moves it into one file with others when it packs."""
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            return (self._folder / BRANCH).read_text("ascii", "replace").strip()
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            for line in (self._folder / "packed-refs").read_text("ascii", "replace").splitlines():
+                identifier, _, name = line.partition(" ")
+                if name == BRANCH:
+                    return identifier
+        return None
 
     def read_object(self, identifier: str) -> tuple[bytes, bytes]:
         """Read an object: its kind and its content.
@@ -158,11 +169,15 @@ class Repository:
                 self._trees.move_to_end(identifier)
                 return tree
         tree = parse_tree(self.read_object(identifier)[1])
+        self.remember_tree(identifier, tree)
+        return tree
+
+    def remember_tree(self, identifier: str, tree: Tree) -> None:
+        """Keep a tree at hand: the next change starts from it."""
         with self._lock:
             self._trees[identifier] = tree
             if len(self._trees) > _CACHED_TREES:
                 self._trees.popitem(last=False)
-        return tree
 
     def files(self, commit: str | None) -> dict[str, str]:
         """Every path of a commit with its blob id."""
@@ -172,9 +187,14 @@ class Repository:
 
     def blob_at(self, commit: str | None, path: str) -> str | None:
         """The blob id of a path in a commit, None where it isn't."""
+        return self.blobs_at(commit, [path])[path]
+
+    def blobs_at(self, commit: str | None, paths: Iterable[str]) -> dict[str, str | None]:
+        """The blob id of each path in a commit."""
         if commit is None:
-            return None
-        return blob_in_tree(self.read_commit(commit).tree, path, self.read_tree)
+            return dict.fromkeys(paths)
+        tree = self.read_commit(commit).tree
+        return {path: blob_in_tree(tree, path, self.read_tree) for path in paths}
 
     def compare(
         self, old: str | None, new: str | None
@@ -303,12 +323,6 @@ class Repository:
             loose_compression_level=_LEVEL,
             pack_compression_level=_LEVEL,
         )
-
-    @cached_property
-    def _refs(self) -> DiskRefsContainer:
-        from dulwich.refs import DiskRefsContainer
-
-        return DiskRefsContainer(self._folder)
 
 
 _KINDS = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}

@@ -19,18 +19,8 @@ _ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 
-class TreeEntry(NamedTuple):
-    """One name in a tree: git's mode and the raw hash of what it names."""
-
-    mode: bytes
-    sha: bytes
-
-    @property
-    def is_folder(self) -> bool:
-        """Whether it names another tree."""
-        return self.mode == FOLDER
-
-
+# Name -> (git's mode, raw hash). Plain tuples: a folder of thousands of entries is read often.
+TreeEntry = tuple[bytes, bytes]
 Tree = dict[bytes, TreeEntry]
 
 
@@ -50,32 +40,35 @@ def git_object(kind: bytes, data: bytes) -> GitObject:
 
 def parse_tree(data: bytes) -> Tree:
     """Read a tree object's content."""
-    return {name: TreeEntry(mode, sha) for mode, name, sha in _ENTRY.findall(data)}
+    return {name: (mode, sha) for mode, name, sha in _ENTRY.findall(data)}
 
 
 def serialize_tree(tree: Tree) -> bytes:
     """Write a tree object's content, in git's order: a folder sorts as if it ended in ``/``."""
     ordered = sorted(
-        (name + b"/" if entry.is_folder else name, name, entry) for name, entry in tree.items()
+        [(name + b"/" if mode == FOLDER else name, name) for name, (mode, _) in tree.items()]
     )
-    return b"".join(b"%s %s\0%s" % (entry.mode, name, entry.sha) for _, name, entry in ordered)
+    parts: list[bytes] = []
+    for _, name in ordered:
+        mode, sha = tree[name]
+        parts += (mode, b" ", name, b"\0", sha)
+    return b"".join(parts)
 
 
 def update_tree(
     root: str | None, edits: Mapping[str, str | None], read: Callable[[str], Tree]
-) -> tuple[str, list[GitObject]]:
-    """Apply edits to a tree and return the new tree's id and the tree objects that it needs.
+) -> tuple[str, dict[GitObject, Tree]]:
+    """Apply edits to a tree and return the new tree's id and the trees that it needs.
 
     Args:
         root: The id of the tree to start from; None is the empty one.
         edits: The blob id that each path gets; None removes the path.
         read: Reads a tree by its id.
     """
-    new: list[GitObject] = []
+    new: dict[GitObject, Tree] = {}
     identifier = _update(root, _nest(edits), read, new)
     if identifier is None:
-        new.append(git_object(b"tree", b""))
-        return EMPTY_TREE, new
+        return EMPTY_TREE, {git_object(b"tree", b""): {}}
     return identifier, new
 
 
@@ -101,29 +94,28 @@ def _update(
     identifier: str | None,
     edits: _Nested,
     read: Callable[[str], Tree],
-    new: list[GitObject],
+    new: dict[GitObject, Tree],
 ) -> str | None:
     """Rewrite one tree; None when nothing is left in it."""
     tree = dict(read(identifier)) if identifier else {}
     for name, edit in edits.items():
-        old = tree.get(name)
+        mode, sha = tree.get(name, (b"", b""))
+        is_folder = mode == FOLDER
         if isinstance(edit, dict):
-            below = _update(old.sha.hex() if old and old.is_folder else None, edit, read, new)
-            entry = TreeEntry(FOLDER, bytes.fromhex(below)) if below else None
+            below = _update(sha.hex() if is_folder else None, edit, read, new)
+            if below is not None:
+                tree[name] = FOLDER, bytes.fromhex(below)
+            elif is_folder:
+                del tree[name]
         elif edit is not None:
-            mode = old.mode if old and not old.is_folder else FILE
-            entry = TreeEntry(mode, bytes.fromhex(edit))
-        else:
-            entry = None
-        if entry is not None:
-            tree[name] = entry
-        elif old is not None and (isinstance(edit, dict) or not old.is_folder):
+            tree[name] = FILE if is_folder else mode or FILE, bytes.fromhex(edit)
+        elif mode and not is_folder:
             del tree[name]
     if not tree:
         return None
     made = git_object(b"tree", serialize_tree(tree))
     if made.id != identifier:
-        new.append(made)
+        new[made] = tree
     return made.id
 
 
@@ -131,12 +123,12 @@ def walk_files(
     identifier: str, read: Callable[[str], Tree], prefix: str = ""
 ) -> Iterator[tuple[str, str]]:
     """Yield (path, blob id) of every file below a tree."""
-    for name, entry in read(identifier).items():
+    for name, (mode, sha) in read(identifier).items():
         path = prefix + name.decode("utf-8", "replace")
-        if entry.is_folder:
-            yield from walk_files(entry.sha.hex(), read, f"{path}/")
+        if mode == FOLDER:
+            yield from walk_files(sha.hex(), read, f"{path}/")
         else:
-            yield path, entry.sha.hex()
+            yield path, sha.hex()
 
 
 def compare_trees(
@@ -149,26 +141,28 @@ def compare_trees(
     after = read(new) if new else {}
     for name in {name for name, _ in before.items() ^ after.items()}:
         path = prefix + name.decode("utf-8", "replace")
-        was, now = before.get(name), after.get(name)
-        if (was and was.is_folder) or (now and now.is_folder):
-            yield from compare_trees(_id(was, True), _id(now, True), read, f"{path}/")
-        blobs = _id(was, False), _id(now, False)
-        if blobs[0] != blobs[1]:
-            yield path, *blobs
+        was_folder, was = _ids(before.get(name))
+        now_folder, now = _ids(after.get(name))
+        if was_folder or now_folder:
+            yield from compare_trees(was_folder, now_folder, read, f"{path}/")
+        if was != now:
+            yield path, was, now
 
 
-def _id(entry: TreeEntry | None, folder: bool) -> str | None:  # noqa: FBT001 — two calls above
-    """The id of what an entry names, if it is of the wanted sort."""
-    return entry.sha.hex() if entry is not None and entry.is_folder == folder else None
+def _ids(entry: TreeEntry | None) -> tuple[str | None, str | None]:
+    """The ids of (folder, file) that an entry names: at most one of them."""
+    if entry is None:
+        return None, None
+    mode, sha = entry
+    return (sha.hex(), None) if mode == FOLDER else (None, sha.hex())
 
 
 def blob_in_tree(identifier: str, path: str, read: Callable[[str], Tree]) -> str | None:
     """The blob id of one path, None where there is no file."""
     *folders, name = path.encode().split(b"/")
     for folder in folders:
-        entry = read(identifier).get(folder)
-        if entry is None or not entry.is_folder:
+        below, _ = _ids(read(identifier).get(folder))
+        if below is None:
             return None
-        identifier = entry.sha.hex()
-    entry = read(identifier).get(name)
-    return None if entry is None or entry.is_folder else entry.sha.hex()
+        identifier = below
+    return _ids(read(identifier).get(name))[1]

@@ -28,22 +28,24 @@ _PLACEHOLDERS = (
 )
 _PLACEHOLDER = re.compile(rf"\W*(?:{'|'.join(_PLACEHOLDERS)})?\W*", re.IGNORECASE)
 _APOLOGY = r"(?:i['\u2019]?m sorry|i am sorry|sorry|unfortunately|i apologi[sz]e)?[,.! ]*(?:but )?"
+_CANNOT = r"can['\u2019]?t|cannot|can not|won['\u2019]?t|am unable to|must decline to"
 _REFUSALS = (
     r"as an ai\b|i['\u2019]?m unable to|i (?:don['\u2019]?t|do not) have access",
-    r"i (?:can['\u2019]?t|cannot|can not|won['\u2019]?t|am unable to|must decline to)"
-    r" (?:help|assist|comply|process|fulfil|do|provide|complete|continue|summari[sz]e|call|access"
-    r"|engage)",
+    rf"i (?:{_CANNOT}) (?:help|assist|comply|process|fulfil|do|provide|complete|call|access)",
+    rf"i (?:{_CANNOT}) (?:engage|continue|summari[sz]e|share|discuss)",
 )
 _REFUSAL = re.compile(rf"{_APOLOGY}(?:{'|'.join(_REFUSALS)})", re.IGNORECASE)
+_STATUS = r"bad gateway|gateway time-?out|too many requests|server error|not found"
+_TROUBLE = (
+    r"service (?:is )?(?:temporarily )?unavailable|rate limit (?:reached|exceeded)|invalid api key"
+    r"|upstream (?:connect error|request timeout)|context length exceeded|quota exceeded"
+    r"|connection (?:error|refused|reset)"
+)
 _ERRORS = (
     r"\{\s*\"?error|<!doctype|<html|traceback \(most recent|error(?: code)?\s*[:(]|error \d{3}\b",
     r"(?:http(?:/[\d.]+)?|status)[ :]+[45]\d\d\b|internal server error\W*$",
-    r"[45]\d\d\s+(?:internal|bad gateway|service|too many|gateway|unauthori[sz]ed|forbidden"
-    r"|not found|server error)",
-    r"(?:service (?:is )?(?:temporarily )?unavailable|bad gateway|gateway time-?out"
-    r"|too many requests|rate limit (?:reached|exceeded)|upstream (?:connect error|request timeout)"
-    r"|invalid api key|context length exceeded|quota exceeded"
-    r"|connection (?:error|refused|reset))(?=\s*(?:[:.,;(!-]|$|for |after |or ))",
+    rf"[45]\d\d\s+(?:{_STATUS}|internal|service|too many|gateway|unauthori[sz]ed|forbidden)",
+    rf"(?:{_STATUS}|{_TROUBLE})(?=\s*(?:[:.,;(!-]|$|for |after |or ))",
 )
 _ERROR = re.compile("|".join(_ERRORS), re.IGNORECASE)
 

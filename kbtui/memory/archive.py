@@ -8,74 +8,63 @@ from the log. ``HISTORY.md`` holds the same entries for people and grep.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
 from time import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
-from kbtui.errors import NotFoundError
+from kbtui.errors import ConflictError, NotFoundError
 from kbtui.history.change import Actor
+from kbtui.memory.archive_lines import (
+    ArchiveEntry,
+    Book,
+    Holding,
+    as_block,
+    read_book,
+    read_entry,
+    to_record,
+    with_block,
+    without_time,
+)
 from kbtui.memory.cursors import Cursors
 from kbtui.memory.machine import machine_name
 from kbtui.memory.old_history import parse_old_history
-from kbtui.memory.ranges import Range, merged, read_range
-from kbtui.memory.records import BadLine, Record, add_record, parse_records
+from kbtui.memory.ranges import Range, merged
+from kbtui.memory.records import BadLine, add_record, parse_records
 from kbtui.text import clean
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     from kbtui.history.change import Change
     from kbtui.history.history import History
     from kbtui.workspace.layout import Workspace
 
+__all__ = ["ARCHIVE", "PROJECTION", "Archive", "ArchiveEntry", "Holding", "is_record"]
+
 ARCHIVE = "memory/history.jsonl"
 PROJECTION = "memory/HISTORY.md"
-KEPT_ENTRIES = 1000
-_SEGMENT = "memory/history-{}.jsonl"
+KEPT_ENTRIES = 500
 _ARCHIVISTS = frozenset({Actor.CONSOLIDATOR, Actor.IMPORT})
 _TIME = "%Y-%m-%d %H:%M"
+_RECORD = re.compile(r"memory/(?:history(?:-\w+)?\.jsonl|HISTORY(?:-\w+)?\.md|tombstones\.jsonl)")
+_Reader = Callable[[str], "bytes | None"]
 
 
-@dataclass(frozen=True, slots=True)
-class ArchiveEntry:
-    """One slice of a conversation, condensed or, where no model could, whole (`raw`).
-
-    `timestamp` is the content's time in the user's zone, ``YYYY-MM-DD HH:MM``. `messages` is the
-    range that it accounts for, of which those in `dropped` (message id, reason) were left out.
-    """
-
-    cursor: int
-    timestamp: str
-    content: str
-    session: str | None = None
-    messages: Range | None = None
-    origin: str = ""
-    raw: bool = False
-    dropped: tuple[tuple[int, str], ...] = ()
+def is_record(path: str) -> bool:
+    """Whether a file records what happened, so that no undo or restore may take it back."""
+    return _RECORD.fullmatch(path) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Holding:
-    """Messages of a session that an archive entry accounts for; `dropped` has reasons by id."""
+@dataclass(slots=True)
+class _Staged:
+    """What a running change adds, and what the files were when it began to."""
 
-    cursor: int
-    messages: Range
-    dropped: Mapping[int, str] = field(default_factory=dict, hash=False)
-
-    def holds(self, message: int) -> bool:
-        """Whether it accounts for a message."""
-        return self.messages[0] <= message <= self.messages[1]
-
-
-@dataclass(frozen=True, slots=True)
-class _Book:
-    """All that the archive's files say at one moment, oldest cursor first."""
-
-    entries: tuple[ArchiveEntry, ...]
-    bad: tuple[BadLine, ...]
+    base: dict[str, bytes | None]
+    entries: list[ArchiveEntry] = field(default_factory=list)
 
 
 class Archive:
@@ -86,8 +75,10 @@ class Archive:
         self._history = history
         self._origin = origin or machine_name()
         self._cursors = Cursors(workspace, history)
-        self._cached: tuple[bytes, _Book] | None = None
+        self._cached: tuple[bytes, Book] | None = None
         self._commits: tuple[str | None, dict[str, list[Holding]]] = (None, {})
+        self._staged: WeakKeyDictionary[Change, _Staged] = WeakKeyDictionary()
+        history.add_companion(self._settle)
 
     def entries(self, after: int | Mapping[str, int] = 0) -> list[ArchiveEntry]:
         """All entries behind a cursor, oldest first.
@@ -95,10 +86,11 @@ class Archive:
         Args:
             after: One cursor for all origins, or the last seen of each origin (see `Cursors`).
         """
-        book = self._book(self._read)
-        if isinstance(after, int):
-            return [entry for entry in book.entries if entry.cursor > after]
-        return [entry for entry in book.entries if entry.cursor > after.get(entry.origin, 0)]
+        return [
+            entry
+            for entry in self._book(self._read).entries
+            if entry.cursor > _limit(after, entry.origin)
+        ]
 
     def find(self, cursor: int, origin: str | None = None) -> ArchiveEntry:
         """One entry; without an origin the one that this machine wrote wins.
@@ -130,25 +122,36 @@ class Archive:
 
         The change's origin gets the cursor, and session and messages where it has none.
 
+        Args:
+            change: The change; archive, facts and entries become one commit.
+            content: The condensed text, or for `raw` the whole one. Empty where all was dropped.
+            session: The session that it is about.
+            messages: Which of its messages the entry accounts for.
+            timestamp: The time of the content, as ``YYYY-MM-DD HH:MM`` in the user's zone.
+            raw: No model could condense it.
+            dropped: Messages of the range that were left out, each with its reason.
+
         Returns:
-            Its cursor, which is above that of every entry there is.
+            The cursor, above that of every entry there is. Where another process adds one before
+            the change is applied, `change.origin.cursor` holds the final one afterwards.
         """
         self._stage_migration(change)
-        when = (
-            timestamp.astimezone().strftime(_TIME) if isinstance(timestamp, datetime) else timestamp
-        )
+        if isinstance(timestamp, datetime):
+            timestamp = timestamp.astimezone().strftime(_TIME)
         entry = ArchiveEntry(
             cursor=self._next_cursor(change.read),
-            timestamp=when,
-            content=_without_time(clean(content).strip(), when),
+            timestamp=timestamp,
+            content=without_time(clean(content).strip()),
             session=session,
             messages=messages,
             origin=self._origin,
             raw=raw,
             dropped=tuple(dropped),
         )
-        self._append(change, ARCHIVE, add_record(change.read(ARCHIVE) or b"", _record(entry)))
-        self._project(change, entry)
+        base = {path: self._read(path) for path in (ARCHIVE, PROJECTION)}
+        self._staged.setdefault(change, _Staged(base)).entries.append(entry)
+        change.write(ARCHIVE, add_record(change.read(ARCHIVE) or b"", to_record(entry)))
+        change.write(PROJECTION, self._projected(change.read, entry))
         change.origin = replace(
             change.origin,
             session=change.origin.session or session,
@@ -196,64 +199,98 @@ class Archive:
     def compact(
         self, change: Change, keep_after: int | Mapping[str, int], keep: int = KEPT_ENTRIES
     ) -> int:
-        """Keep the working file short: move old entries into a file for each year.
+        """Keep the working files short: move old entries into a file for each year.
 
         Nothing is dropped, and what a reader hasn't seen isn't moved: only entries up to
-        `keep_after`, and of those not the newest `keep`. Coverage, cursors and search go on to
-        count the moved ones.
+        `keep_after`, and of those not the newest `keep`. Coverage and cursors go on to count the
+        moved ones.
 
         Returns:
-            How many entries were moved.
+            How many entries were moved; 0 as well when it isn't worth the while yet.
         """
         data = change.read(ARCHIVE) or b""
         records, _ = parse_records(data, ARCHIVE)
         movable = [
             (record, entry)
             for record in records[: max(0, len(records) - keep)]
-            if (entry := _entry(record.value)) and entry.cursor <= _limit(keep_after, entry.origin)
+            if (entry := read_entry(record.value))
+            and entry.cursor <= _limit(keep_after, entry.origin)
         ]
-        if not movable:
+        if len(movable) <= keep // 5:
             return 0
+        shown = _text(change.read(PROJECTION))
+        years: dict[str, tuple[bytes, str]] = {}
         for record, entry in movable:
-            self._move(change, record, entry)
+            year = entry.timestamp[:4] if entry.timestamp[:4].isdecimal() else "undated"
+            lines, text = years.get(year, (b"", ""))
+            block = as_block(entry)
+            if block and block in shown:
+                shown = shown.replace(block, "", 1)
+                text += block
+            years[year] = (lines + record.data + b"\n", text)
         moved = {record.number for record, _ in movable}
-        lines = data.split(b"\n")
-        kept = b"\n".join(line for number, line in enumerate(lines, 1) if number not in moved)
-        self._append(change, ARCHIVE, kept)
+        rest = [line for number, line in enumerate(data.split(b"\n"), 1) if number not in moved]
+        self._write(change, ARCHIVE, b"\n".join(rest))
+        self._write(change, PROJECTION, _bytes(shown))
+        for year, (lines, text) in years.items():
+            self._write_year(change, year, lines, text)
         return len(movable)
 
-    def _move(self, change: Change, record: Record, entry: ArchiveEntry) -> None:
-        year = entry.timestamp[:4] if entry.timestamp[:4].isdecimal() else "undated"
-        path = _SEGMENT.format(year)
+    def _write_year(self, change: Change, year: str, lines: bytes, text: str) -> None:
+        path = f"memory/history-{year}.jsonl"
         data = change.read(path) or b""
         gap = b"" if not data or data.endswith(b"\n") else b"\n"
-        self._append(change, path, data + gap + record.data + b"\n")
+        self._write(change, path, data + gap + lines)
+        if text:
+            path = f"memory/HISTORY-{year}.md"
+            self._write(change, path, _bytes(with_block(_text(change.read(path)), text)))
 
-    def _append(self, change: Change, path: str, data: bytes) -> None:
-        """Write a grown file, unless somebody else has changed it since it was read."""
+    def _write(self, change: Change, path: str, data: bytes) -> None:
+        """Write a file unless somebody else has changed it since it was read."""
         before = self._read(path)
         change.write(path, data, expecting=None if before is None else files.blob_id(before))
 
-    def _project(self, change: Change, entry: ArchiveEntry) -> None:
-        shown = change.read(PROJECTION)
-        if shown is None:
-            text = "".join(_block(each) for each in self._book(change.read).entries)
-        else:
-            text = shown.decode("utf-8", "surrogateescape")
-            gap = (
-                "" if not text or text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"
+    def _settle(self, change: Change) -> None:
+        """Under the lock: where the archive has grown meanwhile, add to what it is now."""
+        staged = self._staged.pop(change, None)
+        if staged is None or all(self._read(path) == data for path, data in staged.base.items()):
+            return
+        if change.expected.keys() & staged.base.keys():
+            raise ConflictError(
+                "The archive was changed by somebody else meanwhile.",
+                "Nothing was written. Try again.",
+                paths=(ARCHIVE,),
             )
-            text += gap + _block(entry)
-        self._append(change, PROJECTION, text.encode("utf-8", "surrogateescape"))
+        data = {path: self._read(path) for path in staged.base}
 
-    def _next_cursor(self, read: Callable[[str], bytes | None]) -> int:
+        def read(path: str) -> bytes | None:
+            return data[path] if path in data else self._read(path)
+
+        for entry in staged.entries:
+            later = replace(entry, cursor=self._next_cursor(read))
+            data[ARCHIVE] = add_record(data[ARCHIVE] or b"", to_record(later))
+            data[PROJECTION] = self._projected(read, later)
+            change.origin = replace(change.origin, cursor=later.cursor)
+        for path, grown in data.items():
+            change.replace(path, grown)
+
+    def _projected(self, read: _Reader, entry: ArchiveEntry) -> bytes:
+        """HISTORY.md with an entry, which is in the archive already; made anew if it's gone."""
+        shown = read(PROJECTION)
+        if shown is not None:
+            return _bytes(with_block(_text(shown), as_block(entry)))
+        records, _ = parse_records(read(ARCHIVE) or b"", ARCHIVE)
+        entries = (read_entry(record.value) for record in records)
+        return _bytes("".join(as_block(each) for each in entries if each))
+
+    def _next_cursor(self, read: _Reader) -> int:
         known = [entry.cursor for entry in self._book(read).entries]
         known += self._cursors.seen().values()
         known += [each.cursor for found in self._recorded().values() for each in found]
         return max(known, default=0) + 1
 
-    def _migrated(self, read: Callable[[str], bytes | None]) -> bool:
-        if any(read(path) for path in (ARCHIVE, *self._segments())):
+    def _migrated(self, read: _Reader) -> bool:
+        if any(read(path) for path in (ARCHIVE, *self._years())):
             return True
         if not (read(PROJECTION) or b"").strip():
             return True
@@ -264,6 +301,7 @@ class Archive:
         if self._migrated(change.read):
             return 0
         old = change.read(PROJECTION) or b""
+        self._write(change, PROJECTION, old)
         change.write(self._free_backup(change), old, expecting=None)
         data = b""
         blocks = parse_old_history(files.decode(old).text, self._modified(PROJECTION))
@@ -271,8 +309,8 @@ class Archive:
             entry = ArchiveEntry(
                 cursor, block.timestamp, block.content, origin=self._origin, raw=block.raw
             )
-            data = add_record(data, _record(entry))
-        self._append(change, ARCHIVE, data)
+            data = add_record(data, to_record(entry))
+        self._write(change, ARCHIVE, data)
         return len(blocks)
 
     def _free_backup(self, change: Change) -> str:
@@ -293,15 +331,15 @@ class Archive:
         except NotFoundError:
             return None
 
-    def _segments(self) -> list[str]:
+    def _years(self) -> list[str]:
         found = self.workspace.memory.glob("history-*.jsonl")
         return sorted(f"memory/{file.name}" for file in found if file.is_file())
 
-    def _book(self, read: Callable[[str], bytes | None]) -> _Book:
-        data = [(path, read(path) or b"") for path in (*self._segments(), ARCHIVE)]
-        print_ = sha256(repr([(path, sha256(part).digest()) for path, part in data]).encode())
-        if self._cached is None or self._cached[0] != print_.digest():
-            self._cached = (print_.digest(), _make_book(data))
+    def _book(self, read: _Reader) -> Book:
+        data = [(path, read(path) or b"") for path in (*self._years(), ARCHIVE)]
+        state = sha256(b"".join(sha256(part).digest() for _, part in data)).digest()
+        if self._cached is None or self._cached[0] != state:
+            self._cached = (state, read_book(data))
         return self._cached[1]
 
     def _recorded(self) -> dict[str, list[Holding]]:
@@ -321,98 +359,13 @@ class Archive:
         return found
 
 
-def _limit(keep_after: int | Mapping[str, int], origin: str) -> int:
-    return keep_after if isinstance(keep_after, int) else keep_after.get(origin, 0)
+def _limit(after: int | Mapping[str, int], origin: str) -> int:
+    return after if isinstance(after, int) else after.get(origin, 0)
 
 
-def _record(entry: ArchiveEntry) -> dict[str, Any]:
-    record: dict[str, Any] = {
-        "cursor": entry.cursor,
-        "timestamp": entry.timestamp,
-        "content": entry.content,
-    }
-    if entry.session is not None:
-        record["session"] = entry.session
-    if entry.messages is not None:
-        record["messages"] = list(entry.messages)
-    record["origin"] = entry.origin
-    if entry.raw:
-        record["raw"] = True
-    if entry.dropped:
-        record["dropped"] = [list(each) for each in entry.dropped]
-    return record
+def _text(data: bytes | None) -> str:
+    return (data or b"").decode("utf-8", "surrogateescape")
 
 
-def _entry(value: Mapping[str, Any]) -> ArchiveEntry | None:
-    """Read a line, nanobot's own included; None where it has no cursor or no content."""
-    cursor, content = value.get("cursor"), value.get("content")
-    if isinstance(cursor, str) and cursor.isdecimal():
-        cursor = int(cursor)
-    if not isinstance(cursor, int) or isinstance(cursor, bool) or cursor < 1:
-        return None
-    if not isinstance(content, str):
-        return None
-    session, origin = value.get("session"), value.get("origin")
-    return ArchiveEntry(
-        cursor=cursor,
-        timestamp=str(value.get("timestamp") or ""),
-        content=content,
-        session=session if isinstance(session, str) else None,
-        messages=read_range(value.get("messages")),
-        origin=origin if isinstance(origin, str) else "",
-        raw=value.get("raw") is True,
-        dropped=_dropped(value.get("dropped")),
-    )
-
-
-def _dropped(value: Any) -> tuple[tuple[int, str], ...]:
-    pairs = value if isinstance(value, list) else []
-    return tuple(
-        (pair[0], pair[1])
-        for pair in pairs
-        if isinstance(pair, list)
-        and len(pair) == 2  # noqa: PLR2004 — id and reason
-        and isinstance(pair[0], int)
-        and isinstance(pair[1], str)
-    )
-
-
-def _make_book(data: list[tuple[str, bytes]]) -> _Book:
-    """Read the files; the same entry twice counts once, two under one id count both."""
-    entries: dict[tuple[str, int], ArchiveEntry] = {}
-    bad: list[BadLine] = []
-    for path, part in data:
-        records, broken = parse_records(part, path)
-        bad += broken
-        for record in records:
-            entry = _entry(record.value)
-            if entry is None:
-                bad.append(BadLine(path, record.number, record.data, "no cursor or no content"))
-                continue
-            if record.value.get("messages") is not None and entry.messages is None:
-                bad.append(BadLine(path, record.number, record.data, "no range of messages"))
-            twin = entries.get((entry.origin, entry.cursor))
-            if twin is not None and twin != entry:
-                entry = _set_apart(entry)
-            entries.setdefault((entry.origin, entry.cursor), entry)
-    ordered = sorted(entries.values(), key=lambda entry: (entry.cursor, entry.origin))
-    return _Book(tuple(ordered), tuple(bad))
-
-
-def _set_apart(entry: ArchiveEntry) -> ArchiveEntry:
-    """Give an entry whose id is taken an origin of its own, so that no reader passes over it."""
-    mark = sha256(f"{entry.timestamp}\0{entry.content}\0{entry.messages}".encode()).hexdigest()[:8]
-    return replace(entry, origin=f"{entry.origin}~{mark}")
-
-
-def _block(entry: ArchiveEntry) -> str:
-    mark = "[RAW] " if entry.raw and not entry.content.startswith("[RAW]") else ""
-    return f"[{entry.timestamp}] {mark}{entry.content}".rstrip() + "\n\n"
-
-
-def _without_time(content: str, timestamp: str) -> str:
-    """Take off the time that models put in front, which is kept apart and computed by us."""
-    head, closed, rest = content.partition("]")
-    if closed and head.startswith("[") and head[1:5].isdecimal() and timestamp[:4].isdecimal():
-        return rest.strip() or content
-    return content
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import ConflictError, NotFoundError, UsageError
 from kbtui.history.change import Actor, Origin
+from kbtui.history.merge import take_out
 from kbtui.memory.facts import statements
 from kbtui.memory.ranges import read_range
 from kbtui.memory.tombstones import Source, Tombstones
+from kbtui.text import clean_line
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.layout import MACHINE, is_recorded, short_name
@@ -225,8 +227,15 @@ class Inbox:
         text = None if data is None else files.decode(data).text
         if now == edit.base or text == edit.text:
             return now, edit.text
+        if text is not None and edit.text is not None:
+            merge = take_out(edit.path, [edit.base_text or "", text], edit.text)
+            if not merge.conflicts:
+                return now, merge.text
+            places = "; ".join(clean_line(each.ours)[:60] for each in merge.conflicts[:3])
+        else:
+            places = "it is not there" if text is None else "it is to be deleted"
         raise ConflictError(
-            f"{short_name(edit.path)} was changed since this was proposed.",
+            f"{short_name(edit.path)} was changed since this was proposed: {places}.",
             "Nothing was changed. Reject the proposal, or edit the file yourself.",
             paths=(edit.path,),
         )

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.memory.archive import is_record
 from kbtui.memory.facts import normalise, statements
 from kbtui.memory.ranges import Range, read_range
 from kbtui.memory.records import BadLine, add_record, parse_records
@@ -126,10 +127,13 @@ class Tombstones:
     def companion(self, change: Change) -> None:
         """Bury what an undo takes out of memory, and lift what it brings back.
 
-        Registered with `History.add_companion`.
+        The archive and the tombstones themselves are not undone. Registered with
+        `History.add_companion`.
         """
         if change.origin.undoes is None or change.adopted:
             return
+        for path in [path for path in change.edits if is_record(path)]:
+            change.replace(path, self._file(path))
         removed: dict[str, None] = {}
         added: dict[str, None] = {}
         for path, data in list(change.edits.items()):
@@ -181,13 +185,16 @@ class Tombstones:
         return record
 
     def _sources(self, undone: str) -> tuple[Source, ...]:
-        try:
-            origin = self._history.commit(undone).origin
-        except KbtuiError:
-            return ()
-        if origin.session is None or origin.messages is None:
-            return ()
-        return (Source(origin.session, origin.messages),)
+        """Where what the undone commits say had been said."""
+        found = []
+        for commit in undone.split():
+            try:
+                origin = self._history.commit(commit).origin
+            except KbtuiError:
+                continue
+            if origin.session is not None and origin.messages is not None:
+                found.append(Source(origin.session, origin.messages))
+        return tuple(found)
 
     def _stones(self) -> dict[str, _Stone]:
         return _read(self._file(TOMBSTONES) or b"")

@@ -1,0 +1,228 @@
+"""Sessions of nanobot: read where they lie, and counted as far as nanobot had condensed them.
+
+Its newer logs (``.jsonl`` with a metadata line) are read as they are. The older ones (one
+``.json`` each) are converted into a log of ours; the original stays beside it as ``.json.bak``.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from kbtui.errors import KbtuiError, UnreadableError
+from kbtui.history.change import Actor, Origin
+from kbtui.memory.session_lines import SessionMessage, message_from, message_record, session_record
+from kbtui.text import clean_line
+from kbtui.workspace import files
+from kbtui.workspace.durable import storage_errors
+from kbtui.workspace.jsonl import read_lines
+from kbtui.workspace.redact import redact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from kbtui.history.history import History
+    from kbtui.memory.archive import Archive
+    from kbtui.workspace.layout import Workspace
+
+log = logging.getLogger(__name__)
+_OLD, _LOG, _BACKUP = ".json", ".jsonl", ".json.bak"
+_ROLES = frozenset({"system", "user", "assistant", "tool"})
+_KEPT = ("tools_used", "media", "reasoning_content")
+_CONSOLIDATED = "last_consolidated"
+_CONVERTED = "converted"
+_FIRST_LINE = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class OldSession:
+    """A session as nanobot kept it; `consolidated` messages of it were condensed already."""
+
+    key: str
+    created: datetime
+    messages: tuple[SessionMessage, ...]
+    consolidated: int
+    problems: tuple[str, ...] = ()
+
+    @property
+    def channel(self) -> str:
+        """What it was started from: the part of the key before the colon."""
+        return self.key.partition(":")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """What became of one old file; `session` is None when it couldn't be read."""
+
+    file: str
+    session: str | None
+    problems: tuple[str, ...] = ()
+
+
+def read_old_session(data: bytes, name: str) -> OldSession:
+    """Read a ``.json`` session of nanobot; secrets are redacted.
+
+    Raises:
+        UnreadableError: it isn't one.
+    """
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableError(f"The old session {name} is not valid JSON: {error}.") from None
+    if not isinstance(value, dict) or not isinstance(value.get("messages"), list):
+        raise UnreadableError(f"{name} is no session: it has no list of messages.")
+    created = _time(value.get("created_at")) or datetime.fromtimestamp(0, UTC)
+    problems: list[str] = []
+    messages = tuple(_messages(value["messages"], created, problems))
+    key = clean_line(str(value.get("key") or ""))
+    consolidated = min(_count(value.get(_CONSOLIDATED)), len(messages))
+    return OldSession(key, created, messages, consolidated, tuple(problems))
+
+
+def convert_sessions(workspace: Workspace) -> list[Conversion]:
+    """Turn every old ``.json`` session into a log of ours; what can't be read stays as it is.
+
+    Doing it again, or after a crash in the middle, does nothing twice.
+    """
+    if not workspace.writable:
+        return []
+    old = sorted(workspace.sessions.glob(f"[!.]*{_OLD}"))
+    return [_convert(workspace, file) for file in old if file.is_file() and not file.is_symlink()]
+
+
+def count_consolidated(workspace: Workspace, history: History, archive: Archive) -> int:
+    """Enter into the archive what nanobot had condensed, so that it isn't condensed again.
+
+    Returns:
+        How many sessions were entered.
+    """
+    due = [file for file in _condensed(workspace) if not archive.covered(_name(file))]
+    for file in due:
+        session, messages = _name(file), (1, _consolidated_in(file))
+        text = f"nanobot had condensed messages 1 to {messages[1]} of {session} before."
+        with history.change(Actor.IMPORT, text, Origin(session=session)) as change:
+            archive.stage(
+                change, text, session=session, messages=messages, timestamp=_modified(file)
+            )
+    return len(due)
+
+
+def _convert(workspace: Workspace, file: Path) -> Conversion:
+    try:
+        with storage_errors(f"Can't read {file.name}"):
+            session = read_old_session(file.read_bytes(), file.name)
+        name = _converted_name(file)
+        if not file.with_name(f"{name}{_LOG}").exists():
+            lines = [_first_record(name, file, session), *map(message_record, session.messages)]
+            text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+            data = text.encode("utf-8", "replace")
+            files.write_machine_file(workspace.root, f"sessions/{name}{_LOG}", data)
+        with storage_errors(f"Can't put {file.name} aside"):
+            file.rename(_free_backup(file))
+    except KbtuiError as error:
+        log.warning("%s", error)
+        return Conversion(file.name, None, (str(error),))
+    return Conversion(file.name, name, session.problems)
+
+
+def _first_record(name: str, file: Path, session: OldSession) -> dict[str, Any]:
+    channel = session.channel or name.partition("_")[0]
+    return {
+        **session_record(name, channel, "", session.created),
+        "key": session.key,
+        _CONVERTED: file.name,
+        _CONSOLIDATED: session.consolidated,
+    }
+
+
+def _converted_name(file: Path) -> str:
+    """The name of the log: one that isn't taken, or that of this very file's from before."""
+    name, number = file.stem, 1
+    while (taken := file.with_name(f"{name}{_LOG}")).exists():
+        if _first_of(taken).get(_CONVERTED) == file.name:
+            return name
+        number += 1
+        name = f"{file.stem}-{number}"
+    return name
+
+
+def _free_backup(file: Path) -> Path:
+    backup, number = file.with_name(file.stem + _BACKUP), 1
+    while backup.exists():
+        number += 1
+        backup = file.with_name(f"{file.stem}{_BACKUP}{number}")
+    return backup
+
+
+def _messages(
+    values: list[Any], created: datetime, problems: list[str]
+) -> Iterator[SessionMessage]:
+    number, last = 0, created
+    for place, value in enumerate(values, 1):
+        if not isinstance(value, dict) or value.get("role") not in _ROLES:
+            problems.append(f"item {place} is no message; it stays in the backup")
+            continue
+        number += 1
+        last = _time(value.get("timestamp")) or last
+        message = message_from({**value, "id": number}, number)
+        yield replace(
+            message,
+            time=last,
+            content=redact(message.content).text,
+            tool_calls=tuple(
+                replace(call, arguments=redact(call.arguments).text) for call in message.tool_calls
+            ),
+            meta={key: value[key] for key in _KEPT if value.get(key)},
+        )
+
+
+def _condensed(workspace: Workspace) -> Iterator[Path]:
+    """The logs whose first line says that nanobot had condensed some of it."""
+    for file in sorted(workspace.sessions.glob(f"[!.]*{_LOG}")):
+        if not file.is_symlink() and file.is_file() and _consolidated_in(file):
+            yield file
+
+
+def _consolidated_in(file: Path) -> int:
+    """How many messages nanobot had condensed, of those that it wrote (they have no ids)."""
+    first = _first_of(file)
+    said = _count(first.get(_CONSOLIDATED))
+    if not said or _CONVERTED in first:
+        return said
+    records = read_lines(file).records
+    return min(said, sum(1 for each in records if each.get("role") in _ROLES and "id" not in each))
+
+
+def _first_of(file: Path) -> Mapping[str, Any]:
+    with storage_errors(f"Can't read {file.name}"), file.open("rb") as stream:
+        line = stream.readline(_FIRST_LINE)
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def _modified(file: Path) -> datetime:
+    with storage_errors(f"Can't read {file.name}"):
+        return datetime.fromtimestamp(file.stat().st_mtime).astimezone()
+
+
+def _name(file: Path) -> str:
+    return file.name.removesuffix(_LOG)
+
+
+def _time(value: Any) -> datetime | None:
+    try:
+        time = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return None
+    return time if time.tzinfo else time.astimezone()

@@ -51,6 +51,11 @@ class EntryInfo:
         """Category and slug, e.g. ``people/alice``: how entries are told apart."""
         return f"{self.category}/{self.slug}" if self.category else self.slug
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Everything that it is called in links."""
+        return (self.slug, self.title, *self.aliases)
+
 
 def info_of(entry: Entry, size: int, mtime_ns: int) -> EntryInfo:
     """Take the columns off a parsed entry."""

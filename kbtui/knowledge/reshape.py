@@ -133,8 +133,7 @@ class Reshaper:
     def _repaired(self, info: EntryInfo, move: Move) -> dict[str, tuple[str, bytes]]:
         """The other files whose links change their wording, with what they hold now and then."""
         graph = self._shelf.graph()
-        names = {fold(slug_of(path)) for path in (move.old.path, move.new.path)}
-        names |= {fold(title) for title in (move.old.title, move.new.title)}
+        names = {name for info in (move.old, move.new) for name in info.names}
         touched = {source for source, _link in graph.incoming(info.path)}
         touched |= graph.sources_naming(names)
         touched.discard(info.path)

@@ -38,6 +38,8 @@ _SCHEMA = (
     f"CREATE TABLE entries ({COLUMNS}) WITHOUT ROWID",
     "CREATE TABLE links (path TEXT PRIMARY KEY, found TEXT) WITHOUT ROWID",
 )
+# With more changes than this at once, index and graph are built anew instead of kept in step.
+_MANY = 50
 _INSERT = "REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -175,9 +177,11 @@ class Shelf:
         ]
         self._take_in(changed, gone)
 
-    def _take_in(self, changed: Iterable[FileState], gone: list[str]) -> None:
+    def _take_in(self, changed: list[FileState], gone: list[str]) -> None:
         """Parse what changed, forget what is gone, and store both."""
         known = self._load()
+        if len(changed) + len(gone) > _MANY:
+            self._forget_order()
         rows: list[tuple[object, ...]] = []
         found: list[tuple[str, str]] = []
         for state in changed:
@@ -191,11 +195,9 @@ class Shelf:
             self._replace(known, info, entry.links)
             rows.append(row_of(info))
             found.append((state.path, _written(entry.links)))
-        gone = [path for path in gone if known.pop(path, None) is not None]
+        gone = [path for path in gone if path in known]
         for path in gone:
-            (self._links or {}).pop(path, None)
-        if gone:
-            self._forget_order()
+            self._remove(known, path)
         if rows or gone:
             self._cache().run(lambda connection: _store(connection, rows, found, gone))
 
@@ -203,15 +205,38 @@ class Shelf:
         self, known: dict[str, EntryInfo], info: EntryInfo, links: tuple[Link, ...]
     ) -> None:
         before = known.get(info.path)
-        known[info.path] = self._guarded(info)
+        info = known[info.path] = self._guarded(info)
+        self._sorted = None
         if self._links is not None:
             self._links[info.path] = links
-        if before is None or (before.title, before.aliases) != (info.title, info.aliases):
-            self._forget_order()
-            return
-        self._sorted = None
+        if before is None or before.names != info.names:
+            self._rename(before, info)
         if self._graph is not None:
             self._graph.put(info.path, links)
+
+    def _remove(self, known: dict[str, EntryInfo], path: str) -> None:
+        before = known.pop(path)
+        self._sorted = None
+        if self._links is not None:
+            self._links.pop(path, None)
+        if self._graph is not None:
+            self._graph.drop(path)
+        self._rename(before, None)
+
+    def _rename(self, before: EntryInfo | None, after: EntryInfo | None) -> None:
+        """Keep index and graph in step when an entry appears, vanishes, or is called otherwise."""
+        info = after or before
+        if info is None or not info.is_entry or self._index is None:
+            return
+        self._index = self._index.changed(before, after)
+        if self._graph is not None:
+            self._graph.index = self._index
+            names = {name for one in (before, after) if one for name in one.names}
+            touched = self._graph.sources_naming(names)
+            if before is not None:
+                touched |= {source for source, _link in self._graph.incoming(before.path)}
+            for source in touched:
+                self._graph.put(source, self._graph.links_of(source))
 
     def _forget_order(self) -> None:
         self._sorted = None

@@ -1,0 +1,245 @@
+"""Which model does what, and how to get it: settings, keys, and a look around."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kbtui.errors import UsageError
+from kbtui.models import discovery
+from kbtui.models.discovery import Found
+from kbtui.models.keys import KeyStore
+from kbtui.models.litellm_model import LiteLLMModel, ModelOptions
+from kbtui.models.model_errors import Endpoint, no_key
+from kbtui.models.offline_model import OfflineModel
+from kbtui.models.port import Message
+from kbtui.models.providers import (
+    host_of,
+    is_loopback,
+    is_ollama,
+    ollama_base,
+    prefix_of,
+    provider_of,
+)
+from kbtui.models.remember import remember_model
+from kbtui.settings import OFFLINE, RoleSettings
+from kbtui.text import clean_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kbtui.models.port import ChatModel
+    from kbtui.settings import Settings
+
+__all__ = ["Found", "ModelRegistry", "ModelStatus"]
+
+_FIELDS = {"chat": "chat", "consolidate": "consolidate", "dream": "dream", "import": "extract"}
+_SHOWN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ModelStatus:
+    """What the status line says of the chat model.
+
+    `reason` tells how it came to be this one, ready to be shown; "" where the user chose it.
+    """
+
+    name: str
+    is_local: bool
+    offline: bool
+    reason: str = ""
+    chosen: bool = False
+
+
+class ModelRegistry:
+    """Hands out a chat model for each role; ``chat`` is what the others fall back on."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        keys: KeyStore | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._settings = settings.models
+        self._keys = keys or KeyStore()
+        self._environment = os.environ if environment is None else environment
+        self._chosen: RoleSettings | None = None
+        self._found: list[Found] | None = None
+        self._lock = threading.Lock()
+
+    def chat(self, role: str = "chat") -> ChatModel:
+        """Get the model of a role: chat, consolidate, dream or import.
+
+        Takes up to a third of a second where no model is set and nobody has looked around yet,
+        and longer where a keyring has to be asked; so not on the app's event loop.
+
+        Raises:
+            ModelAccessError: it needs a key that nobody has given.
+            UsageError: there is no such role.
+        """
+        wanted = self._resolved(role)
+        if wanted.model is None:
+            with self._lock:
+                if self._found is None:
+                    self._found = discovery.discover_now(self._environment)
+            wanted = wanted.model_copy(update={"model": self._default()})
+        return self._make(wanted)
+
+    def describe(self, *, look: bool = False) -> ModelStatus:
+        """Say which model the chat has, without connecting anywhere.
+
+        Args:
+            look: Look around first when no model is set, which may take a third of a second.
+        """
+        wanted = self._resolved("chat")
+        if wanted.model is not None:
+            offline = wanted.model == OFFLINE
+            local = offline or self._local(wanted)
+            return ModelStatus(wanted.model, local, offline, chosen=True)
+        if look and self._found is None:
+            self._found = discovery.discover_now(self._environment)
+        name = self._default()
+        if name == OFFLINE:
+            return ModelStatus(OFFLINE, is_local=True, offline=True, reason=self._why_offline())
+        local = self._local(RoleSettings(model=name))
+        source = next(each.source for each in self._candidates() if each.name == name)
+        return ModelStatus(name, local, offline=False, reason=f"Found through {source}.")
+
+    async def discover(self) -> list[Found]:
+        """Look for keys in the environment and for Ollama; remembered for `chat` and `describe`."""
+        found = await discovery.discover(self._environment)
+        self._found = found
+        return found
+
+    def use(
+        self,
+        name: str,
+        api_base: str | None = None,
+        api_key: str | None = None,
+        *,
+        remember: bool,
+    ) -> ModelStatus:
+        """Use a model for the chat from now on.
+
+        Args:
+            name: A litellm name, or ``offline``.
+            api_base: An OpenAI-compatible endpoint.
+            api_key: Its key; kept in the keyring or a 0600 file if `remember`.
+            remember: Write the choice into the user's settings.
+
+        Raises:
+            UsageError: the name is empty.
+            StorageError: the choice or the key couldn't be written.
+        """
+        name = clean_line(name)
+        if not name:
+            raise UsageError("Which model?", "Say it as provider/model, or `offline`.")
+        choice = RoleSettings.model_validate(
+            {"model": name, "api_base": api_base or None, "api_key": api_key or None}
+        )
+        if remember:
+            if api_key:
+                self._keys.put(_key_name(choice), api_key)
+            remember_model(name, api_base)
+        self._chosen = choice
+        return self.describe()
+
+    async def try_out(
+        self, name: str, api_base: str | None = None, api_key: str | None = None
+    ) -> None:
+        """Ask a model for one word, to see that name, endpoint and key fit together.
+
+        Raises:
+            ModelError: they don't.
+        """
+        choice = RoleSettings.model_validate(
+            {"model": name, "api_base": api_base or None, "api_key": api_key or None}
+        )
+        await self._make(choice).complete([Message("user", "Answer with the word ok.")])
+
+    def _resolved(self, role: str) -> RoleSettings:
+        """A role's settings, with what it leaves open taken from the chat."""
+        if role not in _FIELDS:
+            raise UsageError(f"There is no role {role!r}.", f"Roles are {', '.join(_FIELDS)}.")
+        chat = self._chosen or self._settings.chat
+        own: RoleSettings = getattr(self._settings, _FIELDS[role])
+        if role == "chat":
+            return chat
+        update = {
+            name: value
+            for name in RoleSettings.model_fields
+            if (value := getattr(own, name)) is not None
+        }
+        moved = own.model is not None and prefix_of(own.model) != prefix_of(chat.model or "")
+        # Another provider's model must not be asked at the chat's endpoint with the chat's key.
+        base = chat.model_copy(update={"api_base": None, "api_key": None}) if moved else chat
+        return base.model_copy(update=update)
+
+    def _make(self, wanted: RoleSettings) -> ChatModel:
+        name = wanted.model or OFFLINE
+        if name == OFFLINE:
+            return OfflineModel()
+        base = self._base(wanted)
+        key = self._key(wanted, base)
+        provider = provider_of(name)
+        if provider is not None and base is None and not (key or self._has_variable(wanted)):
+            raise no_key(Endpoint(name))
+        options = ModelOptions(
+            context_window=wanted.context_window,
+            max_tokens=wanted.max_tokens,
+            temperature=wanted.temperature,
+            first_token_seconds=self._settings.first_token_seconds,
+            idle_seconds=self._settings.idle_seconds,
+            retries=self._settings.retries,
+        )
+        return LiteLLMModel(name, base, key, options)
+
+    def _base(self, wanted: RoleSettings) -> str | None:
+        if wanted.api_base is None and is_ollama(wanted.model or ""):
+            return ollama_base(self._environment)
+        return wanted.api_base
+
+    def _local(self, wanted: RoleSettings) -> bool:
+        base = self._base(wanted)
+        return base is not None and is_loopback(base)
+
+    def _key(self, wanted: RoleSettings, base: str | None) -> str:
+        if wanted.api_key is not None:
+            return wanted.api_key.get_secret_value()
+        if self._has_variable(wanted) and wanted.api_base is None:
+            return ""
+        if base is not None and is_ollama(wanted.model or "") and is_loopback(base):
+            return ""
+        return self._keys.get(_key_name(wanted))
+
+    def _has_variable(self, wanted: RoleSettings) -> bool:
+        """Whether the environment has the provider's key, which litellm then takes from there."""
+        provider = provider_of(wanted.model or "")
+        return provider is not None and any(
+            self._environment.get(name, "").strip() for name in provider.variables
+        )
+
+    def _candidates(self) -> list[Found]:
+        if self._found is not None:
+            return self._found
+        return discovery.in_environment(self._environment)
+
+    def _default(self) -> str:
+        """The model when nobody chose: the only one that can be used, else the offline model."""
+        usable = [each for each in self._candidates() if each.usable]
+        return usable[0].name if len(usable) == 1 else OFFLINE
+
+    def _why_offline(self) -> str:
+        usable = [each.name for each in self._candidates() if each.usable]
+        if not usable:
+            return (
+                "No model is configured: answers are quoted from your notes. Add one with /model."
+            )
+        names = ", ".join(usable[:_SHOWN]) + (", …" if len(usable) > _SHOWN else "")
+        return f"Several models could be used ({names}): choose with /model."
+
+
+def _key_name(wanted: RoleSettings) -> str:
+    return host_of(wanted.api_base) if wanted.api_base else prefix_of(wanted.model or "") or "chat"

@@ -18,6 +18,7 @@ from textual.worker import Worker, WorkerState
 from kbtui.errors import KbtuiError
 from kbtui.tui.actions import bindings
 from kbtui.tui.crash import report_crash
+from kbtui.tui.keys import teach_alt_enter
 from kbtui.tui.messages import (
     KnowledgeChanged,
     KnowledgeReady,
@@ -27,7 +28,6 @@ from kbtui.tui.messages import (
 )
 from kbtui.tui.screens.main import MainScreen
 from kbtui.tui.signals import off_signals, on_signals
-from kbtui.tui.slash import Command
 from kbtui.tui.themes import first_theme, remember_theme
 from kbtui.tui.widgets.chat_pane import ChatPane
 
@@ -57,6 +57,7 @@ def run_app(workspace: Path | None = None) -> int:
     Args:
         workspace: The folder that was named; None looks around and makes the default one.
     """
+    teach_alt_enter()
     app = KbtuiApp(workspace)
     try:
         app.run()
@@ -258,6 +259,8 @@ class KbtuiApp(App[None]):
         if action.context == "global":
             await self.run_action(action.method, self)
         elif action.slash and action.context != "transcript":
+            from kbtui.tui.slash import Command
+
             self.main.chat.run_command(Command(action, ""))
         else:
             await self._run_bound(action)

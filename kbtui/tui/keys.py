@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
+
+from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
+from textual.keys import Keys
 
 from kbtui.tui.actions import ACTIONS, CONTEXT_TITLES
 
@@ -24,6 +27,15 @@ _NAMES = {
     "left": "←",
     "right": "→",
 }
+
+
+def teach_alt_enter() -> None:
+    r"""Let Alt+Enter start a new line in terminals that send it as ``ESC CR``.
+
+    Textual reads that as Escape or as Enter; either would surprise in the middle of a text.
+    """
+    sequences = cast("dict[str, object]", ANSI_SEQUENCES_KEYS)
+    sequences["\x1b\r"] = (Keys.ControlJ,)
 
 
 def key_name(key: str) -> str:

@@ -8,7 +8,6 @@ whatever can't be read or written is left alone.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import tempfile
 from pathlib import Path
@@ -26,6 +25,8 @@ def state_folder() -> Path:
 
 def workspace_state(root: Path) -> Path:
     """Where the state that belongs to one workspace lies."""
+    import hashlib
+
     name = hashlib.sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:16]
     return state_folder() / name
 

@@ -8,16 +8,9 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.text import clean_line, shorten
-from kbtui.tui.chat.items import (
-    AnswerItem,
-    Item,
-    LinkItem,
-    MoreItem,
-    ReasoningItem,
-    ToolItem,
-    UserItem,
-    change_items,
-)
+from kbtui.tui.chat.answer import AnswerItem
+from kbtui.tui.chat.cards import ReasoningItem, ToolItem, change_items
+from kbtui.tui.chat.items import Item, LinkItem, MoreItem, UserItem
 from kbtui.tui.messages import Notify, OpenEntry
 
 if TYPE_CHECKING:

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.agent.events import Citation, TurnChange
 from kbtui.text import shorten
-from kbtui.tui.chat.items import AnswerItem, Item, ToolItem, UserItem, citation_items
+from kbtui.tui.chat.answer import AnswerItem
+from kbtui.tui.chat.cards import ToolItem
+from kbtui.tui.chat.items import Item, UserItem, citation_items
 from kbtui.tui.chat.tool_text import argument_details, argument_line, parsed_arguments
 
 if TYPE_CHECKING:

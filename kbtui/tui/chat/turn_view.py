@@ -14,15 +14,9 @@ from kbtui.agent.events import (
     TurnFinished,
     TurnStarted,
 )
-from kbtui.tui.chat.items import (
-    AnswerItem,
-    Item,
-    NoticeItem,
-    PendingItem,
-    ReasoningItem,
-    ToolItem,
-    citation_items,
-)
+from kbtui.tui.chat.answer import AnswerItem
+from kbtui.tui.chat.cards import ReasoningItem, ToolItem
+from kbtui.tui.chat.items import Item, NoticeItem, PendingItem, citation_items
 from kbtui.tui.chat.tool_text import argument_details, argument_line
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -12,13 +13,7 @@ from textual.widgets import Static
 from textual.worker import Worker, WorkerState
 
 from kbtui.errors import KbtuiError
-from kbtui.tui import slash
 from kbtui.tui.actions import bindings
-from kbtui.tui.chat.commands import ChatCommands
-from kbtui.tui.chat.completion import Completer, earlier_inputs
-from kbtui.tui.chat.conversation import Conversation
-from kbtui.tui.chat.deeds import Deeds
-from kbtui.tui.chat.items import Item, failure, shown
 from kbtui.tui.messages import OpenEntry
 from kbtui.tui.state import Drafts
 from kbtui.tui.widgets.popup import Popup
@@ -33,6 +28,12 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.actions import Action
+    from kbtui.tui.chat.commands import ChatCommands
+    from kbtui.tui.chat.completion import Completer
+    from kbtui.tui.chat.conversation import Conversation
+    from kbtui.tui.chat.deeds import Deeds
+    from kbtui.tui.chat.items import Item
+    from kbtui.tui.slash import Command
     from kbtui.tui.widgets.popup import Choice
 
 _TICK = 0.2
@@ -67,12 +68,6 @@ class ChatPane(Vertical):
         self.prompt = Prompt(id="prompt")
         self.popup = Popup(id="popup")
         self.prompt.popup_is_open = lambda: self.popup.display
-        self.conversation = Conversation(
-            self.transcript, self._run_turn, self._conversation_changed
-        )
-        self.commands = ChatCommands(self)
-        self._deeds = Deeds(self)
-        self._completer = Completer()
         self._drafts: Drafts | None = None
         self._before_search = ""
 
@@ -86,7 +81,36 @@ class ChatPane(Vertical):
     def on_mount(self) -> None:
         """Typing works from the first frame on."""
         self.prompt.focus()
-        self.set_interval(_TICK, self.conversation.tick)
+
+    # Made when first needed: the first frame is out sooner without what they import.
+
+    @cached_property
+    def conversation(self) -> Conversation:
+        """The session, the queue and the turn at work."""
+        from kbtui.tui.chat.conversation import Conversation
+
+        conversation = Conversation(self.transcript, self._run_turn, self._conversation_changed)
+        self.set_interval(_TICK, conversation.tick)
+        return conversation
+
+    @cached_property
+    def commands(self) -> ChatCommands:
+        """The commands of the chat."""
+        from kbtui.tui.chat.commands import ChatCommands
+
+        return ChatCommands(self)
+
+    @cached_property
+    def _deeds(self) -> Deeds:
+        from kbtui.tui.chat.deeds import Deeds
+
+        return Deeds(self)
+
+    @cached_property
+    def _completer(self) -> Completer:
+        from kbtui.tui.chat.completion import Completer
+
+        return Completer()
 
     # What the rest of the app uses
 
@@ -114,6 +138,8 @@ class ChatPane(Vertical):
 
     def insert_reference(self, path: str) -> None:
         """Put ``@entry`` into the prompt and go there."""
+        from kbtui.tui.chat.items import shown
+
         self.prompt.insert_reference(shown(path))
         self.prompt.focus()
 
@@ -138,6 +164,9 @@ class ChatPane(Vertical):
         """Send a message, or carry out a command."""
         if not text.strip():
             return
+        from kbtui.tui import slash
+        from kbtui.tui.chat.items import failure
+
         self.popup.hide()
         self.prompt.history_of_input.add(text)
         try:
@@ -151,7 +180,7 @@ class ChatPane(Vertical):
         else:
             self.run_command(command)
 
-    def run_command(self, command: slash.Command) -> None:
+    def run_command(self, command: Command) -> None:
         """Carry out a slash command."""
         action, argument = command.action, command.argument
         if action.context == "chat":
@@ -231,6 +260,8 @@ class ChatPane(Vertical):
         self.popup.show_choices(kind, () if complete and kind != "find" else choices, title)
 
     def _find(self) -> None:
+        from kbtui.tui.chat.completion import earlier_inputs
+
         found = self.prompt.history_of_input.search(self.prompt.text)
         self._offer("find", earlier_inputs(found), "earlier input · type to search · Esc leaves")
 

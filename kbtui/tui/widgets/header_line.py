@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import Static
@@ -16,8 +14,6 @@ _CENT = 0.01
 class HeaderLine(Static):
     """Title on the left, the model's state on the right; the title gives way."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"header--name", "header--title", "header--state"}
-
     session_title: reactive[str] = reactive("")
     model: reactive[str] = reactive("")
     context_share: reactive[float | None] = reactive[float | None](None)
@@ -27,11 +23,9 @@ class HeaderLine(Static):
         """Both sides, fitted into the width."""
         width = self.content_size.width
         state = self._state()
-        name = Content.styled("kbtui", self.get_visual_style("header--name", partial=True))
+        name = Content.styled("kbtui", "bold $primary")
         title = clean_line(self.session_title)
-        left = name + Content.styled(
-            f" · {title}" if title else "", self.get_visual_style("header--title", partial=True)
-        )
+        left = name + Content.styled(f" · {title}" if title else "", "$foreground")
         room = width - state.cell_length - 2
         if room < name.cell_length:
             return left.truncate(max(1, width), ellipsis=True)
@@ -43,5 +37,4 @@ class HeaderLine(Static):
             parts.append(f"ctx {self.context_share:.0%}")
         if self.cost is not None:
             parts.append("<$0.01" if 0 < self.cost < _CENT else f"${self.cost:.2f}")
-        style = self.get_visual_style("header--state", partial=True)
-        return Content.styled(" │ ".join(parts), style)
+        return Content.styled(" │ ".join(parts), "$text-muted")

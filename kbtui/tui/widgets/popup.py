@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual.content import Content
 from textual.message import Message
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from textual import events
 
 _ROWS = 8
+_CHOSEN = "$block-cursor-foreground on $block-cursor-background"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,6 @@ class Choice:
 
 class Popup(Static):
     """Shows choices, one of them marked; hidden while there are none."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"popup--chosen", "popup--label", "popup--detail"}
 
     class Picked(Message):
         """A choice was clicked."""
@@ -91,10 +90,10 @@ class Popup(Static):
         label = Content(clean_line(choice.label)).truncate(label_width, ellipsis=True, pad=True)
         detail = Content(f"  {clean_line(choice.detail)}")
         if not chosen:
-            label = label.stylize(self.get_visual_style("popup--label", partial=True))
-            detail = detail.stylize(self.get_visual_style("popup--detail", partial=True))
+            label = label.stylize("$primary")
+            detail = detail.stylize("$text-muted")
         row = (label + detail).truncate(max(1, width), ellipsis=True, pad=True)
-        return row.stylize(self.get_visual_style("popup--chosen")) if chosen else row
+        return row.stylize(_CHOSEN) if chosen else row
 
     def on_click(self, event: events.Click) -> None:
         """Mark and take the choice under the mouse."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual.content import Content
 from textual.reactive import reactive
@@ -33,13 +33,6 @@ _WORKING = {
 
 class StatusLine(Static):
     """Hints for the focused pane first, then the function keys; the state on the right."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "status--key",
-        "status--label",
-        "status--state",
-        "status--working",
-    }
 
     state: reactive[str] = reactive("opening")
     working: reactive[bool] = reactive(True)
@@ -84,8 +77,7 @@ class StatusLine(Static):
     def render(self) -> Content:
         """As many hints as fit beside the state."""
         width = self.content_size.width
-        kind = "status--working" if self.working else "status--state"
-        state = Content.styled(self.state, self.get_visual_style(kind, partial=True))
+        state = Content.styled(self.state, "$warning" if self.working else "$text-muted")
         room = width - state.cell_length - 2
         hints = self._hints(max(0, room))
         if room < _ROOM_FOR_STATE:
@@ -93,8 +85,6 @@ class StatusLine(Static):
         return hints.truncate(room, pad=True) + "  " + state
 
     def _hints(self, room: int) -> Content:
-        key_style = self.get_visual_style("status--key", partial=True)
-        label_style = self.get_visual_style("status--label", partial=True)
         line, seen = Content(), set()
         for key, active in self.screen.active_bindings.items():
             binding = active.binding
@@ -104,8 +94,8 @@ class StatusLine(Static):
             click = Style.from_meta({"key": key})
             hint = Content.assemble(
                 "  " if line.plain else "",
-                (key_name(key), key_style),
-                (f" {binding.description}", label_style),
+                (key_name(key), "bold $primary"),
+                (f" {binding.description}", "$text-muted"),
             ).stylize(click)
             if line.cell_length + hint.cell_length > room:
                 break

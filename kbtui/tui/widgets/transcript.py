@@ -15,9 +15,10 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
+from textual.style import Style
 
 from kbtui.tui.actions import bindings
-from kbtui.tui.chat.items import AnswerItem, Item, MoreItem, Target, ToolItem
+from kbtui.tui.chat.styles import STYLES
 from kbtui.tui.widgets.line_view import Line, LineView
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from textual import events
     from textual.binding import BindingType
     from textual.timer import Timer
+
+    from kbtui.tui.chat.items import Item, Target
 
 _GUTTER = 2
 _MARGIN = 1
@@ -45,14 +48,6 @@ class Transcript(LineView, can_focus=True):
     BINDING_GROUP_TITLE = "Conversation"
     HELP = "j and k select a message; what is below acts on it."
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("transcript")]
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "chat--user", "chat--user-text", "chat--user-mark", "chat--queued", "chat--muted",
-        "chat--tool", "chat--good", "chat--bad", "chat--warning", "chat--info", "chat--link",
-        "chat--cite", "chat--cursor",
-        "md--h1", "md--h2", "md--h3", "md--h4", "md--rule", "md--strong", "md--em", "md--strike",
-        "md--mark", "md--code", "md--block", "md--link", "md--missing", "md--tag", "md--bullet",
-        "md--done", "md--quote-bar", "md--callout", "md--muted",
-    }  # fmt: skip
 
     class Act(Message):
         """Something is to be done with an item: `verb` is the name of an action's method."""
@@ -106,7 +101,7 @@ class Transcript(LineView, can_focus=True):
         at = len(self.items) if before is None else self.items.index(before)
         self.items[at:at] = items
         if not self._following:
-            self._unseen += sum(1 for item in items if item.gap)
+            self._unseen += sum(1 for item in items if not item.dense)
             self.post_message(self.Follow(self._unseen))
         self._lay_out_from(at)
 
@@ -182,14 +177,7 @@ class Transcript(LineView, can_focus=True):
         self._put(lines, start)
 
     def _gap(self, at: int) -> int:
-        """Blank lines before an item: between messages, and where tools begin or end."""
-        if at == 0:
-            return 0
-        item, before = self.items[at], self.items[at - 1]
-        tool_run = isinstance(before, ToolItem) != isinstance(item, ToolItem)
-        if item.gap == 0 and before.gap == 0:
-            return 0
-        return 1 if item.gap or (tool_run and isinstance(item, ToolItem)) else 0
+        return self.items[at].gap_after(self.items[at - 1]) if at else 0
 
     def _put(self, lines: list[Line], start: int) -> None:
         self.lines = lines
@@ -336,10 +324,10 @@ class Transcript(LineView, can_focus=True):
 
     def _target_of(self, item: Item) -> Target | None:
         """Where an item leads; an answer leads where its first citation does."""
-        if item.target is not None or not isinstance(item, AnswerItem):
+        if item.target is not None or item.dense:
             return item.target
-        below = self.items[self.items.index(item) + 1 :]
-        return next((other.target for other in below[:1] if other.target is not None), None)
+        below = self.items[self.items.index(item) + 1 :][:1]
+        return below[0].target if below and below[0].dense else None
 
     def _act(self, verb: str) -> None:
         if self._cursor is not None:
@@ -354,14 +342,23 @@ class Transcript(LineView, can_focus=True):
             return
         self.select(item)
         number = event.style.meta.get("target")
-        if isinstance(number, int) and isinstance(item, ToolItem):
-            self.post_message(self.Open(Target(item.paths[number])))
-        elif item.target is not None and not isinstance(item, ToolItem):
-            self.post_message(self.Open(item.target))
-        elif isinstance(item, ToolItem | MoreItem) or event.chain > 1:
-            self._act("expand")
+        target = item.linked(number) if isinstance(number, int) else None
+        if target is not None:
+            self.post_message(self.Open(target))
+        elif item.click == "open":
+            self.action_open()
+        elif item.click:
+            self._act(item.click)
 
     # Drawing
+
+    def get_visual_style(self, *component_classes: str, partial: bool = False) -> Style:
+        """The looks of a part, from a table in place of component classes."""
+        text = STYLES.get(component_classes[0]) if component_classes else None
+        if text is None:
+            return super().get_visual_style(*component_classes, partial=partial)
+        style = Style.parse(text)
+        return style if partial else self.visual_style + style
 
     def render_line(self, y: int) -> Strip:
         """Draw one line of the screen: the bar of the selected item, then the text."""

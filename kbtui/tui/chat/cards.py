@@ -1,0 +1,145 @@
+"""Tools and thoughts: one line each, more when somebody wants to know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.content import Content
+from textual.style import Style
+
+from kbtui.text import clean, clean_line
+from kbtui.tui.chat.items import Item, LinkItem, Target, shown, wrapped
+from kbtui.tui.widgets.line_view import Line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kbtui.agent.events import TurnChange
+
+_MAX_OUTPUT_LINES = 200
+
+
+@dataclass(eq=False, slots=True)
+class ReasoningItem(Item):
+    """What the model thought aloud: one line, more when expanded."""
+
+    click: ClassVar[str] = "expand"
+    text: str = ""
+    expanded: bool = False
+
+    def add(self, piece: str) -> None:
+        """Append a piece of the stream."""
+        self.text += clean(piece)
+        self.changed()
+
+    def lay_out(self, width: int) -> list[Line]:
+        """A summary line, and the text below it."""
+        words = len(self.text.split())
+        head = Content.styled(f"{_arrow(self.expanded)} thought, {words} words", ".chat--muted")
+        return [Line(head), *_below(self.text, width, expanded=self.expanded)]
+
+    @property
+    def source(self) -> str:
+        """The reasoning."""
+        return self.text
+
+
+@dataclass(eq=False, slots=True)
+class ToolItem(Item):
+    """A tool at work or done: one line; expanded, its arguments and what the model was told."""
+
+    dense: ClassVar[bool] = True
+    click: ClassVar[str] = "expand"
+    tool: str = ""
+    arguments: str = ""
+    details: str = ""
+    summary: str = ""
+    output: str = ""
+    ok: bool | None = None
+    changes: tuple[TurnChange, ...] = ()
+    expanded: bool = False
+
+    def lay_out(self, width: int) -> list[Line]:
+        """The card's line, and the details below it."""
+        lines = [Line(self._head().truncate(width, ellipsis=True))]
+        if self.expanded:
+            lines += _below(self.details, width, expanded=True)
+            lines += _below(self.output, width, expanded=True)
+        return lines
+
+    def _head(self) -> Content:
+        mark, style = {None: ("…", ".chat--muted"), True: ("✓", ".chat--good")}.get(
+            self.ok, ("✗", ".chat--bad")
+        )
+        parts: list[Content | str | tuple[str, str]] = [
+            (f"{_arrow(self.expanded)} ", ".chat--muted"),
+            (f"{mark} ", style),
+            (clean_line(self.tool), ".chat--tool"),
+        ]
+        if self.summary:
+            parts += [" ", self._summary()]
+        elif self.arguments:
+            parts += [" ", (clean_line(self.arguments), ".chat--muted")]
+        return Content.assemble(*parts)
+
+    def _summary(self) -> Content:
+        """The summary, with what was written as a place to click."""
+        text = Content.styled(clean_line(self.summary), ".chat--muted")
+        for index, path in enumerate(self.paths):
+            name = shown(path)
+            start = text.plain.find(name)
+            if start >= 0:
+                end = start + len(name)
+                text = text.stylize(".chat--link", start, end)
+                text = text.stylize(Style.from_meta({"target": index}), start, end)
+        return text
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The entries that the tool changed; the catalogue only where nothing else changed."""
+        return entry_paths(self.changes)
+
+    @property
+    def source(self) -> str:
+        """What the model was told, else the summary."""
+        return self.output or self.summary
+
+    @property
+    def target(self) -> Target | None:
+        """The first entry that was changed."""
+        return self.linked(0)
+
+    def linked(self, number: int) -> Target | None:
+        """One of the entries that were changed."""
+        return Target(self.paths[number]) if number < len(self.paths) else None
+
+
+def change_items(item: ToolItem) -> list[LinkItem]:
+    """A line for each entry that a tool changed."""
+    return [LinkItem(label="→", to=Target(path), turn=item.turn) for path in item.paths]
+
+
+def entry_paths(changes: Sequence[TurnChange]) -> tuple[str, ...]:
+    """The paths of changes, each once; catalogues only where nothing else changed."""
+    paths = tuple(dict.fromkeys(path for change in changes for path in change.paths))
+    return tuple(path for path in paths if not path.endswith("INDEX.md")) or paths
+
+
+def _arrow(expanded: bool) -> str:  # noqa: FBT001 - read as a word where it is called
+    return "▾" if expanded else "▸"
+
+
+def _below(text: str, width: int, *, expanded: bool) -> list[Line]:
+    if not expanded or not text.strip():
+        return []
+    lines = wrapped(text.strip("\n"), width - 4)
+    rest = len(lines) - _MAX_OUTPUT_LINES
+    shown_lines = [
+        Line(Content("    ") + line.content.stylize(".chat--muted"), 0, "", line.joined)
+        for line in lines[:_MAX_OUTPUT_LINES]
+    ]
+    if rest > 0:
+        more = Content.styled(f"    and {rest:,} more lines (y copies all)", ".chat--muted")
+        shown_lines.append(Line(more))
+    return shown_lines

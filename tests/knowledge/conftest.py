@@ -14,6 +14,7 @@ from kbtui.workspace.layout import create_workspace
 from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from kbtui.workspace.layout import Workspace
@@ -40,6 +41,7 @@ class Room:
     history: History
     library: Library
     clock: Clock
+    opened: list[History]
 
     def put(self, path: str, text: str | bytes) -> str:
         """Write a file from outside, as another program would."""
@@ -59,19 +61,23 @@ class Room:
         self.library.refresh()
 
     def reopened(self) -> Room:
-        return open_room(self.workspace, self.clock)
+        return open_room(self.workspace, self.clock, self.opened)
 
 
-def open_room(workspace: Workspace, clock: Clock) -> Room:
+def open_room(workspace: Workspace, clock: Clock, opened: list[History]) -> Room:
     scanner = Scanner(workspace)
     history = History(workspace, scanner, clock)
     history.open()
-    return Room(workspace, history, Library(workspace, history, scanner, now=clock), clock)
+    opened.append(history)
+    return Room(workspace, history, Library(workspace, history, scanner, now=clock), clock, opened)
 
 
 @pytest.fixture
-def room(tmp_path: Path) -> Room:
-    return open_room(create_workspace(tmp_path / "notes"), Clock())
+def room(tmp_path: Path) -> Iterator[Room]:
+    opened: list[History] = []
+    yield open_room(create_workspace(tmp_path / "notes"), Clock(), opened)
+    for history in opened:
+        history._repository._store.close()
 
 
 @pytest.fixture

@@ -70,8 +70,8 @@ class Repository:
 
     @property
     def exists(self) -> bool:
-        """Whether it has been made."""
-        return (self._folder / "objects").is_dir()
+        """Whether it has been made, and may be looked at."""
+        return os.path.isdir(self._folder / "objects")  # noqa: PTH112 — never raises
 
     def prepare(self) -> bool:
         """Make the repository, or bring HEAD and the configuration back to what they must be.
@@ -116,9 +116,11 @@ class Repository:
 
     def _read_branch(self) -> str | None:
         """Where the branch points to; git moves it into one file with others when it packs."""
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        if not self.exists:
+            return None
+        with contextlib.suppress(FileNotFoundError):
             return (self._folder / BRANCH).read_text("ascii", "replace").strip()
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        with contextlib.suppress(FileNotFoundError):
             for line in (self._folder / "packed-refs").read_text("ascii", "replace").splitlines():
                 identifier, _, name = line.partition(" ")
                 if name == BRANCH:

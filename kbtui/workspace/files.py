@@ -108,15 +108,18 @@ def read_bytes(root: Path, path: str, limit: int = READ_LIMIT) -> bytes:
 def _read(folder: int, name: str, path: str, limit: int) -> bytes:
     # O_NONBLOCK: opening a named pipe would otherwise wait for its writer forever.
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    with os.fdopen(os.open(name, flags, dir_fd=folder), "rb") as file:
-        status = os.fstat(file.fileno())
+    descriptor = os.open(name, flags, dir_fd=folder)
+    try:
+        status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise UnreadableError(f"{path} is not a file.")
         if status.st_size > limit:
             size, most = status.st_size / 2**20, limit / 2**20
             raise UnreadableError(f"{path} is too large: {size:,.1f} MB, at most {most:,.1f} MB.")
-        # Read to the end, not st_size: the file may be growing.
-        return file.read()
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(descriptor)
 
 
 def decode(data: bytes) -> Decoded:

@@ -208,6 +208,8 @@ def _check_format(workspace: Workspace) -> None:
             files.write_machine_file(workspace.root, name, f"{FORMAT}\n".encode())
         return
     except OSError as error:
+        if not workspace.writable:  # somebody else's: their machine room is closed to us
+            return
         raise StorageError(f"Can't read {file}: {error.strerror}.") from error
     if not text.isdecimal():
         raise WorkspaceError(

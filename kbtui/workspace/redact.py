@@ -19,56 +19,57 @@ if TYPE_CHECKING:
 _ENDS = r"(?![A-Za-z0-9_-])"
 _STARTS = r"(?<![A-Za-z0-9_-])"
 # Formats as their issuers document them; most are in gitleaks' and detect-secrets' rules as well.
-_PROVIDERS: tuple[tuple[str, str], ...] = (
-    ("Anthropic key", r"sk-ant-[A-Za-z0-9_-]{24,}"),
-    ("OpenRouter key", r"sk-or-v1-[a-f0-9]{32,}"),
-    ("OpenAI key", r"sk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,}"),
-    ("AWS access key", r"(?:AKIA|ASIA)[A-Z0-9]{16}"),
-    ("Google key", r"AIza[A-Za-z0-9_-]{35}"),
-    ("Google OAuth token", r"ya29\.[A-Za-z0-9_-]{20,}"),
-    ("GitHub token", r"gh[pousr]_[A-Za-z0-9]{36,}"),
-    ("GitHub token", r"github_pat_[A-Za-z0-9_]{22,}"),
-    ("GitLab token", r"glpat-[A-Za-z0-9_-]{20,}"),
-    ("Slack token", r"xox[abeoprs]-[A-Za-z0-9-]{10,}"),
-    ("Stripe key", r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,}"),
-    ("Hugging Face token", r"hf_[A-Za-z0-9]{30,}"),
-    ("Groq key", r"gsk_[A-Za-z0-9]{40,}"),
-    ("xAI key", r"xai-[A-Za-z0-9]{40,}"),
-    ("Replicate token", r"r8_[A-Za-z0-9]{30,}"),
-    ("PyPI token", r"pypi-[A-Za-z0-9_-]{50,}"),
-    ("npm token", r"npm_[A-Za-z0-9]{36}"),
-    ("SendGrid key", r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
-    ("Telegram token", r"[0-9]{8,10}:AA[A-Za-z0-9_-]{33}"),
-    ("Discord token", r"[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}"),
-    ("DigitalOcean token", r"do[opr]_v1_[a-f0-9]{64}"),
-    ("Tailscale key", r"tskey-[a-z]+-[A-Za-z0-9]{8,}-[A-Za-z0-9]{16,}"),
-    ("age key", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
-    ("JSON web token", r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{16,}"),
-    ("Slack webhook", r"https://hooks\.slack\.com/services/T[A-Z0-9]+/B[A-Z0-9]+/[A-Za-z0-9]{16,}"),
+# Each with the literal that every match holds: without it in the text the form isn't tried.
+_PROVIDERS: tuple[tuple[str, str, str], ...] = (
+    ("Anthropic key", "sk-ant-", r"sk-ant-[A-Za-z0-9_-]{24,}"),
+    ("OpenRouter key", "sk-or-v1-", r"sk-or-v1-[a-f0-9]{32,}"),
+    ("OpenAI key", "sk-", r"sk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,}"),
+    ("AWS access key", "AKIA", r"AKIA[A-Z0-9]{16}"),
+    ("AWS access key", "ASIA", r"ASIA[A-Z0-9]{16}"),
+    ("Google key", "AIza", r"AIza[A-Za-z0-9_-]{35}"),
+    ("Google OAuth token", "ya29.", r"ya29\.[A-Za-z0-9_-]{20,}"),
+    ("GitHub token", "gh", r"gh[pousr]_[A-Za-z0-9]{36,}"),
+    ("GitHub token", "github_pat_", r"github_pat_[A-Za-z0-9_]{22,}"),
+    ("GitLab token", "glpat-", r"glpat-[A-Za-z0-9_-]{20,}"),
+    ("Slack token", "xox", r"xox[abeoprs]-[A-Za-z0-9-]{10,}"),
+    ("Slack webhook", "hooks.slack.com", r"hooks\.slack\.com/services/T\w+/B\w+/[A-Za-z0-9]{16,}"),
+    ("Stripe key", "k_live_", r"[sr]k_live_[A-Za-z0-9]{16,}"),
+    ("Stripe key", "k_test_", r"[sr]k_test_[A-Za-z0-9]{16,}"),
+    ("Hugging Face token", "hf_", r"hf_[A-Za-z0-9]{30,}"),
+    ("Groq key", "gsk_", r"gsk_[A-Za-z0-9]{40,}"),
+    ("xAI key", "xai-", r"xai-[A-Za-z0-9]{40,}"),
+    ("Replicate token", "r8_", r"r8_[A-Za-z0-9]{30,}"),
+    ("PyPI token", "pypi-", r"pypi-[A-Za-z0-9_-]{50,}"),
+    ("npm token", "npm_", r"npm_[A-Za-z0-9]{36}"),
+    ("SendGrid key", "SG.", r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
+    ("Telegram token", ":AA", r"[0-9]{8,10}:AA[A-Za-z0-9_-]{33}"),
+    ("DigitalOcean token", "_v1_", r"do[opr]_v1_[a-f0-9]{64}"),
+    ("Tailscale key", "tskey-", r"tskey-[a-z]+-[A-Za-z0-9]{8,}-[A-Za-z0-9]{16,}"),
+    ("age key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
+    ("JSON web token", ".eyJ", r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{16,}"),
+)
+_KNOWN = tuple(
+    (kind, marker, re.compile(_STARTS + form + _ENDS)) for kind, marker, form in _PROVIDERS
 )
 _PRIVATE_KEY = re.compile(
     r"-----BEGIN (?P<label>[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?)-----"
     r".*?(?:-----END (?P=label)-----|\Z)",
     re.DOTALL,
 )
-_KNOWN = re.compile(
-    _STARTS
-    + "(?:"
-    + "|".join(f"(?P<p{i}>{form})" for i, (_, form) in enumerate(_PROVIDERS))
-    + ")"
-    + _ENDS
-)
 _IN_URL = re.compile(r"(?<=://)(?P<user>[^\s/:@]{1,64}):(?P<secret>[^\s/:@]{3,128})(?=@[\w.-]+)")
 _ASSIGNED = re.compile(
-    r"""(?P<name>[\w.-]{0,40}?(?:api[_-]?key|apikey|secret|token|passw(?:or)?d|passwd|access[_-]?key
+    r"""(?P<name>(?:api[_-]?key|apikey|secret|token|passw(?:or)?d|passwd|access[_-]?key
         |private[_-]?key|credential|client[_-]?secret|auth[_-]?key)[\w.-]{0,20})
         ["']?[ \t]{0,4}(?:=|:|=>|:=)[ \t]{0,4}(?P<quote>["'`]?)
         (?P<secret>[A-Za-z0-9_+/=.~!@#$%^&*-]{8,256})(?P=quote)(?=[\s,;)\]}`]|$)""",
     re.VERBOSE | re.IGNORECASE | re.MULTILINE,
 )
 _BEARER = re.compile(r"(?i)\b(?:authorization:\s*)?bearer\s+(?P<secret>[A-Za-z0-9_.~+/=-]{20,})")
+_IN_QUERY = re.compile(r"[?&][\w.-]*\Z")
+_LOOK_BACK = 40
 _MIN_ENTROPY = 3.0
 _MIN_LENGTH = 16
+_MIN_PASSWORD = 10
 _PLACEHOLDER = re.compile(
     r"(?i)your|example|sample|dummy|placeholder|redacted|changeme|xxx|\.\.\.|<|\$\{|\{\{|process\.env"
     r"|os\.environ|getenv|test[_-]?key|^[a-z_.-]+$|^[A-Z_.-]+$|^\$"
@@ -115,20 +116,28 @@ def redact(text: str, keep: str = "") -> Redaction:
 
 def _spans(text: str) -> Iterator[tuple[int, int, str]]:
     """Where secrets stand, the certain kinds first."""
-    if "PRIVATE KEY" in text:
-        for match in _PRIVATE_KEY.finditer(text):
-            yield *match.span(), "private key"
-    for match in _KNOWN.finditer(text):
-        kind = _PROVIDERS[int((match.lastgroup or "p0")[1:])][0]
-        if kind != "OpenAI key" or _is_random(match[0].split("-", 1)[1]):
-            yield *match.span(), kind
+    yield from _with_known_form(text)
     for match in _IN_URL.finditer(text):
         if not _PLACEHOLDER.search(match["secret"]):
             yield *match.span("secret"), "password"
-    for pattern, kind in ((_ASSIGNED, "secret"), (_BEARER, "token")):
-        for match in pattern.finditer(text):
-            if _is_random(match["secret"]) and not _is_link_token(text, match):
-                yield *match.span("secret"), kind
+    for match in _ASSIGNED.finditer(text):
+        is_password = "pass" in match["name"].lower()
+        if _is_random(match["secret"], is_password=is_password) and not _is_in_link(text, match):
+            yield *match.span("secret"), "password" if is_password else "secret"
+    for match in _BEARER.finditer(text):
+        if _is_random(match["secret"]):
+            yield *match.span("secret"), "token"
+
+
+def _with_known_form(text: str) -> Iterator[tuple[int, int, str]]:
+    if "PRIVATE KEY" in text:
+        for match in _PRIVATE_KEY.finditer(text):
+            yield *match.span(), "private key"
+    for kind, marker, form in _KNOWN:
+        for match in form.finditer(text) if marker in text else ():
+            # "sk-" begins words of everyday text as well.
+            if marker != "sk-" or _is_random(match[0].removeprefix(marker)):
+                yield *match.span(), kind
 
 
 def _without_overlaps(spans: Iterator[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
@@ -140,20 +149,25 @@ def _without_overlaps(spans: Iterator[tuple[int, int, str]]) -> list[tuple[int, 
     return sorted(kept)
 
 
-def _is_random(secret: str) -> bool:
-    """Whether a string looks generated rather than written: long, mixed, no placeholder."""
-    if len(secret) < _MIN_LENGTH or _PLACEHOLDER.search(secret):
+def _is_random(secret: str, *, is_password: bool = False) -> bool:
+    """Whether a string looks generated rather than written: long, mixed, no placeholder.
+
+    A password may be shorter when it is mixed more.
+    """
+    if len(secret) < _MIN_PASSWORD or _PLACEHOLDER.search(secret):
         return False
-    kinds = sum(
-        any(test(char) for char in secret) for test in (str.isdigit, str.islower, str.isupper)
-    )
-    return kinds > 1 and _entropy(secret) >= _MIN_ENTROPY
+    tests = (str.isdigit, str.islower, str.isupper, lambda char: not char.isalnum())
+    kinds = [any(test(char) for char in secret) for test in tests]
+    if is_password and sum(kinds) > 2:  # noqa: PLR2004 — of four
+        return True
+    return len(secret) >= _MIN_LENGTH and sum(kinds[:3]) > 1 and _entropy(secret) >= _MIN_ENTROPY
 
 
-def _is_link_token(text: str, match: re.Match[str]) -> bool:
+def _is_in_link(text: str, match: re.Match[str]) -> bool:
     """Whether this is ``?token=...`` of a link: everyday sharing, and part of its address."""
-    before = text[max(0, match.start() - 1) : match.start()]
-    return before in {"?", "&"} and match.groupdict().get("name", "").lower().endswith("token")
+    before = text[max(0, match.start() - _LOOK_BACK) : match.start()]
+    name = match.groupdict().get("name", "").lower()
+    return name.endswith("token") and _IN_QUERY.search(before) is not None
 
 
 def _entropy(text: str) -> float:

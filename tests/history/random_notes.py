@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-WORDS = "amber basil cedar delta ember fjord glade haven inlet jetty karst lagoon meadow".split()
+WORDS = ("amber", "basil", "cedar", "delta", "ember", "fjord", "glade", "haven", "inlet", "jetty")
 
 
 @dataclass
@@ -33,7 +33,12 @@ class Note:
     @classmethod
     def fresh(cls, seed: int) -> Note:
         note = cls(random.Random(seed))
-        note.keys = {"type": "topic", "created": "2026-01-01", "updated": "2026-01-01", "status": "open"}
+        note.keys = {
+            "type": "topic",
+            "created": "2026-01-01",
+            "updated": "2026-01-01",
+            "status": "open",
+        }
         note.tags = ["first", "second"]
         for _ in range(3):
             note.add_section()
@@ -84,7 +89,7 @@ class Note:
 
     def move_section(self) -> Edit:
         section = self.sections.pop(self.rng.randrange(len(self.sections)))
-        places = [n for n in range(len(self.sections) + 1)]
+        places = range(len(self.sections) + 1)
         self.sections.insert(self.rng.choice(places), section)
         return Edit("move section", {f"place of {identity}" for identity, _ in section})
 

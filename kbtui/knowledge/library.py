@@ -126,7 +126,7 @@ class Library:
         return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0].casefold())))
 
     def get(self, path: str) -> Entry:
-        """Read the Markdown file at a workspace path, which may also be a note of the memory.
+        """Read the file at a workspace path, which may also be a note of the memory.
 
         Raises:
             NotFoundError: there is none; the hint names the nearest entries.
@@ -157,7 +157,7 @@ class Library:
             raise lookup.ambiguous(ref, paths)
         if paths:
             return paths[0]
-        if ref.lower().endswith(".md") and files.exists(self._workspace.root, ref):
+        if files.exists(self._workspace.root, ref):
             return checked_path(ref)
         raise lookup.not_found(ref, self._shelf.infos())
 
@@ -283,15 +283,18 @@ class Library:
 
     def outgoing(self, path: str) -> list[ResolvedLink]:
         """The links of a file, in the order they are written."""
-        found: list[ResolvedLink] = []
-        for link, target in self._shelf.graph().outgoing(path):
-            info = self._shelf.get(target) if target else None
-            if info is None:
-                attachment = lookup.attachment(self._workspace.root, path, link)
-                found.append(ResolvedLink(link, attachment, None))
-            else:
-                found.append(ResolvedLink(link, info.path, info.title))
-        return found
+        return [
+            self._resolved(path, link, target)
+            for link, target in self._shelf.graph().outgoing(path)
+        ]
+
+    def outgoing_of(self, entry: Entry) -> list[ResolvedLink]:
+        """The links of an entry as it was read, such as an older version, resolved as of now."""
+        index = self._shelf.index()
+        return [
+            self._resolved(entry.path, link, index.resolve(link, entry.path))
+            for link in entry.links
+        ]
 
     def backlinks(self, path: str) -> list[Backlink]:
         """The lines of other files that link to an entry."""
@@ -349,6 +352,12 @@ class Library:
     def close(self) -> None:
         """Write what was postponed, if nobody else is writing; else the next start does."""
         self.catalog.close()
+
+    def _resolved(self, source: str, link: Link, target: str | None) -> ResolvedLink:
+        info = self._shelf.get(target) if target else None
+        if info is None:
+            return ResolvedLink(link, lookup.attachment(self._workspace.root, source, link), None)
+        return ResolvedLink(link, info.path, info.title)
 
     def _notice(self, change: Change) -> None:
         """Remember what a change touches: of a rename its event names the new path only."""

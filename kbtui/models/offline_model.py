@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from kbtui.errors import ModelAnswerError
+from kbtui.models import offline_memory
 from kbtui.models.offline_patterns import Note, Understood, is_question, understand
 from kbtui.models.offline_quotes import best_quotes, results_in
 from kbtui.models.port import Message, Reply, ReplyText, ToolCall, Usage
@@ -96,17 +96,19 @@ class OfflineModel:
         """Answer at once.
 
         Raises:
-            ModelAnswerError: a tool is forced, which takes a real model.
+            ModelAnswerError: a tool is forced that takes a real model.
         """
         if force_tool is not None:
-            raise ModelAnswerError(
-                f"The offline model can't fill in {force_tool}.", "Add a model with `/model`."
-            )
+            arguments = offline_memory.fill_in(force_tool, messages)
+            call = ToolCall(f"1-{force_tool}", force_tool, arguments)
+            return Reply("", (call,), "tool_calls", _usage(messages, arguments))
+        if offline_memory.wants_notes(messages):
+            notes = offline_memory.notes_of_the_day(messages)
+            return Reply(notes, (), "stop", _usage(messages, notes))
         turn = _Turn(messages, frozenset(tool.name for tool in tools), self._now)
         calls = tuple(turn.next_calls())
         text = "" if calls else turn.answer()
-        spent = sum(estimate_tokens(call.arguments) for call in calls) + estimate_tokens(text)
-        usage = Usage(prompt_tokens(messages), spent, 0.0)
+        usage = _usage(messages, text, *(call.arguments for call in calls))
         return Reply(text, calls, "tool_calls" if calls else "stop", usage)
 
 
@@ -229,7 +231,7 @@ class _Turn:
         line = self._linked(note.line, note)
         old = _line_that_begins(current, note.key) if note.key else None
         if old is not None:
-            return {**arguments, "old": old, "new": line, "summary": note.summary}
+            return {**arguments, "old": old, "new": line}
         if note.type == "decision":
             line = f"- {self._now():%Y-%m-%d}: {line}"
         arguments["append"] = line
@@ -319,6 +321,10 @@ class _Turn:
     def _output(self, job: str) -> str | None:
         """What came back for a job; None while it hasn't run."""
         return next((step.output for step in self._steps if step.job == job), None)
+
+
+def _usage(messages: Sequence[Message], *answers: str) -> Usage:
+    return Usage(prompt_tokens(messages), sum(map(estimate_tokens, answers)), 0.0)
 
 
 def _spoken(message: Message) -> str:

@@ -119,7 +119,7 @@ class Note:
         sections: What a new one says; ``""`` is the text above all headings.
         section: Where `line` goes in an existing one; "" is its end.
         key: The beginning of a line that `line` takes the place of.
-        summary: One line for the catalogue.
+        summary: One line for the catalogue, where the first sentence wouldn't do.
         about: The title of another note that `line` refers to by a pronoun.
     """
 
@@ -251,7 +251,6 @@ def _person(said: str, match: re.Match[str], before: Sequence[Note]) -> Note:
         line,
         {"Works on": line},
         section="Works on",
-        summary=f"{_capital(does)} {what}",
         about=about,
     )
 
@@ -259,7 +258,7 @@ def _person(said: str, match: re.Match[str], before: Sequence[Note]) -> Note:
 def _role(said: str, match: re.Match[str], before: Sequence[Note]) -> Note:
     del said, before
     role = _capital(match["role"])
-    return Note("person", match["who"], role, {"Role": role}, section="Role", summary=role)
+    return Note("person", match["who"], role, {"Role": role}, section="Role")
 
 
 def _mine(said: str, match: re.Match[str], before: Sequence[Note]) -> Note:
@@ -299,7 +298,7 @@ def _fact(said: str) -> Note:
 def _own(kind: str, title: str, said: str, key: str = "") -> Note:
     """Keep a sentence about the user, or about anything, as it was said."""
     sentence = _sentence(said)
-    return Note(kind, _title(title), sentence, {"": sentence}, key=key, summary=sentence)
+    return Note(kind, _title(title), sentence, {"": sentence}, key=key)
 
 
 def _answer(text: str, question: str) -> list[Note]:

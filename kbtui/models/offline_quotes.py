@@ -35,6 +35,7 @@ _LONG = 240
 _MOST_QUOTES = 5
 _MOST_OF_ONE = 2
 _BECAUSE_WEIGHT = 1.5
+_SHARE_OF_BEST = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def _matching(question: str, results: Sequence[Result]) -> list[Quote]:
         seen |= {quote.text for quote in kept}
         found += kept
     best = max((quote.score for quote in found), default=0.0)
-    return [quote for quote in found if quote.score > best / 2][:_MOST_QUOTES]
+    return [quote for quote in found if quote.score > best * _SHARE_OF_BEST][:_MOST_QUOTES]
 
 
 def _nearest(results: Sequence[Result]) -> list[Quote]:

@@ -1,0 +1,167 @@
+"""The agent: takes what the user says and streams what comes of it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from contextlib import aclosing
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kbtui.agent.context import assemble
+from kbtui.agent.events import TurnFailed, TurnStarted
+from kbtui.agent.index_part import IndexPart
+from kbtui.agent.sources import Sources
+from kbtui.agent.tools.base import ToolContext
+from kbtui.agent.tools.toolbox import Toolbox
+from kbtui.agent.turn import Turn, new_turn_id
+from kbtui.agent.uninterrupted import in_thread
+from kbtui.errors import ConflictError, KbtuiError
+from kbtui.history.commit import Origin
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable
+
+    from kbtui.agent.events import Event
+    from kbtui.history.history import History
+    from kbtui.knowledge.library import Library
+    from kbtui.memory.sessions import Session, SessionMessage, SessionStore
+    from kbtui.models.port import ChatModel
+    from kbtui.models.roles import ModelRegistry
+    from kbtui.search.index import SearchIndex
+    from kbtui.settings import Settings
+    from kbtui.workspace.layout import Workspace
+
+_REMEMBERED_SESSIONS = 16
+
+
+def _now() -> datetime:
+    return datetime.now().astimezone()
+
+
+class Agent:
+    """Runs turns over the rooms of one workspace."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        history: History,
+        library: Library,
+        search: SearchIndex,
+        sessions: SessionStore,
+        models: ModelRegistry,
+        settings: Settings,
+        toolbox: Toolbox | None = None,
+        now: Callable[[], datetime] = _now,
+    ) -> None:
+        self.workspace = workspace
+        self.history = history
+        self.library = library
+        self.search = search
+        self.sessions = sessions
+        self.models = models
+        self.settings = settings
+        self.toolbox = toolbox or Toolbox()
+        self._now = now
+        self._running: dict[str, Turn | None] = {}
+        self._index_parts: OrderedDict[str, IndexPart] = OrderedDict()
+
+    async def turn(
+        self, session: Session, text: str, *, model: ChatModel | None = None
+    ) -> AsyncGenerator[Event, None]:
+        """Answer what the user says; yields the events of `kbtui.agent.events`.
+
+        Closing the generator, or cancelling who iterates over it, stops the model at once; what
+        was said until then is kept. Nothing is raised for what may go wrong: it is an event.
+
+        Args:
+            session: The conversation that it belongs to.
+            text: What the user says; stored with secrets redacted, asked as it is.
+            model: Who answers; the chat's model if None.
+        """
+        if session.id in self._running:
+            yield _failure(_busy(session), session, "")
+            return
+        self._running[session.id] = None
+        turn_id = new_turn_id()
+        try:
+            said = await in_thread(partial(session.append, "user", text, turn=turn_id))
+            try:
+                turn = await in_thread(partial(self._begin, turn_id, session, said, text, model))
+            except KbtuiError as error:
+                yield TurnStarted(turn_id, session.id, said.id)
+                yield _failure(error, session, turn_id)
+                return
+            self._running[session.id] = turn
+            async with aclosing(turn.run()) as events:
+                async for event in events:
+                    yield event
+        except KbtuiError as error:
+            yield _failure(error, session, turn_id)
+        finally:
+            del self._running[session.id]
+
+    def stop(self, session_id: str) -> bool:
+        """Stop the turn that runs in a session; it ends with a `TurnFailed` that is `cancelled`.
+
+        Returns:
+            Whether there was one.
+        """
+        turn = self._running.get(session_id)
+        if turn is not None:
+            turn.stop()
+        return turn is not None
+
+    def _begin(
+        self,
+        turn_id: str,
+        session: Session,
+        said: SessionMessage,
+        text: str,
+        model: ChatModel | None,
+    ) -> Turn:
+        """Find the model and put its prompt together; in a thread."""
+        model = model or self.models.chat()
+        prompt = assemble(
+            self,
+            session,
+            text,
+            model=model,
+            before=[each for each in session.messages if each.id < said.id],
+            index=self._index_part(session.id),
+            now=self._now,
+        )
+        origin = Origin(session.id, (said.id, said.id), turn_id, model.name)
+        context = ToolContext(
+            self.workspace,
+            self.history,
+            self.library,
+            self.search,
+            self.sessions,
+            self.settings,
+            origin,
+            Sources(),
+            model.is_local,
+            session.id,
+            said.id,
+        )
+        steps = self.settings.budget.turn_steps
+        return Turn(turn_id, session, said, model, prompt, context, self.toolbox, steps)
+
+    def _index_part(self, session_id: str) -> IndexPart:
+        """What the index was ranked for in a session; the sessions last spoken in are kept."""
+        part = self._index_parts.setdefault(session_id, IndexPart())
+        self._index_parts.move_to_end(session_id)
+        while len(self._index_parts) > _REMEMBERED_SESSIONS:
+            self._index_parts.popitem(last=False)
+        return part
+
+
+def _busy(session: Session) -> ConflictError:
+    return ConflictError(
+        f"{session.title!r} is still being answered.", "Wait for the answer, or stop it with Esc."
+    )
+
+
+def _failure(error: KbtuiError, session: Session, turn_id: str) -> TurnFailed:
+    return TurnFailed(error.message, error.hint, session.id, turn_id, exit_code=error.exit_code)

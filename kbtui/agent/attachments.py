@@ -1,0 +1,89 @@
+"""``@references`` in a message: the files they name, quoted below it as data."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kbtui.agent.sources import quoted
+from kbtui.agent.tools.files_tools import checked_area
+from kbtui.errors import KbtuiError, UsageError
+from kbtui.models.tokens import cut_to_tokens
+from kbtui.text import clean_line
+from kbtui.workspace import files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kbtui.knowledge.library import Library
+    from kbtui.workspace.layout import Workspace
+
+_REFERENCE = re.compile(
+    r'(?:^|(?<=[\s(\["“]))@(?:"(?P<title>[^"\n]{1,200})"|(?P<name>[^\s"@]{1,300}))'
+)
+_TRAILING = ".,;:!?)]}\"'”’"  # noqa: RUF001 - quotation marks as people type them
+_MOST_TOKENS = 6_000
+_MOST_FILE = 5 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file that a message refers to; `text` is empty where the model must not see it."""
+
+    path: str
+    text: str
+    private: bool
+    note: str = ""
+
+    def as_prompt(self) -> str:
+        """The file as the model is shown it."""
+        note = f' note="{self.note}"' if self.note else ""
+        head = f'<attachment path="{clean_line(self.path)}"{note}>'
+        return (
+            f"{head}\n{quoted(self.text)}\n</attachment>" if self.text else f"{head}</attachment>"
+        )
+
+
+def attachments_of(
+    text: str, workspace: Workspace, library: Library, *, is_local: bool
+) -> list[Attachment]:
+    """The files that a message refers to, each once; what names nothing is just text."""
+    paths = dict.fromkeys(path for name in references(text) if (path := _path_of(name, library)))
+    return [_attached(path, workspace, library, is_local=is_local) for path in paths]
+
+
+def references(text: str) -> Iterator[str]:
+    """The names behind ``@``, as ``@people/alice`` or ``@"Alice Liddell"``."""
+    for match in _REFERENCE.finditer(text):
+        yield match["title"] or match["name"].rstrip(_TRAILING)
+
+
+def _path_of(name: str, library: Library) -> str | None:
+    if not name:
+        return None
+    try:
+        return library.find_path(name)
+    except UsageError:
+        return None
+    except KbtuiError:
+        try:
+            return checked_area(name) if "/" in name or name.endswith(".md") else None
+        except KbtuiError:
+            return None
+
+
+def _attached(path: str, workspace: Workspace, library: Library, *, is_local: bool) -> Attachment:
+    info = library.info(path)
+    private = info is not None and info.private
+    if private and not is_local:
+        return Attachment(path, "", private, "private: only local models may read it")
+    try:
+        whole = files.decode(files.read_bytes(workspace.root, path, _MOST_FILE)).text
+    except KbtuiError as error:
+        return Attachment(path, "", private, clean_line(error.message))
+    if "\x00" in whole:
+        return Attachment(path, "", private, "not a text file")
+    shown = cut_to_tokens(whole, _MOST_TOKENS)
+    cut = "cut; read_file shows the rest" if len(shown) < len(whole) else ""
+    return Attachment(path, shown.rstrip("\n"), private, cut)

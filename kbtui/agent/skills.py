@@ -1,0 +1,88 @@
+"""Skills: how-to documents that teach the agent, one folder each with a SKILL.md.
+
+A skill marked ``always: true`` is in every prompt in full; of the others the prompt has one line,
+and the agent reads them when it needs them (seed 004, 1.3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kbtui.errors import KbtuiError
+from kbtui.knowledge import frontmatter
+from kbtui.memory.shipped_skills import SKILLS, shipped_skill
+from kbtui.text import clean_line, shorten
+from kbtui.workspace import files
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+_FILE = "SKILL.md"
+_LINE_WIDTH = 200
+_TRUE = frozenset({"true", "yes", "on", "1"})
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """A how-to document.
+
+    `path` is where ``read_file`` finds it; "" for one that ships with kbtui, which is always shown
+    in full. `body` is its text below the frontmatter.
+    """
+
+    name: str
+    path: str
+    description: str
+    always: bool
+    body: str
+
+    @property
+    def line(self) -> str:
+        """Its line in the prompt."""
+        return f"- {self.name}: {shorten(self.description, _LINE_WIDTH)} (read_file {self.path})"
+
+
+def load_skills(root: Path) -> list[Skill]:
+    """All skills of a workspace, and those that ship with kbtui unless it has its own of the name.
+
+    What can't be read is left out.
+    """
+    own = {skill.name: skill for name in _folders(root) if (skill := _read(root, name))}
+    shipped = [_parsed(name, "", shipped_skill(name)) for name in SKILLS if name not in own]
+    return [*shipped, *(own[name] for name in sorted(own))]
+
+
+def _folders(root: Path) -> list[str]:
+    try:
+        return sorted(each.name for each in (root / "skills").iterdir() if each.is_dir())
+    except OSError:
+        return []
+
+
+def _read(root: Path, name: str) -> Skill | None:
+    path = f"skills/{name}/{_FILE}"
+    try:
+        return _parsed(name, path, files.read_text(root, path))
+    except KbtuiError:
+        return None
+
+
+def _parsed(name: str, path: str, text: str) -> Skill:
+    values = frontmatter.parse(text).values
+    body = (
+        frontmatter.split(text.encode("utf-8", "replace")).body.decode("utf-8", "replace").strip()
+    )
+    first = next((line for line in body.splitlines() if line.strip() and line[0] != "#"), "")
+    return Skill(
+        name=clean_line(name),
+        path=path,
+        description=clean_line(_word(values, "description") or first),
+        always=not path or _word(values, "always").lower() in _TRUE,
+        body=body,
+    )
+
+
+def _word(values: Mapping[str, Any], key: str) -> str:
+    return str(values.get(key) or "")

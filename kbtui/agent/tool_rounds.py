@@ -1,0 +1,121 @@
+"""Runs the tool calls of one answer, and notices when a model goes round in circles."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kbtui.agent.events import ToolFinished, ToolStarted
+from kbtui.agent.tools.toolbox import Outcome, Toolbox, shown_arguments
+from kbtui.agent.uninterrupted import in_thread
+from kbtui.errors import ModelAnswerError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from kbtui.agent.tools.base import ToolContext
+    from kbtui.models.port import ToolCall
+
+MOST_CALLS = 16
+_MOST_USELESS_ROUNDS = 3
+_AGAIN = Outcome(
+    ok=False,
+    output="Error: You have made this very call already, and nothing has changed since. "
+    "Use what it told you, or do something else.",
+    summary="the same call again",
+)
+_TOO_MANY = Outcome(
+    ok=False,
+    output=f"Error: Not run: at most {MOST_CALLS} calls at once. Ask for the rest next.",
+    summary="too many calls at once",
+)
+_STOPPED = Outcome(ok=False, output="Error: Not run: the user stopped the turn.", summary="stopped")
+
+
+class ToolRounds:
+    """The tool calls of one turn, round by round.
+
+    Args:
+        toolbox: The tools.
+        context: What they may use.
+        keep: Stores an outcome; called in a thread, before anybody is told.
+        emit: Tells who watches the turn.
+    """
+
+    def __init__(
+        self,
+        toolbox: Toolbox,
+        context: ToolContext,
+        keep: Callable[[ToolCall, Outcome], None],
+        emit: Callable[[ToolStarted | ToolFinished], None],
+    ) -> None:
+        self._toolbox = toolbox
+        self._context = context
+        self._keep = keep
+        self._emit = emit
+        self._made: set[tuple[str, str]] = set()
+        self._useless_rounds = 0
+
+    async def run(self, calls: Sequence[ToolCall]) -> None:
+        """Run calls one after the other.
+
+        Every call gets an outcome, even when the turn is cancelled on the way: a session that
+        holds a call without its result couldn't be continued.
+
+        Raises:
+            ModelAnswerError: the model has asked for nothing new several times in a row.
+        """
+        useful = False
+        for position, call in enumerate(calls):
+            self._emit(ToolStarted(call.id, call.name, shown_arguments(call)))
+            work = partial(self._run_and_keep, call, position)
+            try:
+                outcome = await in_thread(work, partial(self._tell, call))
+            except asyncio.CancelledError:
+                await in_thread(partial(self._leave, calls[position + 1 :]))
+                raise
+            useful = useful or outcome not in (_AGAIN, _TOO_MANY)
+        self._useless_rounds = 0 if useful else self._useless_rounds + 1
+        if self._useless_rounds >= _MOST_USELESS_ROUNDS:
+            raise ModelAnswerError(
+                "The model keeps asking for the same thing.",
+                "Say it differently, or choose another model with `/model`.",
+            )
+
+    def _run_and_keep(self, call: ToolCall, position: int) -> Outcome:
+        outcome = self._outcome(call, position)
+        self._keep(call, outcome)
+        return outcome
+
+    def _outcome(self, call: ToolCall, position: int) -> Outcome:
+        if position >= MOST_CALLS:
+            return _TOO_MANY
+        identity = (call.name, _normal(call.arguments))
+        if identity in self._made:
+            return _AGAIN
+        outcome = self._toolbox.run(call, self._context)
+        if outcome.changes:
+            # What was read before may be different now.
+            self._made.clear()
+        self._made.add(identity)
+        return outcome
+
+    def _tell(self, call: ToolCall, outcome: Outcome) -> None:
+        self._emit(
+            ToolFinished(
+                call.id, call.name, outcome.ok, outcome.summary, outcome.output, outcome.changes
+            )
+        )
+
+    def _leave(self, calls: Sequence[ToolCall]) -> None:
+        for call in calls:
+            self._keep(call, _STOPPED)
+
+
+def _normal(arguments: str) -> str:
+    try:
+        return json.dumps(json.loads(arguments or "{}"), sort_keys=True)
+    except (ValueError, RecursionError):
+        return arguments

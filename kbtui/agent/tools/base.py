@@ -1,0 +1,159 @@
+"""What a tool is: a description for the model, and a function that answers in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from kbtui.errors import KbtuiError, UsageError
+from kbtui.models.port import ToolSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kbtui.agent.sources import Sources
+    from kbtui.history.commit import Origin
+    from kbtui.history.history import History
+    from kbtui.knowledge.library import Library
+    from kbtui.memory.sessions import SessionStore
+    from kbtui.search.index import SearchIndex
+    from kbtui.settings import Settings
+    from kbtui.workspace.layout import Workspace
+
+MOST_CHARACTERS = 16_000
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool found or did: `output` for the model, `summary` in one line for people.
+
+    `private` holds the paths of private entries whose text is in the output.
+    """
+
+    output: str
+    summary: str
+    private: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class ToolContext:
+    """What a tool may use, for one turn.
+
+    Attributes:
+        workspace: Where the files are.
+        history: The door for writes.
+        library: The entries.
+        search: The index.
+        sessions: The conversations.
+        settings: What the user chose.
+        origin: Where changes of this turn come from.
+        sources: What may be cited.
+        is_local: Whether the model runs on this machine, so that it may read private entries.
+        session: The session that the turn belongs to.
+        message: The user's message that the turn answers.
+    """
+
+    workspace: Workspace
+    history: History
+    library: Library
+    search: SearchIndex
+    sessions: SessionStore
+    settings: Settings
+    origin: Origin
+    sources: Sources
+    is_local: bool
+    session: str
+    message: int
+
+    def is_private(self, path: str) -> bool:
+        """Whether a file is for local models only."""
+        info = self.library.info(path)
+        return info is not None and info.private
+
+    def is_hidden(self, path: str) -> bool:
+        """Whether the model of this turn must not see what a file says."""
+        return not self.is_local and self.is_private(path)
+
+
+class Tool(Protocol):
+    """A tool; it runs in a thread."""
+
+    spec: ToolSpec
+    writes: bool
+
+    def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
+        """Do the work.
+
+        Raises:
+            KbtuiError: it can't be done; the model is told why and goes on.
+        """
+        ...
+
+
+class RefusedError(UsageError):
+    """What a model may not do."""
+
+
+def spec(name: str, description: str, required: tuple[str, ...], **properties: Any) -> ToolSpec:
+    """Describe a tool; each property is a JSON Schema."""
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+    }
+    return ToolSpec(name, " ".join(description.split()), schema)
+
+
+def text(description: str, **more: Any) -> dict[str, Any]:
+    """An argument that is a text."""
+    return {"type": "string", "description": description, **more}
+
+
+def number(description: str, **more: Any) -> dict[str, Any]:
+    """An argument that is a whole number."""
+    return {"type": "integer", "description": description, **more}
+
+
+def texts(description: str) -> dict[str, Any]:
+    """An argument that is a list of texts."""
+    return {"type": "array", "items": {"type": "string"}, "description": description}
+
+
+def flag(description: str) -> dict[str, Any]:
+    """An argument that is yes or no."""
+    return {"type": "boolean", "description": description}
+
+
+def error_text(error: KbtuiError) -> str:
+    """An error as the model is told it."""
+    return f"Error: {error}"
+
+
+def hidden(name: str) -> RefusedError:
+    """Refuse to show a private entry."""
+    return RefusedError(
+        f"{name} is private: only models on this machine may read it.",
+        "Say so; the user can open it, or switch to a local model.",
+    )
+
+
+def check_review(context: ToolContext) -> None:
+    """Refuse to write where the user wants to see every change before.
+
+    Raises:
+        RefusedError: `memory.review` is ``ask``.
+    """
+    if context.settings.memory.review == "ask":
+        raise RefusedError(
+            "The user wants to review every change (memory.review is `ask`): nothing was written.",
+            "Put what you would write into your answer, so that the user can save it.",
+        )
+
+
+def cap(output: str, limit: int = MOST_CHARACTERS) -> str:
+    """Cut what is too long at a line, and say so."""
+    if len(output) <= limit:
+        return output
+    head = output[:limit].rpartition("\n")[0] or output[:limit]
+    return f"{head}\n(cut: {len(output) - len(head):,} more characters)"

@@ -1,0 +1,152 @@
+"""The tools ``read_file`` and ``grep``: looking at files of the workspace, word for word."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kbtui.agent.sources import heading, quoted, text_lines
+from kbtui.agent.tools.base import (
+    RefusedError,
+    ToolContext,
+    ToolResult,
+    cap,
+    flag,
+    hidden,
+    number,
+    spec,
+    text,
+)
+from kbtui.agent.tools.line_search import Match, Pattern, search_lines
+from kbtui.agent.tools.read_entry import window
+from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.text import clean_line, shorten
+from kbtui.workspace import files
+from kbtui.workspace.layout import BOOTSTRAP_FILES
+from kbtui.workspace.scan import Scanner
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+AREAS = ("knowledge", "memory", "docs", "skills", *BOOTSTRAP_FILES)
+_LINES = 400
+_MOST_FILE = 5 * 1024 * 1024
+_MOST_MATCHES = 60
+_LINE_WIDTH = 400
+
+
+class ReadFile:
+    """Reads any text file of the areas that the agent may see."""
+
+    spec = spec(
+        "read_file",
+        """Read a text file of the workspace: under knowledge/, memory/, docs/ or skills/, or
+        SOUL.md, USER.md, AGENTS.md, TOOLS.md, IDENTITY.md. Cite it as [n].""",
+        ("path",),
+        path=text("path from the workspace's root, e.g. docs/api/auth.md"),
+        from_line=number("first line (1)"),
+        lines=number("how many lines (400)"),
+    )
+    writes = False
+
+    def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
+        """Read it.
+
+        Raises:
+            NotFoundError: it isn't there.
+            UnsafePathError: the path leads outside.
+            RefusedError: it is private, no text, or in no area for the agent.
+        """
+        path = checked_area(arguments["path"])
+        if context.is_hidden(path):
+            raise hidden(path)
+        data = files.read_bytes(context.workspace.root, path, _MOST_FILE)
+        decoded = files.decode(data)
+        if "\x00" in decoded.text:
+            raise RefusedError(f"{path} is not a text file.")
+        first = max(1, arguments.get("from_line", 1))
+        shown, rest = window(decoded.text, first, max(1, arguments.get("lines", _LINES)))
+        source = context.sources.add(path, first, shown)
+        parts = [heading(source), quoted(shown)]
+        if rest:
+            parts.append(f"({rest} more lines: use from_line={source.last + 1})")
+        private = (path,) if context.is_private(path) else ()
+        return ToolResult("\n".join(parts), f"{path}, {len(text_lines(shown))} lines", private)
+
+
+class Grep:
+    """Finds lines that contain a text or fit a regular expression."""
+
+    spec = spec(
+        "grep",
+        """Find the lines of the workspace's text files that contain a text, letter for letter;
+        for names, ids and exact wordings. To find something by what it means, use
+        memory_search.""",
+        ("pattern",),
+        pattern=text("the text to find", maxLength=500),
+        path=text("only this file or folder, e.g. memory or docs/api"),
+        regex=flag("the pattern is a regular expression (no)"),
+        case_sensitive=flag("upper and lower case differ (no)"),
+        limit=number("how many lines at most (60)"),
+    )
+    writes = False
+
+    def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
+        """Search; private entries are passed over unless the model is local.
+
+        Raises:
+            RefusedError: the expression is broken, or takes too long.
+            NotFoundError: there is no such folder or file.
+        """
+        pattern = Pattern(
+            arguments["pattern"],
+            regex=arguments.get("regex", False),
+            case_sensitive=arguments.get("case_sensitive", False),
+        )
+        limit = max(1, min(arguments.get("limit", _MOST_MATCHES), 5 * _MOST_MATCHES))
+        texts = _texts(context, arguments.get("path", ""))
+        found = search_lines(pattern, texts, limit + 1)
+        shown, more = found[:limit], len(found) > limit
+        if not shown:
+            return ToolResult(f"No line contains {shorten(pattern.text, 80)!r}.", "no lines")
+        lines = [self._line(context, match) for match in shown]
+        if more:
+            lines.append(f"(more than {limit}: narrow it down with path, or a longer pattern)")
+        private = tuple({match.path for match in shown if context.is_private(match.path)})
+        count = f"{len(shown)}{'+' if more else ''} line{'' if len(shown) == 1 else 's'}"
+        return ToolResult(cap(f"{count}:\n{quoted(chr(10).join(lines))}"), count, private)
+
+    @staticmethod
+    def _line(context: ToolContext, match: Match) -> str:
+        source = context.sources.add(match.path, match.line, match.text)
+        return f"[{source.n}] {match.path}:{match.line}: {shorten(match.text, _LINE_WIDTH)}"
+
+
+def checked_area(path: str) -> str:
+    """Check that the agent may look at a path.
+
+    Raises:
+        UnsafePathError: it leads outside.
+        RefusedError: it lies in no area for the agent.
+    """
+    path = files.checked_path(path.strip())
+    if path.split("/", 1)[0] not in AREAS:
+        raise RefusedError(
+            f"{clean_line(path)} is not for the agent to read.",
+            f"Look under {', '.join(AREAS[:4])}, or in {', '.join(AREAS[4:])}.",
+        )
+    return path
+
+
+def _texts(context: ToolContext, below: str) -> Iterator[tuple[str, str]]:
+    area = checked_area(below) if below.strip(" /.") else ""
+    states = Scanner(context.workspace).scan(*((area,) if area else AREAS))
+    if area and not states:
+        raise NotFoundError(f"There is nothing at {area}.", "See what there is: list_entries.")
+    for path, state in sorted(states.items()):
+        if state.size <= _MOST_FILE and not context.is_hidden(path):
+            try:
+                decoded = files.decode(files.read_bytes(context.workspace.root, path, _MOST_FILE))
+            except KbtuiError:
+                continue
+            if "\x00" not in decoded.text:
+                yield path, decoded.text

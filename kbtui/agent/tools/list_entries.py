@@ -1,0 +1,58 @@
+"""The tool ``list_entries``: what entries there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kbtui.agent.tools.base import ToolContext, ToolResult, number, spec, text
+from kbtui.knowledge.catalog_text import entry_line
+from kbtui.knowledge.templates import ENTRY_TYPES
+from kbtui.text import fold
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kbtui.knowledge.library import EntryInfo
+
+_LIMIT = 50
+
+
+class ListEntries:
+    """Lists entries by type, folder or tag, the last changed first."""
+
+    spec = spec(
+        "list_entries",
+        """List knowledge entries with their one-line summaries, the last changed first. To find
+        something by what it says, use memory_search instead.""",
+        (),
+        type=text("only this type", enum=list(ENTRY_TYPES)),
+        category=text("only this folder under knowledge/, e.g. people"),
+        tag=text("only with this tag"),
+        limit=number("how many at most (50)"),
+        offset=number("how many to pass over (0)"),
+    )
+    writes = False
+
+    def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
+        """List them; a private entry shows its name only, unless the model is local."""
+        found = [info for info in context.library.infos() if _fits(info, arguments)]
+        found.sort(key=lambda info: (info.updated or info.created or "", info.path), reverse=True)
+        start = max(0, arguments.get("offset", 0))
+        shown = found[start : start + max(1, min(arguments.get("limit", _LIMIT), 4 * _LIMIT))]
+        lines = [entry_line(info, info.name, show_private=context.is_local) for info in shown]
+        private = tuple(info.path for info in shown if info.private) if context.is_local else ()
+        if rest := len(found) - start - len(shown):
+            lines.append(f"({max(rest, 0)} more: use offset={start + len(shown)})")
+        summary = f"{len(found)} {'entry' if len(found) == 1 else 'entries'}"
+        return ToolResult("\n".join([f"{summary}:", *lines]), summary, private)
+
+
+def _fits(info: EntryInfo, arguments: Mapping[str, Any]) -> bool:
+    if "type" in arguments and info.type != arguments["type"]:
+        return False
+    if "category" in arguments:
+        category = str(arguments["category"]).strip("/").removeprefix("knowledge/")
+        if info.category != category and not info.category.startswith(f"{category}/"):
+            return False
+    wanted = fold(str(arguments.get("tag", "")).lstrip("#"))
+    return not wanted or any(fold(tag) == wanted for tag in info.tags)

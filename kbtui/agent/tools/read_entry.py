@@ -1,0 +1,83 @@
+"""The tool ``read_entry``: one entry with its links."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kbtui.agent.sources import heading, quoted, text_lines
+from kbtui.agent.tools.base import (
+    MOST_CHARACTERS,
+    ToolContext,
+    ToolResult,
+    hidden,
+    number,
+    spec,
+    text,
+)
+from kbtui.workspace.layout import short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_MOST_LINKS = 20
+
+
+class ReadEntry:
+    """Reads an entry by path, slug, title or alias."""
+
+    spec = spec(
+        "read_entry",
+        """Read a knowledge entry in full, with the entries that it links to and that link to it.
+        The number before its path can be cited as [n].""",
+        ("entry",),
+        entry=text("path, category/slug, slug, title or alias"),
+        from_line=number("first line to show (1), for what is long"),
+    )
+    writes = False
+
+    def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
+        """Read it.
+
+        Raises:
+            NotFoundError: nothing is called so.
+            UsageError: several are.
+            RefusedError: it is private and the model isn't local.
+        """
+        path = context.library.find_path(arguments["entry"])
+        name = short_name(path)
+        if context.is_hidden(path):
+            raise hidden(name)
+        entry = context.library.get(path)
+        first = max(1, arguments.get("from_line", 1))
+        shown, rest = window(entry.text, first)
+        source = context.sources.add(path, first, shown, entry.title)
+        parts = [heading(source), quoted(shown)]
+        if rest:
+            parts.append(f"({rest} more lines: use from_line={source.last + 1})")
+        if entry.problem:
+            parts.append(f"Note: {entry.problem} It can't be edited here.")
+        parts += _links(context, path)
+        private = (path,) if context.is_private(path) else ()
+        return ToolResult("\n".join(parts), f"{name}, {len(text_lines(shown))} lines", private)
+
+
+def window(whole: str, first: int, most_lines: int = 1_000_000) -> tuple[str, int]:
+    """The lines of a text from `first` on that fit a tool's answer, and how many are left."""
+    lines = text_lines(whole)[first - 1 :]
+    size = 0
+    for count, line in enumerate(lines):
+        size += len(line) + 1
+        if count and (size > MOST_CHARACTERS or count >= most_lines):
+            return "\n".join(lines[:count]), len(lines) - count
+    return "\n".join(line[:MOST_CHARACTERS] for line in lines), 0
+
+
+def _links(context: ToolContext, path: str) -> list[str]:
+    targets = dict.fromkeys(link.path for link in context.library.outgoing(path) if link.path)
+    sources = dict.fromkeys(link.path for link in context.library.backlinks(path))
+    found = []
+    for label, paths in (("Links to", targets), ("Linked from", sources)):
+        names = [short_name(each) for each in list(paths)[:_MOST_LINKS]]
+        if names:
+            found.append(f"{label}: {', '.join(names)}")
+    return found

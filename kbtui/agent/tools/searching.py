@@ -1,0 +1,163 @@
+"""The tools ``memory_search`` and ``vector_search``, in the shape that seed 001 gave them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kbtui.agent.sources import heading, quoted, text_lines
+from kbtui.agent.tools.base import RefusedError, ToolContext, ToolResult, number, spec, text
+from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.text import clean_line, shorten
+from kbtui.workspace import files
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kbtui.search.results import Hit, SearchResult
+
+_LIMIT = 8
+_MOST_HITS = 20
+_MOST_PER_HIT = 1_500
+_SHOWN = 60
+
+
+class MemorySearch:
+    """Searches entries, memory and earlier conversations."""
+
+    spec = spec(
+        "memory_search",
+        """Search the user's knowledge entries, memory notes and earlier conversations by meaning
+        and by words. Use it before you answer a question about the user, their work or anything
+        they may have told you, and before you write an entry. Cite what you use as [n].""",
+        ("query",),
+        query=text("a question, keywords, or what you are looking for", maxLength=2000),
+        limit=number("how many results at most (8)"),
+    )
+    writes = False
+
+    def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
+        """Search; what this turn itself said is left out."""
+        return _search(context, arguments, "knowledge,memory,sessions", "memory")
+
+
+class VectorSearch:
+    """Searches project documents."""
+
+    spec = spec(
+        "vector_search",
+        """Search the project documents under docs/ by meaning and by words. Cite what you use
+        as [n].""",
+        ("query",),
+        query=text("a question, keywords, or what you are looking for", maxLength=2000),
+        project=text("only this folder of docs/"),
+        limit=number("how many results at most (8)"),
+    )
+    writes = False
+
+    def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
+        """Search.
+
+        Raises:
+            NotFoundError: there is no such project.
+        """
+        project = arguments.get("project", "").strip("/").removeprefix("docs/")
+        scope = f"docs/{_checked_project(context, project)}" if project else "docs"
+        return _search(context, arguments, scope, "document")
+
+
+def _checked_project(context: ToolContext, project: str) -> str:
+    folder = context.workspace.docs
+    known = (
+        sorted(each.name for each in folder.iterdir() if each.is_dir()) if folder.is_dir() else []
+    )
+    if project.split("/", 1)[0] not in known or "," in project:
+        names = ", ".join(known[:20]) or "none"
+        raise NotFoundError(f"There is no project {clean_line(project)!r}.", f"There are: {names}.")
+    return project
+
+
+def _search(
+    context: ToolContext, arguments: Mapping[str, Any], scope: str, what: str
+) -> ToolResult:
+    query = clean_line(arguments["query"])
+    if not query:
+        raise RefusedError("The query is empty.", "Say what to look for.")
+    limit = max(1, min(arguments.get("limit", _LIMIT), _MOST_HITS))
+    # A few more, as some may have to be left out.
+    result = context.search.search(query, scope, limit + _LIMIT)
+    hits = [hit for hit in result.hits if not _is_own(context, hit)][:limit]
+    count = f"{len(hits)} {what} result{'' if len(hits) == 1 else 's'}"
+    if not hits:
+        return ToolResult(_nothing(result, query), f"no {what} results")
+    parts = [f"Found {count} for '{shorten(query, _SHOWN)}':", ""]
+    private: list[str] = []
+    for hit in hits:
+        shown, is_private = _show(context, hit)
+        private += [hit.path] * is_private
+        parts += [shown, ""]
+    if result.notice:
+        parts.append(f"Note: {result.notice}")
+    return ToolResult("\n".join(parts).rstrip(), count, tuple(private))
+
+
+def _nothing(result: SearchResult, query: str) -> str:
+    meant = f" Did you mean '{result.suggestion}'?" if result.suggestion else ""
+    return f"Nothing found for '{shorten(query, _SHOWN)}'.{meant}"
+
+
+def _is_own(context: ToolContext, hit: Hit) -> bool:
+    """Whether a hit is what the user has just said in this very turn."""
+    return (
+        hit.session == context.session
+        and hit.messages is not None
+        and hit.messages[1] >= context.message
+    )
+
+
+def _show(context: ToolContext, hit: Hit) -> tuple[str, bool]:
+    """One hit with its text, and whether that text is private."""
+    is_private = context.is_private(hit.path) or _is_private_talk(context, hit)
+    if is_private and not context.is_local:
+        return f"{clean_line(hit.path)} (private: only local models may read it)", False
+    first, lines = _lines_of(context, hit)
+    source = context.sources.add(hit.path, first, "\n".join(_fitting(lines)), hit.title)
+    place = f"score: {hit.score:.2f}"
+    if hit.messages is not None:
+        place += f", messages {hit.messages[0]}-{hit.messages[1]}"
+    title = clean_line(" > ".join(part for part in (hit.title, hit.heading) if part))
+    return f"{heading(source, place)} {title}\n{quoted(source.text)}", is_private
+
+
+def _lines_of(context: ToolContext, hit: Hit) -> tuple[int, list[str]]:
+    """The lines of a hit as they stand in the file; of a conversation, as they were said."""
+    first, last = hit.lines
+    if hit.messages is None:
+        try:
+            whole = files.read_text(context.workspace.root, hit.path)
+            lines = text_lines(whole)[first - 1 : last]
+        except KbtuiError:
+            lines = []
+        if any(line.strip() for line in lines):
+            return first, lines
+    return first, text_lines(hit.text or hit.snippet)
+
+
+def _is_private_talk(context: ToolContext, hit: Hit) -> bool:
+    """Whether a conversation drew on a private entry where it was found."""
+    if hit.session is None or hit.messages is None or context.is_local:
+        return False
+    first, last = hit.messages
+    try:
+        messages = context.sessions.read(hit.session)
+    except NotFoundError:
+        return False
+    return any(first <= message.id <= last and message.meta.get("private") for message in messages)
+
+
+def _fitting(lines: Sequence[str]) -> list[str]:
+    size = 0
+    for count, line in enumerate(lines):
+        size += len(line) + 1
+        if count and size > _MOST_PER_HIT:
+            return list(lines[:count])
+    return [line[:_MOST_PER_HIT] for line in lines]

@@ -1,0 +1,131 @@
+"""The tools of the agent, and how one of them is run."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from kbtui.agent.events import TurnChange
+from kbtui.agent.tools.base import error_text
+from kbtui.agent.tools.edit_entry import EditEntry
+from kbtui.agent.tools.files_tools import Grep, ReadFile
+from kbtui.agent.tools.list_entries import ListEntries
+from kbtui.agent.tools.read_entry import ReadEntry
+from kbtui.agent.tools.rename_entry import RenameEntry
+from kbtui.agent.tools.searching import MemorySearch, VectorSearch
+from kbtui.agent.tools.write_entry import WriteEntry
+from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.history.commit import describe
+from kbtui.models.schema import parse_arguments
+from kbtui.text import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kbtui.agent.tools.base import Tool, ToolContext
+    from kbtui.history.commit import Changed
+    from kbtui.models.port import ToolCall, ToolSpec
+
+log = logging.getLogger(__name__)
+_SUMMARY_WIDTH = 120
+TOOLS: tuple[Tool, ...] = (
+    MemorySearch(),
+    VectorSearch(),
+    ListEntries(),
+    ReadEntry(),
+    WriteEntry(),
+    EditEntry(),
+    RenameEntry(),
+    Grep(),
+    ReadFile(),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a tool call ended; `output` is what the model is told."""
+
+    ok: bool
+    output: str
+    summary: str
+    changes: tuple[TurnChange, ...] = ()
+    private: tuple[str, ...] = ()
+
+
+class Toolbox:
+    """Tools by name."""
+
+    def __init__(self, tools: Sequence[Tool] = TOOLS) -> None:
+        self._tools = {tool.spec.name: tool for tool in tools}
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What a model is told about the tools, always in the same order."""
+        return tuple(tool.spec for tool in self._tools.values())
+
+    def writes(self, name: str) -> bool:
+        """Whether a tool changes anything."""
+        tool = self._tools.get(name)
+        return tool is not None and tool.writes
+
+    def run(self, call: ToolCall, context: ToolContext) -> Outcome:
+        """Run a call, whatever is wrong with it; the answer says what."""
+        with _Commits(context) as commits:
+            try:
+                tool = self._named(call.name)
+                arguments = parse_arguments(call.arguments, tool.spec.parameters)
+                result = tool.run(context, arguments)
+            except KbtuiError as error:
+                summary = shorten(error.message, _SUMMARY_WIDTH)
+                return Outcome(False, error_text(error), summary, commits.made())
+            return Outcome(True, result.output, result.summary, commits.made(), result.private)
+
+    def _named(self, name: str) -> Tool:
+        try:
+            return self._tools[name]
+        except KeyError:
+            names = ", ".join(self._tools)
+            raise NotFoundError(
+                f"There is no tool {shorten(name, 60)!r}.", f"There are: {names}."
+            ) from None
+
+
+class _Commits:
+    """Notices the commits that this thread makes while a tool runs."""
+
+    def __init__(self, context: ToolContext) -> None:
+        self._context = context
+        self._thread = threading.get_ident()
+        self._changed: list[Changed] = []
+
+    def __enter__(self) -> Self:
+        self._leave = self._context.history.subscribe(self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._leave()
+
+    def made(self) -> tuple[TurnChange, ...]:
+        """What was committed for this turn; an outside edit found on the way is the user's."""
+        changes = []
+        for changed in self._changed:
+            commit = self._context.history.commit(changed.commit)
+            if commit.origin.turn == self._context.origin.turn:
+                changes.append(TurnChange(commit.id, changed.paths, describe(commit.paths)))
+        return tuple(changes)
+
+    def _note(self, changed: Changed) -> None:
+        if threading.get_ident() == self._thread:
+            self._changed.append(changed)
+
+
+def shown_arguments(call: ToolCall) -> Mapping[str, Any]:
+    """The arguments of a call as far as they can be read, for people."""
+    try:
+        value = json.loads(call.arguments or "{}")
+    except (ValueError, RecursionError):
+        return {"arguments": call.arguments}
+    return value if isinstance(value, dict) else {"arguments": value}

@@ -1,0 +1,283 @@
+"""One turn of conversation: the model answers, asks for tools, and answers again.
+
+Everything is stored as it happens: the user's message before the model sees it, each answer before
+its tools run, each result before the model is told. So whatever breaks the turn, the session is
+whole and can go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from contextlib import aclosing
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from kbtui.agent.events import (
+    ReasoningDelta,
+    TextDelta,
+    TurnChange,
+    TurnFailed,
+    TurnFinished,
+    TurnStarted,
+    UsageReported,
+)
+from kbtui.agent.tool_rounds import ToolRounds
+from kbtui.agent.uninterrupted import in_thread
+from kbtui.errors import BudgetError, KbtuiError, ModelAnswerError
+from kbtui.models.port import Message, Reply, ReplyReasoning, ReplyText
+from kbtui.models.tokens import prompt_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+
+    from kbtui.agent.context import Prompt
+    from kbtui.agent.events import Citation, Event
+    from kbtui.agent.tools.base import ToolContext
+    from kbtui.agent.tools.toolbox import Outcome, Toolbox
+    from kbtui.memory.sessions import Session, SessionMessage
+    from kbtui.models.port import ChatModel, ReplyEvent, ToolCall
+
+_ELIDED = "[left out to save space: call the tool again if you need it]"
+_TOOLS_TOKENS = 3_000
+_ANSWER_SHARE = 5
+
+
+def new_turn_id() -> str:
+    """Name a turn, so that its changes can be found and undone together."""
+    return f"t{secrets.token_hex(5)}"
+
+
+@dataclass(slots=True)
+class Turn:
+    """One turn that is running.
+
+    Attributes:
+        id: Its name.
+        session: Where everything that is said is stored.
+        said: The user's message as it was stored.
+        model: Who answers.
+        prompt: What the model is given first.
+        context: What the tools may use.
+        toolbox: The tools.
+        steps: How many times the model may be asked.
+    """
+
+    id: str
+    session: Session
+    said: SessionMessage
+    model: ChatModel
+    prompt: Prompt
+    context: ToolContext
+    toolbox: Toolbox
+    steps: int
+    _messages: list[Message] = field(default_factory=list)
+    _changes: list[TurnChange] = field(default_factory=list)
+    _private: dict[str, None] = field(default_factory=dict)
+    _partial: list[str] = field(default_factory=list)
+    _events: asyncio.Queue[Event | None] = field(default_factory=asyncio.Queue)
+    _work: asyncio.Task[None] | None = None
+
+    async def run(self) -> AsyncGenerator[Event, None]:
+        """Yield what happens, from `TurnStarted` to `TurnFinished` or `TurnFailed`.
+
+        Closing this generator, or cancelling who iterates over it, stops the model and waits
+        until what was said is stored.
+        """
+        self._work = asyncio.create_task(self._whole_turn())
+        self._work.add_done_callback(lambda _: self._events.put_nowait(None))
+        try:
+            while (event := await self._events.get()) is not None:
+                yield event
+            await self._work
+        finally:
+            self._work.cancel()
+            await asyncio.wait([self._work])
+
+    def stop(self) -> None:
+        """End the turn now; `run` yields a `TurnFailed` that is `cancelled`."""
+        if self._work is not None:
+            self._work.cancel()
+
+    async def _whole_turn(self) -> None:
+        self._private.update(dict.fromkeys(self.prompt.private))
+        self._messages = list(self.prompt.messages)
+        self._emit(TurnStarted(self.id, self.session.id, self.said.id))
+        try:
+            await self._ask_until_answered()
+        except KbtuiError as error:
+            problem = await self._kept_after(error)
+            self._emit(self._failed(problem))
+        except asyncio.CancelledError:
+            problem = await self._kept_after(KbtuiError("The turn was stopped."))
+            self._emit(replace(self._failed(problem), cancelled=True))
+
+    async def _ask_until_answered(self) -> None:
+        rounds = ToolRounds(self.toolbox, self.context, self._keep_result, self._emit)
+        may_be_empty = True
+        for _ in range(self.steps):
+            reply = await self._ask()
+            if reply.tool_calls:
+                await in_thread(partial(self._keep_calls, reply))
+                await rounds.run(reply.tool_calls)
+            elif reply.text.strip():
+                await in_thread(partial(self._keep_answer, reply), self._emit)
+                return
+            elif not may_be_empty:
+                raise ModelAnswerError(
+                    f"{self.model.name} sent an empty answer.", "Try again, or say it differently."
+                )
+            else:
+                may_be_empty = False
+        raise BudgetError(
+            f"The turn was stopped after {self.steps} steps.",
+            "Say “go on” to continue, or raise budget.turn_steps.",
+        )
+
+    async def _ask(self) -> Reply:
+        """Ask the model once; its pieces are told as they come.
+
+        Raises:
+            ModelError: there is no answer, or not a whole one.
+        """
+        self._partial.clear()
+        prompt = fitting(self._messages, self.model.context_window)
+        stream = cast(
+            "AsyncGenerator[ReplyEvent, None]", self.model.stream(prompt, self.toolbox.specs)
+        )
+        reply: Reply | None = None
+        async with aclosing(stream):
+            async for piece in stream:
+                match piece:
+                    case ReplyText(text):
+                        self._partial.append(text)
+                        self._emit(TextDelta(text))
+                    case ReplyReasoning(text):
+                        self._emit(ReasoningDelta(text))
+                    case Reply():
+                        reply = piece
+        if reply is None:
+            raise ModelAnswerError(f"{self.model.name} ended without an answer.")
+        usage = reply.usage
+        self._emit(UsageReported(usage.prompt_tokens, usage.completion_tokens, usage.cost_usd))
+        _check_whole(reply)
+        return reply
+
+    def _emit(self, event: Event) -> None:
+        self._events.put_nowait(event)
+
+    # What is stored; called in a thread
+
+    def _keep_calls(self, reply: Reply) -> None:
+        self.session.append(
+            "assistant",
+            reply.text,
+            tool_calls=reply.tool_calls,
+            turn=self.id,
+            meta=self._meta(),
+        )
+        self._partial.clear()
+        self._messages.append(Message("assistant", reply.text, reply.tool_calls))
+
+    def _keep_result(self, call: ToolCall, outcome: Outcome) -> None:
+        self._changes += outcome.changes
+        self._private.update(dict.fromkeys(outcome.private))
+        meta: dict[str, Any] = {"ok": outcome.ok, "summary": outcome.summary}
+        if outcome.changes:
+            meta["changes"] = [asdict(change) for change in outcome.changes]
+        if outcome.private:
+            meta["private"] = list(outcome.private)
+        self.session.append(
+            "tool",
+            outcome.output,
+            tool_call_id=call.id,
+            name=call.name,
+            turn=self.id,
+            meta=meta,
+        )
+        self._messages.append(Message("tool", outcome.output, tool_call_id=call.id, name=call.name))
+
+    def _keep_answer(self, reply: Reply) -> TurnFinished:
+        citations = self.context.sources.cited_in(reply.text)
+        meta = self._meta()
+        if citations:
+            meta["citations"] = [_stored(citation) for citation in citations]
+        self.session.append("assistant", reply.text, turn=self.id, meta=meta)
+        self._partial.clear()
+        return TurnFinished(reply.text, self.session.id, self.id, citations, tuple(self._changes))
+
+    def _keep_partial(self) -> None:
+        """Store what was said before the turn broke off."""
+        text = "".join(self._partial)
+        self._partial.clear()
+        if text.strip():
+            self.session.append(
+                "assistant", text, turn=self.id, interrupted=True, meta=self._meta()
+            )
+
+    async def _kept_after(self, error: KbtuiError) -> KbtuiError:
+        """Keep what was said; if even that fails, that is what has to be told."""
+        try:
+            await in_thread(self._keep_partial)
+        except KbtuiError as worse:
+            return worse
+        return error
+
+    def _meta(self) -> dict[str, Any]:
+        meta: dict[str, Any] = {"model": self.model.name}
+        if self._private:
+            meta["private"] = list(self._private)
+        return meta
+
+    def _failed(self, error: KbtuiError) -> TurnFailed:
+        return TurnFailed(
+            error.message,
+            error.hint,
+            self.session.id,
+            self.id,
+            changes=tuple(self._changes),
+            exit_code=error.exit_code,
+        )
+
+
+def fitting(messages: Sequence[Message], window: int) -> list[Message]:
+    """Leave out the oldest tool results as far as a prompt is too long for the model."""
+    room = window - window // _ANSWER_SHARE - min(_TOOLS_TOKENS, window // _ANSWER_SHARE)
+    shown = list(messages)
+    excess = prompt_tokens(shown) - room
+    for number, message in enumerate(shown):
+        if excess <= 0:
+            break
+        if message.role == "tool" and len(message.content) > len(_ELIDED):
+            shorter = replace(message, content=_ELIDED)
+            excess -= prompt_tokens([message]) - prompt_tokens([shorter])
+            shown[number] = shorter
+    return shown
+
+
+def _check_whole(reply: Reply) -> None:
+    """Refuse an answer that isn't one; half a tool call must never run."""
+    match reply.finish:
+        case "length":
+            raise ModelAnswerError(
+                "The answer was cut off at the model's limit of length.",
+                "Say “go on”, or raise models.chat.max_tokens.",
+            )
+        case "content_filter":
+            raise ModelAnswerError("The provider withheld the answer.", "Say it differently.")
+        case "error":
+            raise ModelAnswerError(
+                "The provider ended the answer with an error.", "Try again with /retry."
+            )
+        case _:
+            return
+
+
+def _stored(citation: Citation) -> dict[str, Any]:
+    return {
+        "n": citation.n,
+        "path": citation.path,
+        "lines": [citation.first, citation.last],
+        "title": citation.title,
+    }

@@ -129,6 +129,7 @@ def read_book(data: list[tuple[str, bytes]]) -> Book:
                 entry = _set_apart(entry)
             entries.setdefault((entry.origin, entry.cursor), entry)
     ordered = sorted(entries.values(), key=lambda entry: (entry.cursor, entry.origin))
+    bad.sort(key=lambda line: (line.path, line.number))
     return Book(tuple(ordered), tuple(bad))
 
 

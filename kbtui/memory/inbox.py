@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from kbtui.errors import ConflictError, NotFoundError, UsageError
+from kbtui.errors import ConflictError, KbtuiError, NotFoundError, UsageError
 from kbtui.history.change import Actor, Origin
 from kbtui.history.merge import take_out
 from kbtui.memory.facts import statements
@@ -253,7 +253,7 @@ class Inbox:
     def _load(self, file: Path) -> Proposal | None:
         try:
             return _from_json(json.loads(file.read_bytes()), file.name.removesuffix(_SUFFIX))
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        except (OSError, KbtuiError, ValueError, KeyError, TypeError, RecursionError):
             return None
 
     def _remove(self, proposal: Proposal) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,10 +22,10 @@ from kbtui.memory.records import BadLine, add_record, parse_records
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.layout import MACHINE
-from kbtui.workspace.lock import WorkspaceLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
 
     from kbtui.history.change import Change
     from kbtui.history.history import History
@@ -149,11 +150,11 @@ class Tombstones:
     def problems(self) -> tuple[BadLine, ...]:
         """Lines that can't be used; they stay in the file as they are."""
         records, bad = parse_records(self._file(TOMBSTONES) or b"", TOMBSTONES)
-        bad += [
-            BadLine(TOMBSTONES, record.number, record.data, "no tombstone")
-            for record in records
-            if _stone(record.value) is None
-        ]
+        for record in records:
+            if _stone(record.value) is None:
+                bad.append(BadLine(TOMBSTONES, record.number, record.data, "no tombstone"))
+            elif record.value.get("key", self._key_name()) != self._key_name():
+                bad.append(BadLine(TOMBSTONES, record.number, record.data, "its key is lost"))
         return tuple(sorted(bad, key=lambda line: line.number))
 
     def _add(
@@ -175,7 +176,11 @@ class Tombstones:
         return count
 
     def _record(self, digest: str, sources: Sequence[Source], *, lifted: bool) -> dict[str, Any]:
-        record: dict[str, Any] = {"hash": digest, "time": self._clock().isoformat()}
+        record: dict[str, Any] = {
+            "hash": digest,
+            "time": self._clock().isoformat(),
+            "key": self._key_name(),
+        }
         if lifted:
             record["lifted"] = True
         if sources:
@@ -206,27 +211,47 @@ class Tombstones:
             return None
 
     def _digest(self, fact: str) -> str:
+        return hmac.new(self._secret(), normalise(fact).encode(), hashlib.sha256).hexdigest()
+
+    def _key_name(self) -> str:
+        """Tells keys apart without giving them away."""
+        return hmac.new(self._secret(), b"name", hashlib.sha256).hexdigest()[:8]
+
+    def _secret(self) -> bytes:
         if self._key is None:
             self._key = self._load_key() or self._make_key()
-        return hmac.new(self._key, normalise(fact).encode(), hashlib.sha256).hexdigest()
+        return self._key
 
     def _load_key(self) -> bytes | None:
         try:
             with storage_errors("Can't read the key of the tombstones"):
-                key = bytes.fromhex((self._workspace.root / _KEY).read_text("ascii", "replace"))
+                key = bytes.fromhex(self._key_file.read_text("ascii", "replace"))
         except (NotFoundError, ValueError):
             return None
         return key if len(key) == _KEY_BYTES else None
 
     def _make_key(self) -> bytes:
+        """Make the key, once for all processes; a damaged one is replaced."""
+        key = secrets.token_bytes(_KEY_BYTES)
         if not self._workspace.writable:
-            return secrets.token_bytes(_KEY_BYTES)
-        with WorkspaceLock(self._workspace).hold():
-            key = self._load_key()
-            if key is None:
-                key = secrets.token_bytes(_KEY_BYTES)
-                files.write_machine_file(self._workspace.root, _KEY, key.hex().encode())
             return key
+        draft = f"{_KEY}-{secrets.token_hex(4)}"
+        files.write_machine_file(self._workspace.root, draft, key.hex().encode())
+        made = self._workspace.root / draft
+        with storage_errors("Can't make the key of the tombstones"):
+            try:
+                os.link(made, self._key_file)
+            except FileExistsError:
+                theirs = self._load_key()
+                if theirs is None:
+                    made.replace(self._key_file)
+                key = theirs or key
+            made.unlink(missing_ok=True)
+        return key
+
+    @property
+    def _key_file(self) -> Path:
+        return self._workspace.root / _KEY
 
 
 def _stated(data: bytes | None) -> list[str]:

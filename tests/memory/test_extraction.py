@@ -1,0 +1,260 @@
+"""What a model may hand back: whole and well-typed, or nothing at all."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbtui.errors import ModelAnswerError
+from kbtui.knowledge.templates import ENTRY_TYPES
+from kbtui.memory.answers import usable_text
+from kbtui.memory.extraction import SAVE_MEMORY, Correction, Draft, Extraction, parse_extraction
+from kbtui.models.schema import check_arguments
+
+ENTRY = "[2026-03-06 10:00] User shared personal preferences. Confirmed favorite color is blue."
+FULL: dict[str, Any] = {
+    "history_entry": ENTRY,
+    "memory_update": {
+        "facts": ["Favorite color: blue", "- Favorite colour: Blue", "(empty)"],
+        "corrections": [{"old": "Lives in Bonn", "new": "Lives in Graz"}],
+    },
+    "knowledge_entries": [
+        {
+            "type": "preference",
+            "title": "Favorite color",
+            "summary": "Blue.",
+            "body": "---\ntype: x\n---\n# Favorite color\n\nThe user's favorite color is blue.",
+            "tags": ["#color"],
+            "related": ["[[people/alice]]"],
+        }
+    ],
+}
+
+
+def test_a_whole_answer_is_taken() -> None:
+    assert parse_extraction(json.dumps(FULL)) == Extraction(
+        ENTRY,
+        ("Favorite color: blue",),
+        (Correction("Lives in Bonn", "Lives in Graz"),),
+        (
+            Draft(
+                "preference",
+                "Favorite color",
+                "Blue.",
+                "The user's favorite color is blue.",
+                ("color",),
+                ("people/alice",),
+            ),
+        ),
+    )
+
+
+def test_the_example_fits_the_schema_that_models_are_given() -> None:
+    assert check_arguments(FULL, SAVE_MEMORY.parameters)
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda text: f"```json\n{text}\n```",
+        lambda text: f"<think>\nhm {{}}\n</think>\n{text}",
+        lambda text: f"  {text}\n",
+        json.dumps,
+        lambda text: json.dumps([json.loads(text)]),
+        lambda text: json.dumps({"name": "save_memory", "arguments": json.loads(text)}),
+        lambda text: json.dumps({"name": "save_memory", "parameters": text}),
+    ],
+)
+def test_wrappings_of_small_models_are_taken_off(wrap: Any) -> None:
+    assert parse_extraction(wrap(json.dumps(FULL))) == parse_extraction(json.dumps(FULL))
+
+
+def test_the_seeds_full_text_form_is_accepted() -> None:
+    update = "# User Preferences\n\n- Favorite color: blue"
+    found = parse_extraction(json.dumps({"history_entry": ENTRY, "memory_update": update}))
+    assert found.full_memory == update
+    assert found.facts == ()
+    for nothing in ("(empty)", "", "None"):
+        answer = json.dumps({"history_entry": ENTRY, "memory_update": nothing})
+        assert parse_extraction(answer).full_memory is None
+
+
+def test_harmless_slips_are_put_right() -> None:
+    value = {
+        "history_entry": ENTRY + "\x1b[31m\ud83d",
+        "memory_update": json.dumps({"facts": "Likes tea", "corrections": None}),
+        "knowledge_entries": [
+            {"type": "people", "title": " Alice ", "summary": "A friend", "tags": "a, #b"},
+            {"type": "meeting", "title": "Standup", "summary": "Daily"},
+            {"type": "topic", "title": "", "summary": "", "body": "(empty)"},
+        ],
+    }
+    found = parse_extraction(json.dumps(value))
+    assert "\x1b" not in found.history_entry
+    found.history_entry.encode()
+    assert found.facts == ("Likes tea",)
+    assert [(draft.type, draft.title, draft.tags) for draft in found.drafts] == [
+        ("person", "Alice", ("a", "b")),
+        ("topic", "Standup", ()),
+    ]
+
+
+def changed(**changes: Any) -> str:
+    return json.dumps({**FULL, **changes})
+
+
+BAD = {
+    "nothing": "",
+    "blanks": "  \n",
+    "prose": "Sure! I have saved the memory for you.",
+    "no object": "[]",
+    "a number": "42",
+    "null": "null",
+    "an empty object": "{}",
+    "half a JSON": json.dumps(FULL)[:120],
+    "two objects": json.dumps(FULL) * 2,
+    "deep nesting": "[" * 100_000,
+    "the schema": json.dumps(SAVE_MEMORY.parameters),
+    "another tool": json.dumps({"name": "write_entry", "arguments": {"title": "x"}}),
+    "an error object": json.dumps({"error": {"message": "overloaded"}}),
+    "no history entry": json.dumps({"memory_update": "x"}),
+    "a number as history entry": changed(history_entry=42),
+    "an empty history entry": changed(history_entry=" "),
+    "a bare date": changed(history_entry="[2026-03-06 10:00]"),
+    "a placeholder": changed(history_entry="(empty)"),
+    "the description": changed(history_entry="A paragraph (2-5 sentences) summarizing key events"),
+    "an echo of the prompt": changed(
+        history_entry="Process this conversation and call the save_memory tool with ..."
+    ),
+    "an echo of the transcript": changed(
+        history_entry="[2026-03-06 10:00] USER: hi\n[2026-03-06 10:01] ASSISTANT [tools: x]: yes"
+    ),
+    "a refusal": changed(history_entry="I'm sorry, but I can't assist with that request."),
+    "an apology": changed(history_entry="As an AI language model, I have no memory."),
+    "an error text": changed(history_entry="Error: 429 Too Many Requests"),
+    "a gateway's page": changed(history_entry="<html><body>502 Bad Gateway</body></html>"),
+    "a proxy's words": changed(history_entry="upstream connect error or disconnect/reset"),
+    "facts as objects": changed(memory_update={"facts": [{"fact": "x"}]}),
+    "facts as numbers": changed(memory_update={"facts": [1]}),
+    "facts as an object": changed(memory_update={"facts": {"a": 1}}),
+    "a refusal as a fact": changed(memory_update={"facts": ["I cannot help with that."]}),
+    "an endless fact": changed(memory_update={"facts": ["x" * 5000]}),
+    "a thousand facts": changed(memory_update={"facts": [f"fact no {n} here" for n in range(999)]}),
+    "corrections as text": changed(memory_update={"corrections": "x"}),
+    "a correction without new": changed(memory_update={"corrections": [{"old": "x"}]}),
+    "a correction of numbers": changed(memory_update={"corrections": [{"old": 1, "new": 2}]}),
+    "a memory update as list": changed(memory_update=["x"]),
+    "a memory update that is half a JSON": changed(memory_update='{"facts": ["x"'),
+    "an echoed memory": changed(memory_update="# M\n## Conversation to Process\nUSER: hi"),
+    "entries as an object": changed(knowledge_entries={"title": "x"}),
+    "entries as texts": changed(knowledge_entries=["people/alice"]),
+    "an entry without a title": changed(knowledge_entries=[{"type": "topic", "summary": "s"}]),
+    "a title that is a list": changed(knowledge_entries=[{"title": ["x"], "summary": "s"}]),
+    "an entry that refuses": changed(
+        knowledge_entries=[{"title": "X", "body": "I'm sorry, I cannot help with that."}]
+    ),
+    "a body that is a number": changed(knowledge_entries=[{"title": "X", "body": 3}]),
+    "too much": " " * 1_000_001,
+}
+
+
+@pytest.mark.parametrize("arguments", BAD.values(), ids=BAD.keys())
+def test_anything_else_is_refused_in_words(arguments: str) -> None:
+    with pytest.raises(ModelAnswerError) as refused:
+        parse_extraction(arguments)
+    assert 10 < len(refused.value.message) < 300
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "User debugged a 500 Internal Server Error in nginx and found the upstream was down.",
+        "Error handling in the parser was discussed.",
+        "Connection refused errors on port 5432 were traced to a firewall.",
+        "[2026-03-06 10:00] Sorry state of the tests was discussed; a fix is planned.",
+        "User can't help on Friday. [2026-03-06] is the deadline.",
+        "No new facts came up; the user asked about the weather in Bonn.",
+        "Unknown callers rang twice.",
+        "404 Media was recommended as a source.",
+    ],
+)
+def test_talk_about_errors_and_refusals_is_no_error(text: str) -> None:
+    assert usable_text(text) == text
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=10,
+)
+
+
+def loose(good: Any) -> Any:
+    return good | json_values
+
+
+entries = st.fixed_dictionaries(
+    {},
+    optional={
+        "type": loose(st.sampled_from([*ENTRY_TYPES, "people"])),
+        "title": loose(st.text(max_size=8)),
+        "summary": loose(st.text(max_size=8)),
+        "body": loose(st.text(max_size=20)),
+        "tags": loose(st.lists(st.text(max_size=4))),
+        "related": loose(st.lists(st.text(max_size=4))),
+    },
+)
+answers = st.fixed_dictionaries(
+    {},
+    optional={
+        "history_entry": loose(st.just(ENTRY)),
+        "memory_update": loose(
+            st.fixed_dictionaries(
+                {},
+                optional={
+                    "facts": loose(st.lists(st.text(max_size=10))),
+                    "corrections": loose(
+                        st.lists(st.fixed_dictionaries({"old": st.text(), "new": loose(st.text())}))
+                    ),
+                },
+            )
+        ),
+        "knowledge_entries": loose(st.lists(loose(entries), max_size=3)),
+    },
+)
+
+
+def is_well_formed(found: Extraction) -> bool:
+    texts = [found.history_entry, *found.facts, found.full_memory or ""]
+    for draft in found.drafts:
+        texts += [draft.title, draft.summary, draft.body, *draft.tags, *draft.related]
+    for correction in found.corrections:
+        texts += [correction.old, correction.new]
+    for text in texts:
+        text.encode()
+    return (
+        all(isinstance(text, str) for text in texts)
+        and bool(found.history_entry)
+        and all(found.facts)
+        and all("\n" not in fact for fact in found.facts)
+        and all(draft.type in ENTRY_TYPES and draft.title for draft in found.drafts)
+    )
+
+
+@given(answers.map(json.dumps) | st.text(max_size=60) | json_values.map(json.dumps))
+def test_whatever_comes_back_it_is_taken_well_formed_or_refused(arguments: str) -> None:
+    try:
+        found = parse_extraction(arguments)
+    except ModelAnswerError:
+        return
+    assert is_well_formed(found)
+
+
+@given(st.integers(0, len(json.dumps(FULL)) - 1))
+def test_an_answer_cut_anywhere_is_refused(end: int) -> None:
+    with pytest.raises(ModelAnswerError):
+        parse_extraction(json.dumps(FULL)[:end])

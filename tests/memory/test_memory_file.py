@@ -1,0 +1,219 @@
+"""MEMORY.md: facts under fitting headings, exact corrections, and nothing else touched."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from kbtui.history.change import Actor
+from kbtui.memory.extraction import Correction
+from kbtui.memory.facts import normalise, plain_fact
+from kbtui.memory.memory_file import (
+    MAX_LOST,
+    apply_facts,
+    apply_rewrite,
+    lost_share,
+    review_reason,
+)
+from kbtui.memory.sections import section_of
+
+SEED = """# User Preferences
+
+- Favorite color: blue
+
+# Skills
+
+- Programming languages: Python, JavaScript, Go
+"""
+
+
+def test_the_seeds_own_example() -> None:
+    edit = apply_facts(
+        "", ["Favorite color: blue", "Programming languages: Python, JavaScript, Go"]
+    )
+    assert edit.text == SEED
+    assert edit.added == ("Favorite color: blue", "Programming languages: Python, JavaScript, Go")
+
+
+def test_a_known_fact_is_not_added_in_other_words() -> None:
+    edit = apply_facts(SEED, ["The user's favourite colour is blue.", "- favorite color: Blue"])
+    assert edit.text == SEED
+    assert [refused.reason for refused in edit.refused] == ["it is known already"] * 2
+
+
+def test_a_fact_joins_the_section_that_is_there() -> None:
+    text = "# Memory\n\n## Preferences\n- Likes tea\n\n## Team\n- Bob\n"
+    edit = apply_facts(text, ["Prefers dark mode", "Alice owns the dashboard", "Lives in Bonn"])
+    assert edit.text == (
+        "# Memory\n\n## Preferences\n- Likes tea\n- Prefers dark mode\n\n## Team\n- Bob\n"
+        "- Alice owns the dashboard\n\n## About the User\n\n- Lives in Bonn\n"
+    )
+
+
+def test_windows_line_ends_and_a_byte_order_mark_stay() -> None:
+    text = "\ufeff# Skills\r\n\r\n- Python\r\n"
+    edit = apply_facts(text, ["Speaks German"], [Correction("Python", "Python 3")])
+    assert edit.text == "\ufeff# Skills\r\n\r\n- Python 3\r\n- Speaks German\r\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("Favorite color: blue", "Favorite color: green", "- Favorite color: green"),
+        ("- Favorite color: blue", "- Favorite color: green", "- Favorite color: green"),
+        ("blue", "dark blue", "- Favorite color: dark blue"),
+    ],
+)
+def test_a_correction_replaces_an_exact_unique_match(old: str, new: str, line: str) -> None:
+    edit = apply_facts(SEED, [], [Correction(old, new)])
+    assert edit.text == SEED.replace("- Favorite color: blue", line)
+    assert edit.replaced == (("Favorite color: blue", line[2:]),)
+
+
+def test_part_of_a_word_is_no_match() -> None:
+    text = "- Grows blueberries\n"
+    edit = apply_facts(text, [], [Correction("blue", "green")])
+    assert "blueberries" in edit.text
+    assert edit.refused[0].reason == "it doesn't stand there"
+
+
+def test_what_stands_there_twice_is_not_corrected() -> None:
+    text = "- Blue car\n- Blue house\n"
+    edit = apply_facts(text, [], [Correction("Blue", "Red")])
+    assert edit.text == text
+    assert edit.refused[0].reason == "it stands there 2 times"
+
+
+def test_a_correction_of_what_is_not_there_adds_what_is_true_now() -> None:
+    edit = apply_facts(SEED, [], [Correction("Lives in Bonn", "Lives in Graz")])
+    assert edit.added == ("Lives in Graz",)
+    assert edit.text.startswith(SEED)
+
+
+def test_an_empty_correction_removes_the_line_and_a_doubled_one_merges() -> None:
+    removed = apply_facts(SEED, [], [Correction("Favorite color: blue", "")])
+    assert "blue" not in removed.text
+    text = "- Likes tea\n- Prefers tea\n"
+    merged = apply_facts(text, [], [Correction("Prefers tea", "likes tea.")])
+    assert merged.text == "- Likes tea\n"
+
+
+def test_headings_are_not_corrected() -> None:
+    edit = apply_facts(SEED, [], [Correction("Skills", "Hobbies")])
+    assert "# Skills" in edit.text
+
+
+def test_forgotten_facts_are_refused_in_every_way() -> None:
+    def refuse(fact: str) -> bool:
+        return "blue" in fact
+
+    edit = apply_facts("- Likes red\n", ["Likes blue"], [Correction("red", "blue")], refuse=refuse)
+    assert edit.text == "- Likes red\n"
+    assert {refused.reason for refused in edit.refused} == {"it was forgotten by the user"}
+    whole = apply_rewrite("- Likes red\n", "- Likes red\n- Likes blue\n", refuse=refuse)
+    assert whole.text == "- Likes red\n"
+
+
+@pytest.mark.parametrize(
+    ("fact", "section"),
+    [
+        ("Prefers dark mode", "User Preferences"),
+        ("Doesn't like meetings", "User Preferences"),
+        ("Knows Rust", "Skills"),
+        ("Works at Initech", "About the User"),
+        ("Alice leads the platform team", "People"),
+        ("We decided to use PostgreSQL", "Decisions"),
+        ("The dashboard project ends in May", "Projects"),
+        ("The spare key is under the pot", "Facts"),
+    ],
+)
+def test_facts_find_their_section(fact: str, section: str) -> None:
+    assert section_of(fact) == section
+
+
+facts = st.lists(
+    st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=30),
+    max_size=6,
+)
+memories = st.lists(
+    st.sampled_from(
+        ["# A", "## Skills", "- one", "- two", "", "prose", "* three", "# Facts", "- "]
+    ),
+    max_size=10,
+).map("\n".join)
+
+
+@given(memories, facts)
+def test_adding_facts_keeps_every_line_and_is_done_once(text: str, added: list[str]) -> None:
+    edit = apply_facts(text, added)
+    rest = iter(edit.text.splitlines())
+    assert all(line in rest for line in text.splitlines()), "old lines stay, in their order"
+    said = {normalise(plain_fact(line)) for line in edit.text.splitlines()}
+    for fact in added:
+        assert not normalise(plain_fact(fact)) or normalise(plain_fact(fact)) in said
+    again = apply_facts(edit.text, added)
+    assert again.text == edit.text
+    assert lost_share(text, edit.text) == 0
+
+
+@given(memories, st.sampled_from(["one", "two", "three", "prose", "four"]), st.text(max_size=10))
+def test_a_correction_touches_at_most_one_line(text: str, old: str, new: str) -> None:
+    assume("\n" not in new)
+    edit = apply_facts(text, [], [Correction(old, new)])
+    missing = [line for line in text.splitlines() if line not in edit.text.splitlines()]
+    assert len(missing) <= 1
+    if [line for line in text.splitlines() if plain_fact(line) == old] == []:
+        assert not missing or old in missing[0]
+
+
+def test_a_rewrite_becomes_edits_of_what_differs() -> None:
+    full = "# User Preferences\n* favorite color: Blue\n\n# Skills\n- Speaks German\n"
+    full += "- Programming languages: Python, JavaScript, Go\n"
+    edit = apply_rewrite(SEED, full)
+    assert "- Favorite color: blue\n" in edit.text, "said the same: the bytes stay"
+    assert "- Speaks German\n" in edit.text
+    assert edit.added == ("Speaks German",)
+    assert apply_rewrite(SEED, SEED).text == SEED
+    assert apply_rewrite(SEED, SEED.upper()).text == SEED
+
+
+def test_a_rewrite_that_drops_lines_says_so() -> None:
+    edit = apply_rewrite(SEED, "# User Preferences\n\n- Favorite color: blue\n")
+    assert edit.replaced == (("Programming languages: Python, JavaScript, Go", ""),)
+    assert lost_share(SEED, edit.text) == 0.5
+    assert review_reason(SEED, edit.text) == "it would lose 50% of the lines"
+
+
+def test_a_reworded_line_is_not_lost() -> None:
+    new = SEED.replace("blue", "green")
+    assert lost_share(SEED, new) == 0
+    assert review_reason(SEED, new) is None
+
+
+def test_what_may_be_lost_is_a_quarter() -> None:
+    lines = [f"- the {word} one is worth keeping" for word in ("alpha", "bravo", "kilo")]
+    text = "\n".join([*lines, "- zzz 99"])
+    kept = "\n".join(lines)
+    assert lost_share(text, kept) == MAX_LOST
+    assert review_reason(text, kept) is None
+    assert review_reason(text, "\n".join(lines[:2]) + "\n- zzz 99\n") is None
+    assert lost_share("", "anything") == 0
+
+
+def test_a_line_that_the_user_wrote_is_theirs_to_change() -> None:
+    authors = [Actor.YOU, Actor.YOU, Actor.CONSOLIDATOR, None, Actor.YOU, Actor.YOU, Actor.YOU]
+    machine = SEED.replace("blue", "green")
+    assert review_reason(SEED, machine, authors) is None
+    mine = SEED.replace("Go", "Rust")
+    assert review_reason(SEED, mine, authors) == (
+        "it would change a line that you wrote: 'Programming languages: Python, JavaScript, Go'"
+    )
+    moved = "# Skills\n\n- Programming languages: Python, JavaScript, Go\n\n# User Preferences\n\n"
+    assert review_reason(SEED, moved + "- Favorite color: blue\n", authors) is None
+
+
+@given(memories, memories)
+def test_the_share_of_lost_lines_is_a_share(old: str, new: str) -> None:
+    assert 0 <= lost_share(old, new) <= 1
+    assert lost_share(old, old + "\n" + new) == 0

@@ -1,0 +1,108 @@
+"""The shipped how-to: installed once, updated while it is ours, the user's as soon as edited."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kbtui.agent import tools
+from kbtui.history.change import Actor
+from kbtui.knowledge import frontmatter
+from kbtui.knowledge.templates import ENTRY_TYPES
+from kbtui.memory import shipped_skills
+from kbtui.memory.shipped_skills import install_skills, shipped_skill
+from kbtui.models.tokens import estimate_tokens
+
+if TYPE_CHECKING:
+    from kbtui.history.history import History
+    from kbtui.workspace.layout import Workspace
+
+PATH = "skills/knowledge-base/SKILL.md"
+
+
+@pytest.fixture
+def newer() -> str:
+    """The text that a later version ships."""
+    return shipped_skill("knowledge-base") + "\nOne more rule.\n"
+
+
+def upgrade(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr(shipped_skills, "shipped_skill", lambda _name: text)
+
+
+def test_it_teaches_every_folder_and_stays_short() -> None:
+    text = shipped_skill("knowledge-base")
+    values = frontmatter.parse(text).values
+    assert values["name"] == "knowledge-base"
+    assert values["description"]
+    for folder in ENTRY_TYPES.values():
+        assert f"`knowledge/{folder}/`" in text
+    assert estimate_tokens(text) < 1000
+
+
+def test_it_names_only_tools_that_there_are() -> None:
+    folder = Path(tools.__file__).parent
+    source = "".join(file.read_text("utf-8") for file in folder.glob("*.py"))
+    for tool in re.findall(r"`([a-z]+_[a-z]+)`", shipped_skill("knowledge-base")):
+        assert f'"{tool}"' in source
+
+
+def test_a_new_workspace_gets_it_through_the_door_once(
+    workspace: Workspace, history: History
+) -> None:
+    commit = install_skills(workspace, history)
+    assert commit is not None
+    assert [path.path for path in commit.paths] == [PATH]
+    assert (workspace.root / PATH).read_text() == shipped_skill("knowledge-base")
+    assert install_skills(workspace, history) is None
+
+
+def test_an_untouched_one_is_updated(
+    workspace: Workspace, history: History, newer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_skills(workspace, history)
+    upgrade(monkeypatch, newer)
+    assert install_skills(workspace, history) is not None
+    assert (workspace.root / PATH).read_text() == newer
+
+
+@pytest.mark.parametrize("adopted", [False, True])
+def test_an_edited_one_is_the_users(
+    workspace: Workspace,
+    history: History,
+    newer: str,
+    monkeypatch: pytest.MonkeyPatch,
+    adopted: bool,
+) -> None:
+    install_skills(workspace, history)
+    (workspace.root / PATH).write_text("my own rules")
+    if adopted:
+        history.adopt(settle=0)
+    upgrade(monkeypatch, newer)
+    assert install_skills(workspace, history) is None
+    assert (workspace.root / PATH).read_text() == "my own rules"
+
+
+def test_a_deleted_one_and_an_undone_one_stay_away(workspace: Workspace, history: History) -> None:
+    commit = install_skills(workspace, history)
+    assert commit is not None
+    history.undo(commit.id)
+    assert install_skills(workspace, history) is None
+    assert not (workspace.root / PATH).exists()
+
+
+def test_one_removed_outside_stays_away(workspace: Workspace, history: History) -> None:
+    install_skills(workspace, history)
+    (workspace.root / PATH).unlink()
+    assert install_skills(workspace, history) is None
+    history.adopt(settle=0)
+    assert install_skills(workspace, history) is None
+
+
+def test_one_that_the_user_had_before_stays(workspace: Workspace, history: History) -> None:
+    with history.change(Actor.YOU, "mine") as change:
+        change.write(PATH, "my own rules")
+    assert install_skills(workspace, history) is None

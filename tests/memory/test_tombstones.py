@@ -1,0 +1,178 @@
+"""Tombstones: what was forgotten stays forgotten, and the file tells nobody what it was."""
+
+from __future__ import annotations
+
+import json
+import stat
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kbtui.history.change import Actor, Origin
+from kbtui.memory.tombstones import TOMBSTONES, Source, Tombstones
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kbtui.history.history import History
+    from kbtui.workspace.layout import Workspace
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+MEMORY = "memory/MEMORY.md"
+
+
+@pytest.fixture
+def tombstones(workspace: Workspace, history: History) -> Tombstones:
+    stones = Tombstones(workspace, history, lambda: NOW)
+    history.add_companion(stones.companion)
+    return stones
+
+
+def bury(history: History, stones: Tombstones, facts: Iterable[str], *sources: Source) -> int:
+    with history.change(Actor.YOU, "forget") as change:
+        return stones.bury(change, facts, sources)
+
+
+def test_a_buried_fact_is_known_in_other_words_and_for_good(
+    workspace: Workspace, history: History, tombstones: Tombstones
+) -> None:
+    assert not tombstones.buried("Favorite color: blue")
+    assert bury(history, tombstones, ["Favorite color: blue"]) == 1
+    again = Tombstones(workspace, history)
+    assert again.buried("The user's favourite colour is blue.")
+    assert not again.buried("Favorite color: green")
+    assert again.surviving(["favorite color: BLUE", "Likes tea"]) == ["Likes tea"]
+
+
+def test_the_file_holds_keyed_hashes_and_sources_and_no_text(
+    workspace: Workspace, history: History, tombstones: Tombstones
+) -> None:
+    bury(history, tombstones, ["Favorite color: blue"], Source("tui_1", (3, 5)))
+    text = (workspace.root / TOMBSTONES).read_text()
+    assert "blue" not in text.lower()
+    (record,) = [json.loads(line) for line in text.splitlines()]
+    assert record["sources"] == [{"session": "tui_1", "messages": [3, 5]}]
+    key = workspace.machine / "key"
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert len(bytes.fromhex(key.read_text())) == 32
+    assert tombstones.forgotten("tui_1") == [(3, 5)]
+    assert tombstones.forgotten("tui_2") == []
+
+
+def test_the_same_fact_hashes_differently_elsewhere(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    from kbtui.history.history import History
+    from kbtui.workspace.layout import create_workspace
+    from kbtui.workspace.scan import Scanner
+
+    hashes = set()
+    for name in ("a", "b"):
+        workspace = create_workspace(tmp_path_factory.mktemp(name) / "notes")
+        history = History(workspace, Scanner(workspace))
+        history.open()
+        bury(history, Tombstones(workspace, history), ["Likes tea"])
+        hashes.add(json.loads((workspace.root / TOMBSTONES).read_text())["hash"])
+    assert len(hashes) == 2
+
+
+def test_burying_twice_writes_once(
+    workspace: Workspace, history: History, tombstones: Tombstones
+) -> None:
+    assert bury(history, tombstones, ["Likes tea", "likes tea.", "", "?"]) == 2
+    head = history.head()
+    assert bury(history, tombstones, ["Likes tea"]) == 0
+    assert history.head() == head
+    assert (workspace.root / TOMBSTONES).read_text().count("\n") == 2
+
+
+def test_what_the_user_states_anew_may_be_written_again(
+    history: History, tombstones: Tombstones
+) -> None:
+    bury(history, tombstones, ["Likes tea"])
+    before, after = NOW - timedelta(minutes=1), NOW + timedelta(minutes=1)
+    assert tombstones.buried("Likes tea", stated_after=before)
+    assert not tombstones.buried("Likes tea", stated_after=after)
+    said = [(before, "I like tea a lot"), (after, "The weather is nice.")]
+    assert tombstones.buried("Likes tea", said=said)
+    assert not tombstones.buried("Likes tea", said=[*said, (after, "In fact I do like my tea.")])
+
+
+def test_a_tombstone_can_be_lifted_and_set_again(history: History, tombstones: Tombstones) -> None:
+    bury(history, tombstones, ["Likes tea"])
+    with history.change(Actor.YOU, "remember") as change:
+        assert tombstones.lift(change, ["The user likes tea"]) == 1
+    assert not tombstones.buried("Likes tea")
+    assert tombstones.forgotten("s") == []
+    assert bury(history, tombstones, ["Likes tea"]) == 1
+    assert tombstones.buried("Likes tea")
+
+
+def test_undoing_a_memory_change_buries_its_facts_and_undoing_that_lifts_them(
+    history: History, tombstones: Tombstones
+) -> None:
+    with history.change(Actor.YOU, "begin") as change:
+        change.write(MEMORY, "# Facts\n\n- Lives in Bonn\n")
+    origin = Origin(session="tui_1", messages=(3, 5))
+    with history.change(Actor.CONSOLIDATOR, "condensed", origin) as change:
+        change.write(MEMORY, "# Facts\n\n- Lives in Bonn\n- Likes tea\n")
+        change.write("knowledge/preferences/tea.md", "# Tea\n\nThe user drinks it black.\n")
+    assert change.result is not None
+    undone = history.undo(change.result.id)
+    assert tombstones.buried("likes tea")
+    assert tombstones.buried("User drinks it black")
+    assert not tombstones.buried("Lives in Bonn")
+    assert tombstones.forgotten("tui_1") == [(3, 5), (3, 5)]
+    assert TOMBSTONES in {path.path for path in undone.paths}, "in the same commit"
+    history.undo(undone.id)
+    assert not tombstones.buried("likes tea")
+    assert not tombstones.buried("User drinks it black")
+
+
+def test_what_an_undo_only_moves_is_not_buried(history: History, tombstones: Tombstones) -> None:
+    with history.change(Actor.DREAM, "begin") as change:
+        change.write(MEMORY, "- Likes tea\n")
+    with history.change(Actor.DREAM, "move") as change:
+        change.delete(MEMORY)
+        change.write("USER.md", "- Likes tea\n")
+    assert change.result is not None
+    history.undo(change.result.id)
+    assert not tombstones.buried("Likes tea")
+
+
+def test_the_users_own_edits_bury_nothing(history: History, tombstones: Tombstones) -> None:
+    with history.change(Actor.YOU, "begin") as change:
+        change.write(MEMORY, "- Likes tea\n")
+    with history.change(Actor.YOU, "tidy up") as change:
+        change.delete(MEMORY)
+    assert not tombstones.buried("Likes tea")
+
+
+def test_bad_lines_stay_and_are_reported(
+    workspace: Workspace, history: History, tombstones: Tombstones
+) -> None:
+    bury(history, tombstones, ["Likes tea"])
+    odd = b'garbage\n{"hash": 1, "time": "x"}\n{"hash": "a", "time": "never"}\n{"hash": "tor'
+    with (workspace.root / TOMBSTONES).open("ab") as file:
+        file.write(odd)
+    bury(history, tombstones, ["Likes coffee"])
+    assert odd in (workspace.root / TOMBSTONES).read_bytes()
+    assert [line.number for line in tombstones.problems()] == [2, 3, 4, 5]
+    assert tombstones.buried("Likes tea")
+    assert tombstones.buried("Likes coffee")
+
+
+@pytest.mark.parametrize("damage", [None, "", "nothing hexadecimal", "abcd"])
+def test_a_lost_key_is_made_anew_and_reported(
+    workspace: Workspace, history: History, tombstones: Tombstones, damage: str | None
+) -> None:
+    bury(history, tombstones, ["Likes tea"])
+    key = workspace.machine / "key"
+    key.unlink() if damage is None else key.write_text(damage)
+    again = Tombstones(workspace, history)
+    assert not again.buried("Likes tea")
+    bury(history, again, ["Likes coffee"])
+    assert Tombstones(workspace, history).buried("Likes coffee")
+    assert [line.reason for line in again.problems()] == ["its key is lost"]
+    assert not list(workspace.machine.glob("key-*"))

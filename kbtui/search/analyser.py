@@ -1,0 +1,189 @@
+"""How text becomes the terms that are indexed and looked up.
+
+Lower case, accents folded, English stemmed (Porter 2, from Whoosh: this file uses Whoosh's stemmer
+and none of its index). Identifiers are split *and* kept whole: ``getUserName`` also gives ``get``,
+``user`` and ``name``. Scripts that don't put blanks between words (Chinese, Japanese, Thai, ...)
+become bigrams.
+
+Words are analysed once and remembered, so that analysing a text costs about one dictionary
+look-up a word.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+VERSION = "1"
+MAX_TERM = 96
+_ELIDED = 2
+_MAX_REMEMBERED = 300_000
+
+# Letters and vowel signs of Indic and South-East Asian scripts: `\w` leaves the signs out.
+_MARKS = (
+    "\u0300-\u036f\u0591-\u05bd\u064b-\u065f\u0900-\u0963\u0966-\u0dff"
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0eff\u0f71-\u0fbc\u1000-\u1049\u1780-\u17d3"
+)
+# Scripts without blanks between words.
+_UNSPACED = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0eff\u1000-\u1049\u1780-\u17d3"
+    "\u3005-\u3007\u3041-\u309f\u30a1-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
+    "\U00020000-\U0003ffff"
+)
+_APOSTROPHE = "\N{RIGHT SINGLE QUOTATION MARK}"
+_WORD = re.compile(rf"[\w{_MARKS}]+(?:[.'{_APOSTROPHE}-][\w{_MARKS}]+)*(?:\+\+|#(?!\w))?")
+_RUN = re.compile(rf"[{_UNSPACED}]+|[^{_UNSPACED}]+")
+_IS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
+_CASE_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_PART = re.compile(rf"[^\W_{_MARKS}][^\W_]*(?:[{_MARKS}]+[^\W_]*)*|[{_MARKS}]+[^\W_]*")
+_SPELT = re.compile(r"(?<![\w.-])[^\W\d_]{4,24}(?![\w-])")
+_PLAIN = re.compile(r"[a-z]{3,}")
+_LATIN_ACCENTS = re.compile("[\u0300-\u036f]+")
+_LETTERS = str.maketrans(
+    {"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", _APOSTROPHE: "'"}
+    | {"\N{LATIN SMALL LETTER DOTLESS I}": "i"}
+)
+
+# Too common to tell texts apart; left out of a query that has other words.
+_STOP_WORDS = """
+    a about after all also am an and any are as at be because been before being between both but
+    by can could did do does doing done during each for from further had has have having he her
+    here hers him his how i if in into is it its itself just me more most my no nor not of off on
+    once only or other our out over own same she should so some such than that the their them
+    then there these they this those through to too under until up us very was we were what when
+    where which while who whom whose why will with would you your
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+
+_remembered: dict[str, tuple[str, ...]] = {}
+
+
+@cache
+def _stemmer() -> Callable[[str], str]:
+    from whoosh.lang.porter2 import stem
+
+    return stem  # type: ignore[no-any-return]
+
+
+def fold(text: str) -> str:
+    """Casefold and strip the accents of alphabets; vowel signs of other scripts stay."""
+    if text.isascii():
+        return text.lower()
+    text = unicodedata.normalize("NFKC", text).casefold().translate(_LETTERS)
+    stripped = _LATIN_ACCENTS.sub("", unicodedata.normalize("NFD", text))
+    return unicodedata.normalize("NFC", stripped)
+
+
+def terms(text: str) -> list[str]:
+    """All terms of a text, in order, repeated as often as they occur."""
+    found: list[str] = []
+    extend = found.extend
+    remembered = _remembered
+    for word in _WORD.findall(text):
+        extend(remembered.get(word) or terms_of(word))
+    return found
+
+
+def spans(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+    """Each word with its offsets and its terms; an unspaced script gives one span a bigram."""
+    for match in _WORD.finditer(text):
+        if not _IS_UNSPACED.search(match[0]):
+            yield match.start(), match.end(), terms_of(match[0])
+            continue
+        for run in _RUN.finditer(match[0]):
+            start = match.start() + run.start()
+            if not _IS_UNSPACED.match(run[0]):
+                yield start, start + len(run[0]), terms_of(run[0])
+                continue
+            for i in range(max(1, len(run[0]) - 1)):
+                pair = run[0][i : i + 2]
+                yield start + i, start + i + len(pair), (fold(pair),)
+
+
+def terms_of(word: str) -> tuple[str, ...]:
+    """The terms of one word as it stands in a text; the whole comes first, then its parts."""
+    known = _remembered.get(word)
+    if known is not None:
+        return known
+    found = tuple(dict.fromkeys(term[:MAX_TERM] for term in _analyse(word) if term))
+    if len(word) <= MAX_TERM:
+        if len(_remembered) >= _MAX_REMEMBERED:
+            _remembered.clear()
+        _remembered[word] = found
+    return found
+
+
+def words(text: str) -> list[str]:
+    """The folded words of a text, unstemmed and unsplit: what an exact phrase is compared by."""
+    return [fold(word) for word in _WORD.findall(text)]
+
+
+def vocabulary(text: str) -> set[str]:
+    """The plain words of a text, folded and not stemmed: what a misspelt word may have meant."""
+    return {fold(word) for word in set(_SPELT.findall(text))}
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether the text has letters of a script that puts no blanks between words."""
+    return _IS_UNSPACED.search(text) is not None
+
+
+def _analyse(word: str) -> Iterator[str]:
+    if not _IS_UNSPACED.search(word):
+        yield from _analyse_spaced(word)
+        return
+    for run in _RUN.findall(unicodedata.normalize("NFKC", word)):
+        if _IS_UNSPACED.match(run):
+            yield from _bigrams(fold(run))
+        else:
+            yield from _analyse_spaced(run)
+
+
+def _bigrams(run: str) -> Iterator[str]:
+    if len(run) == 1:
+        yield run
+    for i in range(len(run) - 1):
+        yield run[i : i + 2]
+
+
+def _analyse_spaced(word: str) -> Iterator[str]:
+    folded = fold(word)
+    if _PLAIN.fullmatch(folded) and (word[1:].islower() or not word.isascii()):
+        yield _stemmer()(folded)
+        return
+    if "'" in folded:
+        yield from _apostrophe(folded)
+        return
+    yield _stemmer()(folded) if _PLAIN.fullmatch(folded) else folded.strip("_")
+    parts = _PART.findall(word)
+    for part in parts:
+        if len(parts) > 1:
+            yield from _part(part)
+        pieces = _CASE_PART.findall(part)
+        if len(pieces) > 1:
+            for piece in pieces:
+                yield from _part(piece)
+
+
+def _part(part: str) -> Iterator[str]:
+    folded = fold(part)
+    # A lone digit or letter inside an identifier is noise.
+    if len(folded) > 1 or not folded.isascii():
+        yield _stemmer()(folded) if _PLAIN.fullmatch(folded) else folded
+
+
+def _apostrophe(folded: str) -> Iterator[str]:
+    head, _, tail = folded.partition("'")
+    tail = tail.replace("'", "")
+    if tail == "s" or not tail:
+        yield from _analyse_spaced(head)
+    elif len(head) <= _ELIDED and head not in {"i", "we", "he"}:  # l'homme, d'accord, qu'il
+        yield from _part(head)
+        yield from _analyse_spaced(tail)
+    else:
+        yield head + tail

@@ -1,0 +1,228 @@
+"""BM25F over postings held as numpy arrays: the same scores as Whoosh's, in a fraction of the time.
+
+A `Corpus` is a fixed state of an index: its segments, which of their documents are live, and the
+statistics over those. Scores are Whoosh's own formula (``whoosh.scoring.BM25F``: BM25 for each
+field, times the field's boost, summed), except that deleted documents do not count, so that an
+index which was edited scores like one that was built anew.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    Ids = NDArray[np.int32]
+    Floats = NDArray[np.float32]
+    Mask = NDArray[np.bool_]
+    Postings = tuple[Ids, Floats]
+
+# Boosts, K1 and B were chosen by measurement on LoCoMo, chunking_eval and Cranfield. `context` is
+# what was said just before and after a message.
+SCORED_FIELDS: Mapping[str, float] = {
+    "title": 2.0,
+    "headings": 1.2,
+    "tags": 1.5,
+    "body": 1.0,
+    "context": 0.4,
+}
+K1 = 0.9
+B: Mapping[str, float] = dict.fromkeys(SCORED_FIELDS, 0.4)
+MOST_EXPANSIONS = 64
+_NO_IDS: Ids = np.empty(0, dtype=np.int32)
+
+
+class Segment(Protocol):
+    """A fixed run of documents, numbered from 0."""
+
+    @property
+    def name(self) -> str:
+        """What its postings are cached under."""
+
+    @property
+    def chunks(self) -> NDArray[np.int64]:
+        """The chunk id of each document, ascending."""
+
+    def lengths(self, field: str) -> Floats:
+        """The length of a field in each document, as it is scored."""
+
+    def exact_lengths(self, field: str) -> NDArray[np.int64]:
+        """The true lengths, which averages are made of."""
+
+    def postings(self, field: str, term: str) -> Postings:
+        """The documents that hold a term, ascending, and how often each does."""
+
+    def beginning_with(self, field: str, prefix: str) -> Sequence[str]:
+        """The terms of a field that start with `prefix`."""
+
+    def vocabulary(self, field: str) -> Sequence[str]:
+        """All terms of a field."""
+
+
+class PostingsCache:
+    """The postings of the terms that were asked for last, by segment; bounded in bytes."""
+
+    def __init__(self, limit: int = 64 << 20) -> None:
+        self._limit = limit
+        self._bytes = 0
+        self._held: OrderedDict[tuple[str, str, str], Postings] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, segment: Segment, field: str, term: str) -> Postings:
+        """Read the postings, from the segment only if they aren't here."""
+        key = (segment.name, field, term)
+        with self._lock:
+            held = self._held.get(key)
+            if held is not None:
+                self._held.move_to_end(key)
+                return held
+        read = segment.postings(field, term)
+        with self._lock:
+            if key not in self._held:
+                self._held[key] = read
+                self._bytes += _size(read)
+            while self._bytes > self._limit and len(self._held) > 1:
+                _, dropped = self._held.popitem(last=False)
+                self._bytes -= _size(dropped)
+        return read
+
+    def keep_only(self, names: Iterable[str]) -> None:
+        """Forget the postings of segments that are gone."""
+        kept = set(names)
+        with self._lock:
+            for key in [key for key in self._held if key[0] not in kept]:
+                self._bytes -= _size(self._held.pop(key))
+
+
+def _size(postings: Postings) -> int:
+    return postings[0].nbytes + postings[1].nbytes + 200
+
+
+class Corpus:
+    """A state of the index that searches run on; never changes, so threads share it freely."""
+
+    def __init__(
+        self, segments: Sequence[Segment], deleted: Sequence[Sequence[int]], cache: PostingsCache
+    ) -> None:
+        """Take the segments and, for each, the numbers of its deleted documents."""
+        self.segments = tuple(segments)
+        self._cache = cache
+        sizes = [len(segment.chunks) for segment in segments]
+        self.bases = [sum(sizes[:i]) for i in range(len(sizes))]
+        self.size = sum(sizes)
+        self.live: Mask = np.ones(self.size, dtype=np.bool_)
+        for base, gone in zip(self.bases, deleted, strict=True):
+            if gone:
+                self.live[np.fromiter(gone, dtype=np.int64) + base] = False
+        self.count = int(self.live.sum())
+        self.chunks = (
+            np.concatenate([segment.chunks for segment in segments])
+            if segments
+            else np.empty(0, dtype=np.int64)
+        )
+        self._dense = self.count == self.size
+        self._averages: dict[str, float] = {}
+        self._norms: dict[str, Floats] = {}
+        self._impacts: dict[tuple[str, tuple[str, ...]], Postings] = {}
+
+    def scores(
+        self, terms: Iterable[tuple[str, float]], fields: Sequence[str] = tuple(SCORED_FIELDS)
+    ) -> NDArray[np.float64]:
+        """The BM25F score of every document for weighted terms; 0 where none occurs."""
+        total = np.zeros(self.size)
+        for term, weight in terms:
+            ids, impact = self.impacts(term, tuple(fields))
+            total[ids] += impact if weight == 1 else impact * np.float32(weight)
+        return total
+
+    def impacts(self, term: str, fields: tuple[str, ...]) -> Postings:
+        """What a term adds to the score of each document that holds it, over all fields."""
+        key = (term, fields)
+        held = self._impacts.get(key)
+        if held is None:
+            held = self._impacts[key] = self._work_out_impacts(term, fields)
+        return held
+
+    def _work_out_impacts(self, term: str, fields: tuple[str, ...]) -> Postings:
+        parts = [part for field in fields if (part := self._impact(field, term)) is not None]
+        if not parts:
+            return _NO_IDS, np.empty(0, dtype=np.float32)
+        if len(parts) == 1:
+            ids, impact = parts[0]
+            return ids, impact.astype(np.float32)
+        every = np.concatenate([ids for ids, _ in parts])
+        ids, where = np.unique(every, return_inverse=True)
+        summed = np.bincount(where, weights=np.concatenate([impact for _, impact in parts]))
+        return ids.astype(np.int32), summed.astype(np.float32)
+
+    def _impact(self, field: str, term: str) -> tuple[Ids, NDArray[np.float64]] | None:
+        ids, weights = self.postings(field, term)
+        if not len(ids):
+            return None
+        idf = math.log(self.count / (len(ids) + 1)) + 1
+        b = B[field]
+        norm = (1 - b) + b * self._lengths(field)[ids] / self._average(field)
+        tf = weights.astype(np.float64)
+        return ids, SCORED_FIELDS[field] * idf * (tf * (K1 + 1)) / (tf + K1 * norm)
+
+    def postings(self, field: str, term: str) -> Postings:
+        """The live documents that hold a term in a field, and how often."""
+        found = []
+        for base, segment in zip(self.bases, self.segments, strict=True):
+            ids, weights = self._cache.get(segment, field, term)
+            if len(ids):
+                found.append((ids + np.int32(base), weights))
+        if not found:
+            return _NO_IDS, np.empty(0, dtype=np.float32)
+        ids = np.concatenate([part[0] for part in found])
+        weights = np.concatenate([part[1] for part in found])
+        if self._dense:
+            return ids, weights
+        alive = self.live[ids]
+        return ids[alive], weights[alive]
+
+    def holding(self, field: str, terms: Iterable[str]) -> Mask:
+        """Which documents hold any of the terms in a field."""
+        mask: Mask = np.zeros(self.size, dtype=np.bool_)
+        for term in terms:
+            mask[self.postings(field, term)[0]] = True
+        return mask
+
+    def knows(self, term: str, fields: Sequence[str] = tuple(SCORED_FIELDS)) -> bool:
+        """Whether any live document holds the term."""
+        return len(self.impacts(term, tuple(fields))[0]) > 0
+
+    def expand(self, prefix: str, fields: Sequence[str], most: int = MOST_EXPANSIONS) -> list[str]:
+        """The terms that start with `prefix`; the shortest ones, if there are too many."""
+        found = {
+            term
+            for segment in self.segments
+            for field in fields
+            for term in segment.beginning_with(field, prefix)
+        }
+        return sorted(found, key=lambda term: (len(term), term))[:most]
+
+    def _average(self, field: str) -> float:
+        if field not in self._averages:
+            total, base = 0, 0
+            for base, segment in zip(self.bases, self.segments, strict=True):
+                exact = segment.exact_lengths(field)
+                alive = self.live[base : base + len(exact)]
+                total += int(exact[alive].sum())
+            self._averages[field] = (total / self.count if self.count else 0) or 1
+        return self._averages[field]
+
+    def _lengths(self, field: str) -> Floats:
+        if field not in self._norms:
+            self._norms[field] = np.concatenate(
+                [segment.lengths(field) for segment in self.segments]
+            )
+        return self._norms[field]

@@ -1,0 +1,136 @@
+"""Reads the messages of a session log and the records of the archive, for searching them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from kbtui.text import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SPOKEN = frozenset({"user", "assistant"})
+_TITLE_WIDTH = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What somebody said; `range` are the message ids it covers, `line` is where it is stored."""
+
+    line: int
+    speaker: str
+    time: str
+    text: str
+    session: str | None
+    range: tuple[int, int] | None
+
+    @property
+    def day(self) -> str:
+        """The day it was said on, as ``2026-03-25``; empty where that isn't known."""
+        moment = _moment(self.time)
+        return moment.strftime("%Y-%m-%d") if moment else ""
+
+    @property
+    def label(self) -> str:
+        """Who said it and when, as people write it: ``Kim, 25 March 2026``."""
+        moment = _moment(self.time)
+        said = f"{moment.day} {moment:%B %Y}" if moment else self.time
+        return ", ".join(part for part in (self.speaker, said) if part)
+
+
+def session_messages(path: str, text: str) -> tuple[str, list[Message]]:
+    """The title of a session log, and what was said in it and not taken back since."""
+    session = path.rpartition("/")[2].removesuffix(".jsonl")
+    title = ""
+    last = 0
+    messages: list[Message] = []
+    for line, record in _records(text):
+        kind = record.get("kind") or record.get("_type")
+        if kind in {None, "message"} and isinstance(record.get("role"), str):
+            number = record.get("id")
+            number = number if isinstance(number, int) else last + 1
+            last = max(last, number)
+            messages += _said(line, record, session, number)
+        elif kind == "rewind" and isinstance(record.get("to_message"), int):
+            messages = [m for m in messages if m.range and m.range[1] <= record["to_message"]]
+        else:
+            title = _text(record.get("title")) or title
+    begun = messages[0].text if messages else ""
+    return title or shorten(begun, _TITLE_WIDTH) or session, messages
+
+
+def archive_messages(text: str) -> list[Message]:
+    """The records of the archive, ``memory/history.jsonl``."""
+    return [
+        Message(
+            line,
+            "",
+            _text(record.get("timestamp")) or "",
+            record["content"],
+            _text(record.get("session")),
+            _range(record.get("messages")),
+        )
+        for line, record in _records(text)
+        if _text(record.get("content"))
+    ]
+
+
+def _said(line: int, record: dict[str, Any], session: str, number: int) -> Iterator[Message]:
+    text = _content(record.get("content"))
+    if record["role"] in _SPOKEN and text.strip():
+        speaker = _text(record.get("name")) or _text(record.get("speaker")) or record["role"]
+        keys = ("time", "timestamp", "ts")
+        time = next((said for key in keys if (said := _text(record.get(key)))), "")
+        yield Message(line, speaker, time, text, session, (number, number))
+
+
+def _content(content: Any) -> str:
+    """The text of a message; of one in parts, that of its text parts."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    parts = [part.get("text") for part in content if isinstance(part, dict)]
+    return "\n".join(part for part in parts if isinstance(part, str))
+
+
+def _records(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each line that holds a JSON object; a torn or foreign line is passed over."""
+    for number, line in enumerate(text.split("\n"), 1):
+        try:
+            record = json.loads(line, object_hook=_storable) if line else None
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(record, dict):
+            yield number, record
+
+
+def _storable(record: dict[str, Any]) -> dict[str, Any]:
+    """Replace half surrogate pairs, which JSON can hold and UTF-8 can't."""
+    return {
+        key: value.encode("utf-8", "replace").decode()
+        if isinstance(value, str) and not value.isascii()
+        else value
+        for key, value in record.items()
+    }
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _range(value: Any) -> tuple[int, int] | None:
+    match value:
+        case [int(first), int(last)]:
+            return first, last
+    return None
+
+
+def _moment(time: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(time)
+    except ValueError:
+        return None

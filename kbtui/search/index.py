@@ -1,0 +1,454 @@
+"""The search index of a workspace: one object for the app, the command line and the agent.
+
+`SearchIndex` answers from what is indexed at the moment, and says in a notice what is still being
+done. Everything it keeps is derived: deleted or damaged, it is made again from the files.
+
+Importing this module imports no engine; the first search or sync does.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import TYPE_CHECKING, TypeVar
+
+from kbtui.errors import KbtuiError, StorageError, UsageError
+from kbtui.search.results import IndexStatus, SearchResult, SyncReport
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from kbtui.search.background import Background
+    from kbtui.search.chunker import ChunkLimits
+    from kbtui.search.generation import Generation
+    from kbtui.search.generations import Generations
+    from kbtui.search.query import Query
+    from kbtui.search.semantic import Semantic
+    from kbtui.search.tree_index import TreeReader
+    from kbtui.settings import RoleSettings, SearchSettings
+    from kbtui.workspace.layout import Workspace
+    from kbtui.workspace.scan import FileState, Scanner
+
+__all__ = ["SearchIndex"]
+
+_LOG = logging.getLogger(__name__)
+DEFAULT_AREAS = ("knowledge", "memory", "docs")
+SESSIONS = "sessions"
+MOST_HITS = 1000
+_LOCK_SECONDS = 5.0
+_FIRST_ANSWER_SECONDS = 2.0
+_EMBEDDED_AT_ONCE = 32
+_WORTH_TELLING = 50  # files
+
+_Result = TypeVar("_Result")
+
+
+class SearchIndex:
+    """Search over one workspace; all methods may be called from any thread."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        scanner: Scanner,
+        settings: SearchSettings,
+        embed: RoleSettings,
+        *,
+        tree_at: Callable[[str], Iterable[tuple[str, bytes]]] | None = None,
+        is_private: Callable[[str], bool] = lambda _path: False,
+    ) -> None:
+        """Opens nothing yet.
+
+        Args:
+            workspace: Whose files are searched, and whose cache holds the index.
+            scanner: Says which files there are, and their content's hashes.
+            settings: Chunk sizes, weights, folders.
+            embed: The embedding model.
+            tree_at: Gives the files of a revision, for searches `at` one.
+            is_private: Which paths a remote embedding model must not see, beside the entries
+                that say ``private: true``.
+        """
+        self.on_outside_edit: Callable[[frozenset[str]], None] | None = None
+        self._workspace = workspace
+        self._scanner = scanner
+        self._settings = settings
+        self._embed = embed
+        self._tree_at = tree_at
+        self._is_private = is_private
+        self._lock = threading.RLock()  # held for moments only; the others while files are opened
+        self._opening = threading.RLock()
+        self._opened: Generations | None = None
+        self._meaning: Semantic | None = None
+        self._background: Background | None = None
+        self._listeners: list[Callable[[IndexStatus], None]] = []
+        self._pending: set[str] = set()
+        self._synced = threading.Event()
+        self._stop = threading.Event()
+        self._activity = ""
+        self._trees: TreeReader | None = None
+
+    # Keeping up with the files
+
+    def sync(self) -> SyncReport:
+        """Bring the words index up to date with all files; heals any damage by rebuilding.
+
+        Raises:
+            StorageError: there is no room for the index.
+        """
+        return self._healing(lambda: self._sync(None))
+
+    def refresh(self, paths: Iterable[str]) -> None:
+        """Take note that these files changed: searches see it within a second."""
+        with self._lock:
+            self._pending.update(paths)
+            background = self._background
+        if background is not None:
+            background.wake()
+
+    def refresh_now(self) -> SyncReport | None:
+        """Index what `refresh` was told; None if it was nothing."""
+        with self._lock:
+            paths, self._pending = self._pending, set()
+        if not paths:
+            return None
+        return self._healing(lambda: self._sync(frozenset(paths)))
+
+    def _sync(self, only: frozenset[str] | None) -> SyncReport:
+        from kbtui.search.builder import Builder
+        from kbtui.search.generations import CacheBusyError
+
+        started = time.perf_counter()
+        builder = Builder(
+            self._workspace.root, self._limits(), int(self._settings.max_file_megabytes * 2**20)
+        )
+        counts = (0, 0, 0)
+        generations = self._generations()
+        try:
+            with generations.writing(_LOCK_SECONDS) as generation:
+                found = self._scan(only)
+                known = self._known(generation, only)
+                counts = builder.update(generation, found, known, self._report_progress)
+                if only is None and not self._stop.is_set():
+                    generations.swap()
+        except CacheBusyError:
+            _LOG.info("Another process is writing the search index.")
+        finally:
+            self._activity = ""
+        if only is None:
+            self._synced.set()
+        self._tell()
+        files, chunks = generations.serving.store.counts()
+        rebuilt, generations.rebuilt = generations.rebuilt, ""
+        return SyncReport(
+            files,
+            chunks,
+            *counts,
+            took_ms=(time.perf_counter() - started) * 1000,
+            rebuilt=rebuilt,
+            skipped=tuple(generations.serving.store.problems()),
+        )
+
+    def _scan(self, only: frozenset[str] | None) -> Mapping[str, FileState]:
+        areas = self._areas()
+        if only is None:
+            return self._scanner.scan(*areas)
+        below = tuple(f"{area}/" for area in areas)
+        paths = [path for path in only if path.startswith(below)]
+        return self._scanner.scan(*paths) if paths else {}
+
+    @staticmethod
+    def _known(generation: Generation, only: frozenset[str] | None) -> dict[str, str]:
+        known = generation.store.files()
+        if only is None:
+            return known
+        # A path may be a folder: that came, went or was renamed.
+        folders = tuple(f"{path}/" for path in only)
+        return {
+            path: blob for path, blob in known.items() if path in only or path.startswith(folders)
+        }
+
+    def _report_progress(self, done: int, of: int) -> bool:
+        if of >= _WORTH_TELLING:
+            self._activity = f"Reading files: {done:,} of {of:,}"
+            self._tell()
+        return not self._stop.is_set()
+
+    def tidy(self) -> None:
+        """Write the index in fewer files where there are many; for idle moments."""
+        from kbtui.search.generations import CacheBusyError
+
+        generations = self._generations()
+        try:
+            with generations.writing(0.0) as generation:
+                generation.tidy()
+                if self._meaning is not None:
+                    self._meaning.tidy(generation.store)
+        except CacheBusyError:
+            pass
+
+    # Background
+
+    def start(self) -> None:
+        """Work in the background from now on: sync, watch the files, prepare the model, embed."""
+        from kbtui.search.background import Background
+
+        with self._lock:
+            if self._background is None and not self._stop.is_set():
+                self._background = Background(self, self._workspace.root, self._areas())
+                self._background.start(
+                    self._settings.sync_interval_seconds, semantic=self._settings.semantic
+                )
+
+    def close(self) -> None:
+        """Stop the background work and close all files; takes well under a second."""
+        self._stop.set()
+        with self._lock:
+            background, self._background = self._background, None
+        if background is not None:
+            background.stop()
+        with self._opening:
+            if self._meaning is not None:
+                self._meaning.close()
+                self._meaning = None
+            if self._opened is not None:
+                self._opened.close()
+                self._opened = None
+
+    def status(self) -> IndexStatus:
+        """How far the index is, in words as well."""
+        from kbtui.search.progress import status_of
+
+        with self._lock:
+            opened, meaning = self._opened, self._meaning
+        if opened is None:
+            return IndexStatus("opening")
+        return status_of(
+            opened.serving.store.counts(),
+            meaning if self._settings.semantic else None,
+            self._activity,
+            synced=self._synced.is_set(),
+        )
+
+    def subscribe(self, listener: Callable[[IndexStatus], None]) -> Callable[[], None]:
+        """Be told of every change of the status, in whatever thread; gives the way out."""
+        with self._lock:
+            self._listeners.append(listener)
+
+        def unsubscribe() -> None:
+            with self._lock:
+                if listener in self._listeners:
+                    self._listeners.remove(listener)
+
+        return unsubscribe
+
+    def _tell(self) -> None:
+        with self._lock:
+            listeners = tuple(self._listeners)
+        if listeners:
+            status = self.status()
+            for listener in listeners:
+                listener(status)
+
+    # Meaning
+
+    def load_model(self) -> bool:
+        """Get the embedding model ready, preparing it if needed; tells whether it is."""
+        meaning = self._semantic()
+        meaning.retry()
+        self._tell()
+        ready = meaning.load(self._stop)
+        if ready:
+            meaning.count_missing(self._generations().serving.store)
+        self._tell()
+        return ready
+
+    def embed_missing(self) -> int:
+        """Embed all passages that have no vector yet; tells how many it did."""
+        meaning = self._semantic()
+        return meaning.embed_missing(
+            self._generations().serving.store, self._stop, lambda _done, _left: self._tell()
+        )
+
+    def _semantic(self) -> Semantic:
+        with self._opening:
+            if self._meaning is None:
+                from kbtui.search.semantic import Semantic
+
+                folder = self._generations().folder / "vectors"
+                self._meaning = Semantic(folder, self._embed, self._is_private)
+            return self._meaning
+
+    def _meaning_for(self, *, wait: bool) -> tuple[Semantic | None, str]:
+        """The model to compare by, if there is one now, and what to say of it."""
+        from kbtui.search.prepared import explain, is_prepared
+        from kbtui.search.progress import notice_of
+
+        if not self._settings.semantic:
+            return None, ""
+        meaning = self._semantic()
+        store = self._generations().serving.store
+        try:
+            if wait or (self._background is None and is_prepared(self._embed)):
+                meaning.load(self._stop)
+                missing = meaning.count_missing(store)
+                if missing and (wait or missing <= _EMBEDDED_AT_ONCE):
+                    meaning.embed_missing(store, self._stop)
+        except KbtuiError as error:
+            return None, explain(error)
+        return (meaning if meaning.state == "ready" else None), notice_of(meaning)
+
+    # Searching
+
+    def search(
+        self,
+        query: str,
+        scope: str = "default",
+        limit: int = 10,
+        *,
+        semantic: bool = True,
+        wait: bool = False,
+        at: str | None = None,
+    ) -> SearchResult:
+        """Find the places that answer a query, by words and by meaning.
+
+        Args:
+            query: Any text; see `kbtui.search.query` for what it may hold.
+            scope: ``default`` (knowledge, memory, docs), ``all``, or folders, with commas.
+            limit: At most so many hits; the first ones are the same for any limit.
+            semantic: Compare by meaning too, if the model is there.
+            wait: Wait for the model and for all vectors.
+            at: A revision: search the files as they were then, by words.
+
+        Raises:
+            UsageError: `at` where there is no history.
+        """
+        from kbtui.search.query import parse
+
+        started = time.perf_counter()
+        asked = parse(query)
+        limit = max(1, min(limit, MOST_HITS))
+        if at is not None:
+            result = self._search_tree(asked, query, scope, limit, at)
+        elif not asked.has_words and not asked.conditions:
+            result = SearchResult(query, scope, 0.0, semantic=False, hits=())
+        else:
+            result = self._healing(
+                lambda: self._search(asked, query, scope, limit, semantic=semantic, wait=wait)
+            )
+        return _timed(result, started)
+
+    def _search(
+        self, asked: Query, query: str, scope: str, limit: int, *, semantic: bool, wait: bool
+    ) -> SearchResult:
+        from kbtui.search import searcher
+
+        notice = self._catch_up()
+        meaning, said = self._meaning_for(wait=wait) if semantic else (None, "")
+        generation = self._generations().serving
+        corpus = generation.corpus()
+        cosines = None
+        if meaning is not None and asked.has_words:
+            cosines = meaning.scores(asked.text, corpus, generation.store)
+        weights = searcher.Weights(self._settings.vector_weight, self._settings.text_weight)
+        ranking = searcher.rank(corpus, asked, self._folders(scope), cosines, weights)
+        hits = searcher.hits(corpus, generation.store, asked, ranking, limit)
+        return SearchResult(
+            query,
+            scope,
+            0.0,
+            semantic=cosines is not None,
+            hits=hits,
+            notice=" ".join(filter(None, (notice, said))),
+            suggestion=searcher.suggest(corpus, asked, generation.store.words),
+        )
+
+    def _search_tree(
+        self, asked: Query, query: str, scope: str, limit: int, at: str
+    ) -> SearchResult:
+        from kbtui.search import searcher
+        from kbtui.search.tree_index import TreeReader
+
+        if self._tree_at is None:
+            raise UsageError("There is no history to search.", "Leave out the revision.")
+        with self._opening:
+            self._trees = self._trees or TreeReader(self._limits(), self._tree_at)
+        tree = self._trees.at(at)
+        ranking = searcher.rank(tree.corpus, asked, self._folders(scope))
+        hits = searcher.hits(tree.corpus, tree, asked, ranking, limit)
+        return SearchResult(query, scope, 0.0, semantic=False, hits=hits)
+
+    def _catch_up(self) -> str:
+        """See that the index is as new as it should be; gives a notice where it isn't."""
+        with self._lock:
+            background = self._background
+        if background is None:
+            if not self._synced.is_set():
+                self._sync(None)
+            elif self._pending:
+                self.refresh_now()
+            return ""
+        if not self._synced.is_set() and not self._generations().serving.complete:
+            self._synced.wait(_FIRST_ANSWER_SECONDS)
+        return f"{self._activity}." if self._activity and not self._synced.is_set() else ""
+
+    def _folders(self, scope: str) -> list[str]:
+        folders: list[str] = []
+        for name in scope.split(","):
+            match name.strip().strip("/"):
+                case "" | "default":
+                    folders += [*DEFAULT_AREAS, *self._settings.roots]
+                case "all":
+                    folders += self._areas()
+                case folder:
+                    folders.append(folder)
+        return folders
+
+    def _areas(self) -> tuple[str, ...]:
+        return (*DEFAULT_AREAS, SESSIONS, *self._settings.roots)
+
+    # Opening and healing
+
+    def _limits(self) -> ChunkLimits:
+        from kbtui.search.chunker import ChunkLimits
+
+        return ChunkLimits(self._settings.chunk_tokens, self._settings.chunk_overlap)
+
+    def _generations(self) -> Generations:
+        with self._opening:
+            if self._stop.is_set():
+                raise KbtuiError("The search index is closed.")
+            if self._opened is None:
+                from kbtui.search.generations import Generations
+
+                self._opened = Generations(self._workspace.cache / "search", self._limits())
+            return self._opened
+
+    def _healing(self, work: Callable[[], _Result]) -> _Result:
+        """Do some work; if the index turns out to be damaged, build it anew and do it again."""
+        generations = self._generations()
+        before = (generations.building, generations.serving)
+        try:
+            return work()
+        except KbtuiError:
+            raise
+        except Exception as error:
+            from kbtui.search.generations import is_no_room
+
+            if self._stop.is_set():
+                raise KbtuiError("The search index is closed.") from error
+            if is_no_room(error):
+                raise StorageError(f"There is no room for the search index: {error}") from error
+            for generation in set(before):
+                generations.start_anew(generation, error)
+            self._synced.clear()
+        if self._background is None:
+            self._sync(None)
+        else:
+            self._background.sync_soon()
+        return work()
+
+
+def _timed(result: SearchResult, started: float) -> SearchResult:
+    from dataclasses import replace
+
+    return replace(result, took_ms=(time.perf_counter() - started) * 1000)

@@ -1,0 +1,386 @@
+"""The words index: the only file that touches Whoosh's engine.
+
+Whoosh keeps the postings, on disk, in its own format: any Whoosh can open the index. Two things
+are done in bulk that Whoosh does one posting at a time: adding documents (`_BulkWriter`) and
+reading a term's postings (`WhooshSegment.postings`, scored by `bm25f`). Whoosh pickles part of its
+files, so an index is only ever opened in the user's own cache directory.
+"""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+import threading
+from array import array
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from operator import sub
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from whoosh import columns, fields, formats
+from whoosh.analysis import Analyzer, Token
+from whoosh.codec.whoosh3 import (
+    WHOOSH3_HEADER_MAGIC,
+    W3Codec,
+    W3FieldWriter,
+    W3LeafMatcher,
+    W3TermInfo,
+)
+from whoosh.filedb.filestore import FileStorage
+from whoosh.index import TOC
+from whoosh.reading import SegmentReader, TermNotFound
+from whoosh.system import pack_int, pack_long, pack_ushort
+from whoosh.util.numeric import byte_to_length, length_to_byte
+from whoosh.writing import SegmentWriter
+
+from kbtui.search import analyser
+from kbtui.search.bm25f import SCORED_FIELDS, Corpus, PostingsCache
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from kbtui.search.bm25f import Postings
+
+VERSION = "1"
+FILTER_FIELDS = ("scope", "path", "type", "tag", "created", "updated")
+_CHUNK = "chunk"
+_BLOCK = 4096
+_LENGTH_OF_BYTE = np.array([byte_to_length(i) for i in range(256)], dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalDocument:
+    """One chunk as it is indexed: texts are analysed, filters are taken as they are."""
+
+    chunk: int
+    texts: Mapping[str, str]
+    filters: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+class KbtuiAnalyzer(Analyzer):  # type: ignore[misc]
+    """Lets Whoosh's own tools analyse text as we do."""
+
+    def __call__(self, value: str, **_options: Any) -> Iterator[Token]:
+        """Yield one token a term."""
+        token = Token()
+        for term in analyser.terms(value):
+            token.text, token.boost, token.stopped = term, 1.0, False
+            yield token
+
+
+class TermsField(fields.FieldType):  # type: ignore[misc]
+    """A field of terms with frequencies, scored by length if `scorable`; nothing is stored."""
+
+    def __init__(self, *, scorable: bool) -> None:
+        self.format = formats.Existence()
+        self.analyzer = KbtuiAnalyzer()
+        self.scorable = scorable
+        self.stored = self.unique = False
+
+
+def _exact(field_name: str) -> str:
+    return f"{field_name}_length"
+
+
+def _schema() -> fields.Schema:
+    schema = fields.Schema()
+    schema.add(_CHUNK, fields.COLUMN(columns.NumericColumn("i", default=-1)))
+    for name in SCORED_FIELDS:
+        schema.add(name, TermsField(scorable=True))
+        schema.add(_exact(name), fields.COLUMN(columns.NumericColumn("i")))
+    for name in FILTER_FIELDS:
+        schema.add(name, TermsField(scorable=False))
+    return schema
+
+
+class LexicalIndex:
+    """A Whoosh index in a folder of its own; one writer at a time (the caller holds a lock)."""
+
+    def __init__(self, folder: Path, cache: PostingsCache | None = None) -> None:
+        """Open the index in `folder`, or make an empty one if there is none."""
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._folder = folder
+        self._storage = FileStorage(str(folder))
+        self._cache = cache or PostingsCache()
+        self._open: dict[str, WhooshSegment] = {}
+        if TOC._latest_generation(self._storage, "MAIN") < 0:  # noqa: SLF001
+            self._storage.create_index(_schema())
+        self._index = self._storage.open_index()
+
+    def generation(self) -> int:
+        """Counts the commits."""
+        return int(self._index.latest_generation())
+
+    def write(self, added: Iterable[LexicalDocument], removed: Iterable[int] = ()) -> int:
+        """Take chunks out and put others in, in one commit; `added` ascends by chunk id.
+
+        Returns the number of the commit.
+        """
+        shutil.rmtree(self._folder / "MAIN.tmp", ignore_errors=True)
+        gone = set(removed)
+        writer = _BulkWriter(self._index)
+        try:
+            if gone:
+                self._delete(writer, gone)
+            for document in added:
+                writer.add_chunk(document)
+            writer.commit(mergetype=_drop_empty)
+        except BaseException:
+            if not writer.is_closed:
+                writer.cancel()
+            raise
+        return int(writer.generation)
+
+    def corpus(self) -> Corpus:
+        """The state of the index now; segments that were open before are used again."""
+        toc = TOC.read(self._storage, "MAIN")
+        self._open = {
+            segment.segment_id(): self._open.get(segment.segment_id())
+            or WhooshSegment(self._folder, SegmentReader(self._storage, toc.schema, segment))
+            for segment in toc.segments
+        }
+        self._cache.keep_only(self._open)
+        deleted = [tuple(segment.deleted_docs()) for segment in toc.segments]
+        return Corpus(tuple(self._open.values()), deleted, self._cache)
+
+    def segment_sizes(self) -> list[tuple[int, NDArray[np.int64]]]:
+        """For each segment how many of its chunks are deleted, and its live chunks."""
+        sizes = []
+        for segment in TOC.read(self._storage, "MAIN").segments:
+            chunks = _read_column(self._folder, segment, _CHUNK, ">i4", -1).astype(np.int64)
+            alive = np.ones(len(chunks), dtype=np.bool_)
+            alive[list(segment.deleted_docs())] = False
+            sizes.append((int((~alive).sum()), chunks[alive]))
+        return sizes
+
+    def files(self) -> list[Path]:
+        """The files that make up the present state."""
+        toc = TOC.read(self._storage, "MAIN")
+        names = [f"{segment.segment_id()}." for segment in toc.segments]
+        found = [self._folder / TOC._filename("MAIN", toc.generation)]  # noqa: SLF001
+        return found + [
+            file for file in self._folder.iterdir() if file.name.startswith(tuple(names))
+        ]
+
+    def _delete(self, writer: _BulkWriter, gone: set[int]) -> None:
+        wanted = np.fromiter(gone, dtype=np.int64)
+        for segment in writer.segments:
+            chunks = _read_column(self._folder, segment, _CHUNK, ">i4", -1)
+            for number in np.flatnonzero(np.isin(chunks, wanted)):
+                segment.delete_document(int(number))
+
+    def close(self) -> None:
+        """Close the index's files; segments in use stay readable until they are let go."""
+        self._open = {}
+        self._index.close()
+
+
+def _drop_empty(_writer: Any, segments: list[Any]) -> list[Any]:
+    """Merge nothing (that is the caller's to plan), and forget segments that are all deleted."""
+    return [s for s in segments if s.deleted_count() < s.doc_count_all()]
+
+
+class WhooshSegment:
+    """One segment of the index, read in bulk."""
+
+    def __init__(self, folder: Path, reader: Any) -> None:
+        self._folder = folder
+        self._reader = reader
+        self._segment = reader.segment()
+        self._lock = threading.Lock()  # a reader's file position is shared
+        self._vocabulary: dict[str, list[str]] = {}
+        self.name = str(self._segment.segment_id())
+        self.chunks = self._column(_CHUNK, ">i4", -1).astype(np.int64)
+        self._lengths = {
+            name: _LENGTH_OF_BYTE[self._column(f"_{name}_len", "u1", 0)] for name in SCORED_FIELDS
+        }
+        self._exact = {
+            name: self._column(_exact(name), ">i4", 0).astype(np.int64) for name in SCORED_FIELDS
+        }
+
+    def _column(self, name: str, dtype: str, default: int) -> NDArray[Any]:
+        return _read_column(self._folder, self._segment, name, dtype, default)
+
+    def lengths(self, field: str) -> NDArray[np.float32]:
+        """Lengths as Whoosh keeps them, in a byte each."""
+        found: NDArray[np.float32] = self._lengths[field]
+        return found
+
+    def exact_lengths(self, field: str) -> NDArray[np.int64]:
+        """Lengths in terms."""
+        return self._exact[field]
+
+    def postings(self, field: str, term: str) -> Postings:
+        """Read one term's postings, a block at a time."""
+        with self._lock:
+            try:
+                matcher = self._reader._terms.matcher(  # noqa: SLF001
+                    field, term.encode("utf-8", "surrogatepass"), self._reader.schema[field].format
+                )
+            except (TermNotFound, KeyError):
+                return np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32)
+            return _read_blocks(matcher)
+
+    def vocabulary(self, field: str) -> list[str]:
+        """All terms of a field; read once."""
+        with self._lock:
+            if field not in self._vocabulary:
+                self._vocabulary[field] = _decoded(self._reader.lexicon(field))
+            return self._vocabulary[field]
+
+    def beginning_with(self, field: str, prefix: str) -> list[str]:
+        """The terms that start with `prefix`, found through the index's order."""
+        with self._lock:
+            return _decoded(self._reader.expand_prefix(field, prefix))
+
+
+def _decoded(terms: Iterable[bytes]) -> list[str]:
+    return [term.decode("utf-8", "replace") for term in terms]
+
+
+def _read_column(folder: Path, segment: Any, name: str, dtype: str, default: int) -> NDArray[Any]:
+    """Read a whole column; documents at the end that have the default are not in the file."""
+    values = np.full(segment.doc_count_all(), default, dtype=dtype)
+    file = folder / W3Codec.column_filename(segment, name)
+    if file.exists():
+        stored = np.fromfile(file, dtype=dtype)
+        values[: len(stored)] = stored
+    return values
+
+
+def _read_blocks(matcher: Any) -> Postings:
+    if not isinstance(matcher, W3LeafMatcher):
+        return _read_one_by_one(matcher)
+    ids: list[NDArray[np.int32]] = []
+    weights: list[NDArray[np.float32]] = []
+    while matcher.is_active():
+        matcher._read_data()  # noqa: SLF001
+        deltas, stored, _ = matcher._data  # noqa: SLF001
+        count = matcher._blocklength  # noqa: SLF001
+        ids.append(np.cumsum(np.array(deltas, dtype=np.int32), dtype=np.int32))
+        plain = 1.0 if stored is None else stored
+        weights.append(np.broadcast_to(np.array(plain, dtype=np.float32), (count,)))
+        matcher._next_block()  # noqa: SLF001
+    return np.concatenate(ids), np.concatenate(weights)
+
+
+def _read_one_by_one(matcher: Any) -> Postings:
+    found = []
+    while matcher.is_active():
+        found.append((matcher.id(), matcher.weight()))
+        matcher.next()
+    ids = np.array([number for number, _ in found], dtype=np.int32)
+    return ids, np.array([weight for _, weight in found], dtype=np.float32)
+
+
+class _BulkWriter(SegmentWriter):  # type: ignore[misc]
+    """Whoosh's writer, with postings gathered by term instead of sorted one by one."""
+
+    def __init__(self, index: Any) -> None:
+        codec = W3Codec(blocklimit=_BLOCK, compression=0)
+        super().__init__(index, codec=codec, compound=False)
+        self.fieldwriter.close()  # type: ignore[has-type]
+        self.fieldwriter = _BulkFieldWriter(codec, self.storage, self.newsegment)
+        # field -> term -> document, frequency, document, frequency, ...
+        self._gathered: dict[str, dict[str, array[int]]] = defaultdict(dict)
+        self._lengths: dict[str, list[int]] = {name: [] for name in SCORED_FIELDS}
+
+    def add_chunk(self, document: LexicalDocument) -> None:
+        """Add one chunk as a document."""
+        self.perdocwriter.start_doc(self.docnum)
+        self.perdocwriter.add_column_value(_CHUNK, self.schema[_CHUNK].column_type, document.chunk)
+        for name in SCORED_FIELDS:
+            counts = Counter(analyser.terms(document.texts.get(name, "")))
+            self._gather(name, counts)
+            length = counts.total()
+            self._lengths[name].append(length)
+            self.perdocwriter.add_field(name, self.schema[name], None, length)
+            column = self.schema[_exact(name)].column_type
+            self.perdocwriter.add_column_value(_exact(name), column, length)
+        for name, values in document.filters.items():
+            self._gather(name, dict.fromkeys(values, 1))
+        self.perdocwriter.finish_doc()
+        self._added = True
+        self.docnum += 1
+
+    def _gather(self, name: str, counts: Mapping[str, int]) -> None:
+        terms = self._gathered[name]
+        number = self.docnum
+        for term, count in counts.items():
+            held = terms.get(term)
+            if held is None:
+                terms[term] = array("I", (number, count))
+            else:
+                held.append(number)
+                held.append(count)
+
+    def _flush_segment(self) -> None:
+        self.perdocwriter.close()
+        for name in sorted(self._gathered):
+            self.fieldwriter.write_field(
+                name, self.schema[name], self._gathered[name], self._lengths.get(name)
+            )
+        self.fieldwriter.close()
+
+
+class _BulkFieldWriter(W3FieldWriter):  # type: ignore[misc]
+    """Writes a term's postings at once, in the blocks that Whoosh's own writer makes.
+
+    The same bytes, without a dozen calls for each of the many terms that occur once or twice.
+    """
+
+    def write_field(
+        self, name: str, spec: Any, terms: dict[str, array[int]], lengths: list[int] | None
+    ) -> None:
+        """Write all terms of one field."""
+        self.start_field(name, spec)
+        prefix = pack_ushort(self._fieldid)
+        bounds = [length_to_byte(length) for length in lengths] if lengths is not None else None
+        encoded = {term.encode("utf-8", "surrogatepass"): held for term, held in terms.items()}
+        for term in sorted(encoded):
+            if term:
+                held = encoded[term]
+                self._tindex.add(prefix + term, self._write_term(held[::2], held[1::2], bounds))
+        self.finish_field()
+
+    def _write_term(self, ids: array[int], counts: array[int], bounds: list[int] | None) -> bytes:
+        """Write the blocks of a term; gives its entry in the term index."""
+        offset = self._postfile.tell()
+        parts = [WHOOSH3_HEADER_MAGIC]
+        for start in range(0, len(ids), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            last = start + _BLOCK >= len(ids)
+            parts += _block(ids[part], counts[part], bounds, last=last)
+        data = b"".join(parts)
+        self._postfile.write(data)
+        shortest, longest = _range_of(ids, bounds)
+        info = W3TermInfo._struct.pack(  # noqa: SLF001
+            0, sum(counts), len(ids), shortest, longest, max(counts), ids[0], ids[-1]
+        )
+        return bytes(info + pack_long(offset) + pack_int(len(data)))
+
+
+def _block(
+    ids: array[int], counts: array[int], bounds: list[int] | None, *, last: bool
+) -> tuple[bytes, bytes, bytes]:
+    """One block: its length (negative in the last one), what is in it, and the postings."""
+    deltas = (ids[0], *map(sub, ids[1:], ids[:-1]))
+    weights = None if max(counts) == 1 else tuple(map(float, counts))
+    data = pickle.dumps((deltas, weights, None), 2)
+    shortest, longest = _range_of(ids, bounds)
+    info = pickle.dumps((len(ids), ids[-1], float(max(counts)), 0, shortest, longest), 2)
+    size = len(info) + len(data)
+    return pack_int(-size if last else size), info, data
+
+
+def _range_of(ids: array[int], bounds: list[int] | None) -> tuple[int, int]:
+    if bounds is None:
+        return 0, 0
+    if len(ids) == 1:
+        return bounds[ids[0]], bounds[ids[0]]
+    found = [bounds[number] for number in ids]
+    return min(found), max(found)

@@ -1,0 +1,282 @@
+"""Prepare an embedding model, once: ``python -m kbtui.search.prepare_model NAME --into FOLDER``.
+
+Runs as a child process, because torch takes seconds to import and 400 MB to hold. It loads the
+model with sentence-transformers, writes it as one ONNX graph (pooling and normalisation inside),
+checks the graph against the model, and moves the result into place in one step: a folder that is
+there is complete. Killed half-way it leaves a folder with a name of its own, which the next run
+removes.
+
+The last line of its output is JSON: ``{"ok": folder}``, or ``{"error": ..., "hint": ...}``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+import warnings
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kbtui.errors import KbtuiError, ModelError, UnreadableError
+from kbtui.search.embedder import (
+    GRAPH_FILE,
+    IDENTITY_FILE,
+    PROBE,
+    TOKENIZER_FILE,
+    ModelIdentity,
+    OnnxEmbedder,
+)
+from kbtui.search.model_source import ModelSource, locate, models_folder
+from kbtui.text import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+LEAST_COSINE = 0.9999
+MOST_TOKENS = 512
+_ONNX_OPSET = 17
+_SAMPLES = (
+    "kbtui",
+    "We decided to keep session tokens in the database, because they must be revocable.",
+    "Wie heißt der Hund von Kim?",
+    "黑豹队的防守只丢了 308分",
+    "def fold(text: str) -> str:\n    return text.casefold()\n",
+    " ".join(f"word{i} of a text that is longer than the model reads" for i in range(80)),
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prepare the model that is named, and say so on the last line of the output."""
+    cli = argparse.ArgumentParser(description="Prepare an embedding model.")
+    cli.add_argument("name", nargs="?", default="", help="name or folder; empty: the bundled one")
+    cli.add_argument("--into", type=Path, default=None, help="folder of prepared models")
+    cli.add_argument("--nice", type=int, default=0, help="lower priority, as of nice(1)")
+    asked = cli.parse_args(arguments)
+    os.nice(asked.nice)
+    os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1")
+    try:
+        folder = prepare(locate(asked.name), asked.into or models_folder())
+    except KbtuiError as error:
+        sys.stdout.write(json.dumps({"error": error.message, "hint": error.hint}) + "\n")
+        return error.exit_code
+    sys.stdout.write(json.dumps({"ok": str(folder)}) + "\n")
+    return 0
+
+
+def prepare(source: ModelSource, into: Path) -> Path:
+    """Prepare `source` below `into`; a model that is there already is left alone.
+
+    Raises:
+        ModelError: the weights aren't the expected ones, or the model can't be exported truly.
+    """
+    into.mkdir(parents=True, exist_ok=True, mode=0o700)
+    target = into / source.fingerprint
+    with _alone(into / ".lock"):
+        if _usable(target):
+            return target
+        for leftover in into.glob(f"{source.fingerprint}.*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        shutil.rmtree(target, ignore_errors=True)
+        workplace = Path(tempfile.mkdtemp(prefix=f"{source.fingerprint}.", dir=into))
+        try:
+            _write(source, workplace)
+            _sync(workplace)
+            workplace.rename(target)
+        finally:
+            shutil.rmtree(workplace, ignore_errors=True)
+    return target
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    import fcntl
+
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _usable(folder: Path) -> bool:
+    try:
+        OnnxEmbedder(folder)
+    except UnreadableError:
+        return False
+    return True
+
+
+def _sync(folder: Path) -> None:
+    for file in folder.iterdir():
+        descriptor = os.open(file, os.O_RDONLY)
+        os.fsync(descriptor)
+        os.close(descriptor)
+
+
+def _write(source: ModelSource, folder: Path) -> None:
+    weights = _weights_sha256(source)
+    model = _load(source)
+    model.max_seq_length = min(model.max_seq_length or MOST_TOKENS, MOST_TOKENS)
+    inputs = _export(model, folder / GRAPH_FILE)
+    _optimise(folder / GRAPH_FILE)
+    model.tokenizer.backend_tokenizer.save(str(folder / TOKENIZER_FILE))
+    prompts = {key: value or "" for key, value in (model.prompts or {}).items()}
+    identity = ModelIdentity(
+        name=source.name,
+        fingerprint=source.fingerprint,
+        weights_sha256=weights,
+        dimension=_dimension(model),
+        max_tokens=int(model.max_seq_length),
+        pooling=_pooling(model),
+        inputs=inputs,
+        graph_bytes=(folder / GRAPH_FILE).stat().st_size,
+        probe=tuple(float(value) for value in _encode(model, [PROBE])[0]),
+        query_prompt=prompts.get("query", "query: " if _is_e5(source) else ""),
+        document_prompt=prompts.get("document")
+        or prompts.get("passage")
+        or ("passage: " if _is_e5(source) else ""),
+        versions={
+            name: metadata.version(name) for name in ("sentence-transformers", "torch", "onnx")
+        },
+    )
+    _store(folder, identity)
+    cosine = _compare(model, folder, identity.document_prompt)
+    if cosine < LEAST_COSINE:
+        raise ModelError(
+            f"The exported {source.name} differs from the model itself (cosine {cosine:.5f}).",
+            "Search by words goes on; name another model in models.embed.model.",
+        )
+    _store(folder, replace(identity, cosine=cosine))
+
+
+def _store(folder: Path, identity: ModelIdentity) -> None:
+    (folder / IDENTITY_FILE).write_text(identity.to_json(), "utf-8")
+
+
+def _weights_sha256(source: ModelSource) -> str:
+    digest = hashlib.sha256()
+    for file in sorted(source.folder.glob("*.safetensors")):
+        with file.open("rb") as stream:
+            while block := stream.read(1 << 20):
+                digest.update(block)
+    if source.sha256 and digest.hexdigest() != source.sha256:
+        raise ModelError(
+            f"The weights of {source.name} in {source.folder} are not the ones it was made with.",
+            "Install the package that brings the model again.",
+        )
+    return digest.hexdigest()
+
+
+def _load(source: ModelSource) -> Any:
+    _check_modules(source)
+    from sentence_transformers import SentenceTransformer
+
+    try:
+        return SentenceTransformer(
+            str(source.folder),
+            device="cpu",
+            local_files_only=True,
+            trust_remote_code=False,
+            model_kwargs={"use_safetensors": True},
+        ).eval()
+    except (OSError, ValueError, TypeError, KeyError, ImportError, RuntimeError) as error:
+        raise ModelError(f"{source.name} can't be loaded: {shorten(str(error), 300)}") from error
+
+
+def _check_modules(source: ModelSource) -> None:
+    """Refuse modules that would be imported from elsewhere, and weights that are pickles."""
+    file = source.folder / "modules.json"
+    try:
+        modules = json.loads(file.read_text("utf-8")) if file.is_file() else []
+        for module in modules:
+            folder = source.folder / module.get("path", "")
+            pickled = any(folder.glob("*.bin")) and not any(folder.glob("*.safetensors"))
+            if pickled or not str(module["type"]).startswith("sentence_transformers."):
+                raise ModelError(f"{source.name} brings code or pickled weights of its own.")
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise ModelError(f"{file} can't be read: {error}") from error
+
+
+def _export(model: Any, target: Path) -> tuple[str, ...]:
+    """Write the whole model, from token ids to unit vectors, as one graph."""
+    import torch
+
+    sample = model.tokenizer(["a short text", "and one that is longer"], padding=True)
+    names = tuple(n for n in ("input_ids", "attention_mask", "token_type_ids") if n in sample)
+    tensors = tuple(torch.tensor(sample[name]) for name in names)
+
+    class WholeModel(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model  # registered, so that its weights are exported as parameters
+
+        def forward(self, *values: Any) -> Any:
+            features = dict(zip(names, values, strict=True))
+            for module in self.model:
+                features = module(features)
+            return torch.nn.functional.normalize(features["sentence_embedding"], p=2, dim=1)
+
+    axes = {name: {0: "batch", 1: "sequence"} for name in names} | {"embedding": {0: "batch"}}
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")  # the tracer warns of shapes that are constants here
+        try:
+            torch.onnx.export(
+                WholeModel().eval(),
+                tensors,
+                str(target),
+                input_names=list(names),
+                output_names=["embedding"],
+                dynamic_axes=axes,
+                opset_version=_ONNX_OPSET,
+                dynamo=False,
+            )
+        except (RuntimeError, ValueError, TypeError, torch.onnx.OnnxExporterError) as error:
+            raise ModelError(f"The model can't be exported: {shorten(str(error), 300)}") from error
+    return names
+
+
+def _optimise(graph: Path) -> None:
+    """Fuse the graph's operators now, so that no start has to wait for it."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    options.log_severity_level = 4
+    optimised = graph.with_suffix(".optimised")
+    options.optimized_model_filepath = str(optimised)
+    onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+    optimised.replace(graph)
+
+
+def _compare(model: Any, folder: Path, prompt: str) -> float:
+    """The lowest cosine between the model's own vectors and those of the exported graph."""
+    expected = _encode(model, [prompt + text for text in _SAMPLES])
+    found = OnnxEmbedder(folder).documents(_SAMPLES)
+    return float((expected * found).sum(axis=1).min())
+
+
+def _encode(model: Any, texts: Sequence[str]) -> Any:
+    return model.encode(texts, normalize_embeddings=True, show_progress_bar=False, prompt="")
+
+
+def _dimension(model: Any) -> int:
+    return len(_encode(model, [PROBE])[0])
+
+
+def _pooling(model: Any) -> str:
+    modes = (getattr(module, "pooling_mode", None) for module in model)
+    return next((str(mode) for mode in modes if mode), "")
+
+
+def _is_e5(source: ModelSource) -> bool:
+    return "e5-" in f"{source.name} {source.folder}".lower()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""Gets the embedding model ready: finds it, has it prepared in a child process, and loads it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kbtui.errors import KbtuiError, ModelError, UnreadableError
+from kbtui.search.embedder import IDENTITY_FILE, OnnxEmbedder
+from kbtui.search.model_source import locate, models_folder
+from kbtui.text import shorten
+
+if TYPE_CHECKING:
+    from threading import Event
+
+    from kbtui.search.embedder import Embedder
+    from kbtui.settings import RoleSettings
+
+REMOTE = "litellm:"
+_POLL_SECONDS = 0.1
+_TRIES = 2
+_NICENESS = 10
+
+
+class StoppedError(Exception):
+    """The program is closing; nobody waits for the model any more."""
+
+
+def is_remote(role: RoleSettings) -> bool:
+    """Whether the settings name a model that litellm calls."""
+    return bool(role.model) and str(role.model).startswith(REMOTE)
+
+
+def is_prepared(role: RoleSettings) -> bool:
+    """Whether the model can be loaded at once.
+
+    Raises:
+        ConfigurationError: the model isn't on this machine.
+    """
+    if is_remote(role):
+        return True
+    return (models_folder() / locate(role.model).fingerprint / IDENTITY_FILE).is_file()
+
+
+def load_embedder(role: RoleSettings, stop: Event) -> Embedder:
+    """Load the model that the settings name, preparing it first where that is needed.
+
+    Raises:
+        KbtuiError: there is no such model, or it can't be prepared.
+        StoppedError: `stop` was set meanwhile.
+    """
+    if is_remote(role):
+        from kbtui.search.remote_embedder import RemoteEmbedder
+
+        return RemoteEmbedder(role)
+    source = locate(role.model)
+    folder = models_folder() / source.fingerprint
+    if (folder / IDENTITY_FILE).is_file():
+        try:
+            return OnnxEmbedder(folder)
+        except UnreadableError:
+            pass  # damaged: preparing replaces it
+    return OnnxEmbedder(_prepare(role.model or "", stop))
+
+
+def _prepare(name: str, stop: Event) -> Path:
+    for attempt in range(_TRIES):
+        answer = _run_child(name, stop)
+        if "ok" in answer:
+            return Path(answer["ok"])
+        if "error" in answer:
+            raise ModelError(answer["error"], answer.get("hint", ""))
+        if attempt + 1 == _TRIES:
+            raise ModelError(
+                f"The embedding model can't be prepared: {answer['died']}",
+                "Search by words goes on; `kbtui doctor` checks the model.",
+            )
+    raise AssertionError
+
+
+def _run_child(name: str, stop: Event) -> dict[str, str]:
+    """Run ``prepare_model`` and give its answer; one that died says so under ``died``."""
+    command = [sys.executable, "-m", "kbtui.search.prepare_model", name]
+    command += ["--into", str(models_folder()), "--nice", str(_NICENESS)]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=_environment(),
+        start_new_session=True,  # Ctrl-C in the terminal is not for it
+    ) as child:
+        while True:
+            try:
+                output, errors = child.communicate(timeout=_POLL_SECONDS)
+                break
+            except subprocess.TimeoutExpired:
+                if stop.is_set():
+                    child.kill()
+                    raise StoppedError from None
+    try:
+        answer = json.loads(output.decode("utf-8", "replace").strip().rsplit("\n", 1)[-1])
+    except ValueError:
+        answer = None
+    if isinstance(answer, dict) and ({"ok", "error"} & answer.keys()):
+        return answer
+    last_words = errors.decode("utf-8", "replace").strip().rsplit("\n", 1)[-1]
+    return {"died": shorten(last_words, 200) or f"it ended with {child.returncode}"}
+
+
+def _environment() -> dict[str, str]:
+    """The child's environment: it finds this very package, and leaves a core to the screen."""
+    package = str(Path(__file__).resolve().parents[2])
+    paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
+    threads = str(max(1, (os.cpu_count() or 2) - 1))
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(paths),
+        "OMP_NUM_THREADS": threads,
+    }
+
+
+def explain(error: KbtuiError) -> str:
+    """An error as a banner says it."""
+    return f"{error.message} Searching by words.".strip()

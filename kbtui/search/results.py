@@ -1,0 +1,90 @@
+"""What a search answers with. Nothing here imports an engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+State = Literal["opening", "syncing", "preparing", "embedding", "ready", "lexical-only"]
+_NO_BOOSTS: Mapping[str, float] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """Why a hit stands where it stands; ranks count from 1, None where a list lacks the hit."""
+
+    lexical_rank: int | None
+    semantic_rank: int | None
+    lexical: float
+    semantic: float
+    boosts: Mapping[str, float] = field(default_factory=lambda: _NO_BOOSTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One place that answers a query.
+
+    `lines` are those of the chunk, `line` is where the snippet starts, `matches` are offsets
+    in `snippet`. Of a conversation, `session` and `messages` say which messages it is.
+    """
+
+    path: str
+    title: str
+    heading: str
+    lines: tuple[int, int]
+    snippet: str
+    matches: tuple[tuple[int, int], ...]
+    score: float
+    explain: Explain
+    session: str | None = None
+    messages: tuple[int, int] | None = None
+    line: int = 1
+    text: str = ""
+    updated: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """The hits of one query, best first.
+
+    `semantic` tells whether meaning was compared as well as words; `notice` is for a banner;
+    `suggestion` is the query as it may have been meant.
+    """
+
+    query: str
+    scope: str
+    took_ms: float
+    semantic: bool
+    hits: tuple[Hit, ...]
+    notice: str = ""
+    suggestion: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStatus:
+    """How far the index is; `message` is ready to be shown."""
+
+    state: State
+    files: int = 0
+    chunks: int = 0
+    embedded: int = 0
+    message: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReport:
+    """What one sync did; `skipped` are files that are listed but not indexed, with the reason."""
+
+    files: int
+    chunks: int
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    took_ms: float = 0.0
+    rebuilt: str = ""
+    skipped: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,290 @@
+"""Answers one query over one state of the index: conditions, two rankings, one list of hits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from kbtui.search import analyser, query, snippets
+from kbtui.search.bm25f import SCORED_FIELDS
+from kbtui.search.fusion import Fused, best_first, fuse, rank_of
+from kbtui.search.results import Explain, Hit
+from kbtui.text import clean_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from kbtui.search.bm25f import Corpus, Mask
+    from kbtui.search.query import Condition, Query
+    from kbtui.search.store import ChunkRow
+
+    Scores = NDArray[np.float64]
+
+# Found and checked whatever the limit is, so that the first ones don't depend on it.
+LOOKED_AT = 300
+_MORE = 20  # fetched beyond twice the limit, as some are left out
+_CHECKED_FOR_PHRASES = 3000
+# An entry is one thing and shown once; of a long document or log several places may answer.
+_OF_ONE_FILE = {"knowledge": 1, "memory": 3, "docs": 3}
+_BEGINNING_WEIGHT = 0.8
+_SHORTEST_TYPO = 4
+_LOOK_ALIKES = 20
+_WRITTEN = ("title", "body")
+
+
+class Rows(Protocol):
+    """Where the text of chunks is kept."""
+
+    def rows(self, numbers: Sequence[int]) -> dict[int, ChunkRow]:
+        """The chunks with these ids that are there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The scores of all documents of a corpus, joined and apart, and what matched."""
+
+    fused: Fused
+    lexical: Scores
+    semantic: Scores | None
+    terms: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """How much meaning and words count."""
+
+    meaning: float = 0.7
+    words: float = 0.3
+
+
+def rank(
+    corpus: Corpus,
+    asked: Query,
+    scope: Sequence[str],
+    semantic: Scores | None = None,
+    weights: Weights = Weights(),
+) -> Ranking:
+    """Score every document; `scope` are folders, and `semantic` cosines, NaN where unknown."""
+    mask = corpus.live & corpus.holding("scope", scope)
+    for condition in asked.conditions:
+        mask &= _meets(corpus, condition)
+    for word in asked.required:
+        mask &= _holds(corpus, word)
+    for word in asked.excluded:
+        mask &= ~_holds(corpus, word)
+    terms = weighted_terms(corpus, asked)
+    for phrase in asked.phrases:
+        mask &= _holds(corpus, phrase)
+    lexical = corpus.scores(terms.items())
+    fused = fuse(lexical, semantic, mask, (weights.meaning, weights.words))
+    if not asked.has_words:
+        fused = Fused(np.where(mask, 1.0, 0.0), mask)
+    return Ranking(fused, lexical, semantic, frozenset(terms))
+
+
+def weighted_terms(corpus: Corpus, asked: Query) -> dict[str, float]:
+    """The terms to score by; one that nothing holds is taken as the beginning of others."""
+    found: dict[str, float] = {}
+    beginnings = [analyser.fold(word) for word in asked.beginnings]
+    for term, word in asked.terms().items():
+        if corpus.knows(term):
+            found[term] = 1.0
+        elif len(term) > 1 or analyser.is_unspaced(term):
+            beginnings += [term, analyser.fold(word)]
+    for beginning in dict.fromkeys(beginnings):
+        for term in corpus.expand(beginning, ("title", "headings", "tags", "body")):
+            found.setdefault(term, _BEGINNING_WEIGHT)
+    return found
+
+
+def _holds(corpus: Corpus, text: str, fields: Sequence[str] = tuple(SCORED_FIELDS)) -> Mask:
+    """Which documents hold all words of a text, anywhere in the fields."""
+    mask: Mask = np.ones(corpus.size, dtype=np.bool_)
+    for _, _, terms in analyser.spans(text):
+        if len(terms) and len(terms[0]) == 1 and analyser.is_unspaced(terms[0]):
+            # A single letter of such a script is only indexed as part of pairs.
+            pairs = corpus.expand(terms[0], fields) or terms
+            mask &= np.any([_holding(corpus, term, fields) for term in pairs], axis=0)
+        elif terms:
+            mask &= _holding(corpus, terms[0], fields)
+    return mask
+
+
+def _holding(corpus: Corpus, term: str, fields: Sequence[str]) -> Mask:
+    mask: Mask = np.zeros(corpus.size, dtype=np.bool_)
+    for field in fields:
+        mask[corpus.postings(field, term)[0]] = True
+    return mask
+
+
+def _meets(corpus: Corpus, condition: Condition) -> Mask:
+    value = analyser.fold(condition.value)
+    match condition.field:
+        case "title":
+            mask = _holds(corpus, condition.value, ("title",))
+        case "heading":
+            mask = _holds(corpus, condition.value, ("headings",))
+        case "created" | "updated":
+            since, until = query.days(condition.value) or ("", "")
+            known = corpus.expand("", (condition.field,), most=1_000_000)
+            mask = corpus.holding(condition.field, [d for d in known if since <= d <= until])
+        case "path":
+            known = corpus.expand("", ("path",), most=10_000_000)
+            mask = corpus.holding("path", [p for p in known if value in analyser.fold(p)])
+        case _:
+            mask = corpus.holding(condition.field, [value])
+    return ~mask if condition.negated else mask
+
+
+def hits(corpus: Corpus, rows: Rows, asked: Query, ranking: Ranking, limit: int) -> tuple[Hit, ...]:
+    """The best hits, at most `limit`; the first ones are the same for any limit."""
+    shown: list[Hit] = []
+    of_file: Counter[str] = Counter()
+    for number, row in _in_order(corpus, rows, asked, ranking, limit):
+        most = 1 if not asked.has_words else _OF_ONE_FILE.get(row.path.partition("/")[0], LOOKED_AT)
+        if of_file[row.path] < most and _has_phrases(row, asked):
+            of_file[row.path] += 1
+            shown.append(_hit(row, number, asked, ranking))
+            if len(shown) >= limit:
+                break
+    return tuple(shown)
+
+
+def _in_order(
+    corpus: Corpus, rows: Rows, asked: Query, ranking: Ranking, limit: int
+) -> Iterator[tuple[int, ChunkRow]]:
+    """The candidates, best first; filters alone list the newest; ties go by path, not by chance.
+
+    Their texts are fetched as they are needed.
+    """
+    scores = ranking.fused.scores
+    most = _CHECKED_FOR_PHRASES if asked.phrases or asked.excluded_phrases else LOOKED_AT
+    if not asked.has_words:
+        most = corpus.size
+    numbers = best_first(scores, ranking.fused.candidates, max(most, limit))
+    start = 0
+    while start < len(numbers):
+        end = min(len(numbers), start + 2 * limit + _MORE)
+        while end < len(numbers) and scores[numbers[end]] == scores[numbers[end - 1]]:
+            end += 1
+        part = numbers[start:end].tolist()
+        stored = rows.rows([int(corpus.chunks[number]) for number in part])
+        found = [(n, stored[chunk]) for n in part if (chunk := int(corpus.chunks[n])) in stored]
+        found.sort(key=lambda pair: (pair[1].path, pair[1].ord))
+        if not asked.has_words:
+            found.sort(key=lambda pair: pair[1].updated, reverse=True)
+        found.sort(key=lambda pair: -float(scores[pair[0]]))
+        yield from found
+        start = end
+
+
+def _has_phrases(row: ChunkRow, asked: Query) -> bool:
+    if not asked.phrases and not asked.excluded_phrases:
+        return True
+    places = [row.title, row.text, *row.tags, *row.aliases, *(path for _, path in row.headings)]
+    return all(_says(places, phrase) for phrase in asked.phrases) and not any(
+        _says(places, phrase) for phrase in asked.excluded_phrases
+    )
+
+
+def _says(places: Sequence[str], phrase: str) -> bool:
+    wanted = " ".join(analyser.words(phrase))
+    if not wanted:
+        return True
+    if analyser.is_unspaced(phrase):
+        bare = analyser.fold("".join(phrase.split()))
+        return any(bare in analyser.fold("".join(place.split())) for place in places)
+    return any(f" {wanted} " in f" {' '.join(analyser.words(place))} " for place in places)
+
+
+def _hit(row: ChunkRow, number: int, asked: Query, ranking: Ranking) -> Hit:
+    candidates = ranking.fused.candidates
+    semantic = ranking.semantic
+    cosine = float(semantic[number]) if semantic is not None else float("nan")
+    snippet = snippets.make_snippet(row.text, ranking.terms, asked.phrases, _first_prose(row))
+    line = min(row.lines[0] + snippet.line, row.lines[1])
+    return Hit(
+        path=row.path,
+        title=clean_line(row.title),
+        heading=clean_line(_heading_at(row, line)),
+        lines=row.lines,
+        snippet=snippet.text,
+        matches=snippet.matches,
+        score=round(float(ranking.fused.scores[number]), 6),
+        explain=Explain(
+            lexical_rank=rank_of(ranking.lexical, number, candidates),
+            semantic_rank=None if semantic is None else rank_of(semantic, number, candidates),
+            lexical=round(float(ranking.lexical[number]), 6),
+            semantic=round(cosine, 6) if np.isfinite(cosine) else 0.0,
+        ),
+        session=row.session,
+        messages=row.messages,
+        line=line,
+        text=row.text,
+        updated=row.updated or None,
+    )
+
+
+def _first_prose(row: ChunkRow) -> int:
+    """Where the text behind a leading heading starts."""
+    at = 0
+    while row.text.startswith("#", at):
+        end = row.text.find("\n", at)
+        if end < 0 or not row.text[end:].strip():
+            return 0
+        at = end + 1
+        while at < len(row.text) and row.text[at].isspace():
+            at += 1
+    return at
+
+
+def _heading_at(row: ChunkRow, line: int) -> str:
+    path = ""
+    for first, heading in row.headings:
+        if first <= line:
+            path = heading
+    return path
+
+
+def suggest(corpus: Corpus, asked: Query, words: Callable[[], Sequence[str]]) -> str | None:
+    """The query with its unknown words replaced by known ones that look alike.
+
+    `words` gives the words that texts hold, or held once.
+    """
+    changed = asked.text
+    for word in asked.words:
+        bare = word.strip(".,;:!?()[]{}\"'")
+        folded = analyser.fold(bare)
+        if len(folded) >= _SHORTEST_TYPO and folded.isalpha() and _is_unknown(corpus, folded):
+            better = _look_alike(corpus, folded, words())
+            changed = changed.replace(bare, better) if better else changed
+    return changed if changed != asked.text else None
+
+
+def _is_unknown(corpus: Corpus, folded: str) -> bool:
+    term = analyser.terms(folded)[0]
+    return not corpus.knows(term) and not corpus.expand(term, _WRITTEN, most=1)
+
+
+def _look_alike(corpus: Corpus, folded: str, words: Sequence[str]) -> str | None:
+    """The nearest word that is in use; of equally near ones the most frequent."""
+    from rapidfuzz import process
+    from rapidfuzz.distance import DamerauLevenshtein
+
+    near = process.extract(
+        folded,
+        words,
+        scorer=DamerauLevenshtein.distance,
+        score_cutoff=1 if len(folded) <= _SHORTEST_TYPO else 2,
+        limit=_LOOK_ALIKES,
+    )
+    frequency = {
+        word: len(corpus.impacts(analyser.terms(word)[0], _WRITTEN)[0]) for word, *_ in near
+    }
+    used = [(distance, -frequency[word], word) for word, distance, _ in near if frequency[word]]
+    return min(used)[2] if used else None

@@ -1,0 +1,261 @@
+"""Search by meaning: the model, the vectors of all passages, and the cosines of one query."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from kbtui.errors import KbtuiError
+from kbtui.search.prepared import StoppedError, explain, load_embedder
+from kbtui.search.progress import Pace
+from kbtui.search.store import KEY_BYTES
+from kbtui.search.vectors import VectorStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from kbtui.search.bm25f import Corpus
+    from kbtui.search.embedder import Embedder
+    from kbtui.search.store import StateStore
+    from kbtui.settings import RoleSettings
+
+State = Literal["waiting", "preparing", "ready", "failed"]
+# Small, so that closing doesn't wait long; what is stored at once is what a kill can lose.
+_BATCH = 16
+_STORED_AT_ONCE = 128
+_LEAST_SECONDS_BETWEEN_VIEWS = 1.0
+
+
+class Semantic:
+    """The embedding side of one index.
+
+    `load` and `embed_missing` are for a background thread; `scores` is for any.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        role: RoleSettings,
+        is_private: Callable[[str], bool] = lambda _path: False,
+    ) -> None:
+        """Take the folder of the vectors, and the settings of the model."""
+        self.state: State = "waiting"
+        self.message = ""
+        self.missing = -1  # not counted yet
+        self.pace = Pace()
+        self._folder = folder
+        self._role = role
+        self._is_private = is_private
+        self._lock = threading.Lock()
+        self._loading = threading.Lock()
+        self._embedder: Embedder | None = None
+        self._vectors: VectorStore | None = None
+        self._view: _View | None = None
+        self._keys = _KeysOfChunks()
+
+    @property
+    def name(self) -> str:
+        """The model's name, once it is loaded."""
+        return self._embedder.name if self._embedder else ""
+
+    @property
+    def embedded(self) -> int:
+        """How many passages have a vector."""
+        return len(self._vectors) if self._vectors else 0
+
+    def load(self, stop: threading.Event) -> bool:
+        """Load the model, preparing it if needed; tells whether it is there now."""
+        with self._loading:
+            if self.state in {"ready", "failed"}:
+                return self.state == "ready"
+            self.state = "preparing"
+            try:
+                embedder = load_embedder(self._role, stop)
+                self._vectors = VectorStore(self._folder / embedder.identity, embedder.dimension)
+            except StoppedError:
+                self.state = "waiting"
+                return False
+            except KbtuiError as error:
+                self.state, self.message = "failed", explain(error)
+                return False
+            self._embedder = embedder
+            self.state = "ready"
+            return True
+
+    def retry(self) -> None:
+        """Let `load` try again after a failure."""
+        with self._loading:
+            if self.state == "failed":
+                self.state, self.message = "waiting", ""
+
+    def scores(self, text: str, corpus: Corpus, store: StateStore) -> NDArray[np.float64] | None:
+        """The cosine of the query with each document's nearest passage; NaN without a vector.
+
+        None without a model, or where it fails.
+        """
+        if self._embedder is None or self._vectors is None or not text.strip():
+            return None
+        try:
+            vector = self._embedder.query(text)
+        except KbtuiError as error:
+            self.message = explain(error)
+            return None
+        view = self._view_of(corpus, store)
+        found = np.full(corpus.size, np.nan)
+        if len(view.rows):
+            cosines = self._vectors.matrix @ vector
+            found[view.documents] = np.maximum.reduceat(cosines[view.rows], view.starts)
+        return found
+
+    def count_missing(self, store: StateStore) -> int:
+        """How many passages still have no vector."""
+        self.missing = len(self._missing(store))
+        return self.missing
+
+    def embed_missing(
+        self,
+        store: StateStore,
+        stop: threading.Event,
+        progress: Callable[[int, int], None] = lambda _done, _left: None,
+    ) -> int:
+        """Embed every passage that has no vector; tells how many it did.
+
+        Raises:
+            KbtuiError: the model failed (a remote one may); what is done is stored.
+        """
+        if self._embedder is None or self._vectors is None:
+            return 0
+        self._vectors.refresh()
+        waiting = self._missing(store)
+        self.missing = len(waiting)
+        done = 0
+        pending: list[tuple[bytes, NDArray[np.float32]]] = []
+        try:
+            while waiting and not stop.is_set():
+                batch = waiting[-_BATCH:]
+                del waiting[-_BATCH:]
+                pending += self._embed(batch, store)
+                if len(pending) >= _STORED_AT_ONCE:
+                    done += self._store(pending)
+                self.missing, self.message = len(waiting), ""
+                progress(done + len(pending), len(waiting))
+        except KbtuiError as error:
+            self.message = explain(error)
+            raise
+        finally:
+            done += self._store(pending)
+        return done
+
+    def tidy(self, store: StateStore) -> bool:
+        """Write the vectors in fewer files, if there are many."""
+        if self._vectors is None:
+            return False
+        return self._vectors.compact(
+            {key for _, keys, _ in store.passage_keys() for key in _split(keys)}
+        )
+
+    def close(self) -> None:
+        """Let go of the model."""
+        embedder, self._embedder = self._embedder, None
+        if embedder is not None:
+            embedder.close()
+
+    def _embed(
+        self, batch: list[tuple[bytes, int, int]], store: StateStore
+    ) -> list[tuple[bytes, NDArray[np.float32]]]:
+        rows = store.rows([chunk for _, chunk, _ in batch])
+        found = [(key, rows[chunk].passage_texts()[n]) for key, chunk, n in batch if chunk in rows]
+        if not found or self._embedder is None:
+            return []
+        vectors = self._embedder.documents([text for _, text in found])
+        return [(key, vectors[i]) for i, (key, _) in enumerate(found)]
+
+    def _store(self, pending: list[tuple[bytes, NDArray[np.float32]]]) -> int:
+        count = len(pending)
+        if pending and self._vectors is not None:
+            self._vectors.add([key for key, _ in pending], np.stack([v for _, v in pending]))
+            pending.clear()
+        return count
+
+    def _missing(self, store: StateStore) -> list[tuple[bytes, int, int]]:
+        """Passages without a vector, as ``(key, chunk, number)``; the newest come last."""
+        if self._vectors is None or self._embedder is None:
+            return []
+        found: dict[bytes, tuple[bytes, int, int]] = {}
+        for chunk, keys, private in store.passage_keys():
+            if private and not self._embedder.is_local:
+                continue
+            for n, key in enumerate(_split(keys)):
+                if key not in self._vectors:
+                    found[key] = (key, chunk, n)
+        waiting = list(found.values())
+        if not self._embedder.is_local:
+            waiting = self._without_private(waiting, store)
+        return waiting
+
+    def _without_private(
+        self, waiting: list[tuple[bytes, int, int]], store: StateStore
+    ) -> list[tuple[bytes, int, int]]:
+        rows = store.rows(sorted({chunk for _, chunk, _ in waiting}))
+        return [
+            item for item in waiting if item[1] in rows and not self._is_private(rows[item[1]].path)
+        ]
+
+    def _view_of(self, corpus: Corpus, store: StateStore) -> _View:
+        with self._lock:
+            vectors = self._vectors
+            assert vectors is not None  # noqa: S101 — told to mypy; `scores` has looked
+            view = self._view
+            if view is None or not view.fits(corpus, len(vectors)):
+                view = self._view = _View(corpus, vectors, self._keys.read(store))
+            return view
+
+
+class _KeysOfChunks:
+    """The passage keys of every chunk; ids only grow, so only new ones are read."""
+
+    def __init__(self) -> None:
+        self._keys: dict[int, tuple[bytes, ...]] = {}
+        self._store: StateStore | None = None
+
+    def read(self, store: StateStore) -> dict[int, tuple[bytes, ...]]:
+        if self._store is not store:
+            self._keys, self._store = {}, store
+        after = max(self._keys, default=0)
+        for chunk, keys, _ in store.passage_keys(after):
+            self._keys[chunk] = _split(keys)
+        return self._keys
+
+
+class _View:
+    """Which rows of the matrix belong to which document of a corpus."""
+
+    def __init__(
+        self, corpus: Corpus, vectors: VectorStore, keys: dict[int, tuple[bytes, ...]]
+    ) -> None:
+        self._corpus = corpus
+        self._count = len(vectors)
+        self._made = time.monotonic()
+        none: tuple[bytes, ...] = ()
+        of_document = [keys.get(chunk, none) for chunk in corpus.chunks.tolist()]
+        counts = np.fromiter(map(len, of_document), dtype=np.int64, count=len(of_document))
+        rows = vectors.rows([key for found in of_document for key in found])
+        owners = np.repeat(np.arange(len(of_document)), counts)
+        known = rows >= 0
+        self.rows = rows[known]
+        self.documents, self.starts = np.unique(owners[known], return_index=True)
+
+    def fits(self, corpus: Corpus, count: int) -> bool:
+        """Whether this is still the view to use; while much is being embedded, for a second."""
+        recent = time.monotonic() - self._made < _LEAST_SECONDS_BETWEEN_VIEWS
+        return self._corpus is corpus and (self._count == count or recent)
+
+
+def _split(keys: bytes) -> tuple[bytes, ...]:
+    return tuple(keys[i : i + KEY_BYTES] for i in range(0, len(keys), KEY_BYTES))

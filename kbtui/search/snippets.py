@@ -1,0 +1,120 @@
+"""The part of a chunk that shows why it was found, on one line, with the matches marked."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kbtui.search import analyser
+from kbtui.text import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Sequence
+
+WIDTH = 240
+_SPACE = re.compile(r"\s+")
+_MOST_MATCHES = 400
+_AHEAD = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """One line of text; `matches` are offsets in it, `line` is its line in the chunk, from 0."""
+
+    text: str
+    matches: tuple[tuple[int, int], ...] = ()
+    line: int = 0
+
+
+def make_snippet(
+    text: str, terms: Container[str], phrases: Sequence[str] = (), fallback: int = 0
+) -> Snippet:
+    """Show the densest matches of `text`; where there are none, what stands at `fallback`."""
+    matches = _matches(text, terms, phrases)
+    start, end = _window(text, matches, fallback)
+    return _on_one_line(text, start, end, [m for m in matches if start <= m[0] and m[1] <= end])
+
+
+def _matches(
+    text: str, terms: Container[str], phrases: Sequence[str]
+) -> list[tuple[int, int, str]]:
+    found: list[tuple[int, int, str]] = []
+    for phrase in phrases:
+        if pattern := phrase_pattern(phrase):
+            found += [(m.start(), m.end(), "") for m in pattern.finditer(text)]
+    for start, end, of_word in analyser.spans(text):
+        hit = next((term for term in of_word if term in terms), None)
+        if hit is not None:
+            found.append((start, end, hit))
+            if len(found) >= _MOST_MATCHES:
+                break
+    return sorted(found)
+
+
+def phrase_pattern(phrase: str) -> re.Pattern[str] | None:
+    """A pattern for an exact phrase: the same words in this order, however they are set."""
+    words = re.findall(r"\w+", phrase)
+    if not words:
+        return None
+    inner = r"\W+".join(re.escape(word) for word in words)
+    unspaced = analyser.is_unspaced(phrase)
+    return re.compile(inner if unspaced else rf"\b{inner}\b", re.IGNORECASE)
+
+
+def _window(text: str, matches: list[tuple[int, int, str]], fallback: int) -> tuple[int, int]:
+    """Where the snippet starts and ends: the most different matches, then the most, win."""
+    if not matches:
+        return _bounds(text, fallback, fallback)
+    best, best_score = 0, (0, 0)
+    for i, (start, _, _) in enumerate(matches):
+        inside = []
+        for match in matches[i:]:
+            if match[1] > start + WIDTH - _AHEAD:
+                break
+            inside.append(match)
+        score = (len({match[2] or match for match in inside}), len(inside))
+        if score > best_score:
+            best, best_score = i, score
+    return _bounds(text, max(0, matches[best][0] - _AHEAD), matches[best][0])
+
+
+def _bounds(text: str, start: int, before: int) -> tuple[int, int]:
+    """Move the start to the beginning of a line or word, and the end to the end of a word."""
+    line = text.rfind("\n", start, before) + 1
+    if line > start:
+        start = line
+    elif start > 0 and text[start - 1].isalnum():
+        space = text.find(" ", start, before)
+        start = space + 1 if space >= 0 else before
+    end = min(len(text), start + WIDTH)
+    if end < len(text) and text[end].isalnum():
+        space = text.rfind(" ", start + WIDTH // 2, end)
+        end = space if space > 0 else end
+    return start, end
+
+
+def _on_one_line(text: str, start: int, end: int, matches: list[tuple[int, int, str]]) -> Snippet:
+    """Squeeze white space and drop what can't be shown, and move the matches along."""
+    parts: list[str] = []
+    length = 0
+    spans: list[tuple[int, int]] = []
+    at = start
+    for match_start, match_end, _ in matches:
+        if match_start < at:
+            continue
+        before = _squeeze(text[at:match_start], first=not length)
+        inside = _squeeze(text[match_start:match_end], first=True)
+        parts += [before, inside]
+        spans.append((length + len(before), length + len(before) + len(inside)))
+        length += len(before) + len(inside)
+        at = match_end
+    parts.append(_squeeze(text[at:end], first=not length))
+    shown = "".join(parts).rstrip()
+    line = text.count("\n", 0, start)
+    return Snippet(shown, tuple(span for span in spans if span[0] < span[1] <= len(shown)), line)
+
+
+def _squeeze(text: str, *, first: bool) -> str:
+    squeezed = _SPACE.sub(" ", clean(text))
+    return squeezed.lstrip() if first else squeezed

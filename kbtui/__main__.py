@@ -2,40 +2,79 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Sequence
 
-_WORKSPACE_OPTIONS = ("-w", "--workspace")
+COMPLETION_VARIABLE = "_KBTUI_COMPLETE"
 
 
 def main() -> int:
-    """Start the app when no command is named, else run the command line."""
-    arguments = sys.argv[1:]
-    wanted, workspace = _app_wanted(arguments)
-    if wanted and sys.stdin.isatty() and sys.stdout.isatty():
-        from kbtui.tui.app import run_app
-
-        return run_app(workspace)
+    """Start the app when no command is named, else run the command line; gives the exit code."""
+    argv = sys.argv[1:]
+    if COMPLETION_VARIABLE not in os.environ and _names_no_command(argv):
+        return _app(_named_workspace(argv))
     from kbtui.cli.root import run
 
-    return run(arguments)
+    return run(argv)
 
 
-def _app_wanted(arguments: list[str]) -> tuple[bool, Path | None]:
-    """Whether these arguments name no command, and the workspace that they name."""
+def _names_no_command(argv: Sequence[str]) -> bool:
+    """Whether there is nothing but, perhaps, the option that names the workspace."""
+    if not argv:
+        return True
+    first = argv[0]
+    if first in {"-w", "--workspace"}:
+        return len(argv) == 2  # noqa: PLR2004  # the option and its value
+    attached = first.startswith("--workspace=") or (first[:2] == "-w" and len(first) > 2)  # noqa: PLR2004
+    return attached and len(argv) == 1
+
+
+def _named_workspace(argv: Sequence[str]) -> str | None:
+    if not argv:
+        return None
+    first = argv[0]
+    if len(argv) == 2:  # noqa: PLR2004
+        return argv[1]
+    return first.partition("=")[2] if first.startswith("--") else first[2:]
+
+
+def _app(workspace: str | None) -> int:
+    """Show the app; whatever stops it is said in a sentence, on the restored terminal."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        sys.stderr.write(
+            "kbtui: The app needs a terminal, and standard input or output is none.\n"
+            "  In a script use a command; `kbtui --help` lists them.\n"
+        )
+        return 2
+    try:
+        return _run_app(workspace)
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:  # noqa: BLE001  # the last line of defence; it is logged whole
+        from kbtui.cli.report import report
+
+        return report(error)
+
+
+def _run_app(workspace: str | None) -> int:
+    if workspace is None:
+        from kbtui.tui.app import run_app
+
+        return run_app(None)
     from pathlib import Path
 
-    if not arguments:
-        return True, None
-    option, _, value = arguments[0].partition("=")
-    if len(arguments) == 1 and option == "--workspace" and value:
-        return True, Path(value)
-    if len(arguments) == 2 and arguments[0] in _WORKSPACE_OPTIONS:  # noqa: PLR2004
-        return True, Path(arguments[1])
-    return False, None
+    named = Path(workspace).expanduser()
+    if not named.is_dir():
+        from kbtui.workspace.layout import find_workspace
+
+        find_workspace(named)
+    from kbtui.tui.app import run_app
+
+    return run_app(named)
 
 
 if __name__ == "__main__":

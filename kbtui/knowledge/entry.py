@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kbtui.knowledge import frontmatter
 from kbtui.knowledge.links import Link, links_in_body, links_in_frontmatter, related_link
 from kbtui.knowledge.summary import heading_of, plain_line, summary_of, tags_in_body
-from kbtui.knowledge.templates import TYPE_OF_FOLDER
+from kbtui.knowledge.templates import TYPE_OF_FOLDER, section_text
 from kbtui.text import clean_line
 from kbtui.workspace.files import blob_id, decode
 
@@ -82,12 +82,13 @@ def parse_entry(path: str, data: bytes) -> Entry:
     ]
     category = category_of(path)
     slug = slug_of(path)
+    type_ = _word(values, "type") or TYPE_OF_FOLDER.get(category.partition("/")[0])
     return Entry(
         path=path,
         text=decoded.text,
         blob=blob_id(data),
         title=_word(values, "title") or heading_of(body) or slug,
-        type=_word(values, "type") or TYPE_OF_FOLDER.get(category.partition("/")[0]),
+        type=type_,
         category=category,
         slug=slug,
         tags=_tags(values, body),
@@ -95,7 +96,7 @@ def parse_entry(path: str, data: bytes) -> Entry:
         related=tuple(related_link(item).target for item in _words(values.get("related"))),
         created=_word(values, "created"),
         updated=_word(values, "updated"),
-        summary=_word(values, "summary") or _word(values, "description") or summary_of(body),
+        summary=_summary(values, type_, body),
         private=(_word(values, "private") or "").lower() in _TRUE,
         links=tuple(links),
         problem=_problem(decoded.encoding, matter.problem, exact=decoded.exact),
@@ -110,6 +111,14 @@ def _problem(encoding: str, problem: str | None, *, exact: bool) -> str | None:
     if encoding == "utf-16":
         return "It is written in UTF-16; it can be read, but isn't changed."
     return f"Its frontmatter can't be read: {problem}." if problem else None
+
+
+def _summary(values: Mapping[str, Any], type_: str | None, body: str) -> str:
+    """What was written as one, else the first sentence; of a decision, what was decided."""
+    written = _word(values, "summary") or _word(values, "description")
+    if not written and type_ == "decision":
+        written = summary_of(section_text(body, "Decision") or "")
+    return written or summary_of(body)
 
 
 def _word(values: Mapping[str, Any], key: str) -> str | None:

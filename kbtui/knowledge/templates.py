@@ -91,6 +91,12 @@ def append_to_section(text: str, heading: str, line: str) -> str:
     return f"{added}{tail or newline}{rest}"
 
 
+def section_text(text: str, heading: str) -> str | None:
+    """What stands below a heading, None where there is no such heading."""
+    span = _section_span(text, heading)
+    return text[slice(*span)] if span else None
+
+
 def _section_span(text: str, heading: str) -> tuple[int, int] | None:
     """Where the text below a heading starts and ends; None where there is no such heading."""
     wanted = heading.strip().casefold()

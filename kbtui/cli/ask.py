@@ -1,0 +1,174 @@
+"""One turn of conversation from a script."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kbtui.cli.context import Place, json_option, pass_place
+from kbtui.cli.output import note, say, say_json_line, to_terminal
+from kbtui.cli.report import INTERRUPTED, complain
+from kbtui.errors import NotFoundError, UsageError
+from kbtui.text import clean
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from kbtui.agent.events import Event, TurnFailed, TurnFinished
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.memory.sessions import Session
+
+
+@click.command()
+@click.argument("text", nargs=-1)
+@click.option("-m", "--model", metavar="MODEL", help="A litellm name, or `offline`.")
+@click.option("-s", "--session", "ref", metavar="SESSION", help="Go on with it, or start it.")
+@json_option
+@pass_place
+def ask(
+    place: Place, text: tuple[str, ...], model: str | None, ref: str | None, as_json: bool
+) -> int:
+    """Tell or ask the agent something; stdin is appended."""
+    message = _message(text)
+    overrides = {"models": {"chat": {"model": model}}} if model else None
+    with place.opened(overrides) as kb:
+        session = _session(kb, ref)
+        try:
+            for notice in session.notices:
+                note(f"kbtui: {notice}")
+            events = kb.agent.turn(session, message)
+            return asyncio.run(_shown(events, as_json=as_json))
+        finally:
+            session.close()
+
+
+def _message(text: tuple[str, ...]) -> str:
+    parts = [" ".join(text).strip()]
+    if not sys.stdin.isatty():
+        parts.append(sys.stdin.read().strip())
+    message = "\n\n".join(part for part in parts if part)
+    if not message:
+        raise UsageError("There is nothing to ask.", 'Try: kbtui ask "what did we decide?"')
+    return message
+
+
+def _session(kb: KnowledgeBase, ref: str | None) -> Session:
+    if ref is None:
+        return kb.sessions.create("cli")
+    try:
+        return kb.sessions.open(ref)
+    except NotFoundError:
+        return kb.sessions.create("cli", title=ref)
+
+
+async def _shown(events: AsyncIterator[Event], *, as_json: bool) -> int:
+    show = _JsonView() if as_json else _TextView()
+    async with aclosing(events) as stream:  # type: ignore[type-var]
+        async for event in stream:
+            show.take(event)
+    return show.status
+
+
+class _JsonView:
+    """Writes each event as a line of JSON."""
+
+    def __init__(self) -> None:
+        self.status = 0
+
+    def take(self, event: Event) -> None:
+        from kbtui.agent import events
+
+        match event:
+            case events.TextDelta():
+                say_json_line({"event": "text_delta", "text": event.text})
+            case events.ToolStarted():
+                arguments = dict(event.arguments)
+                say_json_line({"event": "tool_started", "tool": event.tool, "arguments": arguments})
+            case events.ToolFinished():
+                shape = {"tool": event.tool, "ok": event.ok, "summary": event.summary}
+                say_json_line({"event": "tool_finished", **shape})
+            case events.UsageReported():
+                say_json_line(
+                    {
+                        "event": "usage",
+                        "prompt_tokens": event.prompt_tokens,
+                        "completion_tokens": event.completion_tokens,
+                        "cost_usd": event.cost_usd,
+                    }
+                )
+            case events.TurnFinished():
+                say_json_line(_finished_shape(event))
+            case events.TurnFailed():
+                failed = {"event": "turn_failed", "error": event.error, "hint": event.hint}
+                say_json_line({**failed, "session": event.session})
+                self.status = _failed(event)
+            case _:
+                pass
+
+
+class _TextView:
+    """Writes the answer as it streams in, what it cites, and what was done meanwhile."""
+
+    def __init__(self) -> None:
+        self.status = 0
+        self._last = ""
+
+    def take(self, event: Event) -> None:
+        from kbtui.agent import events
+
+        match event:
+            case events.TextDelta():
+                self._write(event.text)
+            case events.ToolFinished():
+                if to_terminal() or event.changes or not event.ok:
+                    self._end_line()
+                    note(f"+ {event.tool}: {event.summary}")
+            case events.TurnFinished():
+                if not self._last:
+                    self._write(event.text)
+                self._end_line()
+                for citation in event.citations:
+                    say(f"[{citation.n}] {citation.path}:{citation.first}-{citation.last}")
+            case events.TurnFailed():
+                self._end_line()
+                self.status = _failed(event)
+            case _:
+                pass
+
+    def _write(self, text: str) -> None:
+        if text:
+            self._last = text[-1]
+            sys.stdout.write(clean(text) if to_terminal() else text)
+            sys.stdout.flush()
+
+    def _end_line(self) -> None:
+        if self._last not in {"", "\n"}:
+            self._write("\n")
+
+
+def _finished_shape(event: TurnFinished) -> dict[str, Any]:
+    return {
+        "event": "turn_finished",
+        "text": event.text,
+        "citations": [
+            {"n": cited.n, "path": cited.path, "lines": [cited.first, cited.last]}
+            for cited in event.citations
+        ],
+        "changes": [
+            {"commit": change.commit, "paths": list(change.paths), "summary": change.summary}
+            for change in event.changes
+        ],
+        "session": event.session,
+        "turn": event.turn,
+    }
+
+
+def _failed(event: TurnFailed) -> int:
+    if event.cancelled:
+        return INTERRUPTED
+    complain(event.error, event.hint)
+    return event.exit_code

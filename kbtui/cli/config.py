@@ -1,0 +1,243 @@
+"""Settings: where they are, what they are, changing them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kbtui.cli.completing import setting_names
+from kbtui.cli.context import Place, json_option, pass_place
+from kbtui.cli.output import note, say, say_json, say_line, say_styled, to_terminal
+from kbtui.errors import ConfigurationError, KbtuiError, NotFoundError, StorageError, WorkspaceError
+
+if TYPE_CHECKING:
+    from kbtui.settings import Settings
+
+_HIDDEN = "(hidden)"
+
+
+@click.group()
+def config() -> None:
+    """Show and change settings."""
+
+
+@config.command()
+def path() -> None:
+    """Show where the user's settings are kept."""
+    say(str(_user_file()))
+
+
+@config.command("list")
+@json_option
+@pass_place
+def list_settings(place: Place, as_json: bool) -> None:
+    """List all settings with the values in force."""
+    from kbtui.settings import describe_settings
+
+    settings = _settings(place)
+    rows = [(name, _value(settings, name), text) for name, text in describe_settings()]
+    if as_json:
+        say_json({name: value for name, value, _text in rows})
+        return
+    for name, value, text in rows:
+        shown = "" if value is None else _toml(value)
+        about = f"  # {text}" if text and to_terminal() else ""
+        say_line(say_styled(name, fg="cyan"), " = ", say_styled(shown), say_styled(about, dim=True))
+
+
+@config.command()
+@click.argument("name", shell_complete=setting_names)
+@json_option
+@pass_place
+def get(place: Place, name: str, as_json: bool) -> int:
+    """Show the value of one setting; exits with 1 if it has none."""
+    value = _value(_settings(place), name)
+    if as_json:
+        say_json(value)
+    elif value is not None:
+        say(value if isinstance(value, str) else _toml(value))
+    return 1 if value is None else 0
+
+
+@config.command("set")
+@click.argument("name", shell_complete=setting_names)
+@click.argument("value")
+@pass_place
+def set_value(place: Place, name: str, value: str) -> None:
+    """Change a setting in the user's file; lists are written as in TOML: ["a", "b"]."""
+    _check_name(name)
+    _write(name, _checked(name, value))
+    say(f"{name} = {_shown_value(name, value)}")
+    _warn_if_hidden(place, name)
+
+
+@config.command()
+@click.argument("name", shell_complete=setting_names)
+def unset(name: str) -> None:
+    """Take a setting out of the user's file, so that the default holds again."""
+    _check_name(name)
+    _write(name, None)
+
+
+def _user_file() -> Path:
+    from kbtui.settings import config_folder
+
+    return config_folder() / "config.toml"
+
+
+def _settings(place: Place) -> Settings:
+    """Read the settings in force; without a workspace, those of the user."""
+    from kbtui.settings import load_settings
+    from kbtui.workspace.layout import find_workspace
+
+    try:
+        return load_settings(find_workspace(place.named))
+    except WorkspaceError:
+        if place.named is not None:
+            raise
+        return load_settings(None)
+
+
+def _value(settings: Settings, name: str) -> Any:
+    """Look up ``section.name``; keys are never shown."""
+    value: Any = settings
+    for part in name.split("."):
+        if isinstance(value, dict):
+            value = value.get(part)
+        else:
+            fields = type(value).model_fields if hasattr(type(value), "model_fields") else {}
+            attribute = next(
+                (key for key, field in fields.items() if (field.alias or key) == part), ""
+            )
+            if not attribute:
+                raise _unknown(name)
+            value = getattr(value, attribute)
+    if hasattr(value, "get_secret_value"):
+        return _HIDDEN
+    if hasattr(value, "model_dump"):
+        raise _unknown(name)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _unknown(name: str) -> NotFoundError:
+    from rapidfuzz import process
+
+    from kbtui import settings
+
+    near = process.extractOne(name, settings.setting_names(), score_cutoff=60)
+    hint = f"Did you mean `{near[0]}`?" if near else "`kbtui config list` shows all settings."
+    return NotFoundError(f"There is no setting `{name}`.", hint)
+
+
+def _check_name(name: str) -> None:
+    from kbtui import settings
+
+    known = settings.setting_names()
+    if name not in known and not any(
+        name.startswith(f"{parent}.") and parent == "ui.keys" for parent in known
+    ):
+        raise _unknown(name)
+
+
+def _checked(name: str, text: str) -> Any:
+    """Read a value as its setting wants it, with all checks of the settings.
+
+    Raises:
+        ConfigurationError: it isn't a value for this setting.
+    """
+    from kbtui.settings import load_settings
+
+    nested: dict[str, Any] = {}
+    inner = nested
+    *parents, last = name.split(".")
+    for part in parents:
+        inner = inner.setdefault(part, {})
+    inner[last] = _typed(text)
+    checked = load_settings(None, environment={}, overrides=nested)
+    value = _value(checked, name)
+    return text if value == _HIDDEN else value
+
+
+def _typed(text: str) -> Any:
+    if text[:1] not in {"[", "{"}:
+        return text
+    import tomllib
+
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(
+            f"{text!r} is not valid TOML: {error}.", 'A list is written ["a", "b"].'
+        ) from error
+
+
+def _write(name: str, value: Any) -> None:
+    """Change one key of the user's file, keeping its comments and order."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    file = _user_file()
+    try:
+        document = tomlkit.parse(file.read_text("utf-8") if file.exists() else "")
+    except (TOMLKitError, UnicodeDecodeError) as error:
+        raise ConfigurationError(
+            f"{file} is not valid TOML: {error}.", "Correct it first."
+        ) from error
+    table: Any = document
+    *parents, last = name.split(".")
+    for part in parents:
+        if part not in table:
+            if value is None:
+                return
+            table[part] = tomlkit.table()
+        table = table[part]
+    if value is None:
+        table.pop(last, None)
+    else:
+        table[last] = value
+    _replace(file, tomlkit.dumps(document))
+
+
+def _replace(file: Path, text: str) -> None:
+    """Replace the file whole, readable by its owner only: it may hold a key."""
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=".config-")
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(temporary).replace(file.resolve() if file.is_symlink() else file)
+    except OSError as error:
+        raise StorageError(f"{file} can't be written: {error.strerror}.") from error
+
+
+def _warn_if_hidden(place: Place, name: str) -> None:
+    """Say so when another source overrides what was just set."""
+    try:
+        in_force = _value(_settings(place), name)
+        mine = _checked_in_file(name)
+    except KbtuiError:
+        return
+    if in_force not in {_HIDDEN, mine} if isinstance(mine, str) else in_force != mine:
+        note(f"kbtui: The environment or the workspace's kbtui.toml sets {name} to {in_force!r}.")
+
+
+def _checked_in_file(name: str) -> Any:
+    from kbtui.settings import load_settings
+
+    return _value(load_settings(None, environment={}), name)
+
+
+def _shown_value(name: str, value: str) -> str:
+    return _HIDDEN if name.endswith("api_key") else value
+
+
+def _toml(value: Any) -> str:
+    import tomlkit
+
+    return value if isinstance(value, str) else tomlkit.item(value).as_string()

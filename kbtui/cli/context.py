@@ -1,0 +1,45 @@
+"""What every command is given: the workspace that was named, and how it is opened."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kbtui.cli.output import note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from kbtui.knowledge_base import KnowledgeBase
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a command works; `named` is None when nobody said so."""
+
+    named: Path | None = None
+
+    @contextmanager
+    def opened(self, overrides: Mapping[str, Any] | None = None) -> Iterator[KnowledgeBase]:
+        """Open the knowledge base for the block; what it has to say goes to standard error.
+
+        Without a named workspace the nearest or the user's own one is opened, and made when it
+        isn't there yet.
+        """
+        from kbtui.knowledge_base import KnowledgeBase
+
+        kb = KnowledgeBase.open(self.named, create=self.named is None, overrides=overrides)
+        try:
+            for notice in kb.notices:
+                note(f"kbtui: {notice}")
+            yield kb
+        finally:
+            kb.close()
+
+
+pass_place = click.make_pass_decorator(Place, ensure=True)
+json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON.")

@@ -1,0 +1,188 @@
+"""What was changed, by whom, and taking it back: log, diff, undo, restore."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import click
+
+from kbtui.cli.completing import entry_names
+from kbtui.cli.context import Place, json_option, pass_place
+from kbtui.cli.entries import recorded_path
+from kbtui.cli.output import coloured, note, say, say_json, say_line, say_styled, to_terminal
+from kbtui.errors import NotFoundError, UsageError
+from kbtui.text import clean
+
+if TYPE_CHECKING:
+    from kbtui.history.commit import Actor, Commit
+    from kbtui.knowledge_base import KnowledgeBase
+
+_SCREENFUL = 30
+_ACTORS = "you, agent, consolidator, flusher, session-memory, dream, import, mcp, sync"
+
+
+@click.command()
+@click.argument("path", required=False, shell_complete=entry_names)
+@click.option("-n", "limit", metavar="N", type=click.IntRange(1), help="At most so many.")
+@click.option("--actor", metavar="A", help=f"Only by one of: {_ACTORS}.")
+@json_option
+@pass_place
+def log(place: Place, path: str | None, limit: int | None, actor: str | None, as_json: bool) -> int:
+    """Show changes, newest first: all, or of an entry or folder."""
+    shortened = to_terminal() and limit is None and not as_json
+    with place.opened() as kb:
+        wanted = _log_path(kb, path) if path else None
+        found = kb.history.log(
+            wanted, actor=_actor(actor) if actor else None, limit=None if shortened else limit
+        )
+        if as_json:
+            from kbtui.cli.shapes import commit_shape
+
+            commits = [commit_shape(commit) for commit in found]
+            say_json(commits)
+            return 1 if (path or actor) and not commits else 0
+        count = 0
+        for commit in islice(found, _SCREENFUL) if shortened else found:
+            _print_commit(commit)
+            count += 1
+        if shortened and next(found, None) is not None:
+            note(f"These are the newest {_SCREENFUL}; -n N shows more.")
+    return 1 if (path or actor) and not count else 0
+
+
+def _log_path(kb: KnowledgeBase, ref: str) -> str:
+    """Read the name of an entry or of a folder."""
+    from kbtui.workspace.files import checked_path
+
+    try:
+        return recorded_path(kb, ref)
+    except NotFoundError:
+        folder = checked_path(ref.rstrip("/"))
+        for candidate in (folder, f"knowledge/{folder}"):
+            if (kb.workspace.root / candidate).is_dir():
+                return candidate
+        raise
+
+
+def _actor(name: str) -> Actor:
+    from kbtui.history.commit import Actor
+
+    try:
+        return Actor(name.lower())
+    except ValueError:
+        raise UsageError(f"There is no actor {name!r}.", f"Use one of: {_ACTORS}.") from None
+
+
+def _print_commit(commit: Commit) -> None:
+    when = commit.time.astimezone().strftime("%Y-%m-%d %H:%M")
+    say_line(
+        say_styled(commit.id[:10], fg="yellow"),
+        "  ",
+        when,
+        "  ",
+        say_styled(commit.actor.value.ljust(8), fg="cyan"),
+        "  ",
+        say_styled(commit.subject),
+    )
+
+
+@click.command()
+@click.argument("words", metavar="REV [REV] [PATH]", nargs=-1, required=True)
+@pass_place
+def diff(place: Place, words: tuple[str, ...]) -> int:
+    """Compare two revisions, or one with the files of now.
+
+    Exits with 1 if they differ.
+    """
+    with place.opened() as kb:
+        from kbtui.history.diff import as_patch
+
+        old, *rest = words
+        old = kb.history.resolve(old)
+        new = _as_revision(kb, rest[0]) if rest else None
+        paths = [_diff_path(kb, ref) for ref in (rest[1:] if new else rest)]
+        patch = as_patch(kb.history.diff(old, new, paths))
+    _print_patch(patch)
+    return 1 if patch else 0
+
+
+def _as_revision(kb: KnowledgeBase, word: str) -> str | None:
+    """Take a word for a revision if it is one; else it is a path."""
+    try:
+        return kb.history.resolve(word)
+    except NotFoundError:
+        return None
+
+
+def _diff_path(kb: KnowledgeBase, ref: str) -> str:
+    try:
+        return _log_path(kb, ref)
+    except NotFoundError as error:
+        raise NotFoundError(
+            f"{ref!r} is neither a revision nor an entry.", error.hint or "See `kbtui log`."
+        ) from error
+
+
+def _print_patch(patch: str) -> None:
+    if not coloured():
+        say(patch, newline=False)
+        return
+    colours = {"+": "green", "-": "red", "@": "cyan"}
+    for line in clean(patch).split("\n")[:-1]:
+        bold = line.startswith(("diff ", "+++", "---"))
+        colour = None if bold else colours.get(line[:1])
+        say_line(click.style(line, fg=colour, bold=bold))
+
+
+@click.command()
+@click.argument("rev", required=False)
+@click.option("--hunk", metavar="N", type=click.IntRange(1), help="Only the Nth hunk of it.")
+@click.option("--path", "paths", metavar="PATH", multiple=True, help="Only this file of it.")
+@click.option("--turn", metavar="ID", help="Undo all that one turn of conversation changed.")
+@json_option
+@pass_place
+def undo(
+    place: Place,
+    rev: str | None,
+    hunk: int | None,
+    paths: tuple[str, ...],
+    turn: str | None,
+    as_json: bool,
+) -> None:
+    """Take back exactly one change; later ones stay."""
+    if (rev is None) == (turn is None):
+        raise UsageError(
+            "Undo needs one change.", "Name it by its id from `kbtui log`, or by --turn ID."
+        )
+    with place.opened() as kb:
+        if turn is not None:
+            commit = kb.history.undo_turn(turn)
+        else:
+            named = [recorded_path(kb, ref) for ref in paths]
+            commit = kb.history.undo(rev or "", paths=named, hunk=hunk)
+    _say_commit(commit, as_json=as_json)
+
+
+@click.command()
+@click.argument("path", shell_complete=entry_names)
+@click.option("--at", metavar="REV", required=True, help="A commit id, HEAD~1, a date.")
+@json_option
+@pass_place
+def restore(place: Place, path: str, at: str, as_json: bool) -> None:
+    """Make an entry what it was in a revision."""
+    with place.opened() as kb:
+        commit = kb.history.restore(recorded_path(kb, path, kb.history.resolve(at)), at)
+    if commit is None:
+        note("It is that already.")
+    else:
+        _say_commit(commit, as_json=as_json)
+
+
+def _say_commit(commit: Commit, *, as_json: bool) -> None:
+    if as_json:
+        from kbtui.cli.shapes import commit_shape
+
+        say_json(commit_shape(commit))
+    else:
+        say(f"{commit.id[:10]} {commit.subject}")

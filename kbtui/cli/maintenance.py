@@ -1,0 +1,148 @@
+"""Setting up and keeping in order: init, reindex, doctor."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kbtui.cli.context import Place, json_option, pass_place
+from kbtui.cli.output import note, say, say_json, say_line, say_styled
+from kbtui.errors import KbtuiError, UsageError
+
+if TYPE_CHECKING:
+    from kbtui.doctor import Finding
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.search.results import IndexStatus
+
+_MARKS = {True: ("ok  ", "green"), False: ("FAIL", "red"), None: ("    ", None)}
+
+
+@click.command()
+@click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+@click.option("--demo", is_flag=True, help="Fill it with a small example.")
+@pass_place
+def init(place: Place, folder: Path | None, demo: bool) -> None:
+    """Make a folder a workspace; its files stay as they are."""
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.workspace.layout import default_workspace
+
+    root = folder or place.named or default_workspace()
+    with KnowledgeBase.open(root.expanduser(), create=True) as kb:
+        if demo:
+            _plant(kb)
+        count = len(kb.library.infos())
+        say(str(kb.workspace.root))
+        note(
+            f"{count:,} {'entry' if count == 1 else 'entries'}. Start the app with: kbtui -w {root}"
+        )
+        elsewhere = _notes_elsewhere(kb.workspace.root)
+    if elsewhere:
+        names = ", ".join(f'"{name}"' for name in elsewhere)
+        note(
+            f"There are notes in {', '.join(elsewhere)} as well. To search them too, put into"
+            f" {root / 'kbtui.toml'}:\n  [search]\n  roots = [{names}]"
+        )
+
+
+def _plant(kb: KnowledgeBase) -> None:
+    from kbtui.knowledge.demo import plant
+
+    if kb.library.infos():
+        raise UsageError(
+            f"{kb.workspace.root} holds entries already; the example is for a new workspace.",
+            "Choose another folder: kbtui init --demo FOLDER",
+        )
+    plant(kb.history)
+
+
+def _notes_elsewhere(root: Path) -> list[str]:
+    """The top-level folders that hold Markdown and aren't part of a workspace."""
+    known = {"knowledge", "memory", "sessions", "docs", "skills"}
+    return sorted(
+        folder.name
+        for folder in root.iterdir()
+        if folder.is_dir()
+        and folder.name not in known
+        and not folder.name.startswith(".")
+        and next(folder.rglob("*.md"), None) is not None
+    )
+
+
+@click.command()
+@pass_place
+def reindex(place: Place) -> None:
+    """Build everything derived again, from the files."""
+    with place.opened() as kb:
+        cache = kb.workspace.cache
+    for item in cache.iterdir():
+        if item.is_dir() and not item.is_symlink():
+            shutil.rmtree(item, ignore_errors=True)
+        else:
+            item.unlink(missing_ok=True)
+    with place.opened() as kb:
+        kb.library.refresh()
+        unsubscribe = kb.search.subscribe(_Progress())
+        report = kb.search.sync()
+        if kb.settings.search.semantic and kb.search.load_model():
+            kb.search.embed_missing()
+        unsubscribe()
+        status = kb.search.status()
+    say(f"{report.files:,} files, {report.chunks:,} passages, {status.embedded:,} by meaning")
+    for path, why in report.skipped:
+        note(f"kbtui: {path} is not indexed: {why}")
+
+
+class _Progress:
+    """Shows a status on one line, for a person who waits."""
+
+    def __init__(self) -> None:
+        self._said = ""
+
+    def __call__(self, status: IndexStatus) -> None:
+        if sys.stderr.isatty() and status.message and status.message != self._said:
+            self._said = status.message
+            sys.stderr.write(f"\r\x1b[K{status.message}\r")
+            sys.stderr.flush()
+
+
+@click.command()
+@json_option
+@pass_place
+def doctor(place: Place, as_json: bool) -> int:
+    """Check what is installed, reachable, indexed, and out of order."""
+    from kbtui.doctor import Finding, examine_machine
+
+    status = 0
+    try:
+        with place.opened() as kb:
+            findings = kb.doctor()
+    except KbtuiError as error:
+        findings = [
+            *examine_machine(),
+            Finding("workspace", ok=False, text=error.message, hint=error.hint),
+        ]
+        status = error.exit_code
+    if as_json:
+        keys = ("area", "ok", "text", "hint")
+        say_json([{key: getattr(finding, key) for key in keys} for finding in findings])
+    else:
+        _print_findings(findings)
+    return status or int(any(finding.ok is False for finding in findings))
+
+
+def _print_findings(findings: list[Finding]) -> None:
+    for finding in findings:
+        mark, colour = _MARKS[finding.ok]
+        say_line(
+            say_styled(finding.area.ljust(10), dim=True),
+            " ",
+            click.style(mark, fg=colour) if say_styled("x", bold=True) != "x" else mark,
+            " ",
+            say_styled(finding.text),
+        )
+        if finding.hint:
+            say_line(" " * 16, say_styled(finding.hint, dim=True))

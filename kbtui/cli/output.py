@@ -1,0 +1,79 @@
+"""What goes to standard output, which is data, and to standard error, which is for people.
+
+Text out of notes is shown to a terminal without the characters that could steer it; into a pipe
+or a file it goes as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from typing import Any
+
+import click
+
+from kbtui.text import clean, clean_line
+
+# JSON escapes C0 itself; these would reach a terminal as they are.
+_STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def prepare_streams() -> None:
+    """Let no character of a note break the output, whatever the terminal's encoding is."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
+
+
+def to_terminal() -> bool:
+    """Whether a person reads the output as it comes."""
+    return sys.stdout.isatty()
+
+
+def coloured() -> bool:
+    """Whether colours are wanted: on a terminal, unless NO_COLOR says otherwise."""
+    return to_terminal() and not os.environ.get("NO_COLOR")
+
+
+def say(text: str = "", *, newline: bool = True) -> None:
+    """Write text to standard output."""
+    shown = clean(text) if to_terminal() else text
+    sys.stdout.write(f"{shown}\n" if newline else shown)
+
+
+def say_styled(text: str, **style: Any) -> str:
+    """Dress a piece of one line, where colours are wanted."""
+    shown = clean_line(text)
+    return click.style(shown, **style) if coloured() else shown
+
+
+def say_line(*pieces: str) -> None:
+    """Write one line of pieces that `say_styled` or `clean_line` made safe already."""
+    sys.stdout.write("".join(pieces) + "\n")
+
+
+def say_json(document: Any) -> None:
+    """Write one JSON document."""
+    indent = 2 if to_terminal() else None
+    text = json.dumps(document, ensure_ascii=False, indent=indent, default=str)
+    sys.stdout.write(_escaped(text) + "\n")
+
+
+def say_json_line(document: Any) -> None:
+    """Write one line of a JSON stream, at once."""
+    text = json.dumps(document, ensure_ascii=False, default=str)
+    sys.stdout.write(_escaped(text) + "\n")
+    sys.stdout.flush()
+
+
+def note(text: str) -> None:
+    """Tell a person something beside the data."""
+    sys.stderr.write(f"{clean(text)}\n")
+    sys.stderr.flush()
+
+
+def _escaped(text: str) -> str:
+    return _STEERING.sub(lambda found: f"\\u{ord(found.group()):04x}", text)

@@ -1,0 +1,129 @@
+"""The command line: every command under one name, and how each of them ends."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kbtui import __version__
+from kbtui.cli import ask, editing, entries, history, maintenance, output, search, sessions, shell
+from kbtui.cli.config import config
+from kbtui.cli.context import Place
+from kbtui.cli.report import INTERRUPTED, complain, report
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_BROKEN_PIPE = 141  # what a shell says of a program that SIGPIPE ended
+_HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+class _Commands(click.Group):
+    """Lists the commands in the order they were added, and knows what was nearly meant."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], self.commands, 1)
+            hint = f" Did you mean `{near[0]}`?" if near else ""
+            ctx.fail(f"There is no command {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Commands, context_settings=_HELP)
+@click.option(
+    "-w",
+    "--workspace",
+    metavar="DIR",
+    envvar="KBTUI_WORKSPACE",
+    type=click.Path(path_type=Path),
+    help="The workspace; else the nearest one above this folder, else your own.",
+)
+@click.version_option(__version__, prog_name="kbtui", message="%(prog)s %(version)s")
+@click.pass_context
+def cli(ctx: click.Context, workspace: Path | None) -> None:
+    """A personal knowledge base in the terminal. Without a command the app starts."""
+    ctx.obj = Place(workspace)
+
+
+for _command in (
+    maintenance.init,
+    ask.ask,
+    search.search,
+    entries.list_command,
+    entries.show,
+    entries.links,
+    editing.new,
+    editing.edit,
+    editing.rename,
+    editing.delete,
+    history.log,
+    history.diff,
+    history.undo,
+    history.restore,
+    sessions.sessions,
+    maintenance.reindex,
+    maintenance.doctor,
+    config,
+    shell.completion,
+    shell.git,
+):
+    cli.add_command(_command)
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run one command to its end; nothing is raised, the exit code says how it went."""
+    output.prepare_streams()
+    try:
+        status = _invoke(list(argv))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _quietly_closed()
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except click.ClickException as error:
+        return _usage(error)
+    except Exception as error:  # noqa: BLE001  # the last line of defence; it is logged whole
+        return report(error)
+    return status
+
+
+def _invoke(argv: list[str]) -> int:
+    instruction = os.environ.get(shell.COMPLETION_VARIABLE)
+    if instruction:
+        from click.shell_completion import shell_complete
+
+        return shell_complete(cli, {}, "kbtui", shell.COMPLETION_VARIABLE, instruction)
+    try:
+        with cli.make_context("kbtui", argv) as context:
+            return int(cli.invoke(context) or 0)
+    except click.exceptions.Exit as done:
+        return done.exit_code
+
+
+def _usage(error: click.ClickException) -> int:
+    """Say what is wrong with the request, and where its help is."""
+    context = getattr(error, "ctx", None)
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        error.show()
+        return error.exit_code
+    where = context.command_path if context else "kbtui"
+    complain(error.format_message(), f"See `{where} --help`.")
+    return error.exit_code
+
+
+def _quietly_closed() -> int:
+    """Nobody reads any more: end without a word, also when Python flushes at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return _BROKEN_PIPE

@@ -1,0 +1,145 @@
+"""Search, for a person and for a program with many questions."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kbtui.cli.context import Place, json_option, pass_place
+from kbtui.cli.output import (
+    coloured,
+    note,
+    say_json,
+    say_json_line,
+    say_line,
+    say_styled,
+)
+from kbtui.errors import UsageError
+from kbtui.text import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import TextIO
+
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.search.results import Hit, SearchResult
+
+
+@click.command()
+@click.argument("query", required=False)
+@click.option("-n", "limit", metavar="N", type=click.IntRange(1, 1000), default=10, help="Hits.")
+@click.option(
+    "--scope",
+    metavar="S",
+    default="default",
+    help="knowledge, memory, docs, docs/PROJECT, sessions, all; several with commas.",
+)
+@click.option("--at", metavar="REV", help="Search the entries as they were then.")
+@click.option(
+    "--semantic/--lexical",
+    "semantic",
+    default=None,
+    help="Wait for the search by meaning, or search by words alone.",
+)
+@click.option(
+    "--queries",
+    type=click.File("r", encoding="utf-8"),
+    metavar="FILE|-",
+    help='Answer lines {"id","text"} with lines {"id","hits"}.',
+)
+@json_option
+@pass_place
+def search(
+    place: Place,
+    query: str | None,
+    limit: int,
+    scope: str,
+    at: str | None,
+    semantic: bool | None,
+    queries: TextIO | None,
+    as_json: bool,
+) -> int:
+    """Find passages by words and by meaning."""
+    if (query is None) == (queries is None):
+        raise UsageError("Search needs a query.", 'Try: kbtui search "what did we decide"')
+    options: dict[str, Any] = {"scope": scope, "limit": limit, "at": at}
+    with place.opened() as kb:
+        if queries is not None:
+            return _answer_many(kb, queries, options, semantic=semantic)
+        result = kb.search.search(
+            query or "", **options, semantic=semantic is not False, wait=semantic is True
+        )
+    if as_json:
+        from kbtui.cli.shapes import result_shape
+
+        say_json(result_shape(result))
+    else:
+        _print(result)
+    return 0 if result.hits else 1
+
+
+def _answer_many(
+    kb: KnowledgeBase, queries: Iterable[str], options: dict[str, Any], *, semantic: bool | None
+) -> int:
+    """Answer each line; the index is synced first, and the model loaded once."""
+    from kbtui.cli.shapes import hit_shape
+
+    kb.search.sync()
+    said = ""
+    for name, text in _read(queries):
+        result = kb.search.search(
+            text, **options, semantic=semantic is not False, wait=semantic is not False
+        )
+        if result.notice and result.notice != said:
+            said = result.notice
+            note(f"kbtui: {said}")
+        say_json_line({"id": name, "hits": [hit_shape(hit) for hit in result.hits]})
+    return 0
+
+
+def _read(queries: Iterable[str]) -> Iterator[tuple[Any, str]]:
+    for number, line in enumerate(queries, 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+            yield record["id"], str(record["text"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise UsageError(
+                f"Line {number} of the queries is not what it should be: {error}.",
+                'Each line must be JSON with "id" and "text".',
+            ) from error
+
+
+def _print(result: SearchResult) -> None:
+    for hit in result.hits:
+        place = f"{hit.path}:{hit.line}"
+        heading = f"  {hit.heading}" if hit.heading else ""
+        say_line(say_styled(place, fg="cyan"), say_styled(heading, bold=True) if heading else "")
+        say_line("    ", _highlighted(hit))
+    if result.notice:
+        note(f"kbtui: {result.notice}")
+    if not result.hits:
+        note("kbtui: Nothing was found.")
+    if result.suggestion:
+        note(f"kbtui: Did you mean: {result.suggestion}")
+    sys.stdout.flush()
+
+
+def _highlighted(hit: Hit) -> str:
+    """The snippet on one line, with what matched in bold."""
+    if not coloured():
+        return " ".join(clean(hit.snippet).split())
+    parts: list[str] = []
+    at = 0
+    for start, end in hit.matches:
+        parts += [
+            clean(hit.snippet[at:start]),
+            click.style(clean(hit.snippet[start:end]), bold=True, fg="yellow"),
+        ]
+        at = end
+    parts.append(clean(hit.snippet[at:]))
+    return " ".join("".join(parts).split())

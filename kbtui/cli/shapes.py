@@ -1,0 +1,128 @@
+"""The JSON shapes of the command line. They are stable: keys are added, never taken away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kbtui.history.commit import Commit
+    from kbtui.knowledge.entry import Entry
+    from kbtui.knowledge.library import Backlink, EntryInfo, ResolvedLink
+    from kbtui.memory.sessions import SessionInfo
+    from kbtui.search.results import Hit, SearchResult
+
+
+def info_shape(info: EntryInfo | Entry) -> dict[str, Any]:
+    """An entry in a list."""
+    return {
+        "path": info.path,
+        "type": info.type,
+        "title": info.title,
+        "tags": list(info.tags),
+        "created": info.created,
+        "updated": info.updated,
+        "summary": info.summary,
+        "category": info.category,
+        "aliases": list(info.aliases),
+        "private": info.private,
+        "problem": info.problem,
+    }
+
+
+def entry_shape(
+    entry: Entry, links: Iterable[ResolvedLink], backlinks: Iterable[Backlink]
+) -> dict[str, Any]:
+    """An entry with its text and links."""
+    return {
+        **info_shape(entry),
+        "text": entry.text,
+        "links": [link_shape(link) for link in links],
+        "backlinks": [backlink_shape(link) for link in backlinks],
+    }
+
+
+def link_shape(resolved: ResolvedLink) -> dict[str, Any]:
+    """A link; `path` is null where it leads nowhere."""
+    link = resolved.link
+    return {
+        "target": link.target,
+        "kind": link.kind,
+        "line": link.line,
+        "alias": link.alias,
+        "heading": link.heading,
+        "path": resolved.path,
+        "title": resolved.title,
+    }
+
+
+def backlink_shape(link: Backlink) -> dict[str, Any]:
+    """A line elsewhere that links here."""
+    return {"path": link.path, "title": link.title, "line": link.line, "text": link.text}
+
+
+def commit_shape(commit: Commit) -> dict[str, Any]:
+    """A commit in the log."""
+    origin = commit.origin
+    return {
+        "commit": commit.id,
+        "time": commit.time.isoformat(),
+        "actor": commit.actor.value,
+        "subject": commit.subject,
+        "paths": [change.path for change in commit.paths],
+        "session": origin.session,
+        "messages": list(origin.messages) if origin.messages else None,
+        "reason": commit.body,
+        "turn": origin.turn,
+        "model": origin.model,
+        "undoes": origin.undoes,
+    }
+
+
+def hit_shape(hit: Hit) -> dict[str, Any]:
+    """One hit of a search."""
+    shape: dict[str, Any] = {
+        "path": hit.path,
+        "title": hit.title,
+        "heading": hit.heading,
+        "lines": list(hit.lines),
+        "score": hit.score,
+        "snippet": hit.snippet,
+        "explain": {
+            "lexical_rank": hit.explain.lexical_rank,
+            "semantic_rank": hit.explain.semantic_rank,
+            "lexical": hit.explain.lexical,
+            "semantic": hit.explain.semantic,
+            "boosts": dict(hit.explain.boosts),
+        },
+    }
+    if hit.session is not None:
+        shape["session"] = hit.session
+        shape["messages"] = list(hit.messages) if hit.messages else None
+    return shape
+
+
+def result_shape(result: SearchResult) -> dict[str, Any]:
+    """The answer to one query."""
+    return {
+        "query": result.query,
+        "scope": result.scope,
+        "took_ms": round(result.took_ms, 2),
+        "semantic": result.semantic,
+        "hits": [hit_shape(hit) for hit in result.hits],
+        "notice": result.notice,
+        "suggestion": result.suggestion,
+    }
+
+
+def session_shape(info: SessionInfo) -> dict[str, Any]:
+    """A session in the list."""
+    return {
+        "id": info.id,
+        "title": info.title,
+        "created": info.created.isoformat(),
+        "updated": info.updated.isoformat(),
+        "messages": info.messages,
+        "channel": info.channel,
+    }

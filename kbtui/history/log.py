@@ -95,7 +95,7 @@ class CommitLog:
             return
         missing, base = self._missing(head, is_empty=number == 0)
         tree = self._tree_of_parent(missing[0][1]) if missing else None
-        for start in range(0, len(missing), _BATCH):
+        for start in range(0, max(1, len(missing)), _BATCH):  # once at least, to cut what is gone
             rows = []
             for identifier, raw in missing[start : start + _BATCH]:
                 rows.append((identifier, raw, self._paths_between(tree, raw.tree)))

@@ -134,10 +134,12 @@ def page_of_path(db: sqlite3.Connection, path: str, before: int) -> list[tuple[i
         SELECT seq FROM paths WHERE path = ?
         UNION SELECT seq FROM paths WHERE old_path = ?
         UNION SELECT seq FROM paths WHERE path >= ? AND path < ?
+        UNION SELECT seq FROM paths WHERE old_path >= ? AND old_path < ?
     )
     """
     # "0" is the character after "/", so this is the range of all that lies below the folder.
-    return _select(db, where, [before, path, path, f"{path}/", f"{path}0"])
+    below = [f"{path}/", f"{path}0"]
+    return _select(db, where, [before, path, path, *below, *below])
 
 
 def later_of_path(db: sqlite3.Connection, path: str, after: int) -> list[tuple[int, Commit]]:

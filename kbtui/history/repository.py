@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import weakref
 import zlib
 from collections import OrderedDict
 from functools import cached_property
@@ -319,12 +320,14 @@ class Repository:
     def _store(self) -> DiskObjectStore:
         from dulwich.object_store import DiskObjectStore
 
-        return DiskObjectStore(
+        store = DiskObjectStore(
             self._folder / "objects",
             fsync_object_files=True,
             loose_compression_level=_LEVEL,
             pack_compression_level=_LEVEL,
         )
+        weakref.finalize(self, store.close)  # packs stay open until nobody needs them
+        return store
 
 
 _KINDS = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}

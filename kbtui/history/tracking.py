@@ -115,8 +115,8 @@ def pair_lines(
     """Say which removed line was changed into which inserted one.
 
     As many lines on both sides were changed one by one; otherwise lines pair that are alike. What
-    is left over on one side only was deleted or inserted; where both sides have something left it
-    can't be told, and the removed lines count as changed into the last of what stands there.
+    is left over on one side only was deleted or inserted. Where both sides have something left it
+    can't be told: it pairs in order, and removed lines that are still over share the last one.
     """
     left = [i for i in removed if old[i].strip()]
     right = [j for j in inserted if new[j].strip()]
@@ -124,8 +124,9 @@ def pair_lines(
         return dict(zip(left, right, strict=True))
     pairs = _align(old, new, left, right)
     spare = [j for j in right if j not in set(pairs.values())]
+    over = [i for i in left if i not in pairs]
     if spare:
-        pairs |= {i: spare[-1] for i in left if i not in pairs}
+        pairs |= {i: spare[min(n, len(spare) - 1)] for n, i in enumerate(over)}
     return pairs
 
 

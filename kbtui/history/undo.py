@@ -81,7 +81,7 @@ class Undo:
     def _not_undone(self, commits: list[Commit]) -> list[Commit]:
         """Leave out what was undone since, unless that undo was undone in turn."""
         undone: set[str] = set()
-        for commit in reversed(list(self._log.since(commits[-1].id))):
+        for commit in self._log.since(commits[-1].id):  # newest first
             for target in (commit.origin.undoes or "").split():
                 if commit.id not in undone:
                     undone.add(target)

@@ -1,0 +1,281 @@
+"""Undo and restore through the door."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kbtui.errors import NotFoundError, UndoConflictError, UsageError
+from kbtui.history.change import Actor
+from kbtui.history.merge import Conflict
+
+if TYPE_CHECKING:
+    from tests.history.conftest import Notes
+
+A, B = "knowledge/topics/a.md", "knowledge/topics/b.md"
+
+
+def test_an_undo_takes_out_one_change_and_keeps_later_ones(notes: Notes) -> None:
+    notes.write(A, "- one\n")
+    wrong = notes.write(A, "- one\n- wrong\n", Actor.AGENT)
+    notes.write(A, "- one\n- wrong\n- mine\n")
+    commit = notes.history.undo(wrong.id)
+    assert notes.text(A) == "- one\n- mine\n"
+    assert commit.actor == Actor.YOU
+    assert commit.origin.undoes == wrong.id
+    assert wrong.subject in commit.body
+    notes.check()
+
+
+def test_an_undo_can_be_undone(notes: Notes) -> None:
+    notes.write(A, "one\n")
+    second = notes.write(A, "one\ntwo\n")
+    undo = notes.history.undo(second.id)
+    notes.history.undo(undo.id)
+    assert notes.text(A) == "one\ntwo\n"
+
+
+def test_hand_edits_that_nobody_recorded_stay(notes: Notes) -> None:
+    notes.write(A, "one\n")
+    second = notes.write(A, "one\ntwo\n", Actor.AGENT)
+    notes.put(A, "one\ntwo\nby hand\n")
+    notes.history.undo(second.id)
+    assert notes.text(A) == "one\nby hand\n"
+    undo, hand = notes.history.log(A, limit=2)
+    assert (hand.actor, hand.subject) == (Actor.YOU, "topics/a: +1 line")
+    assert undo.origin.undoes == second.id
+
+
+def test_a_conflict_changes_nothing_and_carries_both_sides(notes: Notes) -> None:
+    notes.write(A, "color: red\nother\n")
+    with notes.history.change(Actor.AGENT, "") as change:
+        change.write(A, "color: blue\nother\n")
+        change.write(B, "new\n")
+    notes.write(A, "color: green\nother\n")
+    head = notes.history.head()
+    with pytest.raises(UndoConflictError, match="1 place was changed again") as caught:
+        notes.history.undo("HEAD~1")
+    assert caught.value.conflicts == (Conflict(A, 1, "color: blue", "color: green", "color: red"),)
+    assert caught.value.paths == (A,)
+    assert notes.history.head() == head
+    assert notes.text(B) == "new\n"
+
+
+def test_only_some_paths_are_undone(notes: Notes) -> None:
+    with notes.history.change(Actor.AGENT, "") as change:
+        change.write(A, "a\n")
+        change.write(B, "b\n")
+    notes.history.undo("HEAD", paths=[A])
+    assert not notes.exists(A)
+    assert notes.text(B) == "b\n"
+    with pytest.raises(UsageError, match="did not change"):
+        notes.history.undo("HEAD~1", paths=["knowledge/topics/c.md"])
+
+
+def test_one_hunk_is_undone(notes: Notes) -> None:
+    lines = [f"line {n}\n" for n in range(40)]
+    notes.write(A, "".join(lines))
+    edited = list(lines)
+    edited[2], edited[20], edited[38] = "first\n", "second\n", "third\n"
+    del edited[30]
+    commit = notes.write(A, "".join(edited))
+    assert len(notes.history.changes_of(commit.id)[0].hunks) == 4
+    notes.history.undo(commit.id, hunk=2)
+    expected = list(edited)
+    expected[20] = "line 20\n"
+    assert notes.text(A) == "".join(expected)
+    notes.history.undo(commit.id, hunk=3)
+    expected.insert(30, "line 30\n")
+    assert notes.text(A) == "".join(expected)
+    with pytest.raises(UsageError, match="no hunk 5"):
+        notes.history.undo(commit.id, hunk=5)
+    with pytest.raises(UsageError, match="no hunk 0"):
+        notes.history.undo(commit.id, hunk=0)
+
+
+def test_hunks_are_counted_through_the_files(notes: Notes) -> None:
+    notes.write(A, "a\n")
+    notes.write(B, "b\n")
+    with notes.history.change(Actor.YOU, "") as change:
+        change.write(A, "a\na2\n")
+        change.write(B, "b\nb2\n")
+    notes.history.undo("HEAD", hunk=2)
+    assert (notes.text(A), notes.text(B)) == ("a\na2\n", "b\n")
+    notes.history.undo("HEAD~1", paths=[A], hunk=1)
+    assert (notes.text(A), notes.text(B)) == ("a\n", "b\n")
+
+
+def test_a_creation_is_undone_by_removing(notes: Notes) -> None:
+    commit = notes.write(A, "---\ntype: topic\nupdated: 1\n---\ntext\n")
+    notes.write(A, "---\ntype: topic\nupdated: 2\n---\ntext\n")
+    notes.history.undo(commit.id)
+    assert not notes.exists(A)
+
+
+def test_a_creation_that_was_built_upon_is_not_removed(notes: Notes) -> None:
+    commit = notes.write(A, "text\n", Actor.AGENT)
+    notes.write(A, "text\nmine\n")
+    with pytest.raises(UndoConflictError):
+        notes.history.undo(commit.id)
+    assert notes.text(A) == "text\nmine\n"
+
+
+def test_a_deletion_is_undone_by_bringing_back(notes: Notes) -> None:
+    notes.write(A, "text\n")
+    commit = notes.write(A, None)
+    notes.history.undo(commit.id)
+    assert notes.text(A) == "text\n"
+
+
+def test_a_deletion_is_not_undone_over_a_new_file(notes: Notes) -> None:
+    notes.write(A, "text\n")
+    commit = notes.write(A, None)
+    notes.write(A, "something else\n")
+    with pytest.raises(UndoConflictError):
+        notes.history.undo(commit.id)
+    assert notes.text(A) == "something else\n"
+
+
+def rename(notes: Notes, old: str, new: str) -> str:
+    with notes.history.change(Actor.YOU, "") as change:
+        change.rename(old, new)
+    assert change.result is not None
+    return change.result.id
+
+
+def test_an_edit_is_undone_in_the_renamed_file(notes: Notes) -> None:
+    notes.write(A, "one\ntwo\nthree\n")
+    edit = notes.write(A, "one\nTWO\nthree\n")
+    rename(notes, A, B)
+    notes.history.undo(edit.id)
+    assert notes.text(B) == "one\ntwo\nthree\n"
+    assert not notes.exists(A)
+
+
+def test_a_rename_is_undone_and_later_edits_go_along(notes: Notes) -> None:
+    notes.write(A, "one\ntwo\nthree\n")
+    renamed = rename(notes, A, B)
+    notes.write(B, "one\ntwo\nthree\nfour\n")
+    notes.history.undo(renamed)
+    assert notes.text(A) == "one\ntwo\nthree\nfour\n"
+    assert not notes.exists(B)
+    notes.check()
+
+
+def test_a_rename_whose_old_name_is_taken_is_not_undone(notes: Notes) -> None:
+    notes.write(A, "one\ntwo\nthree\n")
+    renamed = rename(notes, A, B)
+    notes.write(A, "somebody new\n")
+    with pytest.raises(UndoConflictError):
+        notes.history.undo(renamed)
+    assert notes.text(A) == "somebody new\n"
+    assert notes.text(B) == "one\ntwo\nthree\n"
+
+
+def test_a_file_that_is_gone_cannot_be_changed_back(notes: Notes) -> None:
+    notes.write(A, "one\n")
+    edit = notes.write(A, "two\n")
+    notes.write(A, None)
+    with pytest.raises(UndoConflictError):
+        notes.history.undo(edit.id)
+
+
+def test_undoing_twice_says_that_nothing_is_left(notes: Notes) -> None:
+    notes.write(A, "one\n")
+    second = notes.write(A, "two\n")
+    notes.history.undo(second.id)
+    with pytest.raises(UsageError, match="Nothing is left"):
+        notes.history.undo(second.id)
+
+
+def test_bytes_that_are_no_text_are_undone_whole_or_not_at_all(notes: Notes) -> None:
+    image = "knowledge/x.png"
+    for data in (b"\x89one", b"\x89two", b"\x89three"):
+        with notes.history.change(Actor.YOU, "") as change:
+            change.write(image, data)
+    with pytest.raises(UndoConflictError):
+        notes.history.undo("HEAD~1")
+    notes.history.undo("HEAD")
+    assert notes.history.read(image, "HEAD") == b"\x89two"
+
+
+def test_the_generated_index_is_left_to_its_companion(notes: Notes) -> None:
+    with notes.history.change(Actor.AGENT, "") as change:
+        change.write(A, "a\n")
+        change.write("knowledge/INDEX.md", "- a\n")
+    notes.write("knowledge/INDEX.md", "- a\n- b\n")
+    notes.history.undo("HEAD~1")
+    assert notes.text("knowledge/INDEX.md") == "- a\n- b\n"
+    assert not notes.exists(A)
+
+
+def test_a_turn_is_undone_as_one(notes: Notes) -> None:
+    notes.write(A, "start\n")
+    notes.write(A, "start\nturn 1\n", Actor.AGENT, turn="t1")
+    notes.write(B, "made\n", Actor.AGENT, turn="t1")
+    notes.write(A, "start\nturn 1\nby hand\n")
+    notes.write(A, "start\nturn 1, improved\nby hand\n", Actor.AGENT, turn="t1")
+    commit = notes.history.undo_turn("t1")
+    assert notes.text(A) == "start\nby hand\n"
+    assert not notes.exists(B)
+    assert len((commit.origin.undoes or "").split()) == 3
+    with pytest.raises(UsageError, match="Nothing is left"):
+        notes.history.undo_turn("t1")
+    notes.history.undo(commit.id)
+    assert notes.text(A) == "start\nturn 1, improved\nby hand\n"
+    notes.history.undo_turn("t1")
+    assert notes.text(A) == "start\nby hand\n"
+
+
+def test_a_turn_leaves_out_what_was_undone_by_itself(notes: Notes) -> None:
+    notes.write(A, "start\n")
+    first = notes.write(A, "start\nx\n", Actor.AGENT, turn="t1")
+    notes.write(B, "made\n", Actor.AGENT, turn="t1")
+    notes.history.undo(first.id)
+    commit = notes.history.undo_turn("t1")
+    assert [path.path for path in commit.paths] == [B]
+
+
+def test_a_turn_that_changed_nothing_is_said(notes: Notes) -> None:
+    with pytest.raises(NotFoundError, match="changed nothing"):
+        notes.history.undo_turn("t404")
+
+
+def test_a_file_is_restored_as_it_was(notes: Notes) -> None:
+    notes.write(A, "one\r\n")
+    notes.write(A, "two\n")
+    notes.put(A, "by hand\n")
+    commit = notes.history.restore(A, "HEAD~1")
+    assert commit is not None
+    assert notes.text(A) == "one\r\n"
+    assert notes.history.read(A, "HEAD~1") == b"by hand\n"
+    assert notes.history.restore(A, "HEAD") is None
+    notes.write(A, None)
+    notes.history.restore(A, "HEAD~1")
+    assert notes.text(A) == "one\r\n"
+    with pytest.raises(NotFoundError):
+        notes.history.restore(B, "HEAD")
+    notes.check()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_commit_of_a_random_history_is_undone_through_the_door(
+    notes: Notes, seed: int
+) -> None:
+    """One commit after the other is undone, newest first: the note goes back step by step."""
+    from tests.history.random_notes import Note
+
+    note = Note.fresh(seed)
+    texts = [note.text()]
+    notes.write(A, texts[0])
+    while len(texts) < 12:
+        note.change()
+        if note.text() != texts[-1]:
+            texts.append(note.text())
+            notes.write(A, texts[-1])
+    ids = [commit.id for commit in notes.history.log(A)]
+    for commit, expected in zip(ids[:-1], reversed(texts[:-1]), strict=True):
+        notes.history.undo(commit)
+        assert notes.text(A) == expected
+    notes.check()

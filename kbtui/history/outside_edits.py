@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 _SETTLE_SECONDS = 1.1
 _TRIES = 5
+# A watcher needs a moment to start, and may miss something later: look now and then without hints.
+_FIRST_LOOKS = (2.0, 5.0)
+_LOOK_SECONDS = 60.0
 
 
 class OutsideEdits:
@@ -55,8 +58,9 @@ class OutsideEdits:
             self._thread.join(timeout=10)
 
     def _run(self) -> None:
+        first_looks = iter(_FIRST_LOOKS)
         while True:
-            self._hinted.wait()
+            self._hinted.wait(next(first_looks, _LOOK_SECONDS))
             for _ in range(_TRIES):
                 self._hinted.clear()
                 if self._stopped.wait(_SETTLE_SECONDS):

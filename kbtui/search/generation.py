@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING
 
 from kbtui.search import analyser, lexical, store
 from kbtui.search.bm25f import PostingsCache
-from kbtui.search.lexical import LexicalDocument, LexicalIndex
-from kbtui.search.store import ChunkRow, DamagedStoreError, StateStore
+from kbtui.search.lexical import LexicalIndex
+from kbtui.search.rows import DamagedStoreError, lexical_document
+from kbtui.search.store import StateStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from kbtui.search.bm25f import Corpus
@@ -185,43 +186,3 @@ def remove_generation(folder: Path) -> bool:
     finally:
         os.close(descriptor)
     return True
-
-
-def lexical_document(row: ChunkRow) -> LexicalDocument:
-    """What the words index holds of a chunk."""
-    headings = dict.fromkeys(part for _, path in row.headings for part in path.split(" > "))
-    name = "" if row.session else row.path.rpartition("/")[2].rpartition(".")[0]
-    return LexicalDocument(
-        row.id,
-        {
-            "title": "\n".join((row.title, *row.aliases, "" if name == row.title else name)),
-            "headings": "\n".join(headings),
-            "tags": "\n".join((*row.tags, row.type)),
-            "body": row.text if row.ord else f"{row.text}\n{row.extra}",
-            "context": row.context,
-        },
-        {
-            "scope": _folders(row.path),
-            "path": (row.path,),
-            "type": _filled([analyser.fold(row.type)]),
-            "tag": _filled(_tag_terms(row.tags)),
-            "created": _filled([row.created]),
-            "updated": _filled([row.updated]),
-        },
-    )
-
-
-def _filled(values: Iterable[str]) -> tuple[str, ...]:
-    return tuple(value for value in values if value)
-
-
-def _folders(path: str) -> tuple[str, ...]:
-    """A path and all folders above it: each is a scope."""
-    return tuple(accumulate(path.split("/"), lambda above, name: f"{above}/{name}"))
-
-
-def _tag_terms(tags: Iterable[str]) -> list[str]:
-    """Tags with the tags above them: ``area/work`` is found by ``area`` as well."""
-    return list(
-        dict.fromkeys(term for tag in tags for term in _folders(analyser.fold(tag)) if term)
-    )

@@ -11,18 +11,20 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from kbtui.errors import KbtuiError, StorageError, UsageError
 from kbtui.search.results import IndexStatus, SearchResult, SyncReport
+from kbtui.search.scopes import Scopes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from kbtui.search.background import Background
     from kbtui.search.chunker import ChunkLimits
-    from kbtui.search.generation import Generation
     from kbtui.search.generations import Generations
+    from kbtui.search.prepared import EmbeddingModel
     from kbtui.search.query import Query
     from kbtui.search.semantic import Semantic
     from kbtui.search.tree_index import TreeReader
@@ -33,8 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["SearchIndex"]
 
 _LOG = logging.getLogger(__name__)
-DEFAULT_AREAS = ("knowledge", "memory", "docs")
-SESSIONS = "sessions"
 MOST_HITS = 1000
 _LOCK_SECONDS = 5.0
 _FIRST_ANSWER_SECONDS = 2.0
@@ -56,6 +56,7 @@ class SearchIndex:
         *,
         tree_at: Callable[[str], Iterable[tuple[str, bytes]]] | None = None,
         is_private: Callable[[str], bool] = lambda _path: False,
+        model: EmbeddingModel | None = None,
     ) -> None:
         """Opens nothing yet.
 
@@ -67,12 +68,15 @@ class SearchIndex:
             tree_at: Gives the files of a revision, for searches `at` one.
             is_private: Which paths a remote embedding model must not see, beside the entries
                 that say ``private: true``.
+            model: The embedding model, if it is not the one that `embed` names.
         """
         self.on_outside_edit: Callable[[frozenset[str]], None] | None = None
         self._workspace = workspace
         self._scanner = scanner
         self._settings = settings
+        self._scopes = Scopes(settings.roots)
         self._embed = embed
+        self._model = model
         self._tree_at = tree_at
         self._is_private = is_private
         self._lock = threading.RLock()  # held for moments only; the others while files are opened
@@ -111,7 +115,15 @@ class SearchIndex:
             paths, self._pending = self._pending, set()
         if not paths:
             return None
-        return self._healing(lambda: self._sync(frozenset(paths)))
+        try:
+            return self._healing(lambda: self._sync(frozenset(paths)))
+        except BaseException:
+            self._keep_pending(paths)
+            raise
+
+    def _keep_pending(self, paths: Iterable[str]) -> None:
+        with self._lock:
+            self._pending.update(paths)
 
     def _sync(self, only: frozenset[str] | None) -> SyncReport:
         from kbtui.search.builder import Builder
@@ -125,13 +137,14 @@ class SearchIndex:
         generations = self._generations()
         try:
             with generations.writing(_LOCK_SECONDS) as generation:
-                found = self._scan(only)
-                known = self._known(generation, only)
+                known = generation.store.files(only)
+                found = self._scan(only, known)
                 counts = builder.update(generation, found, known, self._report_progress)
                 if only is None and not self._stop.is_set():
                     generations.swap()
         except CacheBusyError:
             _LOG.info("Another process is writing the search index.")
+            self._keep_pending(only or ())
         finally:
             self._activity = ""
         if only is None:
@@ -148,23 +161,22 @@ class SearchIndex:
             skipped=tuple(generations.serving.store.problems()),
         )
 
-    def _scan(self, only: frozenset[str] | None) -> Mapping[str, FileState]:
-        areas = self._areas()
+    def _scan(
+        self, only: frozenset[str] | None, known: Mapping[str, str]
+    ) -> Mapping[str, FileState]:
+        """The files as they are now; with `only` these, and what is below them."""
         if only is None:
-            return self._scanner.scan(*areas)
-        below = tuple(f"{area}/" for area in areas)
-        paths = [path for path in only if path.startswith(below)]
-        return self._scanner.scan(*paths) if paths else {}
-
-    @staticmethod
-    def _known(generation: Generation, only: frozenset[str] | None) -> dict[str, str]:
-        known = generation.store.files()
-        if only is None:
-            return known
-        # A path may be a folder: that came, went or was renamed.
-        folders = tuple(f"{path}/" for path in only)
+            return self._scanner.scan(*self._scopes.all)
+        below = tuple(f"{area}/" for area in self._scopes.all)
+        paths = {path for path in only if path.startswith(below)}
+        # Asked for by name, a file is scanned whether it is to be ignored or not: a new one is
+        # looked for in its folder.
+        old = paths & known.keys()
+        places = old | {path.rpartition("/")[0] for path in paths - old}
+        found = self._scanner.scan(*places) if places else {}
+        wanted = tuple(f"{path}/" for path in paths)
         return {
-            path: blob for path, blob in known.items() if path in only or path.startswith(folders)
+            path: state for path, state in found.items() if path in paths or path.startswith(wanted)
         }
 
     def _report_progress(self, done: int, of: int) -> bool:
@@ -194,7 +206,7 @@ class SearchIndex:
 
         with self._lock:
             if self._background is None and not self._stop.is_set():
-                self._background = Background(self, self._workspace.root, self._areas())
+                self._background = Background(self, self._workspace.root, self._scopes.all)
                 self._background.start(
                     self._settings.sync_interval_seconds, semantic=self._settings.semantic
                 )
@@ -275,12 +287,19 @@ class SearchIndex:
                 from kbtui.search.semantic import Semantic
 
                 folder = self._generations().folder / "vectors"
-                self._meaning = Semantic(folder, self._embed, self._is_private)
+                self._meaning = Semantic(folder, self._embedding_model(), self._is_private)
             return self._meaning
+
+    def _embedding_model(self) -> EmbeddingModel:
+        if self._model is None:
+            from kbtui.search.prepared import ConfiguredModel
+
+            self._model = ConfiguredModel(self._embed)
+        return self._model
 
     def _meaning_for(self, *, wait: bool) -> tuple[Semantic | None, str]:
         """The model to compare by, if there is one now, and what to say of it."""
-        from kbtui.search.prepared import explain, is_prepared
+        from kbtui.search.prepared import explain
         from kbtui.search.progress import notice_of
 
         if not self._settings.semantic:
@@ -288,7 +307,7 @@ class SearchIndex:
         meaning = self._semantic()
         store = self._generations().serving.store
         try:
-            if wait or (self._background is None and is_prepared(self._embed)):
+            if wait or (self._background is None and self._embedding_model().is_prepared()):
                 meaning.load(self._stop)
                 missing = meaning.count_missing(store)
                 if missing and (wait or missing <= _EMBEDDED_AT_ONCE):
@@ -335,7 +354,7 @@ class SearchIndex:
             result = self._healing(
                 lambda: self._search(asked, query, scope, limit, semantic=semantic, wait=wait)
             )
-        return _timed(result, started)
+        return replace(result, took_ms=(time.perf_counter() - started) * 1000)
 
     def _search(
         self, asked: Query, query: str, scope: str, limit: int, *, semantic: bool, wait: bool
@@ -350,7 +369,7 @@ class SearchIndex:
         if meaning is not None and asked.has_words:
             cosines = meaning.scores(asked.text, corpus, generation.store)
         weights = searcher.Weights(self._settings.vector_weight, self._settings.text_weight)
-        ranking = searcher.rank(corpus, asked, self._folders(scope), cosines, weights)
+        ranking = searcher.rank(corpus, asked, self._scopes.folders(scope), cosines, weights)
         hits = searcher.hits(corpus, generation.store, asked, ranking, limit)
         return SearchResult(
             query,
@@ -373,7 +392,7 @@ class SearchIndex:
         with self._opening:
             self._trees = self._trees or TreeReader(self._limits(), self._tree_at)
         tree = self._trees.at(at)
-        ranking = searcher.rank(tree.corpus, asked, self._folders(scope))
+        ranking = searcher.rank(tree.corpus, asked, self._scopes.folders(scope))
         hits = searcher.hits(tree.corpus, tree, asked, ranking, limit)
         return SearchResult(query, scope, 0.0, semantic=False, hits=hits)
 
@@ -390,21 +409,6 @@ class SearchIndex:
         if not self._synced.is_set() and not self._generations().serving.complete:
             self._synced.wait(_FIRST_ANSWER_SECONDS)
         return f"{self._activity}." if self._activity and not self._synced.is_set() else ""
-
-    def _folders(self, scope: str) -> list[str]:
-        folders: list[str] = []
-        for name in scope.split(","):
-            match name.strip().strip("/"):
-                case "" | "default":
-                    folders += [*DEFAULT_AREAS, *self._settings.roots]
-                case "all":
-                    folders += self._areas()
-                case folder:
-                    folders.append(folder)
-        return folders
-
-    def _areas(self) -> tuple[str, ...]:
-        return (*DEFAULT_AREAS, SESSIONS, *self._settings.roots)
 
     # Opening and healing
 
@@ -446,9 +450,3 @@ class SearchIndex:
         else:
             self._background.sync_soon()
         return work()
-
-
-def _timed(result: SearchResult, started: float) -> SearchResult:
-    from dataclasses import replace
-
-    return replace(result, took_ms=(time.perf_counter() - started) * 1000)

@@ -13,7 +13,6 @@ import shutil
 import threading
 from array import array
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
 from operator import sub
 from typing import TYPE_CHECKING, Any
 
@@ -38,27 +37,19 @@ from kbtui.search import analyser
 from kbtui.search.bm25f import SCORED_FIELDS, Corpus, PostingsCache
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from kbtui.search.bm25f import Postings
+    from kbtui.search.rows import LexicalDocument
 
 VERSION = "1"
 FILTER_FIELDS = ("scope", "path", "type", "tag", "created", "updated")
 _CHUNK = "chunk"
 _BLOCK = 4096
 _LENGTH_OF_BYTE = np.array([byte_to_length(i) for i in range(256)], dtype=np.float32)
-
-
-@dataclass(frozen=True, slots=True)
-class LexicalDocument:
-    """One chunk as it is indexed: texts are analysed, filters are taken as they are."""
-
-    chunk: int
-    texts: Mapping[str, str]
-    filters: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 class KbtuiAnalyzer(Analyzer):  # type: ignore[misc]

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from kbtui.errors import KbtuiError, ModelError, UnreadableError
 from kbtui.search.embedder import IDENTITY_FILE, OnnxEmbedder
@@ -30,41 +30,55 @@ class StoppedError(Exception):
     """The program is closing; nobody waits for the model any more."""
 
 
-def is_remote(role: RoleSettings) -> bool:
-    """Whether the settings name a model that litellm calls."""
-    return bool(role.model) and str(role.model).startswith(REMOTE)
+class EmbeddingModel(Protocol):
+    """A model that can be loaded; loading may take a while the first time."""
+
+    def is_prepared(self) -> bool:
+        """Whether `load` takes no more than a moment; raises `KbtuiError` if it can't work."""
+
+    def load(self, stop: Event) -> Embedder:
+        """Load it.
+
+        Raises:
+            KbtuiError: there is no such model, or it can't be prepared.
+            StoppedError: `stop` was set meanwhile.
+        """
 
 
-def is_prepared(role: RoleSettings) -> bool:
-    """Whether the model can be loaded at once.
+class ConfiguredModel:
+    """The model that the settings name: bundled, on this disk, or behind an API."""
 
-    Raises:
-        ConfigurationError: the model isn't on this machine.
-    """
-    if is_remote(role):
-        return True
-    return (models_folder() / locate(role.model).fingerprint / IDENTITY_FILE).is_file()
+    def __init__(self, role: RoleSettings) -> None:
+        self._role = role
 
+    @property
+    def _is_remote(self) -> bool:
+        return bool(self._role.model) and str(self._role.model).startswith(REMOTE)
 
-def load_embedder(role: RoleSettings, stop: Event) -> Embedder:
-    """Load the model that the settings name, preparing it first where that is needed.
+    def is_prepared(self) -> bool:
+        """Whether the model can be loaded at once.
 
-    Raises:
-        KbtuiError: there is no such model, or it can't be prepared.
-        StoppedError: `stop` was set meanwhile.
-    """
-    if is_remote(role):
-        from kbtui.search.remote_embedder import RemoteEmbedder
+        Raises:
+            ConfigurationError: it isn't on this machine.
+        """
+        if self._is_remote:
+            return True
+        fingerprint = locate(self._role.model).fingerprint
+        return (models_folder() / fingerprint / IDENTITY_FILE).is_file()
 
-        return RemoteEmbedder(role)
-    source = locate(role.model)
-    folder = models_folder() / source.fingerprint
-    if (folder / IDENTITY_FILE).is_file():
-        try:
-            return OnnxEmbedder(folder)
-        except UnreadableError:
-            pass  # damaged: preparing replaces it
-    return OnnxEmbedder(_prepare(role.model or "", stop))
+    def load(self, stop: Event) -> Embedder:
+        """Load the model, preparing it first where that is needed."""
+        if self._is_remote:
+            from kbtui.search.remote_embedder import RemoteEmbedder
+
+            return RemoteEmbedder(self._role)
+        folder = models_folder() / locate(self._role.model).fingerprint
+        if (folder / IDENTITY_FILE).is_file():
+            try:
+                return OnnxEmbedder(folder)
+            except UnreadableError:
+                pass  # damaged: preparing replaces it
+        return OnnxEmbedder(_prepare(self._role.model or "", stop))
 
 
 def _prepare(name: str, stop: Event) -> Path:

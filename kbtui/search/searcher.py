@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from kbtui.search.bm25f import Corpus, Mask
     from kbtui.search.query import Condition, Query
-    from kbtui.search.store import ChunkRow
+    from kbtui.search.rows import ChunkRow
 
     Scores = NDArray[np.float64]
 

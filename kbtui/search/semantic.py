@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from kbtui.errors import KbtuiError
-from kbtui.search.prepared import StoppedError, explain, load_embedder
+from kbtui.search.prepared import StoppedError, explain
 from kbtui.search.progress import Pace
 from kbtui.search.store import KEY_BYTES
 from kbtui.search.vectors import VectorStore
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from kbtui.search.bm25f import Corpus
     from kbtui.search.embedder import Embedder
+    from kbtui.search.prepared import EmbeddingModel
     from kbtui.search.store import StateStore
-    from kbtui.settings import RoleSettings
 
 State = Literal["waiting", "preparing", "ready", "failed"]
 # Small, so that closing doesn't wait long; what is stored at once is what a kill can lose.
@@ -41,16 +41,16 @@ class Semantic:
     def __init__(
         self,
         folder: Path,
-        role: RoleSettings,
+        model: EmbeddingModel,
         is_private: Callable[[str], bool] = lambda _path: False,
     ) -> None:
-        """Take the folder of the vectors, and the settings of the model."""
+        """Take the folder of the vectors, and the model to load."""
         self.state: State = "waiting"
         self.message = ""
         self.missing = -1  # not counted yet
         self.pace = Pace()
         self._folder = folder
-        self._role = role
+        self._model = model
         self._is_private = is_private
         self._lock = threading.Lock()
         self._loading = threading.Lock()
@@ -76,7 +76,7 @@ class Semantic:
                 return self.state == "ready"
             self.state = "preparing"
             try:
-                embedder = load_embedder(self._role, stop)
+                embedder = self._model.load(stop)
                 self._vectors = VectorStore(self._folder / embedder.identity, embedder.dimension)
             except StoppedError:
                 self.state = "waiting"

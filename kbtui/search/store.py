@@ -10,22 +10,36 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-import zlib
+from collections import Counter
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from kbtui.search import analyser
-from kbtui.search.chunker import Chunk, Document, Passage, passage_key
+from kbtui.search.rows import (
+    READ,
+    STORED,
+    chunk_row,
+    row_of,
+    signature,
+    storable,
+    stored_values,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from kbtui.search.chunker import Document
+    from kbtui.search.rows import ChunkRow
+
 VERSION = "1"
 KEY_BYTES = 16
 _BUSY_SECONDS = 10.0
 _IN_ONE_QUERY = 500
+_MARKS = ", ".join("?" * len(STORED.split(",")))
+_INSERT = f"INSERT INTO chunks (file, fresh, {STORED}) VALUES (?, 1, {_MARKS})"  # noqa: S608 — names
+_UPDATE = f"UPDATE chunks SET ({STORED}) = ({_MARKS}) WHERE id = ?"  # noqa: S608 — names of columns
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE files (
@@ -37,77 +51,11 @@ CREATE TABLE chunks (
     id INTEGER PRIMARY KEY AUTOINCREMENT, file INTEGER, ord INTEGER, fresh INTEGER,
     text TEXT, first_line INTEGER, last_line INTEGER, headings TEXT, context TEXT, updated TEXT,
     session TEXT, first_message INTEGER, last_message INTEGER, passages TEXT, keys BLOB,
-    check_sum INTEGER
+    signature BLOB, check_sum INTEGER
 );
 CREATE INDEX chunks_of_file ON chunks (file);
 CREATE TABLE words (word TEXT PRIMARY KEY) WITHOUT ROWID;
 """
-_ROW = (
-    "chunks.id, files.path, files.title, files.type, files.tags, files.aliases, files.created,"
-    " coalesce(nullif(chunks.updated, ''), nullif(files.updated, ''), files.created),"
-    " files.private, files.extra, chunks.ord, chunks.text, chunks.first_line, chunks.last_line,"
-    " chunks.headings, chunks.context, chunks.session, chunks.first_message, chunks.last_message,"
-    " chunks.passages, chunks.keys, chunks.check_sum"
-)
-
-
-class DamagedStoreError(Exception):
-    """What is stored can't be what was stored; the index is to be built anew."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkRow:
-    """A chunk with the properties of its file, as stored."""
-
-    id: int
-    path: str
-    title: str
-    type: str
-    tags: tuple[str, ...]
-    aliases: tuple[str, ...]
-    created: str
-    updated: str
-    private: bool
-    extra: str
-    ord: int
-    text: str
-    lines: tuple[int, int]
-    headings: tuple[tuple[int, str], ...]
-    context: str
-    session: str | None
-    messages: tuple[int, int] | None
-    passages: tuple[Passage, ...]
-    keys: bytes
-
-    def passage_texts(self) -> list[str]:
-        """What is embedded of this chunk, in the order of `keys`."""
-        return [f"{p.context}{self.text[p.start : p.end]}" for p in self.passages]
-
-
-def row_of(document: Document, chunk: Chunk, number: int, order: int) -> ChunkRow:
-    """The row that a chunk makes."""
-    properties = document.properties
-    return ChunkRow(
-        id=number,
-        path=document.path,
-        title=properties.title,
-        type=properties.type,
-        tags=properties.tags,
-        aliases=properties.aliases,
-        created=properties.created,
-        updated=chunk.updated or properties.updated or properties.created,
-        private=properties.private,
-        extra=properties.extra,
-        ord=order,
-        text=chunk.text,
-        lines=chunk.lines,
-        headings=chunk.headings,
-        context=chunk.context,
-        session=chunk.session,
-        messages=chunk.messages,
-        passages=chunk.passages,
-        keys=b"".join(passage_key(text) for text in chunk.passage_texts()),
-    )
 
 
 class StateStore:
@@ -157,10 +105,21 @@ class StateStore:
         """Counts the changes, of all processes."""
         return int(self.get("revision", "0"))
 
-    def files(self) -> dict[str, str]:
-        """The blob of each indexed file; of a marked one an empty text."""
+    def files(self, only: Iterable[str] | None = None) -> dict[str, str]:
+        """The blob of each indexed file; of a marked one an empty text.
+
+        Args:
+            only: Look at these files alone, and at those below, where it is a folder.
+        """
+        query = "SELECT path, blob, marked FROM files"
         with self._lock:
-            rows = self._connection.execute("SELECT path, blob, marked FROM files").fetchall()
+            if only is None:
+                rows = self._connection.execute(query).fetchall()
+            else:
+                query += " WHERE path = ? OR (path > ? || '/' AND path < ? || '0')"
+                rows = [
+                    row for path in only for row in self._connection.execute(query, (path,) * 3)
+                ]
         return {path: "" if marked else blob for path, blob, marked in rows}
 
     def has_marks(self) -> bool:
@@ -188,16 +147,22 @@ class StateStore:
     ) -> tuple[list[ChunkRow], list[int]]:
         """Store the new chunks of changed files, given with their blobs, and mark the files.
 
-        Returns the new chunks, and the ids of the old ones, which `finish` takes out.
+        Chunks that say the same as before, at most in other lines, stay what they are.
+
+        Returns:
+            The new chunks, and the ids of the old ones, which `finish` takes out.
         """
         added: list[ChunkRow] = []
         removed: list[int] = []
         with self._transaction():
             for path in gone:
-                removed += self._mark(path, "")
+                removed += self._chunks_of(path).values()
+                self._connection.execute("UPDATE files SET marked = 1 WHERE path = ?", (path,))
             for document, blob in documents:
-                removed += self._mark(document.path, blob, document)
-                added += self._insert(document)
+                old = self._chunks_of(document.path)
+                self._mark(document, blob)
+                added += self._insert(document, old)
+                removed += old.values()
             self._learn(added)
         return added, removed
 
@@ -216,46 +181,61 @@ class StateStore:
             execute("REPLACE INTO meta VALUES ('lexical', ?)", (lexical,))
             execute("REPLACE INTO meta VALUES ('revision', ?)", (str(self.revision() + 1),))
 
-    def _mark(self, path: str, blob: str, document: Document | None = None) -> list[int]:
-        """Mark a file before it changes; gives the ids of the chunks that it has."""
-        execute = self._connection.execute
-        known = execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
-        old = execute("SELECT id FROM chunks WHERE file = ?", known).fetchall() if known else []
-        if document is None:
-            execute("UPDATE files SET marked = 1 WHERE path = ?", (path,))
-        else:
-            p = document.properties
-            lists = json.dumps(p.tags), json.dumps(p.aliases)
-            execute(
-                "INSERT INTO files (path, blob, marked, title, type, tags, aliases, created,"
-                " updated, private, extra, problem) VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT (path) DO UPDATE SET blob = excluded.blob, marked = 1,"
-                " title = excluded.title, type = excluded.type, tags = excluded.tags,"
-                " aliases = excluded.aliases, created = excluded.created,"
-                " updated = excluded.updated, private = excluded.private,"
-                " extra = excluded.extra, problem = excluded.problem",
-                (path, blob, _safe(p.title), _safe(p.type), *lists, p.created, p.updated,
-                 p.private, _safe(p.extra), document.problem),
-            )  # fmt: skip
-        return [number for (number,) in old]
+    def _chunks_of(self, path: str) -> dict[tuple[bytes, int], int]:
+        """The chunks that a file has, by signature and a count.
 
-    def _insert(self, document: Document) -> Iterator[ChunkRow]:
+        Those that a dead process left half done get signatures that nothing matches.
+        """
+        rows = self._connection.execute(
+            "SELECT chunks.id, signature, fresh OR marked FROM chunks"
+            " JOIN files ON files.id = file WHERE path = ? ORDER BY ord",
+            (path,),
+        ).fetchall()
+        found: dict[tuple[bytes, int], int] = {}
+        counts: Counter[bytes] = Counter()
+        for number, content, unsure in rows:
+            key = b"" if unsure else content
+            found[key, counts[key]] = number
+            counts[key] += 1
+        return found
+
+    def _mark(self, document: Document, blob: str) -> None:
+        p = document.properties
+        values = [p.title, p.type, json.dumps(p.tags), json.dumps(p.aliases), p.created, p.updated]
+        self._connection.execute(
+            "INSERT INTO files (path, blob, marked, title, type, tags, aliases, created, updated,"
+            " private, extra, problem) VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (path) DO UPDATE SET blob = excluded.blob, marked = 1,"
+            " title = excluded.title, type = excluded.type, tags = excluded.tags,"
+            " aliases = excluded.aliases, created = excluded.created,"
+            " updated = excluded.updated, private = excluded.private,"
+            " extra = excluded.extra, problem = excluded.problem",
+            (
+                document.path,
+                blob,
+                *map(storable, values),
+                p.private,
+                storable(p.extra),
+                document.problem,
+            ),
+        )
+
+    def _insert(self, document: Document, old: dict[tuple[bytes, int], int]) -> Iterator[ChunkRow]:
+        """Store a file's chunks; takes from `old` those that stay, and gives the others."""
         query = "SELECT id FROM files WHERE path = ?"
         (file,) = self._connection.execute(query, (document.path,)).fetchone()
+        counts: Counter[bytes] = Counter()
         for order, chunk in enumerate(document.chunks):
             row = row_of(document, chunk, 0, order)
-            passages = json.dumps([[p.start, p.end, p.context] for p in row.passages])
-            headings = json.dumps(row.headings)
-            text = _safe(row.text)
-            cursor = self._connection.execute(
-                "INSERT INTO chunks (file, ord, fresh, text, first_line, last_line, headings,"
-                " context, updated, session, first_message, last_message, passages, keys,"
-                " check_sum) VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (file, order, text, *row.lines, headings, _safe(row.context), chunk.updated,
-                 row.session, *(row.messages or (None, None)), passages, row.keys,
-                 _check_sum(text, headings, passages, row.keys)),
-            )  # fmt: skip
-            yield row_of(document, chunk, int(cursor.lastrowid or 0), order)
+            values = stored_values(row, chunk)
+            content = signature(row)
+            stays = old.pop((content, counts[content]), None)
+            counts[content] += 1
+            if stays is not None:
+                self._connection.execute(_UPDATE, (*values, stays))
+            else:
+                cursor = self._connection.execute(_INSERT, (file, *values))
+                yield replace(row, id=int(cursor.lastrowid or 0))
 
     def _learn(self, rows: Sequence[ChunkRow]) -> None:
         """Remember the words of new chunks; what is gone from all texts is told by the index."""
@@ -264,7 +244,7 @@ class StateStore:
             words |= analyser.vocabulary(row.text)
             words |= analyser.vocabulary(row.title)
         self._connection.executemany(
-            "INSERT OR IGNORE INTO words VALUES (?)", [(_safe(word),) for word in words]
+            "INSERT OR IGNORE INTO words VALUES (?)", [(storable(word),) for word in words]
         )
 
     def words(self) -> list[str]:
@@ -284,11 +264,11 @@ class StateStore:
             marks = ",".join("?" * len(part))
             with self._lock:
                 rows = self._connection.execute(
-                    f"SELECT {_ROW} FROM chunks JOIN files ON files.id = chunks.file"  # noqa: S608
+                    f"SELECT {READ} FROM chunks JOIN files ON files.id = chunks.file"  # noqa: S608
                     f" WHERE chunks.id IN ({marks})",
                     part,
                 ).fetchall()
-            found.update((row[0], _chunk_row(row)) for row in rows)
+            found.update((row[0], chunk_row(row)) for row in rows)
         return found
 
     def passage_keys(self, after: int = 0) -> Iterator[tuple[int, bytes, bool]]:
@@ -311,45 +291,3 @@ class StateStore:
                 self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")
-
-
-def _safe(text: str) -> str:
-    """Text that can be stored: half of a surrogate pair can't."""
-    return text.encode("utf-8", "replace").decode() if not text.isascii() else text
-
-
-def _check_sum(text: str, headings: str, passages: str, keys: bytes) -> int:
-    whole = f"{text}\0{headings}\0{passages}".encode("utf-8", "surrogatepass")
-    return zlib.crc32(keys, zlib.crc32(whole))
-
-
-def _chunk_row(row: tuple[Any, ...]) -> ChunkRow:
-    number, path, title, kind, tags, aliases, created, updated, private, extra, *rest = row
-    order, text, first, last, headings, context, session, since, until, *rest = rest
-    passages, keys, expected = rest
-    try:
-        if _check_sum(text, headings, passages, keys) != expected:
-            raise DamagedStoreError(f"chunk {number} of {path} has changed")
-        return ChunkRow(
-            id=number,
-            path=path,
-            title=title,
-            type=kind,
-            tags=tuple(json.loads(tags)),
-            aliases=tuple(json.loads(aliases)),
-            created=created,
-            updated=updated,
-            private=bool(private),
-            extra=extra,
-            ord=order,
-            text=text,
-            lines=(first, last),
-            headings=tuple((line, heading) for line, heading in json.loads(headings)),
-            context=context,
-            session=session,
-            messages=None if since is None else (since, until),
-            passages=tuple(Passage(*passage) for passage in json.loads(passages)),
-            keys=keys,
-        )
-    except (TypeError, ValueError) as error:
-        raise DamagedStoreError(f"chunk {number} can't be read: {error}") from error

@@ -11,8 +11,7 @@ import numpy as np
 from kbtui.search import analyser
 from kbtui.search.bm25f import SCORED_FIELDS, Corpus, PostingsCache
 from kbtui.search.chunker import is_indexed, read_document
-from kbtui.search.generation import lexical_document
-from kbtui.search.store import row_of
+from kbtui.search.rows import lexical_document, row_of
 from kbtui.workspace.files import blob_id
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from kbtui.search.bm25f import Postings
     from kbtui.search.chunker import ChunkLimits, Document
-    from kbtui.search.store import ChunkRow
+    from kbtui.search.rows import ChunkRow
 
 _REMEMBERED_FILES = 20_000
 _REMEMBERED_TREES = 2

@@ -1,0 +1,215 @@
+"""A chunk with all that is known of it, as it is stored, and as the words index takes it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from kbtui.search import analyser
+from kbtui.search.chunker import Chunk, Document, Passage, passage_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+# In the order of `stored_values`; file and fresh come before, the id behind.
+STORED = (
+    "ord, text, first_line, last_line, headings, context, updated, session, first_message,"
+    " last_message, passages, keys, signature, check_sum"
+)
+# In the order that `chunk_row` reads.
+READ = (
+    "chunks.id, files.path, files.title, files.type, files.tags, files.aliases, files.created,"
+    " coalesce(nullif(chunks.updated, ''), nullif(files.updated, ''), files.created),"
+    " files.private, files.extra, chunks.ord, chunks.text, chunks.first_line, chunks.last_line,"
+    " chunks.headings, chunks.context, chunks.session, chunks.first_message, chunks.last_message,"
+    " chunks.passages, chunks.keys, chunks.check_sum"
+)
+_SIGNATURE_BYTES = 12
+
+
+class DamagedStoreError(Exception):
+    """What is stored can't be what was stored; the index is to be built anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalDocument:
+    """One chunk as words are indexed: texts are analysed, filters are taken as they are."""
+
+    chunk: int
+    texts: Mapping[str, str]
+    filters: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRow:
+    """A chunk with the properties of its file; `ord` counts within the file, from 0."""
+
+    id: int
+    path: str
+    title: str
+    type: str
+    tags: tuple[str, ...]
+    aliases: tuple[str, ...]
+    created: str
+    updated: str
+    private: bool
+    extra: str
+    ord: int
+    text: str
+    lines: tuple[int, int]
+    headings: tuple[tuple[int, str], ...]
+    context: str
+    session: str | None
+    messages: tuple[int, int] | None
+    passages: tuple[Passage, ...]
+    keys: bytes
+
+    def passage_texts(self) -> list[str]:
+        """What is embedded of this chunk, in the order of `keys`."""
+        return [f"{p.context}{self.text[p.start : p.end]}" for p in self.passages]
+
+
+def row_of(document: Document, chunk: Chunk, number: int, order: int) -> ChunkRow:
+    """The row that a chunk makes."""
+    properties = document.properties
+    return ChunkRow(
+        id=number,
+        path=document.path,
+        title=properties.title,
+        type=properties.type,
+        tags=properties.tags,
+        aliases=properties.aliases,
+        created=properties.created,
+        updated=chunk.updated or properties.updated or properties.created,
+        private=properties.private,
+        extra=properties.extra,
+        ord=order,
+        text=storable(chunk.text),
+        lines=chunk.lines,
+        headings=chunk.headings,
+        context=storable(chunk.context),
+        session=chunk.session,
+        messages=chunk.messages,
+        passages=chunk.passages,
+        keys=b"".join(passage_key(text) for text in chunk.passage_texts()),
+    )
+
+
+def stored_values(row: ChunkRow, chunk: Chunk) -> tuple[Any, ...]:
+    """What is stored of a row, in the order of `STORED`."""
+    passages = json.dumps([[p.start, p.end, p.context] for p in row.passages])
+    headings = json.dumps(row.headings)
+    return (
+        row.ord,
+        row.text,
+        *row.lines,
+        headings,
+        row.context,
+        chunk.updated,
+        row.session,
+        *(row.messages or (None, None)),
+        passages,
+        row.keys,
+        signature(row),
+        _check_sum(row.text, headings, passages, row.keys),
+    )
+
+
+def signature(row: ChunkRow) -> bytes:
+    """Changes when the words index holds something else of the chunk, or its vectors do."""
+    document = lexical_document(row)
+    content = repr((document.texts, document.filters, row.keys))
+    return hashlib.blake2b(
+        content.encode("utf-8", "surrogatepass"), digest_size=_SIGNATURE_BYTES
+    ).digest()
+
+
+def chunk_row(stored: tuple[Any, ...]) -> ChunkRow:
+    """Read a row, in the order of `READ`.
+
+    Raises:
+        DamagedStoreError: it isn't what was stored.
+    """
+    number, path, title, kind, tags, aliases, created, updated, private, extra, *rest = stored
+    order, text, first, last, headings, context, session, since, until, *rest = rest
+    passages, keys, expected = rest
+    try:
+        if _check_sum(text, headings, passages, keys) != expected:
+            raise DamagedStoreError(f"chunk {number} of {path} has changed")
+        return ChunkRow(
+            id=number,
+            path=path,
+            title=title,
+            type=kind,
+            tags=tuple(json.loads(tags)),
+            aliases=tuple(json.loads(aliases)),
+            created=created,
+            updated=updated,
+            private=bool(private),
+            extra=extra,
+            ord=order,
+            text=text,
+            lines=(first, last),
+            headings=tuple((line, heading) for line, heading in json.loads(headings)),
+            context=context,
+            session=session,
+            messages=None if since is None else (since, until),
+            passages=tuple(Passage(*passage) for passage in json.loads(passages)),
+            keys=keys,
+        )
+    except (TypeError, ValueError) as error:
+        raise DamagedStoreError(f"chunk {number} can't be read: {error}") from error
+
+
+def storable(text: str) -> str:
+    """Text that can be stored: half of a surrogate pair can't."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def _check_sum(text: str, headings: str, passages: str, keys: bytes) -> int:
+    whole = f"{text}\0{headings}\0{passages}".encode("utf-8", "surrogatepass")
+    return zlib.crc32(keys, zlib.crc32(whole))
+
+
+def lexical_document(row: ChunkRow) -> LexicalDocument:
+    """What the words index holds of a chunk."""
+    headings = dict.fromkeys(part for _, path in row.headings for part in path.split(" > "))
+    name = "" if row.session else row.path.rpartition("/")[2].rpartition(".")[0]
+    return LexicalDocument(
+        row.id,
+        {
+            "title": "\n".join((row.title, *row.aliases, "" if name == row.title else name)),
+            "headings": "\n".join(headings),
+            "tags": "\n".join((*row.tags, row.type)),
+            "body": row.text if row.ord else f"{row.text}\n{row.extra}",
+            "context": row.context,
+        },
+        {
+            "scope": _folders(row.path),
+            "path": (row.path,),
+            "type": _filled([analyser.fold(row.type)]),
+            "tag": _filled(_tag_terms(row.tags)),
+            "created": _filled([row.created]),
+            "updated": _filled([row.updated]),
+        },
+    )
+
+
+def _filled(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(value for value in values if value)
+
+
+def _folders(path: str) -> tuple[str, ...]:
+    """A path and all folders above it: each is a scope."""
+    return tuple(accumulate(path.split("/"), lambda above, name: f"{above}/{name}"))
+
+
+def _tag_terms(tags: Iterable[str]) -> list[str]:
+    """Tags with the tags above them: ``area/work`` is found by ``area`` as well."""
+    return list(
+        dict.fromkeys(term for tag in tags for term in _folders(analyser.fold(tag)) if term)
+    )

@@ -58,6 +58,7 @@ def take_out(path: str, versions: Sequence[str], target: str) -> Merge:
     """
     if versions[0] == versions[-1]:
         return Merge(target)
+    versions = _without_detours(versions)
     fronts = [split_front(text) for text in versions]
     before = split_front(target)
     if before is None or fronts[0] is None or fronts[-1] is None:
@@ -70,6 +71,17 @@ def take_out(path: str, versions: Sequence[str], target: str) -> Merge:
     offset = len(fronts[-1].lines())
     merge = _Body(path, bodies, before.body, offset).merge()
     return Merge(head.text + merge.text, head.conflicts + merge.conflicts)
+
+
+def _without_detours(versions: Sequence[str]) -> list[str]:
+    """Leave out what led back to where it came from: an undo and its undo move no line."""
+    path: list[str] = []
+    for version in versions:
+        if version in path:
+            del path[path.index(version) + 1 :]
+        else:
+            path.append(version)
+    return path
 
 
 def _merge_keys(path: str, base: Front, target: Front, ours: Front) -> Merge:

@@ -9,7 +9,7 @@ from the log. ``HISTORY.md`` holds the same entries for people and grep.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
@@ -76,7 +76,7 @@ class Archive:
         self._origin = origin or machine_name()
         self._cursors = Cursors(workspace, history)
         self._cached: tuple[bytes, Book] | None = None
-        self._commits: tuple[str | None, dict[str, list[Holding]]] = (None, {})
+        self._commits: tuple[str | None, tuple[tuple[str, Holding], ...]] = (None, ())
         self._staged: WeakKeyDictionary[Change, _Staged] = WeakKeyDictionary()
         history.add_companion(self._settle)
 
@@ -170,14 +170,20 @@ class Archive:
         A line that was lost from the file since is still on record in the log, so what it stood
         for isn't consolidated a second time.
         """
-        found = [
-            Holding(entry.cursor, entry.messages, dict(entry.dropped))
-            for entry in self.entries()
-            if entry.session == session and entry.messages is not None
-        ]
-        known = {(holding.cursor, holding.messages) for holding in found}
-        recorded = self._recorded().get(session, ())
-        return [*found, *(each for each in recorded if (each.cursor, each.messages) not in known)]
+        return self.all_holdings().get(session, [])
+
+    def all_holdings(self) -> dict[str, list[Holding]]:
+        """The `holdings` of every session that is in the archive, by session."""
+        found: dict[str, dict[tuple[int, Range], Holding]] = {}
+        for session, holding in (*self._held(), *self._recorded()):
+            known = found.setdefault(session, {})
+            known.setdefault((holding.cursor, holding.messages), holding)
+        return {session: list(known.values()) for session, known in found.items()}
+
+    def _held(self) -> Iterator[tuple[str, Holding]]:
+        for entry in self._book(self._read).entries:
+            if entry.session is not None and entry.messages is not None:
+                yield entry.session, Holding(entry.cursor, entry.messages, dict(entry.dropped))
 
     def problems(self) -> tuple[BadLine, ...]:
         """Lines that can't be used; they stay in the file as they are."""
@@ -286,7 +292,7 @@ class Archive:
     def _next_cursor(self, read: _Reader) -> int:
         known = [entry.cursor for entry in self._book(read).entries]
         known += self._cursors.seen().values()
-        known += [each.cursor for found in self._recorded().values() for each in found]
+        known += [holding.cursor for _, holding in self._recorded()]
         return max(known, default=0) + 1
 
     def _migrated(self, read: _Reader) -> bool:
@@ -342,21 +348,21 @@ class Archive:
             self._cached = (state, read_book(data))
         return self._cached[1]
 
-    def _recorded(self) -> dict[str, list[Holding]]:
+    def _recorded(self) -> tuple[tuple[str, Holding], ...]:
         """What the commits say was archived, read on from where the last look ended."""
         seen, found = self._commits
         head = self._history.head()
         if head is None or head == seen:
             return found
+        fresh = []
         for commit in self._history.log():
             if commit.id == seen:
                 break
             origin = commit.origin
             if commit.actor in _ARCHIVISTS and origin.session and origin.messages and origin.cursor:
-                holding = Holding(origin.cursor, origin.messages)
-                found.setdefault(origin.session, []).append(holding)
-        self._commits = (head, found)
-        return found
+                fresh.append((origin.session, Holding(origin.cursor, origin.messages)))
+        self._commits = (head, (*found, *fresh))
+        return self._commits[1]
 
 
 def _limit(after: int | Mapping[str, int], origin: str) -> int:

@@ -9,63 +9,42 @@ from __future__ import annotations
 import json
 import secrets
 import threading
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError, UsageError
 from kbtui.history.change import Actor, Origin
 from kbtui.history.merge import take_out
-from kbtui.memory.facts import statements
-from kbtui.memory.ranges import read_range
-from kbtui.memory.tombstones import Source, Tombstones
+from kbtui.memory.proposal import (
+    Proposal,
+    ProposedEdit,
+    as_json,
+    fingerprint,
+    from_json,
+    new_facts,
+    sources_of,
+)
+from kbtui.memory.tombstones import Tombstones
 from kbtui.text import clean_line
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
+from kbtui.workspace.jsonl import append_line, read_lines
 from kbtui.workspace.layout import MACHINE, is_recorded, short_name
 from kbtui.workspace.redact import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from kbtui.history.change import Commit
     from kbtui.history.history import History
     from kbtui.workspace.layout import Workspace
 
+__all__ = ["Inbox", "Proposal", "ProposedEdit"]
+
 _FOLDER = f"{MACHINE}/inbox"
+_REJECTED = f"{_FOLDER}/rejected.jsonl"
 _SUFFIX = ".json"
-
-
-@dataclass(frozen=True, slots=True)
-class ProposedEdit:
-    """One file of a proposal.
-
-    `base` is the blob id of the text that it was made from, None for a file that wasn't there;
-    `text` is None for a deletion.
-    """
-
-    path: str
-    base: str | None
-    text: str | None
-    base_text: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """A change waiting for a decision; `id` is short enough to type."""
-
-    id: str
-    created: datetime
-    actor: Actor
-    reason: str
-    origin: Origin
-    edits: tuple[ProposedEdit, ...]
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The files that it would change."""
-        return tuple(edit.path for edit in self.edits)
 
 
 class Inbox:
@@ -95,7 +74,8 @@ class Inbox:
     ) -> Proposal:
         """Propose a change to the files as they are now; secrets are redacted.
 
-        The same change proposed again by the same actor is the same proposal.
+        The same change proposed again by the same actor is the same proposal, brought up to date
+        with what the files say now. See `was_rejected` before asking a second time.
 
         Args:
             actor: Who proposes it.
@@ -111,21 +91,28 @@ class Inbox:
         if not proposed:
             raise UsageError("A proposal needs at least one file that it changes.")
         with self._lock:
-            for known in self.list():
-                if known.actor is actor and known.edits == proposed:
-                    return known
+            known = self._same(actor, proposed)
+            if known is not None and known.edits == proposed:
+                return known
             proposal = Proposal(
-                self._free_id(),
-                self._clock(),
+                known.id if known else self._free_id(),
+                known.created if known else self._clock(),
                 actor,
                 redact(reason).text,
                 origin or Origin(),
                 proposed,
             )
-            data = json.dumps(_as_json(proposal), ensure_ascii=False, indent=1).encode()
+            data = json.dumps(as_json(proposal), ensure_ascii=False, indent=1).encode()
             files.write_machine_file(self._workspace.root, self._path(proposal.id), data)
         self._tell()
         return proposal
+
+    def was_rejected(self, actor: Actor, edits: Mapping[str, str | None]) -> bool:
+        """Whether the user has rejected this very change before: these lines in, those out."""
+        proposed = [self._edit(path, text) for path, text in sorted(edits.items())]
+        wanted = fingerprint(actor, proposed)
+        rejected = read_lines(self._workspace.root / _REJECTED).records
+        return any(record.get("change") == wanted for record in rejected)
 
     def list(self) -> list[Proposal]:
         """All proposals that wait, the oldest first."""
@@ -190,7 +177,12 @@ class Inbox:
                 f"Rejected a proposal of {proposal.actor}: {proposal.reason}",
                 proposal.origin,
             ) as change:
-                self._tombstones.bury(change, _new_facts(proposal), _sources(proposal.origin))
+                self._tombstones.bury(change, new_facts(proposal), sources_of(proposal.origin))
+            rejected = fingerprint(proposal.actor, proposal.edits)
+            append_line(
+                self._workspace.root / _REJECTED,
+                {"change": rejected, "time": self._clock().isoformat()},
+            )
             self._remove(proposal)
         self._tell()
         return proposal
@@ -219,6 +211,11 @@ class Inbox:
         if text is not None:
             text = redact(text, keep=before or "").text
         return ProposedEdit(path, None if data is None else files.blob_id(data), text, before)
+
+    def _same(self, actor: Actor, edits: Sequence[ProposedEdit]) -> Proposal | None:
+        wanted = fingerprint(actor, edits)
+        same = (each for each in self.list() if fingerprint(each.actor, each.edits) == wanted)
+        return next(same, None)
 
     def _merged(self, edit: ProposedEdit) -> tuple[str | None, str | None]:
         """The blob id of a file now and the text it is to have."""
@@ -252,7 +249,7 @@ class Inbox:
 
     def _load(self, file: Path) -> Proposal | None:
         try:
-            return _from_json(json.loads(file.read_bytes()), file.name.removesuffix(_SUFFIX))
+            return from_json(json.loads(file.read_bytes()), file.name.removesuffix(_SUFFIX))
         except (OSError, KbtuiError, ValueError, KeyError, TypeError, RecursionError):
             return None
 
@@ -276,59 +273,3 @@ class Inbox:
 
 def _accepting(proposal: Proposal) -> str:
     return f"Accepted a proposal of {proposal.actor}: {proposal.reason}"
-
-
-def _new_facts(proposal: Proposal) -> list[str]:
-    """What the proposal states and the files didn't."""
-    return [
-        fact
-        for edit in proposal.edits
-        if edit.text is not None
-        for fact in _missing(statements(edit.text), statements(edit.base_text or ""))
-    ]
-
-
-def _missing(facts: list[str], known: list[str]) -> list[str]:
-    return [fact for fact in facts if fact not in known]
-
-
-def _sources(origin: Origin) -> tuple[Source, ...]:
-    if origin.session is None or origin.messages is None:
-        return ()
-    return (Source(origin.session, origin.messages),)
-
-
-def _as_json(proposal: Proposal) -> dict[str, Any]:
-    origin = proposal.origin
-    known = {name: getattr(origin, name) for name in Origin.__slots__}
-    return {
-        "id": proposal.id,
-        "created": proposal.created.isoformat(),
-        "actor": proposal.actor.value,
-        "reason": proposal.reason,
-        "origin": {name: value for name, value in known.items() if value is not None},
-        "edits": [
-            {"path": e.path, "base": e.base, "text": e.text, "base_text": e.base_text}
-            for e in proposal.edits
-        ],
-    }
-
-
-def _from_json(value: Any, name: str) -> Proposal:
-    origin = value["origin"]
-    return Proposal(
-        name,
-        datetime.fromisoformat(value["created"]),
-        Actor(value["actor"]),
-        str(value["reason"]),
-        Origin(**{**origin, "messages": read_range(origin.get("messages"))}),
-        tuple(_edit_from_json(edit) for edit in value["edits"]),
-    )
-
-
-def _edit_from_json(value: Any) -> ProposedEdit:
-    path = files.checked_path(value["path"])
-    texts = [value["base"], value["text"], value.get("base_text")]
-    if not all(text is None or isinstance(text, str) for text in texts):
-        raise TypeError("an edit holds texts")
-    return ProposedEdit(path, *texts)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kbtui.history.history import History
-    from kbtui.memory.archive import Archive
+    from kbtui.memory.archive import Archive, Holding
     from kbtui.memory.session_lines import SessionMessage
     from kbtui.memory.sessions import SessionStore
 
@@ -163,8 +163,9 @@ class Ledger:
     def account(self) -> Audit:
         """Account for every message of every session."""
         written = self._written()
+        holdings = self._archive.all_holdings()
         accounts = tuple(
-            self._account(info.id, written.get(info.id, []))
+            self._account(info.id, holdings.get(info.id, []), written.get(info.id, []))
             for info in sorted(self._sessions.list(), key=lambda info: info.id)
         )
         return Audit(
@@ -181,9 +182,10 @@ class Ledger:
             accounts=accounts,
         )
 
-    def _account(self, session_id: str, written: list[Range]) -> SessionAccount:
+    def _account(
+        self, session_id: str, holdings: list[Holding], written: list[Range]
+    ) -> SessionAccount:
         log = _WholeLog(self._archive.workspace.sessions / f"{session_id}.jsonl")
-        holdings = self._archive.holdings(session_id)
         newest = max((holding.messages[1] for holding in holdings), default=0)
         pending: list[int] = []
         lost: list[int] = []
@@ -192,13 +194,14 @@ class Ledger:
         seen: set[str] = set()
         for number in range(1, log.last_id + 1):
             message = log.messages.get(number)
-            reason = drop_reason(message, seen) if message else None
+            taken_back = number in log.taken_back
+            reason = drop_reason(message, seen) if message and not taken_back else None
             holding = next((each for each in holdings if each.holds(number)), None)
             if holding is not None and number not in holding.dropped:
                 archived.setdefault(holding.cursor, []).append(number)
             elif holding is not None:
                 dropped[number] = holding.dropped[number]
-            elif number in log.taken_back:
+            elif taken_back:
                 dropped[number] = FORGOTTEN
             elif reason is not None:
                 dropped[number] = reason

@@ -11,23 +11,39 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
-from rapidfuzz import fuzz
-
-from kbtui.history.change import Actor
 from kbtui.memory.facts import normalise, plain_fact
+from kbtui.memory.memory_review import (
+    MAX_LOST,
+    heading_of,
+    is_statement,
+    line_key,
+    lost_share,
+    review_reason,
+    split_lines,
+)
 from kbtui.memory.sections import section_names_like
 from kbtui.memory.sections import section_of as default_section_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from kbtui.memory.extraction import Correction
 
+__all__ = [
+    "MAX_LOST",
+    "MEMORY",
+    "MemoryEdit",
+    "Refused",
+    "apply_facts",
+    "apply_rewrite",
+    "lost_share",
+    "review_reason",
+]
+
 MEMORY = "memory/MEMORY.md"
-MAX_LOST = 0.25
-_SAME_LINE = 60.0
-_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
-_BULLET = re.compile(r"^([ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?)?(.*?)([ \t]*)$")
+FORGOTTEN = "it was forgotten by the user"
+_BULLET = re.compile(r"([ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?)?(.*)", re.DOTALL)
+_BOM = "\ufeff"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,134 +88,101 @@ def apply_facts(
         section_of: The heading that a fact belongs under.
         refuse: Facts that must not be written, such as buried ones.
     """
-    memory = _Memory(text)
+    memory = _Memory(text, section_of, refuse)
     for correction in corrections:
-        memory.correct(correction.old, correction.new, section_of, refuse)
+        memory.correct(correction.old, correction.new)
     for fact in facts:
-        memory.add(fact, section_of, refuse)
+        memory.add(fact)
     return memory.edit()
 
 
 def apply_rewrite(
-    text: str, rewritten: str, *, refuse: Callable[[str], bool] = lambda _f: False
+    text: str, rewritten: str, *, refuse: Callable[[str], bool] = lambda _fact: False
 ) -> MemoryEdit:
     """Turn a whole rewritten memory into edits of the lines that really differ.
 
     Lines that say the same keep their bytes. Whether too much is lost is for `review_reason`.
     """
-    newline = _newline(text)
-    old = text.removeprefix("\ufeff").splitlines()
-    new = rewritten.replace("\r\n", "\n").strip("\n").split("\n")
-    refused = [line for line in new if _is_statement(line) and refuse(plain_fact(line))]
-    new = [line for line in new if line not in refused]
-    lines: list[str] = []
-    added: list[str] = []
-    gone: list[str] = []
-    matcher = SequenceMatcher(None, [*map(_key, old)], [*map(_key, new)], autojunk=False)
-    for _, a, b, c, d in matcher.get_opcodes():
-        same = [*map(_key, old[a:b])] == [*map(_key, new[c:d])]
-        lines += old[a:b] if same else new[c:d]
-        if not same:
-            gone += [plain_fact(line) for line in old[a:b] if _is_statement(line)]
-            added += [plain_fact(line) for line in new[c:d] if _is_statement(line)]
+    end = _newline(text)
+    old = split_lines(text.removeprefix(_BOM))
+    said = rewritten.replace("\r\n", "\n").strip("\n").split("\n")
+    refused = [line for line in said if is_statement(line) and refuse(plain_fact(line))]
+    new = [f"{line}{end}" for line in said if line not in refused]
+    lines, added, gone = _merged(old, new)
+    notes = tuple(Refused(plain_fact(line), FORGOTTEN) for line in refused)
     if not added and not gone:
-        return MemoryEdit(text)
-    mark = "\ufeff" if text.startswith("\ufeff") else ""
+        return MemoryEdit(text, refused=notes)
+    mark = _BOM if text.startswith(_BOM) else ""
     return MemoryEdit(
-        mark + newline.join(lines).rstrip() + newline,
+        mark + "".join(_ended(line, end) for line in lines).rstrip() + end,
         tuple(line for line in added if line not in gone),
         tuple((line, "") for line in gone if line not in added),
-        tuple(Refused(plain_fact(line), "it was forgotten by the user") for line in refused),
+        notes,
     )
 
 
-def lost_share(old: str, new: str) -> float:
-    """Which share of the lines of `old` has nothing like it in `new`, from 0 to 1.
-
-    A line that was reworded isn't lost. Blank lines don't count.
-    """
-    before = [key for line in old.splitlines() if (key := _key(line))]
-    rest = Counter(key for line in new.splitlines() if (key := _key(line)))
-    missing = []
-    for key in before:
-        if rest[key]:
-            rest[key] -= 1
-        else:
-            missing.append(key)
-    others = list(rest.elements())
-    lost = 0
-    for key in missing:
-        match = max(others, key=lambda other: fuzz.ratio(key, other), default="")
-        if match and fuzz.ratio(key, match) >= _SAME_LINE:
-            others.remove(match)
-        else:
-            lost += 1
-    return lost / len(before) if before else 0.0
-
-
-def review_reason(old: str, new: str, authors: Sequence[Actor | None] = ()) -> str | None:
-    """Say why a background change must be proposed instead of made; None: it may be made.
-
-    Args:
-        old: The text as it is.
-        new: The text as it would be.
-        authors: Who wrote each line of `old`, see `History.authors`.
-    """
-    share = lost_share(old, new)
-    if share > MAX_LOST:
-        return f"it would lose {share:.0%} of the lines"
-    kept = Counter(line.rstrip() for line in new.splitlines())
-    for line, author in zip(old.splitlines(), authors, strict=False):
-        if kept[line.rstrip()] > 0:
-            kept[line.rstrip()] -= 1
-        elif author is Actor.YOU and line.strip():
-            return f"it would change a line that you wrote: {plain_fact(line)!r}"
-    return None
+def _merged(old: list[str], new: list[str]) -> tuple[list[str], list[str], list[str]]:
+    """The lines of `new`, in the bytes of `old` where they say the same; what came, what went."""
+    lines: list[str] = []
+    added: list[str] = []
+    gone: list[str] = []
+    was, now = [line_key(line) for line in old], [line_key(line) for line in new]
+    for _, a, b, c, d in SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
+        if was[a:b] == now[c:d]:
+            lines += old[a:b]
+            continue
+        lines += new[c:d]
+        gone += [plain_fact(line) for line in old[a:b] if is_statement(line)]
+        added += [plain_fact(line) for line in new[c:d] if is_statement(line)]
+    return lines, added, gone
 
 
 class _Memory:
-    """MEMORY.md as lines while it is edited."""
+    """MEMORY.md as lines, each with its own end, while it is edited."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(
+        self, text: str, section_of: Callable[[str], str], refuse: Callable[[str], bool]
+    ) -> None:
         self._text = text
-        self._newline = _newline(text)
-        self._mark = "\ufeff" if text.startswith("\ufeff") else ""
-        self._lines = text.removeprefix("\ufeff").splitlines()
+        self._end = _newline(text)
+        self._lines = split_lines(text.removeprefix(_BOM))
+        self._section_of = section_of
+        self._refuse = refuse
         self._added: list[str] = []
         self._replaced: list[tuple[str, str]] = []
         self._refused: list[Refused] = []
 
     def edit(self) -> MemoryEdit:
-        changed = bool(self._added or self._replaced)
-        text = self._mark + self._newline.join([*self._lines, ""]) if changed else self._text
-        return MemoryEdit(text, tuple(self._added), tuple(self._replaced), tuple(self._refused))
+        mark = _BOM if self._text.startswith(_BOM) else ""
+        return MemoryEdit(
+            mark + "".join(self._lines),
+            tuple(self._added),
+            tuple(self._replaced),
+            tuple(self._refused),
+        )
 
-    def add(
-        self, fact: str, section_of: Callable[[str], str], refuse: Callable[[str], bool]
-    ) -> None:
+    def add(self, fact: str) -> None:
         fact = plain_fact(fact)
         key = normalise(fact)
         if not key or self._has(key):
             self._refused.append(Refused(fact, "it is known already" if key else "it says nothing"))
-        elif refuse(fact):
-            self._refused.append(Refused(fact, "it was forgotten by the user"))
+        elif self._refuse(fact):
+            self._refused.append(Refused(fact, FORGOTTEN))
         else:
-            self._insert(section_of(fact), f"- {fact}")
+            self._insert(self._section_of(fact), f"- {fact}")
             self._added.append(fact)
 
-    def correct(
-        self, old: str, new: str, section_of: Callable[[str], str], refuse: Callable[[str], bool]
-    ) -> None:
+    def correct(self, old: str, new: str) -> None:
         old, new = plain_fact(old), plain_fact(new)
         places = self._find(old)
-        if new and refuse(new):
-            self._refused.append(Refused(new, "it was forgotten by the user"))
+        if new and self._refuse(new):
+            self._refused.append(Refused(new, FORGOTTEN))
         elif not old or len(places) > 1:
             self._refused.append(Refused(old, f"it stands there {len(places)} times"))
         elif not places:
             self._refused.append(Refused(old, "it doesn't stand there"))
             if new and not self._has(normalise(new)):
-                self.add(new, section_of, refuse)
+                self.add(new)
         else:
             self._replace(*places[0], new)
 
@@ -208,94 +191,87 @@ class _Memory:
         changed = line[:start] + new + line[end:]
         if changed == line:
             return
-        others = {_key(each) for at, each in enumerate(self._lines) if at != number}
-        whole = _split(changed)[1]
-        if not whole.strip(" .,;:") or _key(changed) in others:
+        others = {line_key(each) for at, each in enumerate(self._lines) if at != number}
+        rest = _content(changed)
+        if not rest.strip(" .,;:") or line_key(changed) in others:
             del self._lines[number]
-            self._replaced.append((_split(line)[1], ""))
+            rest = ""
         else:
             self._lines[number] = changed
-            self._replaced.append((_split(line)[1], whole))
+        self._replaced.append((_content(line), rest))
 
     def _find(self, old: str) -> list[tuple[int, int, int]]:
         """Where a text stands: as a whole line, else as whole words within one."""
         if not old:
             return []
-        lines = [(number, line) for number, line in enumerate(self._lines) if _is_statement(line)]
+        lines = [(at, line) for at, line in enumerate(self._lines) if is_statement(line)]
         whole = [
-            (number, len(_split(line)[0]), len(line.rstrip()))
-            for number, line in lines
-            if _split(line)[1] == old
+            (at, _start(line), len(line.rstrip())) for at, line in lines if _content(line) == old
         ]
-        if whole:
-            return whole
         pattern = re.compile(rf"(?<!\w){re.escape(old)}(?!\w)")
-        return [
-            (number, *match.span()) for number, line in lines for match in pattern.finditer(line)
+        return whole or [
+            (at, *match.span()) for at, line in lines for match in pattern.finditer(line)
         ]
 
     def _has(self, key: str) -> bool:
-        return any(
-            normalise(plain_fact(line)) == key for line in self._lines if _is_statement(line)
-        )
+        return any(line_key(line) == key for line in self._lines if is_statement(line))
 
     def _insert(self, section: str, line: str) -> None:
+        line += self._end
         place = self._section(section)
         if place is None:
-            gap = [""] if self._lines and self._lines[-1].strip() else []
-            self._lines += [*gap, f"{'#' * self._level()} {section}", "", line]
+            heading = f"{'#' * self._level()} {section}{self._end}"
+            gap = [self._end] if self._lines and self._lines[-1].strip() else []
+            self._put(len(self._lines), [*gap, heading, self._end, line])
             return
         start, end = place
         last = end
         while last > start and not self._lines[last - 1].strip():
             last -= 1
-        gap = [""] if last == start else []
-        after = [""] if last == end < len(self._lines) else []
-        self._lines[last:last] = [*gap, line, *after]
+        before = [self._end] if last == start else []
+        after = [self._end] if last == end < len(self._lines) else []
+        self._put(last, [*before, line, *after])
+
+    def _put(self, at: int, lines: list[str]) -> None:
+        if at:
+            self._lines[at - 1] = _ended(self._lines[at - 1], self._end)
+        self._lines[at:at] = lines
 
     def _section(self, name: str) -> tuple[int, int] | None:
         """The lines below the heading that fits best, without those of a deeper heading."""
-        wanted = section_names_like(name)
-        found = [(n, m) for n, line in enumerate(self._lines) if (m := _HEADING.match(line))]
-        for rank in wanted:
-            for index, (number, match) in enumerate(found):
-                if match[2].strip().casefold() == rank:
+        found = [
+            (number, heading)
+            for number, line in enumerate(self._lines)
+            if (heading := heading_of(line)) is not None
+        ]
+        for wanted in section_names_like(name):
+            for index, (number, heading) in enumerate(found):
+                if heading[1].casefold() == wanted:
                     following = found[index + 1][0] if index + 1 < len(found) else len(self._lines)
                     return number + 1, following
         return None
 
     def _level(self) -> int:
         """How deep the file's sections are: below a lone title, else as deep as the others."""
-        depths = [len(m[1]) for line in self._lines if (m := _HEADING.match(line))]
-        if len(depths) == 1 and depths[0] == 1 and not self._has_text_below_title():
+        depths = [heading[0] for line in self._lines if (heading := heading_of(line))]
+        if depths == [1] and not any(_start(line) for line in self._lines):
             return 2
         inner = depths[1:] if len(depths) > 1 and depths[0] < min(depths[1:]) else depths
         return Counter(inner).most_common(1)[0][0] if inner else 1
 
-    def _has_text_below_title(self) -> bool:
-        return any(
-            _BULLET.match(line) and line.lstrip()[:1] in "-*+"
-            for line in self._lines
-            if line.strip()
-        )
 
-
-def _split(line: str) -> tuple[str, str]:
-    """A line's bullet and what stands behind it."""
+def _start(line: str) -> int:
+    """Where the text of a line starts, behind its bullet; 0 where it has none."""
     match = _BULLET.match(line)
-    return (match[1] or "", match[2]) if match else ("", line)
+    return match.end(1) if match and match[1] else 0
 
 
-def _is_statement(line: str) -> bool:
-    return bool(line.strip()) and not _HEADING.match(line)
+def _content(line: str) -> str:
+    return line[_start(line) :].rstrip()
 
 
-def _key(line: str) -> str:
-    """How lines are compared: bullets, blanks, case and punctuation aside; headings by name."""
-    heading = _HEADING.match(line)
-    if heading:
-        return f"# {normalise(heading[2])}"
-    return normalise(plain_fact(line))
+def _ended(line: str, end: str) -> str:
+    return line if line.endswith("\n") else line + end
 
 
 def _newline(text: str) -> str:

@@ -70,6 +70,7 @@ class Tombstones:
         self._history = history
         self._clock = clock
         self._key: bytes | None = None
+        self._cached: tuple[bytes, dict[str, _Stone]] = (b"", {})
 
     def bury(self, change: Change, facts: Iterable[str], sources: Sequence[Source] = ()) -> int:
         """Add tombstones to a running change.
@@ -202,7 +203,10 @@ class Tombstones:
         return tuple(found)
 
     def _stones(self) -> dict[str, _Stone]:
-        return _read(self._file(TOMBSTONES) or b"")
+        data = self._file(TOMBSTONES) or b""
+        if data != self._cached[0]:
+            self._cached = (data, _read(data))
+        return self._cached[1]
 
     def _file(self, path: str) -> bytes | None:
         try:

@@ -140,6 +140,34 @@ def test_the_same_proposal_again_is_the_same_proposal(inbox: Inbox) -> None:
     assert len(inbox.list()) == 2
 
 
+def test_the_same_change_of_a_file_that_grew_brings_the_proposal_up_to_date(
+    workspace: Workspace, history: History, inbox: Inbox
+) -> None:
+    first = inbox.add(Actor.DREAM, "why", {MEMORY: NEW})
+    with history.change(Actor.YOU, "edit") as change:
+        change.write(MEMORY, f"{OLD}- Plays chess\n")
+    again = inbox.add(Actor.DREAM, "why", {MEMORY: f"{NEW}- Plays chess\n"})
+    assert again.id == first.id
+    assert inbox.list() == [again]
+    inbox.accept(again.id)
+    assert now(workspace) == f"{NEW}- Plays chess\n"
+
+
+def test_a_change_that_was_rejected_is_known_even_when_it_only_removes(
+    workspace: Workspace, history: History, inbox: Inbox
+) -> None:
+    shorter = OLD.replace("- Likes tea\n", "")
+    assert not inbox.was_rejected(Actor.DREAM, {MEMORY: shorter})
+    inbox.reject(inbox.add(Actor.DREAM, "why", {MEMORY: shorter}).id)
+    assert Inbox(workspace, history).was_rejected(Actor.DREAM, {MEMORY: shorter})
+    assert not inbox.was_rejected(Actor.DREAM, {MEMORY: None})
+    assert not inbox.was_rejected(Actor.CONSOLIDATOR, {MEMORY: shorter})
+    with history.change(Actor.YOU, "edit") as change:
+        change.write(MEMORY, f"{OLD}- Plays chess\n")
+    assert inbox.was_rejected(Actor.DREAM, {MEMORY: f"{shorter}- Plays chess\n"})
+    assert inbox.problems() == ()
+
+
 def test_secrets_are_kept_out_unless_the_user_wrote_them(
     workspace: Workspace, history: History, inbox: Inbox
 ) -> None:

@@ -169,6 +169,16 @@ def test_what_was_taken_back_is_dropped_as_forgotten(ledger: Ledger, session: Se
     assert ledger.pending(session.id) == (1, 5)
 
 
+def test_what_was_taken_back_and_said_again_is_no_duplicate(
+    ledger: Ledger, session: Session
+) -> None:
+    session.append("user", "Please summarise the notes of the meeting with Alice.")
+    session.rewind(0)
+    session.append("user", "Please summarise the notes of the meeting with Alice.")
+    audit = ledger.account()
+    assert (audit.pending, audit.dropped) == (1, 1)
+
+
 def test_a_line_that_cannot_be_read_is_unaccounted(
     workspace: Workspace, ledger: Ledger, sessions: SessionStore, session: Session
 ) -> None:

@@ -57,6 +57,14 @@ def test_windows_line_ends_and_a_byte_order_mark_stay() -> None:
     assert edit.text == "\ufeff# Skills\r\n\r\n- Python 3\r\n- Speaks German\r\n"
 
 
+def test_odd_line_ends_of_other_lines_stay() -> None:
+    text = "# Skills\r\n- Python\n- a\u2028b\x0bc\rd\n- no end"
+    edit = apply_facts(text, [], [Correction("Python", "Python 3")])
+    assert edit.text == text.replace("Python", "Python 3")
+    more = apply_facts(text, ["Knows Rust"])
+    assert more.text == f"{text}\r\n- Knows Rust\r\n"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "line"),
     [

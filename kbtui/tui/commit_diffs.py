@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError
@@ -20,8 +21,16 @@ _USUAL = 3
 def diffs_of(
     history: History, commit: Commit, path: str | None, context: int
 ) -> tuple[FileDiff, ...]:
-    """What a commit changed, the asked path first and the generated catalogue last."""
+    """What a commit changed, the asked path first.
+
+    The generated catalogue comes last, and without its lines where anything else changed: they
+    say what the entries above say.
+    """
     diffs = history.changes_of(commit.id)
+    if not all(is_catalogue(diff.path) for diff in diffs) and not is_catalogue(path or ""):
+        diffs = tuple(
+            replace(diff, hunks=()) if is_catalogue(diff.path) else diff for diff in diffs
+        )
     if context != _USUAL:
         diffs = tuple(_with_context(history, commit, diff, context) for diff in diffs)
     return tuple(
@@ -29,16 +38,24 @@ def diffs_of(
             diffs,
             key=lambda diff: (
                 path not in {diff.path, diff.old_path},
-                diff.path.endswith("INDEX.md"),
+                is_catalogue(diff.path),
                 diff.path,
             ),
         )
     )
 
 
+def is_catalogue(path: str) -> bool:
+    """Whether a file is an INDEX.md that kbtui writes."""
+    return path.startswith("knowledge/") and path.endswith("INDEX.md")
+
+
 def _with_context(history: History, commit: Commit, diff: FileDiff, context: int) -> FileDiff:
     from kbtui.tui.diff_lines import with_context
     from kbtui.workspace.files import decode
+
+    if not diff.hunks:
+        return diff
 
     def text(path: str | None, at: str | None) -> str:
         if path is None or at is None:

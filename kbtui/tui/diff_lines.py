@@ -89,6 +89,8 @@ def _file_line(diff: FileDiff) -> Line:
 def _why_empty(diff: FileDiff) -> str:
     if diff.binary:
         return "not text"
+    if diff.path.endswith("INDEX.md"):
+        return "the catalogue follows by itself"
     return "only its name changed" if diff.kind == "renamed" else "no lines"
 
 
@@ -224,8 +226,7 @@ def _regrouped(diff: FileDiff, old: str, new: str, context: int) -> Iterator[Hun
         while end + 1 < len(changed) and changed[end + 1] - changed[end] <= 2 * context + 1:
             end += 1
         low = max(0, changed[start] - context)
-        part = lines[low : changed[end] + context + 1]
-        yield _hunk_of(part)
+        yield _hunk_of(lines[:low], lines[low : changed[end] + context + 1])
         start = end + 1
 
 
@@ -251,7 +252,10 @@ def _context_line(text: str, old: int, new: int) -> DiffLine:
     return DiffLine(" ", old, new, text.removesuffix("\n"), newline=text.endswith("\n"))
 
 
-def _hunk_of(lines: Sequence[DiffLine]) -> Hunk:
-    old = [line.old for line in lines if line.old is not None and line.kind != "+"]
-    new = [line.new for line in lines if line.new is not None and line.kind != "-"]
-    return Hunk(old[0] if old else 0, len(old), new[0] if new else 0, len(new), tuple(lines))
+def _hunk_of(above: Sequence[DiffLine], lines: Sequence[DiffLine]) -> Hunk:
+    old_above = sum(line.kind != "+" for line in above)
+    new_above = sum(line.kind != "-" for line in above)
+    old = sum(line.kind != "+" for line in lines)
+    new = sum(line.kind != "-" for line in lines)
+    # As in a patch: where a side has no line, its number is that of the line above.
+    return Hunk(old_above + bool(old), old, new_above + bool(new), new, tuple(lines))

@@ -22,6 +22,7 @@ _FEW = 5
 _SURE = 500
 _TYPO_CUTOFF = 74.0
 _CHECK_EVERY = 512
+_WORDS = re.compile(r"[^\W_]+")
 
 
 class Match(NamedTuple):
@@ -34,6 +35,7 @@ class Match(NamedTuple):
 class _Candidate(NamedTuple):
     entry: EntryInfo
     names: tuple[str, ...]
+    initials: str
     everything: str
     recency: float
 
@@ -85,7 +87,8 @@ def _candidate(entry: EntryInfo, recency: float) -> _Candidate:
     names = tuple(fold(name) for name in (entry.title, entry.slug, *entry.aliases) if name)
     place = entry.path.removeprefix("knowledge/").removesuffix(".md")
     everything = " ".join((*names, fold(place), *(fold(f"#{tag}") for tag in entry.tags)))
-    return _Candidate(entry, names, everything, recency)
+    initials = "".join(word[0] for word in _WORDS.findall(names[0])) if names else ""
+    return _Candidate(entry, names, initials, everything, recency)
 
 
 class _Scorer:
@@ -98,7 +101,7 @@ class _Scorer:
         letters = [re.escape(char) for char in query if not char.isspace()]
         self._in_order = re.compile(".*?".join(letters)) if len(letters) > 1 else None
         # Many letters in order are found by chance in any long title if they may be far apart.
-        self._widest = 12 / max(2, len(letters)) + 1
+        self._widest = 16 / max(2, len(letters)) + 1
 
     def score(self, candidate: _Candidate) -> float:
         """How well the candidate fits; 0 where it doesn't."""
@@ -109,6 +112,8 @@ class _Scorer:
             return 550
         if self._in_order is None:
             return 0
+        if candidate.initials.startswith(self._query):
+            return 450
         return max(map(self._letters_score, candidate.names), default=0)
 
     def _name_score(self, name: str) -> float:

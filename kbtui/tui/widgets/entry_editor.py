@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from kbtui.errors import ConflictError, KbtuiError
+from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
 from kbtui.tui.actions import bindings
 from kbtui.tui.background import run_latest
@@ -122,6 +122,9 @@ class EntryEditor(Vertical):
         self._draft_timer = self.set_timer(_DRAFT_DELAY, self._store_draft)
 
     def _show_state(self) -> None:
+        if not self.children:
+            # Removed meanwhile.
+            return
         name = clean_line(self.path.removeprefix("knowledge/").removesuffix(".md"))
         state = ("● not saved", "$text-warning") if self.dirty else ("saved", "$text-muted")
         parts: list[str | tuple[str, str]] = ["✎ ", (name, "bold $text"), "  ", state]
@@ -183,23 +186,31 @@ class EntryEditor(Vertical):
         typed = self.text_area.text
         self._saving = True
         try:
-            await asyncio.to_thread(self._write, self.text, self._base)
-        except ConflictError as error:
-            return await self._settle(error)
+            theirs = await asyncio.to_thread(self._write, self.text, self._base)
         except KbtuiError as error:
             tell_error(self, error)
             return False
         finally:
             self._saving = False
+        if theirs is not None:
+            return await self._settle(theirs)
         await self._saved(typed)
         return not self.dirty
 
-    def _write(self, text: str, expecting: str | None) -> None:
+    def _write(self, text: str, expecting: str | None) -> Document | None:
+        """Write, unless the file isn't what is expected: then it is returned instead."""
         from kbtui.history.change import Actor
+        from kbtui.tui.documents import load_document
 
+        # Asked before, as the door would keep the text in a copy beside the file; here it is
+        # still in the editor. For the moment between asking and writing, the door watches.
+        document = load_document(self._kb, self.path)
+        if document.blob != expecting:
+            return document
         self._kb.library.write(
             self.path, text, expecting=expecting, actor=Actor.YOU, reason="edited in kbtui"
         )
+        return None
 
     async def _saved(self, typed: str) -> None:
         from kbtui.tui.documents import load_document
@@ -214,16 +225,10 @@ class EntryEditor(Vertical):
         await self._draft_stored()
         self._show_state()
 
-    async def _settle(self, error: ConflictError) -> bool:
-        from kbtui.tui.documents import load_document
+    async def _settle(self, theirs: Document) -> bool:
         from kbtui.tui.screens.conflict import ConflictScreen
 
         await self._draft_stored()
-        theirs = await asyncio.to_thread(load_document, self._kb, self.path)
-        if theirs.blob == self._base:
-            # Not this file: somebody else holds the lock.
-            tell_error(self, error)
-            return False
         choice = await self.app.push_screen_wait(
             ConflictScreen(self.path, theirs.text, self.text, self._original)
         )

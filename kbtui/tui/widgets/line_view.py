@@ -104,6 +104,8 @@ class LineView(ScrollView, can_focus=True):
         at = bisect_right(self._sources, first) - 1
         start = bisect_left(self._sources, self._sources[max(0, at)])
         end = bisect_right(self._sources, max(last or first, self._sources[start]))
+        while end > start + 1 and not self.lines[end - 1].content.plain.strip():
+            end -= 1
         return range(start, max(end, start + 1))
 
     @property

@@ -63,6 +63,8 @@ class NoteArea(TextArea):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+y", "redo", "Redo", show=False),
+        Binding("ctrl+home", "go_to_start", "Start", show=False),
+        Binding("ctrl+end", "go_to_end", "End", show=False),
         Binding("tab", "indent(1)", "Indent", show=False),
         Binding("shift+tab", "indent(-1)", "Unindent", show=False),
     ]
@@ -121,6 +123,14 @@ class NoteArea(TextArea):
             elif by < 0:
                 blanks = len(line) - len(line.lstrip(" "))
                 self.delete((row, 0), (row, min(blanks, _INDENT)))
+
+    def action_go_to_start(self) -> None:
+        """Go to the beginning of the text."""
+        self.move_cursor((0, 0))
+
+    def action_go_to_end(self) -> None:
+        """Go to the end of the text."""
+        self.move_cursor(self.document.end)
 
     # Drawing
 

@@ -79,6 +79,8 @@ class NotesPane(Vertical):
         self._revealed = ""
         self._searches = 0
         self._actions: NotesActions | None = None
+        self._view: EntryView | None = None
+        self._editor: EntryEditor | None = None
 
     def compose(self) -> ComposeResult:
         """Title and tree; what is read and edited comes when it is needed."""
@@ -147,9 +149,10 @@ class NotesPane(Vertical):
             self._close_reader()
 
     def _close_reader(self) -> None:
-        if self.view is not None:
-            self.view.remove()
-            self.remove_class("-reading")
+        if self._view is not None:
+            self._view.remove()
+            self._view = None
+        self.remove_class("-reading")
         self.knowledge_tree.focus()
 
     def focus_tree(self) -> None:
@@ -167,14 +170,12 @@ class NotesPane(Vertical):
     @property
     def view(self) -> EntryView | None:
         """The entry that is read, once there was one."""
-        found = self.query("#notes-entry")
-        return found.first(EntryView) if found else None
+        return self._view
 
     @property
     def editor(self) -> EntryEditor | None:
         """The editor, while it is open."""
-        from_here = self.query("#notes-editor")
-        return from_here.first() if from_here else None  # type: ignore[return-value]
+        return self._editor
 
     @property
     def entries(self) -> dict[str, EntryInfo]:
@@ -311,7 +312,7 @@ class NotesPane(Vertical):
         """Show a file in the reader, which is made for the first one."""
         view = self.view
         if view is None and self.kb is not None:
-            view = EntryView(self.kb, id="notes-entry")
+            view = self._view = EntryView(self.kb, id="notes-entry")
             self.add_class("-reading")
             await self.query_one("#notes-split").mount(view)
         if view is not None:
@@ -342,19 +343,27 @@ class NotesPane(Vertical):
             self.view.reload()
 
     async def _leave_editor(self) -> bool:
-        editor = self.editor
-        if editor is None or not await editor.leave():
+        if self._editor is None or not await self._editor.leave():
             return False
-        await editor.remove()
-        self.remove_class("-editing")
+        await self._close_editor()
         return True
+
+    async def open_editor(self, editor: EntryEditor) -> None:
+        """Put an editor in the place of tree and reader."""
+        self._editor = editor
+        self.add_class("-editing")
+        await self.query_one("#notes-split").mount(editor)
+
+    async def _close_editor(self) -> None:
+        editor, self._editor = self._editor, None
+        if editor is not None:
+            await editor.remove()
+        self.remove_class("-editing")
 
     async def on_entry_editor_closed(self, event: EntryEditor.Closed) -> None:
         """Read on where the editor was."""
         event.stop()
-        if self.editor is not None:
-            await self.editor.remove()
-        self.remove_class("-editing")
+        await self._close_editor()
         if self.view is not None:
             self.view.reload()
             self.view.body.focus()

@@ -1,0 +1,184 @@
+"""A small knowledge base and the smallest app that shows the notes of it."""
+
+from __future__ import annotations
+
+from time import monotonic
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from textual.app import App
+
+from kbtui.history.change import Actor
+from kbtui.history.history import History
+from kbtui.knowledge.library import Library
+from kbtui.search.results import Explain, Hit, SearchResult
+from kbtui.tui.messages import AskAbout, OpenEntry, OpenHistory, OpenSearch
+from kbtui.tui.widgets.notes_pane import NotesPane
+from kbtui.workspace.layout import create_workspace
+from kbtui.workspace.scan import Scanner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from textual.pilot import Pilot
+    from textual.screen import Screen
+
+ALICE = """---
+type: person
+aliases: [Al]
+tags: [team]
+summary: Owns analytics.
+---
+# Alice
+
+Works on [[postgresql]] with [Bob](bob.md), see [[nobody]] and <https://example.org/a>.
+
+## Notes
+
+- likes tea
+"""
+BOB = "---\ntype: person\n---\n# Bob\n\nKnows [[people/alice|Alice]].\n"
+POSTGRESQL = "---\ntype: topic\ntags: [database]\n---\n# PostgreSQL\n\nA database.\n"
+DEFAULT = {
+    "people/alice.md": ALICE,
+    "people/bob.md": BOB,
+    "topics/postgresql.md": POSTGRESQL,
+    "topics/docker.md": "# Docker\n\nContainers.\n",
+}
+
+
+class ScriptedSearch:
+    """Answers every query with the same hits, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str, bool]] = []
+        self.hits: tuple[Hit, ...] = ()
+        self.notice = ""
+        self.suggestion: str | None = None
+
+    def search(
+        self, query: str, scope: str = "default", limit: int = 10, *, semantic: bool = True
+    ) -> SearchResult:
+        self.asked.append((query, scope, semantic))
+        hits = self.hits[:limit]
+        return SearchResult(query, scope, 1.0, semantic, hits, self.notice, self.suggestion)
+
+
+def hit(path: str, line: int, snippet: str, *matches: tuple[int, int], heading: str = "") -> Hit:
+    explain = Explain(1, None, 1.0, 0.0)
+    title = path.rpartition("/")[2].removesuffix(".md").capitalize()
+    return Hit(path, title, heading, (line, line), snippet, matches, 1.0, explain, line=line)
+
+
+def make_kb(root: Path, entries: Mapping[str, str | bytes] = DEFAULT) -> Any:
+    workspace = create_workspace(root)
+    for path, text in entries.items():
+        file = workspace.knowledge / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    scanner = Scanner(workspace)
+    history = History(workspace, scanner)
+    library = Library(workspace, history, scanner)
+    history.open()
+    history.adopt(settle=0)
+    return SimpleNamespace(
+        workspace=workspace, history=history, library=library, search=ScriptedSearch()
+    )
+
+
+def agent_writes(kb: Any, path: str, text: str) -> None:
+    old = kb.history.tree("HEAD").get(path)
+    kb.library.write(path, text, expecting=old, actor=Actor.AGENT, reason="told so")
+
+
+class NotesApp(App[None]):
+    """Shows a `NotesPane` and remembers what it asks of the rest of the app."""
+
+    def __init__(self, kb: Any, screen: Callable[[], Screen[Any]] | None = None) -> None:
+        super().__init__()
+        self.kb = kb
+        self.seen: list[Any] = []
+        self._first_screen = screen
+
+    def compose(self) -> Any:
+        yield NotesPane(id="notes")
+
+    def on_mount(self) -> None:
+        self._unsubscribe = self.kb.history.subscribe(self._changed)
+        self.notes.knowledge_ready(self.kb)
+        self.notes.focus_tree()
+        if self._first_screen is not None:
+            self.push_screen(self._first_screen())
+
+    def on_unmount(self) -> None:
+        self._unsubscribe()
+
+    def _changed(self, event: Any) -> None:
+        self.call_later(self.notes.knowledge_changed, event.paths, event.commit, event.actor)
+
+    @property
+    def notes(self) -> NotesPane:
+        return self.screen_stack[0].query_one(NotesPane)
+
+    def on_open_entry(self, event: OpenEntry) -> None:
+        self.seen.append(event)
+        self.notes.open_entry(event.path, event.line, edit=event.edit)
+
+    def on_open_history(self, event: OpenHistory) -> None:
+        self.seen.append(event)
+
+    def on_open_search(self, event: OpenSearch) -> None:
+        self.seen.append(event)
+
+    def on_ask_about(self, event: AskAbout) -> None:
+        self.seen.append(event)
+
+    def open_url(self, url: str, *, new_tab: bool = True) -> None:
+        self.seen.append(url)
+
+    @property
+    def toasts(self) -> str:
+        return "\n".join(str(note.message) for note in self._notifications)
+
+
+async def until(pilot: Pilot[Any], condition: Callable[[], object], what: str = "it") -> None:
+    """Let the app work until something is so."""
+    deadline = monotonic() + 10
+    while not condition():
+        assert monotonic() < deadline, f"waited in vain until {what}"
+        await pilot.pause(0.01)
+
+
+async def ready(pilot: Pilot[Any]) -> NotesPane:
+    """Wait until the tree is filled."""
+    notes = pilot.app.screen_stack[0].query_one(NotesPane)
+    await until(pilot, lambda: notes.knowledge_tree.rows, "the tree is there")
+    return notes
+
+
+async def opened(pilot: Pilot[Any], path: str, line: int | None = None) -> NotesPane:
+    """Open an entry and wait until it is on the screen, links included."""
+    notes = await ready(pilot)
+    notes.open_entry(path, line)
+    await shown(pilot, notes, path)
+    return notes
+
+
+async def shown(pilot: Pilot[Any], notes: NotesPane, path: str) -> None:
+    await until(pilot, lambda: notes.current_path == path, f"{path} is shown")
+    view = notes.view
+    assert view is not None
+    document = view.document
+    assert document is not None
+    await until(
+        pilot,
+        lambda: (view.body.lines or not document.body) and (document.entry is None or view.links),
+        f"{path} is laid out",
+    )
+
+
+def text_of(widget: Any) -> str:
+    """What a widget that draws lines shows now, without colours."""
+    lines = [widget.render_line(y).text.rstrip() for y in range(widget.size.height)]
+    return "\n".join(lines).rstrip()

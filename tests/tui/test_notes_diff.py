@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from textual.app import App
+
+from kbtui.history.diff import diff_file
+from kbtui.tui.diff_lines import lay_out, with_context
+from kbtui.tui.widgets.diff_view import DiffView
+from tests.tui.notes_support import text_of, until
+
+
+def diff_of(old: str, new: str, path: str = "knowledge/topics/x.md"):
+    return diff_file(path, old.encode(), new.encode())
+
+
+def plain(layout) -> list[str]:
+    return [line.content.plain.rstrip() for line in layout.lines]
+
+
+def test_a_unified_difference_has_both_line_numbers_and_signs():
+    layout = lay_out([diff_of("a\nb\nc\n", "a\nB\nc\n")], 80, side_by_side=False)
+    assert plain(layout) == [
+        " topics/x.md  +1 -1",
+        "@@ -1,3 +1,3 @@",
+        "  1   1   a",
+        "  2     - b",
+        "      2 + B",
+        "  3   3   c",
+    ]
+    assert [line.fill for line in layout.lines[3:5]] == ["diff--removed", "diff--added"]
+
+
+def test_beside_each_other_what_replaced_a_line_stands_in_its_row():
+    layout = lay_out([diff_of("a\nb\nc\n", "a\nB\nnew\nc\n")], 41, side_by_side=True)
+    assert plain(layout)[2:] == [
+        "  1   a             │  1   a",
+        "  2 - b             │  2 + B",
+        "                    │  3 + new",
+        "  3   c             │  4   c",
+    ]
+
+
+def test_only_the_words_that_changed_are_emphasized():
+    layout = lay_out([diff_of("the quick fox\n", "the slow fox\n")], 80, side_by_side=False)
+    marked = [
+        line.content.plain[span.start : span.end]
+        for line in layout.lines
+        for span in line.content.spans
+        if "word" in str(span.style)
+    ]
+    assert marked == ["quick", "slow"]
+
+
+def test_long_lines_are_wrapped_inside_their_column():
+    words = " ".join(f"word{n}" for n in range(60))
+    for beside in (False, True):
+        layout = lay_out([diff_of("x\n", f"{words}\n")], 60, side_by_side=beside)
+        assert all(line.content.cell_length <= 60 for line in layout.lines)
+        assert " ".join("".join(plain(layout)).split()).count("word") == 60
+
+
+def test_escapes_and_directions_in_a_difference_are_taken_out():
+    layout = lay_out([diff_of("a\n", "\x1b[31mred \u202eevil\ttab\n")], 80, side_by_side=False)
+    text = "\n".join(plain(layout))
+    assert "[31mred evil" in text
+    assert not set("\x1b\u202e\t") & set(text)
+
+
+def test_more_context_joins_places_and_less_parts_them():
+    old = "\n".join(f"l{n}" for n in range(1, 31)) + "\n"
+    new = old.replace("l5\n", "five\n").replace("l12\n", "twelve\n").replace("l30\n", "l30\nl31\n")
+    diff = diff_of(old, new)
+    assert len(diff.hunks) == 2
+    assert [len(with_context(diff, old, new, n).hunks) for n in (0, 1, 3, 30)] == [3, 3, 2, 1]
+    tight = with_context(diff, old, new, 0)
+    assert [hunk.header for hunk in tight.hunks] == [
+        "@@ -5 +5 @@",
+        "@@ -12 +12 @@",
+        "@@ -30,0 +31 @@",
+    ]
+    assert with_context(diff, old, new, 3).hunks == diff.hunks
+
+
+def test_a_new_a_deleted_and_a_binary_file_say_what_they_are():
+    added = diff_file("knowledge/a.md", None, b"one\n")
+    deleted = diff_file("knowledge/b.md", b"one\n", None)
+    binary = diff_file("knowledge/c.md", b"\0\1", b"\0\2")
+    text = "\n".join(plain(lay_out([added, deleted, binary], 80, side_by_side=False)))
+    assert " a.md  new  +1" in text
+    assert " b.md  deleted  -1" in text
+    assert "not text" in text
+
+
+class DiffApp(App[None]):
+    def compose(self):
+        yield DiffView()
+
+
+async def test_it_stands_side_by_side_by_itself_where_there_is_room():
+    for width, beside in ((100, False), (140, True)):
+        app = DiffApp()
+        async with app.run_test(size=(width, 20)) as pilot:
+            view = app.query_one(DiffView)
+            view.show([diff_of("a\n", "b\n")])
+            await until(pilot, lambda v=view: v.lines)
+            assert ("│" in text_of(view)) is beside
+            view.toggle_side_by_side()
+            await until(pilot, lambda v=view, b=beside: ("│" in text_of(v)) is not b)
+
+
+async def test_five_thousand_lines_are_scrolled_by_drawing_only_what_is_seen(monkeypatch):
+    old = "\n".join(f"line {n} of the text" for n in range(5_000)) + "\n"
+    new = old.replace("of the", "of a")
+    app = DiffApp()
+    async with app.run_test(size=(100, 30)) as pilot:
+        view = app.query_one(DiffView)
+        view.show([diff_of(old, new)])
+        await until(pilot, lambda: len(view.lines) > 10_000)
+        drawn = []
+        draw = DiffView._draw
+        monkeypatch.setattr(
+            DiffView, "_draw", lambda self, index: drawn.append(index) or draw(self, index)
+        )
+        view.scroll_end(animate=False)
+        await pilot.pause()
+        assert "line 4999 of a text" in text_of(view)
+        assert len(set(drawn)) <= 60

@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+from kbtui.history.change import Actor
+from kbtui.tui.line_endings import for_editor, restore
+from kbtui.tui.widgets.entry_editor import EntryEditor
+from kbtui.tui.widgets.notes_pane import NotesPane
+from tests.tui.notes_support import (
+    DEFAULT,
+    POSTGRESQL,
+    NotesApp,
+    agent_writes,
+    make_kb,
+    opened,
+    text_of,
+    until,
+)
+
+PATH = "knowledge/topics/postgresql.md"
+
+
+async def editing(pilot, path: str = PATH) -> tuple[NotesPane, EntryEditor]:
+    notes = await opened(pilot, path)
+    await pilot.press("e")
+    await until(pilot, lambda: notes.editor is not None and notes.editor.text_area.has_focus)
+    return notes, notes.editor
+
+
+def status(editor: EntryEditor) -> str:
+    return str(editor.query_one("#editor-status").render())
+
+
+def on_disk(kb, path: str = PATH) -> str:
+    return (kb.workspace.root / path).read_text()
+
+
+async def test_ctrl_s_saves_as_the_persons_own_change(tmp_path):
+    kb = make_kb(tmp_path)
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        notes, editor = await editing(pilot)
+        assert editor.text_area.text == POSTGRESQL
+        await pilot.press("ctrl+end", *"Fast.")
+        assert "not saved" in status(editor)
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: not editor.dirty, "it is saved")
+        assert on_disk(kb).endswith("A database.\nFast.")
+        assert kb.history.commit("HEAD").actor is Actor.YOU
+        assert "updated:" in editor.text_area.text, "the date set on saving is in the editor"
+        await pilot.press(*" Very.", "ctrl+s")
+        await until(pilot, lambda: on_disk(kb).endswith("Fast. Very."))
+        await pilot.press("escape")
+        await until(pilot, lambda: notes.editor is None)
+        await until(pilot, lambda: "Fast. Very." in text_of(notes.view.body))
+        assert len(app.screen_stack) == 1
+
+
+async def test_escape_asks_only_where_something_is_unsaved(tmp_path):
+    kb = make_kb(tmp_path)
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        notes, _ = await editing(pilot)
+        await pilot.press("x", "escape")
+        await until(pilot, lambda: len(app.screen_stack) == 2)
+        await pilot.press("escape")
+        await until(pilot, lambda: len(app.screen_stack) == 1)
+        assert notes.editor is not None
+        await pilot.press("escape")
+        await until(pilot, lambda: len(app.screen_stack) == 2)
+        await pilot.press("d")
+        await until(pilot, lambda: notes.editor is None)
+        assert on_disk(kb) == POSTGRESQL
+        await editing(pilot)
+        await pilot.press("escape")
+        await until(pilot, lambda: notes.editor is None)
+
+
+async def test_s_in_the_question_saves_and_leaves(tmp_path):
+    kb = make_kb(tmp_path)
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        notes, _ = await editing(pilot)
+        await pilot.press("ctrl+end", "x", "escape")
+        await until(pilot, lambda: len(app.screen_stack) == 2)
+        await pilot.press("s")
+        await until(pilot, lambda: notes.editor is None)
+        assert on_disk(kb).endswith("A database.\nx")
+
+
+async def test_a_draft_survives_the_end_of_the_app(tmp_path):
+    kb = make_kb(tmp_path)
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        await editing(pilot)
+        await pilot.press("ctrl+end", *"unsaved")
+    again = NotesApp(kb)
+    async with again.run_test() as pilot:
+        _, editor = await editing(pilot)
+        assert editor.text_area.text.endswith("unsaved")
+        assert "earlier" in status(editor)
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: on_disk(kb).endswith("unsaved"))
+
+
+async def test_a_conflict_shows_both_sides_and_keeps_the_draft(tmp_path):
+    kb = make_kb(tmp_path)
+    app = NotesApp(kb)
+    async with app.run_test(size=(100, 40)) as pilot:
+        _, editor = await editing(pilot)
+        await pilot.press("ctrl+end", "up", "end", *" Mine.")
+        agent_writes(kb, PATH, POSTGRESQL.replace("A database.", "Theirs."))
+        await until(pilot, lambda: "changed meanwhile" in status(editor))
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: len(app.screen_stack) == 2, "both sides are shown")
+        diff = app.screen.query_one("#conflict-diff")
+        await until(pilot, lambda: "Theirs." in text_of(diff))
+        assert "A database. Mine." in text_of(diff)
+        await pilot.press("escape")
+        await until(pilot, lambda: len(app.screen_stack) == 1)
+        assert editor.text_area.text.endswith("A database. Mine.\n")
+        assert "Theirs." in on_disk(kb)
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: len(app.screen_stack) == 2)
+        await pilot.press("m")
+        await until(pilot, lambda: on_disk(kb).endswith("A database. Mine.\n"))
+        assert not list(kb.workspace.knowledge.rglob("*conflict*"))
+
+
+async def test_changes_in_other_lines_can_be_merged(tmp_path):
+    text = "# P\n\none\n\ntwo\n\nthree\n"
+    kb = make_kb(tmp_path, {"topics/postgresql.md": text})
+    app = NotesApp(kb)
+    async with app.run_test(size=(100, 40)) as pilot:
+        _, editor = await editing(pilot)
+        await pilot.press("ctrl+end", "up", "end", *" 3")
+        agent_writes(kb, PATH, text.replace("one", "ONE"))
+        await until(pilot, lambda: "changed meanwhile" in status(editor))
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: len(app.screen_stack) == 2)
+        await pilot.press("b")
+        await until(pilot, lambda: "three 3" in on_disk(kb))
+        assert "ONE" in on_disk(kb)
+
+
+async def test_an_unchanged_editor_follows_what_the_agent_writes(tmp_path):
+    kb = make_kb(tmp_path)
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        _, editor = await editing(pilot)
+        agent_writes(kb, PATH, POSTGRESQL + "\nMore.\n")
+        await until(pilot, lambda: "More." in editor.text_area.text)
+        assert not editor.dirty
+
+
+async def test_opening_another_entry_asks_about_the_unsaved_one_first(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        notes, editor = await editing(pilot)
+        await pilot.press("x")
+        notes.open_entry("knowledge/people/bob.md")
+        await until(pilot, lambda: len(app.screen_stack) == 2)
+        await pilot.press("escape")
+        await until(pilot, lambda: len(app.screen_stack) == 1)
+        assert notes.editor is editor
+        assert editor.dirty
+
+
+async def test_every_byte_that_was_not_edited_is_kept(tmp_path):
+    mixed = b"# A\r\n\r\none\r\ntwo\nthree\x0bfour\r\n\r\nend"
+    kb = make_kb(tmp_path, {"topics/postgresql.md": mixed})
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        await editing(pilot)
+        await pilot.press("ctrl+end", *"ing", "ctrl+s")
+        file = kb.workspace.root / PATH
+        await until(pilot, lambda: file.read_bytes().endswith(b"ending"))
+        body = file.read_bytes()
+        assert b"# A\r\n\r\none\r\ntwo\nthree\x0bfour\r\n\r\nending" in body
+
+
+def test_line_ends_come_back_line_by_line():
+    original = "a\r\nb\nc\u2028d\r\n"
+    assert for_editor(original) == "a\nb\nc\nd\n"
+    assert restore(original, for_editor(original)) == original
+    assert restore(original, "a\nnew\nb\nc\nd\n") == "a\r\nnew\r\nb\nc\u2028d\r\n"
+    assert restore(original, "a\nb\n") == "a\r\nb\n"
+    assert restore("a\nb", "a\nb\nc") == "a\nb\nc"
+
+
+async def test_enter_goes_on_with_a_list_and_tab_indents_it(tmp_path):
+    kb = make_kb(tmp_path, {"topics/postgresql.md": "- [ ] one\n"})
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        _, editor = await editing(pilot)
+        area = editor.text_area
+        await pilot.press("ctrl+end", "up", "end", "enter", *"two", "tab", "enter", "enter")
+        assert area.text == "- [ ] one\n  - [ ] two\n\n"
+        await pilot.press("ctrl+home", "end")
+        area.text = "9. nine"
+        await pilot.press("ctrl+end", "enter", *"ten")
+        assert area.text == "9. nine\n10. ten"
+
+
+async def test_control_characters_are_shown_not_obeyed_and_stay_in_the_file(tmp_path):
+    kb = make_kb(tmp_path, {"topics/postgresql.md": "a\x1b]0;pwned\x07b \u202e\n"})
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        _, editor = await editing(pilot)
+        assert not set("\x1b\x07\u202e") & set(text_of(editor.text_area))
+        await pilot.press("ctrl+end", "x", "ctrl+s")
+        await until(pilot, lambda: "x" in on_disk(kb))
+        assert "a\x1b]0;pwned\x07b \u202e\nx" in on_disk(kb)
+
+
+async def test_what_cannot_be_edited_without_loss_says_so(tmp_path):
+    kb = make_kb(tmp_path, {**DEFAULT, "topics/latin.md": b"caf\xe9\n"})
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, "knowledge/topics/latin.md")
+        await pilot.press("e")
+        await until(pilot, lambda: app.toasts)
+        assert notes.editor is None
+
+
+async def test_an_editor_outside_makes_the_persons_own_change(tmp_path, monkeypatch):
+    kb = make_kb(tmp_path)
+    app = NotesApp(kb)
+    monkeypatch.setenv("VISUAL", "sed -i s/database/DATABASE/")
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, PATH)
+        monkeypatch.setattr(type(app._driver), "can_suspend", True)
+        await pilot.press("E")
+        await until(pilot, lambda: "A DATABASE." in text_of(notes.view.body))
+        commit = kb.history.commit("HEAD")
+        assert commit.actor is Actor.YOU
+        assert [change.path for change in commit.paths if "INDEX" not in change.path] == [PATH]

@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+from textual.geometry import Offset
+from textual.selection import Selection
+
+from kbtui.tui.markdown.inline import LinkRef
+from kbtui.tui.widgets.markdown_view import MarkdownView
+from tests.tui.notes_support import (
+    DEFAULT,
+    NotesApp,
+    agent_writes,
+    make_kb,
+    opened,
+    shown,
+    text_of,
+    until,
+)
+
+
+def header_of(notes) -> str:
+    return str(notes.view.query_one("#entry-header").render())
+
+
+async def test_an_entry_is_shown_rendered_below_what_its_frontmatter_says(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, "knowledge/people/alice.md")
+        assert "person · #team" in header_of(notes)
+        assert "Owns analytics." in header_of(notes)
+        text = text_of(notes.view.body)
+        assert text.startswith("Alice\n━")
+        assert "Works on postgresql with Bob" in text
+        assert "• likes tea" in text
+        assert "---" not in text
+
+
+async def test_opening_at_a_line_scrolls_there_and_highlights_it(tmp_path):
+    text = "# Long\n\n" + "\n\n".join(f"Paragraph {n}." for n in range(1, 200))
+    app = NotesApp(make_kb(tmp_path, {"topics/long.md": text}))
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, "knowledge/topics/long.md", 301)
+        body = notes.view.body
+        await until(pilot, lambda: body.flashed)
+        assert [body.lines[y].content.plain for y in body.flashed] == ["Paragraph 150."]
+        assert "Paragraph 150." in text_of(body)
+
+
+async def test_an_entry_that_cannot_be_parsed_is_shown_as_it_is_with_the_reason(tmp_path):
+    app = NotesApp(make_kb(tmp_path, {"topics/bad.md": "---\ntags: [a\n---\n# Bad\n"}))
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, "knowledge/topics/bad.md")
+        assert "frontmatter" in header_of(notes)
+        assert text_of(notes.view.body).startswith("---\ntags: [a\n---\n# Bad")
+
+
+async def test_a_binary_file_and_a_missing_one_say_so(tmp_path):
+    kb = make_kb(tmp_path, {**DEFAULT, "topics/x.md": b"PNG\0\0\x01" * 400})
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, "knowledge/topics/x.md")
+        assert "not text" in header_of(notes)
+        notes.open_entry("knowledge/topics/none.md")
+        await until(pilot, lambda: "isn't there" in header_of(notes))
+        notes.open_entry("../outside.md")
+        await until(pilot, lambda: "can't be used" in header_of(notes))
+
+
+async def click_link(pilot, body: MarkdownView, words: str) -> None:
+    for y in range(body.size.height):
+        x = body.render_line(y).text.find(words)
+        if x >= 0:
+            gutter = body.styles.padding.left
+            assert await pilot.click(body, Offset(x + gutter + 1, y))
+            return
+    raise AssertionError(f"{words} is not on the screen")
+
+
+async def test_a_click_on_a_link_opens_the_entry_and_back_returns(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, "knowledge/people/alice.md")
+        await click_link(pilot, notes.view.body, "postgresql")
+        await shown(pilot, notes, "knowledge/topics/postgresql.md")
+        notes.open_entry("knowledge/people/bob.md")
+        await shown(pilot, notes, "knowledge/people/bob.md")
+        await pilot.press("[")
+        await shown(pilot, notes, "knowledge/topics/postgresql.md")
+        await pilot.press("backspace")
+        await shown(pilot, notes, "knowledge/people/alice.md")
+        await pilot.press("]", "]")
+        await shown(pilot, notes, "knowledge/people/bob.md")
+
+
+async def test_a_relative_markdown_link_leads_to_its_file(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, "knowledge/people/alice.md")
+        await click_link(pilot, notes.view.body, "Bob")
+        await shown(pilot, notes, "knowledge/people/bob.md")
+
+
+async def test_a_web_link_is_shown_before_anything_is_opened(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, "knowledge/people/alice.md")
+        await click_link(pilot, notes.view.body, "https://example.org/a")
+        await until(pilot, lambda: len(app.screen_stack) == 2)
+        await pilot.press("escape")
+        await until(pilot, lambda: len(app.screen_stack) == 1)
+        assert app.seen == []
+        await click_link(pilot, notes.view.body, "https://example.org/a")
+        await until(pilot, lambda: len(app.screen_stack) == 2)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.seen)
+        assert app.seen == ["https://example.org/a"]
+
+
+async def test_other_schemes_are_no_links(tmp_path):
+    text = "# X\n\n[a](javascript:alert(1)) [b](file:///etc/passwd)\n"
+    app = NotesApp(make_kb(tmp_path, {"topics/x.md": text}))
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, "knowledge/topics/x.md")
+        assert "javascript:alert(1)" in text_of(notes.view.body)
+        notes.view.body.post_message(
+            MarkdownView.LinkClicked(notes.view.body, LinkRef("markdown", "file:///etc/passwd"))
+        )
+        await until(pilot, lambda: len(app.screen_stack) == 2)
+        assert type(app.screen).__name__ == "NewEntryDialog"
+        assert app.seen == []
+
+
+async def test_a_link_to_nothing_offers_to_make_the_entry(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, "knowledge/people/alice.md")
+        await click_link(pilot, notes.view.body, "nobody")
+        await until(pilot, lambda: len(app.screen_stack) == 2)
+        await pilot.press("enter")
+        await until(pilot, lambda: notes.editor is not None)
+        assert app.kb.library.find("nobody").title == "nobody"
+
+
+async def test_b_lists_where_the_entry_leads_and_what_leads_here(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, "knowledge/people/alice.md")
+        assert "links 3 │ backlinks 1" in str(notes.view.query_one("#entry-links-line").render())
+        await pilot.press("b")
+        links = notes.view.links_list
+        await until(pilot, lambda: links.has_focus)
+        text = text_of(links)
+        assert "→ PostgreSQL" in text
+        assert "nobody  not there yet" in text
+        assert "← Bob  Knows [[people/alice|Alice]]." in text
+        await pilot.press("G", "enter")
+        await shown(pilot, notes, "knowledge/people/bob.md")
+
+
+async def test_a_heading_in_a_link_is_gone_to(tmp_path):
+    text = "# X\n\n" + "word\n\n" * 80 + "## The Place\n\nhere\n"
+    kb = make_kb(tmp_path, {"topics/x.md": text, "topics/y.md": "see [[x#The Place]]\n"})
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, "knowledge/topics/y.md")
+        await click_link(pilot, notes.view.body, "x > The Place")
+        await shown(pilot, notes, "knowledge/topics/x.md")
+        await until(pilot, lambda: "The Place" in text_of(notes.view.body))
+
+
+async def test_what_the_agent_writes_shows_at_once_and_the_place_is_kept(tmp_path):
+    text = "# Long\n\n" + "\n\n".join(f"Paragraph {n}." for n in range(1, 200)) + "\n"
+    kb = make_kb(tmp_path, {"topics/long.md": text})
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, "knowledge/topics/long.md")
+        notes.view.body.scroll_to(y=100, animate=False, immediate=True)
+        agent_writes(kb, "knowledge/topics/long.md", text.replace("Paragraph 55.", "Changed."))
+        await until(pilot, lambda: "Changed." in text_of(notes.view.body))
+        assert notes.view.body.scroll_y > 90
+
+
+async def test_selected_text_is_copied_without_the_breaks_of_wrapping(tmp_path):
+    words = " ".join(f"word{n}" for n in range(40))
+    app = NotesApp(make_kb(tmp_path, {"topics/x.md": f"{words}\n\nend\n"}))
+    async with app.run_test(size=(50, 40)) as pilot:
+        notes = await opened(pilot, "knowledge/topics/x.md")
+        body = notes.view.body
+        everything = Selection(Offset(0, 0), Offset(100, len(body.lines) - 1))
+        assert body.get_selection(everything) == (f"{words}\n\nend", "\n")
+
+
+async def test_a_very_long_entry_shows_its_beginning_before_all_of_it_is_ready(tmp_path):
+    text = "# Long\n\n" + "\n\n".join(f"Paragraph **{n}** of many." for n in range(4_000))
+    app = NotesApp(make_kb(tmp_path, {"topics/long.md": text}))
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, "knowledge/topics/long.md")
+        first = len(notes.view.body.lines)
+        assert 100 < first < 3_000
+        await until(pilot, lambda: len(notes.view.body.lines) > 8_000)
+
+
+async def test_a_conversation_can_be_read_and_opened_at_a_message(tmp_path):
+    kb = make_kb(tmp_path)
+    file = kb.workspace.sessions / "s1.jsonl"
+    file.parent.mkdir(exist_ok=True)
+    lines = ['{"kind":"session","id":"s1","title":"Planning"}'] + [
+        f'{{"id":{n},"role":"{"user" if n % 2 else "assistant"}","content":"said {n}"}}'
+        for n in range(1, 60)
+    ]
+    file.write_text("\n".join(lines) + "\n")
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, "sessions/s1.jsonl", 40)
+        await until(pilot, lambda: "said 40" in text_of(notes.view.body))
+        assert "Planning" in header_of(notes)
+        await pilot.press("e")
+        await until(pilot, lambda: app.toasts)
+        assert notes.editor is None

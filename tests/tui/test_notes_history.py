@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+import pytest
+
+from kbtui.history.change import Actor
+from kbtui.tui.screens.history import HistoryScreen
+from tests.tui.notes_support import NotesApp, agent_writes, make_kb, ready, text_of, until
+
+PATH = "knowledge/topics/notes.md"
+
+
+def lines(*changed: tuple[int, str]) -> str:
+    text = [f"line {n}" for n in range(1, 41)]
+    for number, value in changed:
+        text[number - 1] = value
+    return "\n".join(text) + "\n"
+
+
+@pytest.fixture
+def kb(tmp_path):
+    """Three commits after the first: the agent's two places, yours, another entry."""
+    kb = make_kb(tmp_path, {"topics/notes.md": lines()})
+    agent_writes(kb, PATH, lines((5, "five"), (30, "thirty")))
+    old = kb.history.tree("HEAD")[PATH]
+    text = (kb.workspace.root / PATH).read_text().replace("line 20", "twenty")
+    kb.library.write(PATH, text, expecting=old, actor=Actor.YOU, reason="mine")
+    kb.library.create("person", "Alice", actor=Actor.DREAM)
+    return kb
+
+
+async def history(pilot, kb, *arguments) -> HistoryScreen:
+    await ready(pilot)
+    screen = HistoryScreen(kb, *arguments)
+    await pilot.app.push_screen(screen)
+    await until(pilot, lambda: screen.list.commits, "the log is read")
+    await until(pilot, lambda: screen.diff.lines, "a diff is shown")
+    return screen
+
+
+async def test_commits_are_listed_newest_first_with_their_differences(kb):
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        screen = await history(pilot, kb)
+        rows = text_of(screen.list).split("\n")
+        assert len(rows) == 4
+        assert "dream" in rows[0]
+        assert "people/alice created" in rows[0]
+        await pilot.press("j", "j")
+        await until(pilot, lambda: "thirty" in text_of(screen.diff))
+        text = text_of(screen.diff)
+        assert "topics/notes.md" in text
+        assert any(line.split() == ["5", "-", "line", "5"] for line in text.split("\n"))
+        assert "told so" in str(screen.query_one("#history-what").render())
+
+
+async def test_it_can_be_opened_for_one_entry_or_at_one_commit(kb):
+    commit = list(kb.history.log(PATH))[1]
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        screen = await history(pilot, kb, PATH)
+        assert len(screen.list.commits) == 3
+        await pilot.press("q")
+        screen = await history(pilot, kb, None, commit.id)
+        assert screen.list.commit.id == commit.id
+
+
+async def test_n_and_p_go_through_the_changed_places_and_braces_change_the_context(kb):
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 30)) as pilot:
+        screen = await history(pilot, kb, PATH, list(kb.history.log(PATH))[1].id)
+        await until(pilot, lambda: screen.diff.hunk_count == 2)
+        await pilot.press("n")
+        assert screen.diff.hunk.number == 1
+        await until(pilot, lambda: "thirty" in text_of(screen.diff))
+        await pilot.press("p")
+        assert screen.diff.hunk.number == 0
+        before = len(screen.diff.lines)
+        await pilot.press("{")
+        await until(pilot, lambda: len(screen.diff.lines) < before)
+        await pilot.press(*"}}}}}}")
+        await until(pilot, lambda: screen.diff.hunk_count == 1, "both places are one")
+        assert len(screen.diff.lines) > before
+
+
+async def test_u_undoes_exactly_this_change(kb):
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        screen = await history(pilot, kb, PATH, list(kb.history.log(PATH))[1].id)
+        await pilot.press("u")
+        file = kb.workspace.root / PATH
+        await until(pilot, lambda: "five" not in file.read_text())
+        assert "twenty" in file.read_text()
+        await until(pilot, lambda: len(screen.list.commits) == 4, "the undo is listed")
+        assert screen.list.commit.origin.undoes is not None
+
+
+async def test_shift_u_undoes_only_the_place_that_is_shown(kb):
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        screen = await history(pilot, kb, PATH, list(kb.history.log(PATH))[1].id)
+        await until(pilot, lambda: screen.diff.hunk_count == 2)
+        await pilot.press("n", "U")
+        file = kb.workspace.root / PATH
+        await until(pilot, lambda: "thirty" not in file.read_text())
+        assert "five" in file.read_text()
+
+
+async def test_several_places_shown_as_one_are_not_undone_by_a_guess(kb):
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        screen = await history(pilot, kb, PATH, list(kb.history.log(PATH))[1].id)
+        await pilot.press(*"}}}}}}")
+        await until(pilot, lambda: screen.diff.hunk_count == 1)
+        head = kb.history.head()
+        await pilot.press("U")
+        await until(pilot, lambda: "Several places" in app.toasts)
+        assert kb.history.head() == head
+
+
+async def test_an_undo_conflict_shows_both_sides_and_changes_nothing(kb):
+    old = kb.history.tree("HEAD")[PATH]
+    text = (kb.workspace.root / PATH).read_text().replace("thirty", "something else")
+    kb.library.write(PATH, text, expecting=old, actor=Actor.YOU, reason="again")
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        await history(pilot, kb, PATH, list(kb.history.log(PATH))[2].id)
+        head = kb.history.head()
+        await pilot.press("u")
+        await until(pilot, lambda: len(app.screen_stack) == 3, "the conflict is shown")
+        conflict = app.screen.query_one("DiffView")
+        await until(pilot, lambda: "something else" in text_of(conflict))
+        assert "line 30" in text_of(conflict)
+        assert kb.history.head() == head
+        await pilot.press("e")
+        await until(pilot, lambda: app.notes.editor is not None, "it can be settled by hand")
+
+
+async def test_shift_r_brings_the_file_back_to_how_it_was(kb):
+    first = list(kb.history.log(PATH))[-1]
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        await history(pilot, kb, PATH, first.id)
+        await pilot.press("R")
+        file = kb.workspace.root / PATH
+        await until(pilot, lambda: "line 20" in file.read_text())
+        assert "five" not in file.read_text()
+
+
+async def test_a_deleted_file_is_restored_from_the_commit_that_deleted_it(kb):
+    kb.library.delete("people/alice")
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        await history(pilot, kb)
+        await pilot.press("R")
+        await until(pilot, lambda: (kb.workspace.knowledge / "people/alice.md").exists())
+
+
+async def test_the_filter_takes_words_paths_and_who(kb):
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        screen = await history(pilot, kb)
+        await pilot.press("slash", *"agent")
+        await until(pilot, lambda: [str(c.actor) for c in screen.list.commits] == ["agent"])
+        await pilot.press("ctrl+u", *"alice")
+        await until(pilot, lambda: [str(c.actor) for c in screen.list.commits] == ["dream"])
+        await pilot.press("ctrl+u", *"zzz")
+        await until(pilot, lambda: "No change matches" in text_of(screen.list))
+        await pilot.press("escape")
+        await until(pilot, lambda: len(screen.list.commits) == 4)
+        assert screen.list.has_focus
+
+
+async def test_enter_gives_the_difference_the_screen_and_q_goes_back_step_by_step(kb):
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        screen = await history(pilot, kb)
+        await pilot.press("enter")
+        assert not screen.list.display
+        await pilot.press("q")
+        assert screen.list.has_focus
+        await pilot.press("q")
+        await until(pilot, lambda: len(app.screen_stack) == 1)
+
+
+async def test_y_copies_the_id(kb, tmp_path, monkeypatch):
+    from kbtui.tui import clipboard
+
+    copied = []
+    monkeypatch.setattr(
+        clipboard, "copy", lambda text: copied.append(text) or clipboard.Copied("x")
+    )
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        screen = await history(pilot, kb)
+        await pilot.press("y")
+        await until(pilot, lambda: copied)
+        assert copied == [screen.list.commit.id]
+
+
+async def test_ten_thousand_commits_arrive_in_parts_and_only_visible_ones_are_drawn(
+    kb, monkeypatch
+):
+    from dataclasses import replace
+
+    one = next(kb.history.log())
+    many = [replace(one, id=f"{number:040x}") for number in range(10_000)]
+    monkeypatch.setattr(kb.history, "log", lambda *_a, **_k: iter(many))
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        screen = HistoryScreen(kb)
+        await app.push_screen(screen)
+        await until(pilot, lambda: len(screen.list.commits) == 10_000)
+        drawn = []
+        render_row = type(screen.list).render_row
+        monkeypatch.setattr(
+            type(screen.list),
+            "render_row",
+            lambda self, index, width: drawn.append(index) or render_row(self, index, width),
+        )
+        monkeypatch.setattr(kb.history, "changes_of", lambda _rev: ())
+        await pilot.press("G", "pageup", "pageup")
+        await pilot.pause()
+        assert screen.list.cursor > 9_900
+        assert len(set(drawn)) < 200

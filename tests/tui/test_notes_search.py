@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from kbtui.errors import UsageError
+from kbtui.tui.screens.search import SearchScreen
+from tests.tui.notes_support import NotesApp, hit, make_kb, ready, shown, text_of, until
+
+LONG = "# Long\n\n" + "\n\n".join(f"Paragraph {n}." for n in range(1, 100))
+
+
+def searchable(tmp_path):
+    kb = make_kb(tmp_path, {"topics/long.md": LONG, "people/alice.md": "# Alice\n\nOwns it.\n"})
+    kb.search.hits = (
+        hit("knowledge/topics/long.md", 101, "a Paragraph 50. here", (2, 11), heading="Long"),
+        hit("knowledge/people/alice.md", 3, "Owns\nit \x1b[31m[b]x"),
+    )
+    return kb
+
+
+async def searching(pilot, query: str = "") -> SearchScreen:
+    await ready(pilot)
+    screen = SearchScreen(pilot.app.kb, query)
+    await pilot.app.push_screen(screen)
+    return screen
+
+
+def state(screen: SearchScreen) -> str:
+    return str(screen.query_one("#search-state").render())
+
+
+async def test_hits_come_while_typing_by_words_first_and_by_meaning_after_a_pause(tmp_path):
+    kb = searchable(tmp_path)
+    app = NotesApp(kb)
+    async with app.run_test(size=(120, 30)) as pilot:
+        screen = await searching(pilot)
+        await pilot.press(*"para")
+        await until(pilot, lambda: "words and meaning" in state(screen))
+        assert kb.search.asked[-2:] == [("para", "default", False), ("para", "default", True)]
+        assert len(kb.search.asked) < 8, "keys in quick succession are asked together"
+        text = text_of(screen.hits)
+        assert "Long  Long" in text
+        assert "topics/long:101" in text
+        assert "a Paragraph 50. here" in text
+        assert "Owns it [31m[b]x" in text
+
+
+async def test_the_place_of_the_hit_is_shown_and_enter_opens_it_there(tmp_path):
+    app = NotesApp(searchable(tmp_path))
+    async with app.run_test(size=(120, 30)) as pilot:
+        screen = await searching(pilot, "para")
+        preview = screen.query_one("#search-preview")
+        await until(pilot, lambda: "Paragraph 50." in text_of(preview))
+        assert [preview.lines[y].content.plain for y in preview.flashed] == ["Paragraph 50."]
+        await pilot.press("down")
+        await until(pilot, lambda: "Owns it." in text_of(preview))
+        await pilot.press("up", "enter")
+        await shown(pilot, app.notes, "knowledge/topics/long.md")
+        await until(pilot, lambda: "Paragraph 50." in text_of(app.notes.view.body))
+
+
+async def test_ctrl_t_changes_where_is_searched(tmp_path):
+    kb = searchable(tmp_path)
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        screen = await searching(pilot, "para")
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: ("para", "knowledge", True) in kb.search.asked)
+        assert "in knowledge" in str(screen.query_one("#search-scope").render())
+
+
+async def test_notices_suggestions_and_errors_are_said_in_the_line_of_state(tmp_path):
+    kb = searchable(tmp_path)
+    kb.search.notice = "The model is being prepared."
+    kb.search.suggestion = "paragraph"
+    app = NotesApp(kb)
+    async with app.run_test(size=(140, 30)) as pilot:
+        screen = await searching(pilot, "pargraph")
+        await until(pilot, lambda: "The model is being prepared." in state(screen))
+        assert "did you mean paragraph?" in state(screen)
+        await pilot.press("tab")
+        await until(pilot, lambda: ("paragraph", "default", False) in kb.search.asked)
+
+        def fail(*_args, **_kwargs):
+            raise UsageError("No such scope.", "Use docs.")
+
+        kb.search.search = fail
+        await pilot.press("x")
+        await until(pilot, lambda: "No such scope. Use docs." in state(screen))
+
+
+async def test_nothing_found_says_so_and_an_empty_line_asks_nothing(tmp_path):
+    kb = make_kb(tmp_path)
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        screen = await searching(pilot)
+        await pilot.press("x")
+        await until(pilot, lambda: "Nothing found." in text_of(screen.hits))
+        await pilot.press("backspace")
+        await until(pilot, lambda: "Type to search" in text_of(screen.hits))
+        await pilot.press("enter")
+        assert app.screen is screen
+        await pilot.press("escape")
+        await until(pilot, lambda: len(app.screen_stack) == 1)

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from kbtui.tui.screens.switcher import SwitcherScreen
+from tests.tui.notes_support import NotesApp, agent_writes, make_kb, ready, shown, text_of, until
+
+
+async def switcher(pilot, query: str = "") -> SwitcherScreen:
+    await ready(pilot)
+    screen = SwitcherScreen(pilot.app.kb, query)
+    await pilot.app.push_screen(screen)
+    await until(pilot, lambda: screen.names.row_count)
+    return screen
+
+
+async def test_without_a_name_what_changed_last_comes_first(tmp_path):
+    kb = make_kb(tmp_path)
+    agent_writes(kb, "knowledge/people/bob.md", "# Bob\n\nNew.\n")
+    kb.library.create("topic", "Kafka")
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        screen = await switcher(pilot)
+        assert [entry.slug for entry in screen.names.entries[:2]] == ["kafka", "bob"]
+        assert len(screen.names.entries) == 5
+
+
+async def test_a_few_letters_find_an_entry_and_enter_opens_it(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        screen = await switcher(pilot)
+        await pilot.press(*"psql")
+        await until(pilot, lambda: screen.names.query_text == "psql")
+        assert screen.names.entry.slug == "postgresql"
+        await pilot.press("enter")
+        await shown(pilot, app.notes, "knowledge/topics/postgresql.md")
+        assert len(app.screen_stack) == 1
+
+
+async def test_arrows_choose_and_a_wide_screen_previews(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test(size=(140, 40)) as pilot:
+        screen = await switcher(pilot, "o")
+        await until(pilot, lambda: screen.names.query_text == "o")
+        first = screen.names.entry
+        await pilot.press("down")
+        assert screen.names.entry is not first
+        preview = screen.query_one("#switcher-preview")
+        await until(pilot, lambda: screen.names.entry.title in text_of(preview))
+
+
+async def test_what_is_not_there_can_be_made(tmp_path):
+    kb = make_kb(tmp_path)
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        screen = await switcher(pilot)
+        await pilot.press(*"Event sourcing")
+        await until(pilot, lambda: screen.names.row_count == 1)
+        assert "make “Event sourcing”" in text_of(screen.names)
+        await pilot.press("enter")
+        await until(pilot, lambda: len(app.screen_stack) == 3, "the type is asked for")
+        await pilot.press("down", "down", "enter")
+        await until(pilot, lambda: app.notes.editor is not None)
+        assert kb.library.find("Event sourcing").type == "decision"
+
+
+async def test_an_existing_name_is_not_offered_to_be_made(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        screen = await switcher(pilot, "alice")
+        await until(pilot, lambda: screen.names.query_text == "alice")
+        assert screen.names.offer == ""
+        await pilot.press("escape")
+        await until(pilot, lambda: len(app.screen_stack) == 1)

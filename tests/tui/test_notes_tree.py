@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+from kbtui.history.change import Actor
+from kbtui.tui.messages import AskAbout, OpenHistory, OpenSearch
+from tests.tui.notes_support import NotesApp, agent_writes, make_kb, ready, shown, text_of, until
+
+
+async def test_it_shows_categories_with_counts_and_a_small_base_unfolded(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        notes = await ready(pilot)
+        assert text_of(notes.knowledge_tree).split("\n") == [
+            "▾ people 2",
+            "    Alice",
+            "    Bob",
+            "▾ topics 2",
+            "    Docker",
+            "    PostgreSQL",
+        ]
+
+
+async def test_h_and_l_fold_unfold_and_go_in(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        tree = (await ready(pilot)).knowledge_tree
+        await pilot.press("j", "h")
+        assert tree.row.key == "people/"
+        await pilot.press("h")
+        assert [row.key for row in tree.rows] == [
+            "people/",
+            "topics/",
+            "knowledge/topics/docker.md",
+            "knowledge/topics/postgresql.md",
+        ]
+        await pilot.press("l", "l", "l")
+        await shown(pilot, app.notes, "knowledge/people/alice.md")
+
+
+async def test_a_large_base_starts_folded(tmp_path):
+    app = NotesApp(make_kb(tmp_path, {f"topics/t{n}.md": f"# T{n}\n" for n in range(60)}))
+    async with app.run_test() as pilot:
+        notes = await ready(pilot)
+        assert text_of(notes.knowledge_tree) == "▸ topics 60"
+
+
+async def test_the_cursor_stays_with_its_entry_when_others_appear_above(tmp_path):
+    kb = make_kb(tmp_path)
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        tree = (await ready(pilot)).knowledge_tree
+        await pilot.press("G")
+        assert tree.entry.slug == "postgresql"
+        kb.library.create("person", "Aaron", actor=Actor.AGENT)
+        await until(pilot, lambda: len(tree.rows) == 7)
+        assert tree.entry.slug == "postgresql"
+
+
+async def test_what_changed_is_marked_until_it_is_looked_at(tmp_path):
+    kb = make_kb(tmp_path)
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        notes = await ready(pilot)
+        agent_writes(kb, "knowledge/people/bob.md", "# Bob\n\nNew.\n")
+        kb.library.create("topic", "Kafka")
+        await until(pilot, lambda: "kb *edited" in text_of(notes.knowledge_tree))
+        assert "Kafka" in text_of(notes.knowledge_tree)
+        lines = text_of(notes.knowledge_tree).split("\n")
+        assert any("Kafka" in line and line.endswith(" *new") for line in lines)
+        notes.open_entry("knowledge/people/bob.md")
+        await shown(pilot, notes, "knowledge/people/bob.md")
+        await until(pilot, lambda: "*edited" not in text_of(notes.knowledge_tree))
+        await pilot.press("h")
+        notes.knowledge_tree.toggle(notes.knowledge_tree.rows[3].folder)
+        await until(pilot, lambda: "▸ topics 3  *1" in text_of(notes.knowledge_tree))
+
+
+async def test_the_filter_shows_matches_with_the_cursor_on_the_best(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        tree = (await ready(pilot)).knowledge_tree
+        await pilot.press("slash", *"postg")
+        await until(pilot, lambda: tree.filtering)
+        assert [row.key for row in tree.rows] == ["topics/", "knowledge/topics/postgresql.md"]
+        assert tree.entry.slug == "postgresql"
+        await pilot.press("enter")
+        await shown(pilot, app.notes, "knowledge/topics/postgresql.md")
+        assert not tree.filtering
+
+
+async def test_the_filter_forgives_a_typing_error_and_knows_aliases_and_tags(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        tree = (await ready(pilot)).knowledge_tree
+        for typed, slug in (("psotgres", "postgresql"), ("#team", "alice"), ("doker", "docker")):
+            app.notes.start_filter(typed)
+            await until(
+                pilot, lambda s=slug: tree.filtering and tree.entry and tree.entry.slug == s
+            )
+            await pilot.press("escape")
+            await until(pilot, lambda: not tree.filtering)
+
+
+async def test_escape_ends_the_filter_and_keeps_the_entry_in_sight(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        tree = (await ready(pilot)).knowledge_tree
+        await pilot.press("slash", *"bob")
+        await until(pilot, lambda: tree.filtering and tree.entry)
+        await pilot.press("escape")
+        await until(pilot, lambda: len(tree.rows) == 6)
+        assert tree.entry.slug == "bob"
+        assert tree.has_focus
+
+
+async def test_a_filter_without_match_leads_to_the_search(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        tree = (await ready(pilot)).knowledge_tree
+        await pilot.press("slash", *"zzzqq")
+        await until(pilot, lambda: tree.filtering and not tree.rows)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.seen)
+        assert isinstance(app.seen[0], OpenSearch)
+        assert app.seen[0].query == "zzzqq"
+
+
+async def test_a_and_shift_h_ask_for_chat_and_history_of_the_entry(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        await pilot.press("j", "a", "H")
+        await until(pilot, lambda: len(app.seen) == 2)
+        ask, history = app.seen
+        assert isinstance(ask, AskAbout)
+        assert isinstance(history, OpenHistory)
+        assert ask.path == history.path == "knowledge/people/alice.md"
+
+
+async def test_of_ten_thousand_entries_only_those_on_the_screen_are_drawn(tmp_path, monkeypatch):
+    from kbtui.knowledge.library import EntryInfo
+    from kbtui.tui.widgets.tree_rows import build_tree
+
+    def info(number: int) -> EntryInfo:
+        path = f"knowledge/topics/entry-{number:05}.md"
+        return EntryInfo(
+            path, f"Entry {number}", "topic", "topics", f"entry-{number:05}",
+            (), (), None, None, "", False, None, "0" * 40, 1, number,
+        )  # fmt: skip
+
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test(size=(80, 30)) as pilot:
+        tree = (await ready(pilot)).knowledge_tree
+        tree.show_tree(build_tree([info(number) for number in range(10_000)]))
+        drawn = []
+        render_row = type(tree).render_row
+        monkeypatch.setattr(
+            type(tree),
+            "render_row",
+            lambda self, index, width: drawn.append(index) or render_row(self, index, width),
+        )
+        await pilot.press("l", "G")
+        await pilot.pause()
+        assert tree.row_count == 10_001
+        assert tree.entry.title == "Entry 9999"
+        assert len(set(drawn)) < 100
+
+
+async def test_names_in_files_cannot_steer_the_terminal_or_press_buttons(tmp_path):
+    evil = "[@click=app.quit]\x1b]0;x\x07 \u202eevil"
+    app = NotesApp(make_kb(tmp_path, {"topics/e.md": f"# {evil}\n\ntext {evil}\n"}))
+    async with app.run_test() as pilot:
+        notes = await ready(pilot)
+        notes.open_entry("knowledge/topics/e.md")
+        await shown(pilot, notes, "knowledge/topics/e.md")
+        for widget in (notes.knowledge_tree, notes.view.body):
+            text = text_of(widget)
+            assert "[@click=app.quit]" in text
+            assert not set("\x1b\x07\u202e") & set(text)

@@ -12,7 +12,6 @@ from kbtui.history.change import Actor
 from kbtui.history.history import History
 from kbtui.knowledge.library import Library
 from kbtui.search.results import Explain, Hit, SearchResult
-from kbtui.tui.messages import AskAbout, OpenEntry, OpenHistory, OpenSearch
 from kbtui.tui.widgets.notes_pane import NotesPane
 from kbtui.workspace.layout import create_workspace
 from kbtui.workspace.scan import Scanner
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
 
     from textual.pilot import Pilot
     from textual.screen import Screen
+
+    from kbtui.tui.messages import AskAbout, OpenEntry, OpenHistory, OpenSearch
 
 ALICE = """---
 type: person

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kbtui.history.change import Actor
 from kbtui.tui.line_endings import for_editor, restore
-from kbtui.tui.widgets.entry_editor import EntryEditor
-from kbtui.tui.widgets.notes_pane import NotesPane
 from tests.tui.notes_support import (
     DEFAULT,
     POSTGRESQL,
@@ -14,6 +14,10 @@ from tests.tui.notes_support import (
     text_of,
     until,
 )
+
+if TYPE_CHECKING:
+    from kbtui.tui.widgets.entry_editor import EntryEditor
+    from kbtui.tui.widgets.notes_pane import NotesPane
 
 PATH = "knowledge/topics/postgresql.md"
 

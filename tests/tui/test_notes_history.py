@@ -152,7 +152,7 @@ async def test_a_deleted_file_is_restored_from_the_commit_that_deleted_it(kb):
     async with app.run_test(size=(110, 40)) as pilot:
         await history(pilot, kb)
         await pilot.press("R")
-        await until(pilot, lambda: (kb.workspace.knowledge / "people/alice.md").exists())
+        await until(pilot, (kb.workspace.knowledge / "people/alice.md").exists)
 
 
 async def test_the_filter_takes_words_paths_and_who(kb):

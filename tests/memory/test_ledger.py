@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,12 @@ from hypothesis import strategies as st
 from kbtui.history.change import Actor, Origin
 from kbtui.history.history import History
 from kbtui.memory.archive import ARCHIVE, Archive
+from kbtui.memory.cursors import Cursors
+from kbtui.memory.inbox import Inbox
 from kbtui.memory.ledger import DROP_REASONS, Ledger, drop_reason
 from kbtui.memory.ranges import count, holds, merged, ranges_of, read_range
 from kbtui.memory.sessions import SessionStore
+from kbtui.memory.tombstones import Tombstones
 from kbtui.models.port import ToolCall
 from kbtui.workspace.layout import create_workspace
 from kbtui.workspace.scan import Scanner
@@ -340,3 +343,18 @@ class _Machine:
         assert parts == audit.messages
         assert audit.unaccounted == 0
         return audit
+
+
+def test_a_read_only_workspace_is_accounted_for_all_the_same(tmp_path: Path) -> None:
+    workspace = create_workspace(tmp_path / "shared")
+    with SessionStore(workspace).create() as session:
+        talk(session, 1)
+    locked = replace(workspace, writable=False)
+    history = History(locked, Scanner(locked))
+    history.open()
+    archive = Archive(locked, history, "here")
+    audit = Ledger(SessionStore(locked), archive, history).account()
+    assert (audit.messages, audit.pending, audit.unaccounted) == (2, 2, 0)
+    assert Cursors(locked, history).seen() == {}
+    assert not Tombstones(locked, history).buried("Likes tea")
+    assert Inbox(locked, history).list() == []

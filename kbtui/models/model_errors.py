@@ -36,10 +36,14 @@ _CONNECTION_CLASSES = frozenset(
 )
 _CUT = re.compile(
     r"peer closed connection|incomplete chunked read|incomplete read|server disconnected|"
-    r"connection reset|error parsing chunk|expecting value|unterminated string",
+    r"connection reset",
     re.IGNORECASE,
 )
-_CUT_CLASSES = frozenset({"RemoteProtocolError", "ReadError", "JSONDecodeError", "DecodingError"})
+_CUT_CLASSES = frozenset({"RemoteProtocolError", "ReadError"})
+_NO_ANSWER = re.compile(
+    r"error parsing chunk|expecting value|unterminated string|codec can't decode", re.IGNORECASE
+)
+_NO_ANSWER_CLASSES = frozenset({"JSONDecodeError", "DecodingError", "UnicodeDecodeError"})
 _NO_KEY = re.compile(
     r"missing .{0,40}(?:api[ _-]?key|credentials|access token)|api_key client option", re.IGNORECASE
 )
@@ -218,6 +222,11 @@ def _network(
         )
     if names & _CUT_CLASSES or _CUT.search(text):
         return cut_off(endpoint)
+    if names & _NO_ANSWER_CLASSES or _NO_ANSWER.search(text):
+        return ModelAnswerError(
+            f"{endpoint.place} sent something that isn't an answer.",
+            "Check that the endpoint speaks the OpenAI protocol; its address often ends in /v1.",
+        )
     return None
 
 

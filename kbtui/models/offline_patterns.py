@@ -105,6 +105,10 @@ _TALK_OF = re.compile(
     r"^(?:question|point|guess|problem|bad|mistake|hope|plan|idea|next)\b", re.IGNORECASE
 )
 _CLAUSES = re.compile(r"(?<=[.!?])\s+|\s*;\s*|\n+")
+_ABBREVIATED = re.compile(
+    r"(?:\b(?:dr|mr|mrs|ms|prof|st|jr|sr|vs|etc|approx|no|inc|ltd|e\.g|i\.e)|\b[a-z])\.$",
+    re.IGNORECASE,
+)
 _USE = re.compile(r"^(?:use|using|go with|adopt|have)\s+", re.IGNORECASE)
 
 
@@ -174,7 +178,13 @@ def understand(text: str, before: str = "") -> Understood:
 
 def clauses(text: str) -> list[str]:
     """Cut a message into its sentences and the parts between semicolons."""
-    return [part.strip() for part in _CLAUSES.split(text) if part.strip()]
+    parts: list[str] = []
+    for part in (each.strip() for each in _CLAUSES.split(text)):
+        if parts and part and _ABBREVIATED.search(parts[-1]):
+            parts[-1] += f" {part}"
+        elif part:
+            parts.append(part)
+    return parts
 
 
 def is_question(clause: str) -> bool:

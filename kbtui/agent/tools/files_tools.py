@@ -19,6 +19,7 @@ from kbtui.agent.tools.base import (
 from kbtui.agent.tools.line_search import Match, Pattern, search_lines
 from kbtui.agent.tools.read_entry import window
 from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.knowledge.catalog_text import is_ours
 from kbtui.text import clean_line, shorten
 from kbtui.workspace import files
 from kbtui.workspace.layout import BOOTSTRAP_FILES
@@ -138,7 +139,7 @@ def checked_area(path: str) -> str:
 
 
 def _texts(context: ToolContext, below: str) -> Iterator[tuple[str, str]]:
-    area = checked_area(below) if below.strip(" /.") else ""
+    area = checked_area(below) if below.strip() not in ("", ".", "/", "./") else ""
     states = Scanner(context.workspace).scan(*((area,) if area else AREAS))
     if area and not states:
         raise NotFoundError(f"There is nothing at {area}.", "See what there is: list_entries.")
@@ -148,5 +149,6 @@ def _texts(context: ToolContext, below: str) -> Iterator[tuple[str, str]]:
                 decoded = files.decode(files.read_bytes(context.workspace.root, path, _MOST_FILE))
             except KbtuiError:
                 continue
-            if "\x00" not in decoded.text:
+            generated = path.endswith("/INDEX.md") and is_ours(decoded.text)
+            if "\x00" not in decoded.text and not generated:
                 yield path, decoded.text

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _PATIENCE_SECONDS = 3.0
 _MOST_CHARACTERS = 40_000_000
 # Reads a line of JSON with the task, then one per file; writes what it found as JSON.
-_CHILD = """
+_CHILD = r"""
 import json, re, sys
 task = json.loads(sys.stdin.readline())
 find = re.compile(task["pattern"], 0 if task["case"] else re.IGNORECASE).search
@@ -30,7 +30,8 @@ found = []
 for item in sys.stdin:
     path, text = json.loads(item)
     for number, line in enumerate(text.split("\n"), 1):
-        if len(found) < task["limit"] and find(line.rstrip("\\r")):
+        line = line.rstrip("\r")
+        if len(found) < task["limit"] and find(line):
             found.append([path, number, line])
 print(json.dumps(found))
 """

@@ -62,14 +62,19 @@ class ReadEntry:
 
 
 def window(whole: str, first: int, most_lines: int = 1_000_000) -> tuple[str, int]:
-    """The lines of a text from `first` on that fit a tool's answer, and how many are left."""
+    """The lines of a text from `first` on that fit a tool's answer, and how many are left.
+
+    A line that is longer than a whole answer is cut.
+    """
     lines = text_lines(whole)[first - 1 :]
+    shown: list[str] = []
     size = 0
-    for count, line in enumerate(lines):
+    for line in lines[:most_lines]:
         size += len(line) + 1
-        if count and (size > MOST_CHARACTERS or count >= most_lines):
-            return "\n".join(lines[:count]), len(lines) - count
-    return "\n".join(line[:MOST_CHARACTERS] for line in lines), 0
+        if shown and size > MOST_CHARACTERS:
+            break
+        shown.append(line[:MOST_CHARACTERS])
+    return "\n".join(shown), len(lines) - len(shown)
 
 
 def _links(context: ToolContext, path: str) -> list[str]:

@@ -1,0 +1,346 @@
+"""The tools, each with real entries and real files."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kbtui.agent.sources import Sources
+from kbtui.agent.tools.base import MOST_CHARACTERS, ToolContext
+from kbtui.agent.tools.toolbox import Outcome, Toolbox
+from kbtui.history.commit import Origin
+from kbtui.models.port import ToolCall
+
+if TYPE_CHECKING:
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.memory.sessions import Session
+
+
+class Tools:
+    """Runs tools as a turn would."""
+
+    def __init__(self, kb: KnowledgeBase, session: Session) -> None:
+        self.kb = kb
+        self.context = ToolContext(
+            kb.workspace,
+            kb.history,
+            kb.library,
+            kb.search,
+            kb.sessions,
+            kb.settings,
+            Origin(session.id, (1, 1), "t1", "model"),
+            Sources(),
+            True,
+            session.id,
+            1,
+        )
+
+    def __call__(self, name: str, **arguments: Any) -> Outcome:
+        return Toolbox().run(ToolCall("c", name, json.dumps(arguments)), self.context)
+
+    def ok(self, name: str, **arguments: Any) -> str:
+        outcome = self(name, **arguments)
+        assert outcome.ok, outcome
+        return outcome.output
+
+    def error(self, name: str, **arguments: Any) -> str:
+        head = self.kb.history.head()
+        outcome = self(name, **arguments)
+        assert not outcome.ok, outcome
+        assert outcome.output.startswith("Error: ")
+        assert self.kb.history.head() == head
+        return outcome.output
+
+
+@pytest.fixture
+def tools(kb: KnowledgeBase, session: Session) -> Tools:
+    return Tools(kb, session)
+
+
+def body_of(kb: KnowledgeBase, ref: str) -> str:
+    return kb.library.find(ref).body
+
+
+def test_every_tool_is_described_as_json_schema_with_plain_names() -> None:
+    names = [spec.name for spec in Toolbox().specs]
+    assert names == [
+        "memory_search",
+        "vector_search",
+        "list_entries",
+        "read_entry",
+        "write_entry",
+        "edit_entry",
+        "rename_entry",
+        "grep",
+        "read_file",
+    ]
+    for spec in Toolbox().specs:
+        json.dumps(spec.parameters)
+        assert set(spec.parameters["required"]) <= set(spec.parameters["properties"])
+        assert len(spec.description) < 1000
+
+
+def test_write_entry_uses_the_template_of_the_type(kb: KnowledgeBase, tools: Tools) -> None:
+    out = tools.ok(
+        "write_entry",
+        type="decision",
+        title="Auth with PKCE",
+        sections={"Decision": "PKCE for all clients.", "Risks": "Old browsers."},
+        tags=["auth"],
+        related=["people/alice"],
+        aliases=["pkce"],
+    )
+    entry = kb.library.find("pkce")
+    assert out == f"Created {entry.path}"
+    assert entry.slug.endswith("-auth-with-pkce")
+    headings = [line for line in entry.body.splitlines() if line.startswith("#")]
+    assert headings == [
+        "# Auth with PKCE",
+        "## Context",
+        "## Decision",
+        "## Alternatives considered",
+        "## Evolution",
+        "## Risks",
+    ]
+    assert (entry.tags, entry.related) == (("auth",), ("people/alice",))
+
+
+@pytest.mark.parametrize("title", ["Alice Liddell", "ALICE  liddell", "Ally", "alice-liddell"])
+def test_a_second_entry_about_the_same_is_refused_with_the_way_to_the_first(
+    kb: KnowledgeBase, tools: Tools, title: str
+) -> None:
+    kb.library.create("person", "Alice Liddell", aliases=["Ally"])
+    told = tools.error("write_entry", type="person", title=title)
+    assert "knowledge/people/alice-liddell.md" in told
+    assert "edit_entry" in told
+    tools.ok("write_entry", type="topic", title=title)
+
+
+def test_a_decision_of_another_month_is_still_the_same_decision(
+    kb: KnowledgeBase, tools: Tools
+) -> None:
+    from datetime import date
+
+    kb.library.create("decision", "Auth with PKCE", day=date(2025, 3, 1))
+    assert "2025-03-auth-with-pkce" in tools.error(
+        "write_entry", type="decision", title="Auth with PKCE"
+    )
+
+
+def test_read_entry_shows_text_and_links_and_pages_what_is_long(
+    kb: KnowledgeBase, tools: Tools
+) -> None:
+    kb.library.create("person", "Alice", body="Owns [[topics/docker]].")
+    kb.library.create(
+        "topic",
+        "Docker",
+        body="See [[alice]].\n" + "\n".join(f"line {n} " + "x" * 50 for n in range(1000)),
+    )
+    out = tools.ok("read_entry", entry="alice")
+    assert out.startswith("[1] knowledge/people/alice.md (lines 1-")
+    assert "Links to: topics/docker" in out
+    assert "Linked from: topics/docker" in out
+    first = tools.ok("read_entry", entry="docker")
+    assert len(first) < MOST_CHARACTERS + 1000
+    assert "use from_line=" in first
+    rest = tools.ok("read_entry", entry="docker", from_line=900)
+    assert "line 999 " in rest
+    assert "alice" in tools.error("read_entry", entry="alicia")
+
+
+def test_edit_entry_changes_only_what_is_named(kb: KnowledgeBase, tools: Tools) -> None:
+    entry = kb.library.create(
+        "person", "Alice", sections={"Role": "Frontend lead", "Works on": "- billing"}
+    )
+    before = (kb.workspace.root / entry.path).read_bytes()
+    out = tools("edit_entry", entry="alice", old="Frontend lead", new="Head of design")
+    assert out.summary == "people/alice: +1 -1 lines"
+    after = (kb.workspace.root / entry.path).read_bytes()
+    assert after == before.replace(b"Frontend lead", b"Head of design")
+    tools.ok("edit_entry", entry="alice", append="- dashboard", section="Works on")
+    assert "## Works on\n- billing\n- dashboard\n\n## Notes" in body_of(kb, "alice")
+    tools.ok("edit_entry", entry="alice", append="Likes tea.", section="## Taste")
+    assert body_of(kb, "alice").endswith("## Taste\nLikes tea.\n")
+    tools.ok("edit_entry", entry="alice", old="- billing", new="")
+    assert "## Works on\n- dashboard\n" in body_of(kb, "alice")
+    tools.ok(
+        "edit_entry",
+        entry="alice",
+        add_tags=["team"],
+        add_related=["topics/docker"],
+        add_aliases=["Ally"],
+        summary="Head of design",
+    )
+    found = kb.library.find("ally")
+    assert (found.tags, found.related, found.summary) == (
+        ("team",),
+        ("topics/docker",),
+        "Head of design",
+    )
+    tools.ok("edit_entry", entry="alice", body="# Alice\n\nAll new.")
+    assert body_of(kb, "alice") == "# Alice\n\nAll new.\n"
+    assert kb.library.find("alice").tags == ("team",)
+
+
+def test_list_items_are_appended_to_a_list_and_text_as_a_paragraph(
+    kb: KnowledgeBase, tools: Tools
+) -> None:
+    kb.library.create("topic", "Docker", body="Intro.\n\n- one")
+    tools.ok("edit_entry", entry="docker", append="- two")
+    tools.ok("edit_entry", entry="docker", append="More.")
+    assert body_of(kb, "docker").endswith("Intro.\n\n- one\n- two\n\nMore.\n")
+
+
+def test_an_edit_that_cannot_be_meant_is_refused(kb: KnowledgeBase, tools: Tools) -> None:
+    kb.library.create("topic", "Docker", body="same\n\nsame")
+    (kb.workspace.knowledge / "topics/broken.md").write_text("---\ntags: [open\n---\ntext\n")
+    kb.library.refresh()
+    assert "2 times" in tools.error("edit_entry", entry="docker", old="same", new="other")
+    assert "doesn't contain" in tools.error("edit_entry", entry="docker", old="missing", new="x")
+    assert "nothing to change" in tools.error("edit_entry", entry="docker")
+    assert "can't be edited" in tools.error("edit_entry", entry="broken", append="x")
+    assert "would break" in tools.error("edit_entry", entry="docker", old="tags: []", new="tags: [")
+    assert "not yours" in tools.error("edit_entry", entry="knowledge/INDEX.md", append="x")
+    assert tools.ok("edit_entry", entry="docker", old="Docker", new="Docker").endswith(
+        "says so already."
+    )
+
+
+def test_a_file_with_crlf_keeps_it(kb: KnowledgeBase, tools: Tools) -> None:
+    file = kb.workspace.knowledge / "topics/dos.md"
+    file.write_bytes(b"---\r\ntype: topic\r\ntags: [a]\r\n---\r\n# Dos\r\n\r\nOne.\r\nTwo.\r\n")
+    kb.history.adopt(settle=0)
+    tools.ok("edit_entry", entry="dos", old="One.\nTwo.", new="Three.", add_tags=["b"])
+    data = file.read_bytes()
+    assert b"# Dos\r\n\r\nThree.\r\n" in data
+    assert b"\n" not in data.replace(b"\r\n", b"")
+
+
+@pytest.mark.parametrize(
+    ("ref", "path"),
+    [
+        ("MEMORY.md", "memory/MEMORY.md"),
+        ("user.md", "USER.md"),
+        ("memory/MEMORY.md", "memory/MEMORY.md"),
+    ],
+)
+def test_the_notes_above_the_entries_can_be_edited_and_come_into_being(
+    kb: KnowledgeBase, tools: Tools, ref: str, path: str
+) -> None:
+    file = kb.workspace.root / path
+    assert not file.exists()
+    tools.ok("edit_entry", entry=ref, append="- Favorite color: blue")
+    tools.ok("edit_entry", entry=ref, append="- Lives in Berlin")
+    assert file.read_text().endswith("- Favorite color: blue\n- Lives in Berlin\n")
+    tools.ok("edit_entry", entry=ref, old="blue", new="green")
+    assert "green" in file.read_text()
+
+
+def test_rename_entry_repairs_links(kb: KnowledgeBase, tools: Tools) -> None:
+    kb.library.create("person", "Alice")
+    kb.library.create("topic", "Docker", body="Ask [[alice]].")
+    outcome = tools("rename_entry", entry="alice", new_name="Alice Liddell")
+    assert outcome.summary == "people/alice renamed to people/alice-liddell"
+    assert len(outcome.changes) == 1
+    assert "[[alice-liddell" in body_of(kb, "docker")
+    assert "already" in tools.error("rename_entry", entry="docker", new_name="people/alice-liddell")
+
+
+def test_list_entries_filters_and_pages(kb: KnowledgeBase, tools: Tools) -> None:
+    for number in range(3):
+        kb.library.create("person", f"Person {number}", body=f"The person {number}.", tags=["team"])
+    kb.library.create("topic", "Docker", body="Containers.")
+    assert tools.ok("list_entries", type="topic") == "1 entry:\n- topics/docker: Containers."
+    assert tools.ok("list_entries", tag="#team").startswith("3 entries:")
+    assert "(2 more: use offset=1)" in tools.ok("list_entries", category="people", limit=1)
+    assert tools.ok("list_entries", category="nowhere").startswith("0 entries")
+
+
+def test_searches_answer_in_the_shape_of_the_seed(kb: KnowledgeBase, tools: Tools) -> None:
+    kb.library.create("person", "Alice", body="Alice maintains the zebra cluster.")
+    (kb.workspace.docs / "api").mkdir()
+    (kb.workspace.docs / "api/auth.md").write_text("# Auth\n\nThe zebra token lives an hour.\n")
+    kb.search.sync()
+    out = tools.ok("memory_search", query="zebra cluster")
+    lines = out.splitlines()
+    assert lines[0] == "Found 1 memory result for 'zebra cluster':"
+    assert lines[2].startswith("[1] knowledge/people/alice.md (lines ")
+    assert "score: " in lines[2]
+    assert "docs/" not in out
+    docs = tools.ok("vector_search", query="zebra token")
+    assert "[2] docs/api/auth.md (lines " in docs
+    assert "The zebra token lives an hour." in docs
+    assert "docs/api/auth.md" in tools.ok("vector_search", query="zebra", project="api")
+    assert "There are: api" in tools.error("vector_search", query="zebra", project="../knowledge")
+    assert tools.ok("memory_search", query="quagga").startswith("Nothing found for 'quagga'.")
+    assert "empty" in tools.error("memory_search", query="  ")
+
+
+def test_what_this_turn_said_is_not_found_and_earlier_talk_is(
+    kb: KnowledgeBase, session: Session, tools: Tools
+) -> None:
+    other = kb.sessions.create("test")
+    other.append("user", "The giraffe is called Gustav.")
+    session.append("user", "What is the giraffe called?")
+    kb.search.sync()
+    out = tools.ok("memory_search", query="What is the giraffe called?")
+    assert "Gustav" in out
+    assert f"sessions/{other.id}.jsonl" in out
+    assert f"sessions/{session.id}.jsonl" not in out
+
+
+def test_read_file_pages_and_stays_in_its_areas(kb: KnowledgeBase, tools: Tools) -> None:
+    (kb.workspace.docs / "a.md").write_text("\n".join(f"line {n}" for n in range(1, 1001)))
+    (kb.workspace.docs / "b.bin").write_bytes(b"\x00\x01" * 50)
+    (kb.workspace.root / "SOUL.md").write_text("Be kind.")
+    (kb.workspace.root / "other.md").write_text("mine")
+    out = tools.ok("read_file", path="docs/a.md", from_line=10, lines=3)
+    assert out.startswith("[1] docs/a.md (lines 10-12)")
+    assert "use from_line=13" in out
+    assert "Be kind." in tools.ok("read_file", path="SOUL.md")
+    assert "not a text file" in tools.error("read_file", path="docs/b.bin")
+    for path in (
+        "other.md",
+        "sessions/x.jsonl",
+        ".kbtui/format",
+        "../x.md",
+        "/etc/passwd",
+        "docs",
+        "docs/none.md",
+        "docs\\a.md",
+    ):
+        tools.error("read_file", path=path)
+
+
+def test_grep_finds_lines_by_text_and_by_expression(kb: KnowledgeBase, tools: Tools) -> None:
+    kb.library.create("topic", "Docker", body="Port 8080 (a+b)\n\nstraße 12")
+    (kb.workspace.memory / "MEMORY.md").write_text("PORT 9090\n")
+    assert tools("grep", pattern="port").summary == "2 lines"
+    assert tools("grep", pattern="port", case_sensitive=True).summary == "no lines"
+    assert tools("grep", pattern="PORT", case_sensitive=True, path="memory").summary == "1 line"
+    assert "knowledge/topics/docker.md:" in tools.ok("grep", pattern="(a+b)")
+    assert "knowledge/topics/docker.md:" in tools.ok("grep", pattern="STRASSE")
+    assert tools("grep", pattern=r"port \d{4}", regex=True).summary == "2 lines"
+    assert tools("grep", pattern=r"^port 9", regex=True, limit=1).summary == "1 line"
+    assert "broken" in tools.error("grep", pattern="(", regex=True)
+    assert "nothing at" in tools.error("grep", pattern="x", path="docs/none")
+    assert "more than 1" in tools.ok("grep", pattern="port", limit=1)
+
+
+def test_an_expression_that_never_ends_is_ended(kb: KnowledgeBase, tools: Tools) -> None:
+    kb.library.create("topic", "Docker", body="a" * 60 + "!")
+    began = time.monotonic()
+    assert "too long" in tools.error("grep", pattern="(a+)+$", regex=True)
+    assert time.monotonic() - began < 8
+
+
+def test_a_result_is_never_longer_than_its_cap(kb: KnowledgeBase, tools: Tools) -> None:
+    (kb.workspace.docs / "wide.md").write_text(("word " * 50_000 + "\n") * 3)
+    for name, arguments in (
+        ("read_file", {"path": "docs/wide.md"}),
+        ("grep", {"pattern": "word", "limit": 300}),
+    ):
+        assert len(tools.ok(name, **arguments)) < MOST_CHARACTERS + 1000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import threading
 from inspect import isawaitable
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
@@ -62,8 +63,7 @@ def run_app(workspace: Path | None = None) -> int:
     try:
         app.run()
     finally:
-        if app.kb is not None:
-            app.kb.close()
+        app.close_knowledge()
     return app.return_code or 0
 
 
@@ -103,6 +103,8 @@ class KbtuiApp(App[None]):
         self._workspace = workspace
         self._opener = opener
         self._interrupted_at = 0.0
+        self._services = threading.Lock()
+        self._closed = False
         self._themes_found: Mapping[str, ThemeSpec] = {}
         theme = first_theme()
         self.register_theme(theme)
@@ -133,7 +135,9 @@ class KbtuiApp(App[None]):
         kb.subscribe(self._knowledge_changed)
         self.call_from_thread(self._opened, kb)
         self._load_looks(kb.settings)
-        kb.start()
+        with self._services:
+            if not self._closed:
+                kb.start()
 
     def _opened(self, kb: KnowledgeBase) -> None:
         self.kb = kb
@@ -204,6 +208,13 @@ class KbtuiApp(App[None]):
         """Leave; the draft is kept."""
         self._save_draft()
         super().exit(result, return_code, message)
+
+    def close_knowledge(self) -> None:
+        """Stop the services, even those that are only just starting."""
+        with self._services:
+            self._closed = True
+            if self.kb is not None:
+                self.kb.close()
 
     def _save_draft(self) -> None:
         for screen in self.screen_stack[:1]:
@@ -373,7 +384,10 @@ class KbtuiApp(App[None]):
         from kbtui.tui.screens.theme import ThemeScreen
 
         ours = [
-            (name, "dark" if spec.dark else "light") for name, spec in self._themes_found.items()
+            (name, "dark" if spec.dark else "light")
+            for name, spec in sorted(
+                self._themes_found.items(), key=lambda each: not each[0].startswith("kbtui-")
+            )
         ]
         others = [
             (name, "of Textual") for name in self.available_themes if name not in self._themes_found

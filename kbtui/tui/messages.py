@@ -76,7 +76,7 @@ class AskAbout(Message):
         self.path = path
 
 
-class Notify(Message):
+class Notify(Message, namespace="kbtui"):
     """Tell the person something in one line; `text` is plain, never markup."""
 
     def __init__(self, text: str, severity: Severity = "information") -> None:

@@ -41,7 +41,7 @@ def parse(text: str) -> Command | None:
     name = "/" + match["name"].lower()
     if name in known:
         return Command(known[name], (match["argument"] or "").strip())
-    near = get_close_matches(name, known, n=1, cutoff=0.5) or [
+    near = get_close_matches(name, known, n=1, cutoff=0.6) or [
         command for command in known if command.startswith(name)
     ]
     hint = f"Did you mean {near[0]}?" if near else "/help lists all commands."

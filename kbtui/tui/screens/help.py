@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 
     from kbtui.tui.actions import Action
 
-_KEYS_WIDTH = 26
-_LABEL_WIDTH = 20
+_KEYS_WIDTH = 24
+_LABEL_WIDTH = 21
+_HELP_WIDTH = 50
 INTRODUCTION = (
     "Chat on the left, your notes on the right. Say what is worth keeping and it becomes an "
     "entry; ask, and the answer cites the lines that it comes from. In the prompt the keys of "
@@ -69,16 +71,19 @@ class HelpScreen(ModalScreen[None]):
             box.border_subtitle = Content("type to filter · ↑↓ scroll · Esc close")
             yield Input(self._word, placeholder="filter keys and commands", select_on_focus=False)
             with VerticalScroll(can_focus=False):
-                yield Static(self._table(self._word))
+                yield Static(self.table)
 
     @on(Input.Changed)
     def _filter(self, event: Input.Changed) -> None:
         event.stop()
-        self.query_one(Static).update(self._table(event.value))
+        self._word = event.value
+        self.query_one(Static).update(self.table)
         self.query_one(VerticalScroll).scroll_home(animate=False)
 
-    def _table(self, word: str) -> Content:
-        return help_table(word, self._keymap)
+    @property
+    def table(self) -> Content:
+        """What fits the word typed."""
+        return help_table(self._word, self._keymap)
 
     def action_scroll(self, lines: int) -> None:
         """Scroll the table."""
@@ -122,8 +127,11 @@ def _rows(action: Action, wanted: str, keymap: Mapping[str, str]) -> Iterator[Co
     if wanted and not all(part in searched for part in wanted.split()):
         return
     left = "  ".join(filter(None, (keys, command)))
+    first, *rest = wrap(action.help, _HELP_WIDTH)
     yield Content.assemble(
         ("  " + left.ljust(_KEYS_WIDTH), "$accent"),
         action.label.ljust(_LABEL_WIDTH),
-        (action.help, "$text-muted"),
+        (first, "$text-muted"),
     )
+    for line in rest:
+        yield Content.styled(" " * (2 + _KEYS_WIDTH + _LABEL_WIDTH) + line, "$text-muted")

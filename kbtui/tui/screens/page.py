@@ -41,14 +41,14 @@ class PageScreen(ModalScreen[None]):
     def __init__(self, title: str, text: Content) -> None:
         super().__init__()
         self._title = title
-        self._text = text
+        self.text = text
 
     def compose(self) -> ComposeResult:
         """The box."""
         with VerticalScroll() as box:
             box.border_title = Content(self._title)
             box.border_subtitle = Content("j k scroll · y copy · Esc close")
-            yield Static(self._text)
+            yield Static(self.text)
 
     def action_scroll(self, lines: int) -> None:
         """Scroll."""
@@ -56,7 +56,7 @@ class PageScreen(ModalScreen[None]):
 
     def action_copy(self) -> None:
         """Copy the text."""
-        self.app.copy_to_clipboard(self._text.plain)
+        self.app.copy_to_clipboard(self.text.plain)
 
     def action_close(self) -> None:
         """Go back."""

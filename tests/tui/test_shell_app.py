@@ -1,0 +1,411 @@
+"""The frame around the panes: opening, layout, keys, screens, sessions, leaving."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from textual.widgets import Input
+
+from kbtui.errors import WorkspaceError
+from kbtui.knowledge_base import KnowledgeBase
+from kbtui.tui.app import KbtuiApp
+from kbtui.tui.chat.items import UserItem
+from kbtui.tui.screens.help import HelpScreen
+from kbtui.tui.screens.models import ModelForm, ModelScreen
+from kbtui.tui.screens.page import PageScreen
+from kbtui.tui.screens.sessions import SessionsScreen
+from kbtui.tui.screens.theme import ThemeScreen
+from kbtui.tui.state import Drafts
+from tests.tui.shell import ScriptedAgent, Shell, running, said, settle, until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+async def shell(tmp_path: Path):
+    async with running(tmp_path / "kb", entries=2) as shell:
+        yield shell
+
+
+def _displayed(shell) -> tuple[bool, bool]:
+    return shell.chat.display, shell.app.main.notes.display
+
+
+async def test_typing_and_sending_work_before_the_workspace_is_open(tmp_path: Path) -> None:
+    door = threading.Event()
+    agent = ScriptedAgent(said("answered"))
+
+    def opener(_workspace):
+        door.wait(10)
+        kb = KnowledgeBase.open(
+            tmp_path / "kb", create=True, overrides={"search": {"semantic": False}}
+        )
+        kb.agent = agent
+        return kb
+
+    app = KbtuiApp(opener=opener)
+    async with app.run_test() as pilot:
+        shell = Shell(app, pilot, agent)
+        assert shell.prompt.has_focus
+        await shell.press("h", "i", "enter")
+        assert "queued" in shell.text
+        await shell.press("m", "o", "r", "e")
+        assert agent.asked == []
+        door.set()
+        await shell.until(lambda: "answered" in shell.text and shell.idle)
+        assert agent.asked == ["hi"]
+        assert shell.prompt.text == "more"
+        app.close_knowledge()
+
+
+async def test_a_workspace_that_can_not_be_opened_ends_the_app_with_the_reason() -> None:
+    def opener(_workspace):
+        raise WorkspaceError("There is no workspace at /nowhere.", "Make one with kbtui init.")
+
+    app = KbtuiApp(opener=opener)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app._exit)
+        assert app.return_code == 3
+        assert "There is no workspace at /nowhere." in str(app._exit_renderables[0])
+
+
+async def test_a_draft_is_kept_on_leaving_and_comes_back(tmp_path: Path) -> None:
+    async with running(tmp_path / "kb") as shell:
+        await shell.type("half a thought")
+        shell.app.exit()
+    async with running(tmp_path / "kb") as shell:
+        assert shell.prompt.text == "half a thought"
+        await shell.press("ctrl+c")
+        shell.app.exit()
+    async with running(tmp_path / "kb") as shell:
+        assert shell.prompt.text == ""
+
+
+async def test_what_is_being_typed_wins_over_the_draft(tmp_path: Path) -> None:
+    Drafts((tmp_path / "kb").resolve()).save("old draft")
+    door = threading.Event()
+
+    def opener(_workspace):
+        door.wait(10)
+        return KnowledgeBase.open(
+            tmp_path / "kb", create=True, overrides={"search": {"semantic": False}}
+        )
+
+    app = KbtuiApp(opener=opener)
+    async with app.run_test() as pilot:
+        shell = Shell(app, pilot, ScriptedAgent())
+        await shell.type("new text")
+        door.set()
+        await shell.until(lambda: app.kb is not None and shell.chat.kb is not None)
+        assert shell.prompt.text == "new text"
+        assert shell.prompt.history_of_input.entries == ["old draft"]
+        app.close_knowledge()
+
+
+async def test_panes_stand_side_by_side_where_there_is_room(shell) -> None:
+    assert _displayed(shell) == (True, True)
+    await shell.press("f9")
+    assert _displayed(shell) == (True, False)
+    await shell.press("f3")
+    assert _displayed(shell) == (False, True)
+    await shell.press("f9", "f2")
+    assert _displayed(shell) == (True, True)
+    assert shell.prompt.has_focus
+
+
+async def test_a_narrow_terminal_shows_one_pane_at_a_time(shell) -> None:
+    await shell.pilot.resize_terminal(80, 24)
+    await shell.until(lambda: _displayed(shell) == (True, False))
+    await shell.press("f3")
+    assert _displayed(shell) == (False, True)
+    await shell.press("f2")
+    assert _displayed(shell) == (True, False)
+    assert shell.prompt.has_focus
+
+
+async def test_opening_an_entry_brings_the_notes_to_the_front(shell) -> None:
+    await shell.pilot.resize_terminal(80, 24)
+    await shell.press("f2")
+    path = shell.app.kb.library.infos()[0].path
+    shell.transcript.post_message(shell.transcript.Open(_target(path)))
+    await shell.until(lambda: shell.app.main.notes.current_path == path)
+    assert _displayed(shell) == (False, True)
+
+
+def _target(path: str):
+    from kbtui.tui.chat.items import Target
+
+    return Target(path)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (2, 2), (5, 3), (20, 5), (40, 10), (300, 100)])
+async def test_no_size_breaks_it(shell, size) -> None:
+    await shell.say("what did we decide on auth?")
+    await shell.pilot.resize_terminal(*size)
+    await shell.press("f3", "f2", "tab", "shift+tab", "f9")
+    await shell.say("and then?")
+    await shell.pilot.resize_terminal(120, 40)
+    await settle(shell.pilot)
+    assert "and then?" in shell.text
+
+
+async def test_the_function_keys_lead_everywhere_and_esc_back(shell) -> None:
+    for key, screen in (
+        ("f1", "HelpScreen"),
+        ("f4", "HistoryScreen"),
+        ("f5", "SwitcherScreen"),
+        ("f7", "SearchScreen"),
+        ("f8", "CommandPalette"),
+        ("ctrl+p", "CommandPalette"),
+    ):
+        await shell.press(key)
+        await shell.until(lambda name=screen: type(shell.app.screen).__name__ == name)
+        await shell.press("escape")
+        await shell.until(lambda: shell.app.screen is shell.app.main)
+        assert shell.prompt.has_focus
+
+
+async def test_f2_comes_back_from_any_screen(shell) -> None:
+    await shell.press("f4")
+    await shell.until(lambda: type(shell.app.screen).__name__ == "HistoryScreen")
+    await shell.press("f2")
+    await shell.until(lambda: shell.app.screen is shell.app.main)
+    assert shell.prompt.has_focus
+
+
+async def test_the_palette_carries_out_what_is_chosen(shell) -> None:
+    await shell.press("f8")
+    await shell.until(lambda: type(shell.app.screen).__name__ == "CommandPalette")
+    shell.app.screen.query_one(Input).value = "sessio"
+    await shell.until(lambda: shell.app.screen.query("CommandList").first().option_count > 1)
+    shell.app.screen.query_one(Input).value = "doctor"
+    await shell.until(
+        lambda: (
+            "Doctor"
+            in str(shell.app.screen.query("CommandList").first().get_option_at_index(0).prompt)
+        )
+    )
+    await shell.press("enter")
+    await shell.until(lambda: isinstance(shell.app.screen, PageScreen))
+
+
+async def test_the_palette_offers_every_action_of_the_main_screen(shell) -> None:
+    from kbtui.tui.actions import ACTIONS
+    from kbtui.tui.palette import ActionProvider
+
+    offered = [hit.text async for hit in ActionProvider(shell.app.screen).discover()]
+    assert len(offered) == len(set(offered))
+    for action in ACTIONS:
+        if action.context in ("global", "chat", "notes", "transcript") and action.slash:
+            assert any(action.label in text for text in offered), action.id
+
+
+async def test_help_filters_as_one_types(shell) -> None:
+    await shell.say("/help rename")
+    await shell.until(lambda: isinstance(shell.app.screen, HelpScreen))
+    assert "Rename the session" in shell.app.screen.table.plain
+    assert "Suspend" not in shell.app.screen.table.plain
+    shell.app.screen.query_one(Input).value = "suspend"
+    await settle(shell.pilot)
+    assert "Suspend" in shell.app.screen.table.plain
+
+
+async def test_the_hints_follow_the_focus(shell) -> None:
+    await shell.say("hello")
+    status = shell.app.main.query_one("#status")
+    assert "F4 History" in str(status.render())
+    await shell.press("shift+tab")
+    await shell.until(lambda: "y Copy" in str(status.render()))
+
+
+async def test_a_person_can_change_keys(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("KBTUI_UI__KEYS", '{"global.notes" = "f12", "nobody.knows" = "f11"}')
+    async with running(tmp_path / "kb") as shell:
+        await shell.press("f12")
+        assert not shell.prompt.has_focus
+        await shell.press("f2", "f3")
+        assert shell.prompt.has_focus
+        await shell.notified("nobody.knows")
+
+
+async def test_doctor_config_and_context_are_pages(shell) -> None:
+    for command, part in (
+        ("/doctor", "entries"),
+        ("/config", "ui.theme"),
+        ("/context", "tokens"),
+    ):
+        await shell.say(command)
+        await shell.until(lambda: isinstance(shell.app.screen, PageScreen))
+        assert part in shell.app.screen.text.plain, command
+        await shell.press("j", "k", "escape")
+        await shell.until(lambda: shell.app.screen is shell.app.main)
+
+
+async def test_settings_never_show_a_key(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("KBTUI_API_KEY", "sk-very-secret")
+    async with running(tmp_path / "kb") as shell:
+        await shell.say("/config")
+        await shell.until(lambda: isinstance(shell.app.screen, PageScreen))
+        assert "sk-very-secret" not in shell.app.screen.text.plain
+
+
+async def test_a_theme_is_seen_before_it_is_taken(shell) -> None:
+    await shell.say("/theme")
+    await shell.until(lambda: isinstance(shell.app.screen, ThemeScreen))
+    await shell.press("down")
+    await shell.until(lambda: shell.app.theme != "kbtui-dark")
+    await shell.press("escape")
+    assert shell.app.theme == "kbtui-dark"
+    await shell.say("/theme moss")
+    assert shell.app.theme == "moss"
+    from kbtui.settings import load_settings
+
+    await shell.until(lambda: load_settings().ui.theme == "moss")
+
+
+async def test_a_session_is_resumed_with_all_that_was_shown(shell) -> None:
+    await shell.say("what did we decide on auth?")
+    before = shell.text
+    await shell.say("/rename Auth")
+    await shell.say("/new")
+    await shell.until(lambda: not shell.transcript.items)
+    shell.agent.script = said("other")
+    await shell.say("something else")
+    await shell.say("/resume auth")
+    await shell.until(lambda: "something else" not in shell.text and shell.text)
+    shown = [line for line in shell.text.splitlines() if line.strip()]
+    assert shown[0] == "> what did we decide on auth?"
+    assert "PKCE, because the client can't keep a secret [1]." in shown
+    assert set(shown) <= set(before.splitlines())
+
+
+async def test_the_picker_finds_a_session_by_its_title(shell) -> None:
+    for title in ("Auth", "Cooking"):
+        await shell.say("/new")
+        await shell.say("hello")
+        await shell.say(f"/rename {title}")
+        await shell.until(lambda t=title: t in str(shell.app.main.query_one("#header").render()))
+    await shell.say("/sessions")
+    await shell.until(lambda: isinstance(shell.app.screen, SessionsScreen))
+    shell.app.screen.query_one(Input).value = "aut"
+    await settle(shell.pilot)
+    await shell.press("enter")
+    await shell.until(lambda: "Auth" in str(shell.app.main.query_one("#header").render()))
+
+
+async def test_a_long_session_shows_its_end_at_once_and_more_on_demand(shell) -> None:
+    session = shell.app.kb.sessions.create("tui", title="Long")
+    for number in range(150):
+        session.append("user", f"question {number}")
+        session.append("assistant", f"answer {number}")
+    await shell.say("/resume long")
+    await shell.until(lambda: "answer 149" in shell.text)
+    assert "question 0\n" not in shell.text
+    assert "240 earlier messages" in shell.text
+    await shell.press("shift+tab", "g", "enter")
+    await shell.until(lambda: "question 20\n" in shell.text)
+    assert "40 earlier messages" in shell.text
+    assert len([i for i in shell.transcript.items if isinstance(i, UserItem)]) == 130
+
+
+async def test_the_first_run_names_three_ways_to_a_model(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.delenv("KBTUI_MODEL")
+    async with running(tmp_path / "kb") as shell:
+        await shell.until(lambda: "Ollama" in shell.text)
+        for way in ("Ollama", "provider's key", "OpenAI-compatible"):
+            assert way in shell.text
+
+
+async def test_who_has_chosen_offline_is_left_alone(shell) -> None:
+    assert shell.transcript.items == []
+
+
+async def test_a_model_is_tested_before_it_is_kept(shell, monkeypatch) -> None:
+    from kbtui.errors import ModelAccessError
+
+    tried, used = [], []
+
+    async def try_out(name, base=None, key=None):
+        tried.append((name, base, key))
+        if key != "good":
+            raise ModelAccessError("The key is refused.", "Check it.")
+
+    models = shell.app.kb.models
+    monkeypatch.setattr(models, "try_out", try_out)
+    monkeypatch.setattr(models, "use", lambda name, **more: used.append((name, more)))
+    await shell.say("/model")
+    await shell.until(lambda: isinstance(shell.app.screen, ModelScreen))
+    await shell.until(lambda: shell.app.screen.query_one("ChoiceList").row_count > 3)
+    await shell.press("enter")
+    await shell.until(lambda: isinstance(shell.app.screen, ModelForm))
+    form = shell.app.screen
+    form.query_one("#key", Input).value = "bad"
+    await shell.press("enter")
+    await shell.until(lambda: "The key is refused." in str(form.query_one("#outcome").render()))
+    assert used == []
+    form.query_one("#key", Input).value = "good"
+    await shell.press("enter")
+    await shell.until(lambda: used)
+    assert used[0][1]["api_key"] == "good"
+    assert used[0][1]["remember"] is True
+    await shell.until(lambda: shell.app.screen is shell.app.main)
+
+
+async def test_commands_wait_for_the_workspace(tmp_path: Path) -> None:
+    door = threading.Event()
+
+    def opener(_workspace):
+        door.wait(10)
+        raise WorkspaceError("gone")
+
+    app = KbtuiApp(opener=opener)
+    async with app.run_test() as pilot:
+        shell = Shell(app, pilot, ScriptedAgent())
+        await shell.say("/sessions", wait=False)
+        await shell.notified("still being opened")
+        door.set()
+        await until(pilot, lambda: app._exit)
+
+
+async def test_a_commit_reaches_the_panes(shell, monkeypatch) -> None:
+    seen = []
+    notes = shell.app.main.notes
+    monkeypatch.setattr(notes, "knowledge_changed", lambda *change: seen.append(change))
+    entry = shell.app.kb.library.create("person", "Alice", body="# Alice\n")
+    await shell.until(lambda: seen)
+    paths, commit, _actor = seen[0]
+    assert entry.path in paths
+    assert commit == shell.app.kb.history.head()
+
+
+async def test_asking_about_an_entry_puts_it_into_the_prompt(shell) -> None:
+    from kbtui.tui.messages import AskAbout
+
+    shell.app.main.notes.post_message(AskAbout("knowledge/people/alice.md"))
+    await shell.until(lambda: shell.prompt.text)
+    assert shell.prompt.text == "@people/alice "
+    assert shell.prompt.has_focus
+
+
+async def test_a_defect_is_told_in_a_sentence_and_logged_without_values(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from kbtui.logs import log_file
+
+    def opener(_workspace):
+        password = "hunter2"  # noqa: F841 - a value that must not get out
+        raise ZeroDivisionError
+
+    app = KbtuiApp(opener=opener)
+    with pytest.raises(ZeroDivisionError):
+        async with app.run_test() as pilot:
+            await until(pilot, lambda: app._exception is not None)
+    said_text = capsys.readouterr().err
+    assert "ZeroDivisionError" in said_text
+    assert "Traceback" not in said_text
+    report = log_file().read_text()
+    assert "Traceback" in report
+    assert "hunter2" not in report

@@ -1,0 +1,325 @@
+"""The conversation: streaming, tools, queue, stopping, and what can be done with messages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from textual.widgets import Input
+
+from kbtui.agent.events import ReasoningDelta, TextDelta, TurnFailed, TurnFinished
+from kbtui.errors import StorageError
+from kbtui.tui.chat.answer import AnswerItem
+from kbtui.tui.chat.cards import ToolItem
+from kbtui.tui.chat.items import UserItem
+from tests.tui.shell import ANSWER, running, said
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+async def shell(tmp_path: Path):
+    async with running(tmp_path / "kb") as shell:
+        yield shell
+
+
+@pytest.fixture
+def copied(shell, monkeypatch) -> list[str]:
+    taken: list[str] = []
+    monkeypatch.setattr(shell.app, "_copy", taken.append)
+    return taken
+
+
+def _items(shell, kind) -> list:
+    return [item for item in shell.transcript.items if isinstance(item, kind)]
+
+
+async def test_an_answer_streams_in_below_its_tools_with_its_sources(shell) -> None:
+    await shell.say("what did we decide on auth?")
+    text = shell.text
+    assert "> what did we decide on auth?" in text
+    assert "✓ memory_search 4 hits" in text
+    assert "✓ write_entry decisions/2026-11-auth-pkce created" in text
+    assert "PKCE, because the client can't keep a secret [1]." in text
+    assert "[1] decisions/2026-11-auth-pkce:14  Auth: PKCE" in text
+    assert text.index("write_entry") < text.index("PKCE, because") < text.index("[1] decisions")
+    (answer,) = _items(shell, AnswerItem)
+    assert answer.source == ANSWER
+
+
+async def test_the_header_tells_title_model_context_and_cost(shell) -> None:
+    await shell.say("what did we decide on auth?")
+    await shell.until(lambda: shell.app.main.query_one("#header").cost is not None)
+    header = str(shell.app.main.query_one("#header").render())
+    assert "what did we decide on auth?" in header
+    assert "offline" in header
+    assert "ctx " in header
+    assert "$0.01" in header
+
+
+async def test_while_an_answer_comes_enter_queues_and_up_takes_back(shell) -> None:
+    shell.agent.gate.clear()
+    await shell.say("one", wait=False)
+    await shell.until(lambda: shell.agent.asked)
+    await shell.say("two", wait=False)
+    await shell.say("three", wait=False)
+    assert shell.chat.conversation.queued == 2
+    assert "queued" in shell.text
+    await shell.press("up")
+    assert shell.prompt.text == "three"
+    shell.prompt.clear_text()
+    shell.agent.gate.set()
+    await shell.until(lambda: shell.idle and shell.agent.asked == ["one", "two"])
+    assert "queued" not in shell.text
+    assert [item.text for item in _items(shell, UserItem)] == ["one", "two"]
+
+
+async def test_esc_stops_keeps_what_was_said_and_gives_the_queue_back(shell) -> None:
+    shell.agent.script = [TextDelta("half an answer"), TextDelta(" and more")]
+    shell.agent.gate.clear()
+    await shell.say("go on", wait=False)
+    await shell.until(lambda: "half an answer" in shell.text)
+    await shell.say("and then?", wait=False)
+    await shell.type("typed")
+    await shell.press("escape")
+    await shell.until(lambda: shell.idle)
+    assert shell.agent.stopped == 1
+    assert "half an answer" in shell.text
+    assert "stopped" in shell.text
+    assert shell.prompt.text == "and then?\n\ntyped"
+    shell.agent.gate.set()
+    assert shell.agent.asked == ["go on"]
+
+
+async def test_esc_goes_first_to_the_popup_then_to_the_answer_then_to_the_prompt(shell) -> None:
+    shell.agent.gate.clear()
+    await shell.say("go on", wait=False)
+    await shell.until(lambda: shell.agent.asked)
+    await shell.press("/")
+    assert shell.chat.popup.display
+    await shell.press("escape")
+    assert not shell.chat.popup.display
+    assert shell.chat.conversation.busy
+    await shell.press("escape")
+    await shell.until(lambda: shell.idle)
+    assert shell.prompt.text == "/"
+    await shell.press("shift+tab")
+    assert shell.transcript.has_focus
+    await shell.press("escape")
+    assert shell.prompt.has_focus
+
+
+async def test_ctrl_c_stops_then_clears_and_twice_quits(shell) -> None:
+    shell.agent.gate.clear()
+    await shell.say("go on", wait=False)
+    await shell.until(lambda: shell.agent.asked)
+    await shell.type("typed")
+    await shell.press("ctrl+c")
+    await shell.until(lambda: shell.idle)
+    assert shell.prompt.text == "typed"
+    await shell.press("ctrl+c")
+    assert shell.prompt.text == ""
+    assert shell.prompt.history_of_input.entries[-1] == "typed"
+    assert shell.app.is_running
+    await shell.press("ctrl+c")
+    assert shell.app._exit
+
+
+async def test_ctrl_c_copies_what_is_selected(shell, copied) -> None:
+    await shell.type("some text")
+    await shell.press("shift+home", "ctrl+c")
+    assert copied == ["some text"]
+    assert shell.prompt.text == "some text"
+
+
+async def test_ctrl_d_quits_only_from_an_empty_prompt(shell) -> None:
+    await shell.press("a", "left", "ctrl+d")
+    assert shell.prompt.text == ""
+    assert not shell.app._exit
+    await shell.press("ctrl+d")
+    assert shell.app._exit
+
+
+async def test_a_failed_turn_is_a_card_with_the_way_out(shell) -> None:
+    shell.agent.script = [
+        TextDelta("so far"),
+        TurnFailed("No answer in 60 s.", "Check the server."),
+    ]
+    await shell.say("hello")
+    assert "so far" in shell.text
+    assert "No answer in 60 s." in shell.text
+    assert "Check the server." in shell.text
+
+
+async def test_an_error_of_the_workspace_is_a_card_too(shell, monkeypatch) -> None:
+    def refuse(*_args, **_more):
+        raise StorageError("The disk is full.", "Free some space.")
+
+    monkeypatch.setattr(shell.app.kb.sessions, "create", refuse)
+    await shell.say("hello")
+    assert "The disk is full." in shell.text
+    assert "Free some space." in shell.text
+
+
+async def test_a_defect_in_a_turn_does_not_end_the_app(shell, monkeypatch) -> None:
+    def broken(*_args, **_more):
+        raise ZeroDivisionError("secret value")
+
+    monkeypatch.setattr(shell.agent, "turn", broken)
+    await shell.say("hello")
+    assert "ZeroDivisionError" in shell.text
+    assert "secret value" not in shell.text
+    monkeypatch.undo()
+    await shell.say("still there?")
+    assert shell.agent.asked == ["still there?"]
+
+
+async def test_reasoning_is_folded_until_somebody_wants_to_see_it(shell) -> None:
+    shell.agent.script = [ReasoningDelta("Let me "), ReasoningDelta("see."), *said("Yes.")]
+    await shell.say("well?")
+    assert "thought, 3 words" in shell.text
+    assert "Let me see." not in shell.text
+    await shell.press("shift+tab", "k", "enter")
+    await shell.until(lambda: "Let me see." in shell.text)
+
+
+async def test_j_and_k_select_and_enter_expands_a_tool_and_opens_what_it_wrote(shell) -> None:
+    await shell.say("what did we decide on auth?")
+    await shell.press("shift+tab", "k", "k")
+    (_, tool) = _items(shell, ToolItem)
+    assert shell.transcript.cursor is tool
+    await shell.press("enter")
+    assert "→ decisions/2026-11-auth-pkce" in shell.text
+    opened = []
+    shell.app.main.notes.open_entry = lambda path, line=None, edit=False: opened.append(
+        (path, line)
+    )
+    await shell.press("j", "enter")
+    assert opened == [("knowledge/decisions/2026-11-auth-pkce.md", None)]
+    await shell.press("k", "enter")
+    assert "→ decisions" not in shell.text
+
+
+async def test_o_opens_the_line_that_an_answer_cites(shell) -> None:
+    await shell.say("what did we decide on auth?")
+    opened = []
+    shell.app.main.notes.open_entry = lambda path, line=None, edit=False: opened.append(
+        (path, line)
+    )
+    await shell.press("shift+tab", "k")
+    assert isinstance(shell.transcript.cursor, AnswerItem)
+    await shell.press("o", "j", "enter")
+    assert opened == [("knowledge/decisions/2026-11-auth-pkce.md", 14)] * 2
+
+
+async def test_y_copies_the_markdown_and_shift_y_the_code(shell, copied) -> None:
+    await shell.say("what did we decide on auth?")
+    await shell.press("shift+tab", "k", "y", "Y")
+    assert copied == [ANSWER, "def verify(code: str) -> bool:\n    return True"]
+
+
+async def test_slash_copy_takes_the_last_answer(shell, copied) -> None:
+    await shell.say("/copy")
+    await shell.notified("There is no answer yet.")
+    await shell.say("what did we decide on auth?")
+    await shell.say("/copy")
+    assert copied == [ANSWER]
+
+
+async def test_editing_a_message_goes_on_from_before_it(shell) -> None:
+    for text in ("one", "two", "three"):
+        shell.agent.script = said(f"answer to {text}")
+        await shell.say(text)
+    await shell.press("shift+tab", "k", "k", "e")
+    assert shell.prompt.text == "two"
+    assert shell.prompt.has_focus
+    assert [item.text for item in _items(shell, UserItem)] == ["one"]
+    await shell.type("!")
+    await shell.press("enter")
+    await shell.until(lambda: shell.idle and len(shell.agent.asked) == 4)
+    stored = [m.content for m in shell.chat.conversation.session.messages if m.role == "user"]
+    assert stored == ["one", "two!"]
+
+
+async def test_retry_asks_the_same_again(shell) -> None:
+    shell.agent.script = said("first try")
+    await shell.say("well?")
+    shell.agent.script = said("second try")
+    await shell.say("/retry")
+    await shell.until(lambda: "second try" in shell.text and shell.idle)
+    assert shell.agent.asked == ["well?", "well?"]
+    assert "first try" not in shell.text
+    assert [m.content for m in shell.chat.conversation.session.messages] == ["well?", "second try"]
+
+
+async def test_a_message_can_be_kept_as_an_entry(shell) -> None:
+    await shell.say("what did we decide on auth?")
+    await shell.press("shift+tab", "k", "s")
+    await shell.until(lambda: type(shell.app.screen).__name__ == "TextDialog")
+    shell.app.screen.query_one(Input).value = "Auth decision"
+    await shell.press("enter")
+    await shell.until(shell.app.kb.library.infos)
+    (info,) = shell.app.kb.library.infos()
+    assert info.title == "Auth decision"
+    assert "PKCE, because" in shell.app.kb.library.get(info.path).text
+
+
+async def test_who_reads_above_is_told_what_comes_below(shell) -> None:
+    shell.agent.script = said("\n\n".join(f"paragraph {n}" for n in range(40)))
+    await shell.say("long, please")
+    shell.agent.script = said("short")
+    await shell.press("shift+tab", "g")
+    shell.chat.send("and more")
+    shell.transcript.action_first()
+    await shell.until(lambda: shell.idle and shell.agent.asked[-1:] == ["and more"])
+    assert "new below" in str(shell.transcript.border_subtitle)
+    await shell.press("G")
+    assert str(shell.transcript.border_subtitle) == ""
+    assert shell.transcript.following
+
+
+async def test_an_unknown_command_is_never_sent(shell) -> None:
+    await shell.say("/modle gpt")
+    assert "Did you mean /model?" in shell.text
+    assert shell.agent.asked == []
+    assert shell.prompt.text == "/modle gpt"
+
+
+async def test_cost_is_told_in_tokens_and_money(shell) -> None:
+    await shell.say("what did we decide on auth?")
+    await shell.say("/cost")
+    await shell.until(lambda: "800 tokens read" in shell.text)
+    assert "$0.0125" in shell.text
+
+
+async def test_a_session_is_exported_and_nothing_is_overwritten(shell, tmp_path) -> None:
+    await shell.say("what did we decide on auth?")
+    file = tmp_path / "out.md"
+    await shell.say(f"/export {file}")
+    await shell.notified("Written to")
+    text = file.read_text("utf-8")
+    assert "what did we decide on auth?" in text
+    assert "PKCE, because" in text
+    await shell.say(f"/export {file}")
+    await shell.until(lambda: "exists already" in shell.text)
+    assert file.read_text("utf-8") == text
+
+
+async def test_hostile_text_can_not_press_a_button_or_steer_the_terminal(shell) -> None:
+    text = "\x1b[2J[@click=app.quit]press me[/] \x1b]52;c;aGk=\x07 \u202egood"
+    shell.agent.script = said(text)
+    await shell.say(text)
+    await shell.pilot.click("#transcript", offset=(6, 1))
+    await shell.press("shift+tab", "k", "enter")
+    assert not shell.app._exit
+    assert "[@click=app.quit]press me[/]" in shell.text
+    assert "\x1b" not in shell.text
+    assert "\u202e" not in shell.text
+
+
+async def test_the_finish_brings_the_whole_text_even_where_pieces_were_lost(shell) -> None:
+    shell.agent.script = [TextDelta("a part"), TurnFinished("the whole answer", "", "")]
+    await shell.say("well?")
+    assert "the whole answer" in shell.text
+    assert "a part" not in shell.text

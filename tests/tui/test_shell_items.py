@@ -1,0 +1,155 @@
+"""The pieces of a conversation as lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from kbtui.agent.events import Citation, TurnChange
+from kbtui.tui.chat.answer import AnswerItem, settled
+from kbtui.tui.chat.cards import ReasoningItem, ToolItem, change_items
+from kbtui.tui.chat.items import LinkItem, NoticeItem, Target, UserItem, citation_items
+from kbtui.tui.chat.tool_text import argument_details, argument_line, parsed_arguments
+
+WIDTH = 40
+ANSWER = """\
+# Title
+
+A paragraph with **bold** text that is long enough to be wrapped.
+
+- one
+- two
+  continued
+
+  a second paragraph
+
+1. first
+
+2. second
+
+```python
+x = 1
+
+y = 2
+```
+
+| a | b |
+| - | - |
+| 1 | 2 |
+
+> quoted
+
+> quoted on
+
+Last words.
+"""
+
+
+def plain(item) -> list[str]:
+    return [line.content.plain for line in item.lines(WIDTH)]
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 50, 1000])
+def test_a_streamed_answer_looks_in_the_end_as_if_it_had_come_at_once(size: int) -> None:
+    streamed = AnswerItem(streaming=True)
+    for at in range(0, len(ANSWER), size):
+        streamed.add(ANSWER[at : at + size])
+        streamed.lines(WIDTH)
+    streaming = plain(streamed)
+    streamed.finish()
+    whole = plain(AnswerItem(text=ANSWER))
+    assert plain(streamed) == whole
+    # Even before, only blank lines between loose blocks may differ.
+    assert [line for line in streaming if line.strip()] == [line for line in whole if line.strip()]
+
+
+def test_only_what_is_finished_is_settled() -> None:
+    assert settled("one\n\ntwo", 0) == len("one\n\n")
+    assert settled("one\n\n- two", 0) == 0
+    assert settled("- one\n\n  more\n\nafter", 0) == len("- one\n\n  more\n\n")
+    assert settled("```\na\n\nb\n", 0) == 0
+    assert settled("```\na\n\nb\n```\n\nc", 0) == len("```\na\n\nb\n```\n\n")
+    assert settled("one\n\n", 0) == 0
+
+
+def test_no_line_is_wider_than_it_may_be() -> None:
+    items = [
+        AnswerItem(text=ANSWER),
+        UserItem(text="a question that is longer than forty characters wide", queued=True),
+        ToolItem(tool="write_entry", summary="decisions/2026-11-a-very-long-name created", ok=True),
+        LinkItem(label="[1]", to=Target("knowledge/decisions/2026-11-a-very-long-name-indeed.md")),
+        NoticeItem(title="A title that is longer than the line", text="and a text " * 9),
+    ]
+    for item in items:
+        assert max(line.content.cell_length for line in item.lines(WIDTH)) <= WIDTH
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        UserItem(text="\x1b[31mred\x1b[0m [@click=app.quit]x[/]"),
+        AnswerItem(text="\x1b[31mred\x1b[0m [@click=app.quit]x[/]"),
+        ReasoningItem(text="\x1b[31mred\x1b[0m [@click=app.quit]x[/]", expanded=True),
+        ToolItem(tool="\x1b[2J", arguments="[@click=app.quit]\x07", summary="\x9b1m"),
+        ToolItem(tool="x", output="\x1b]52;c;aGk=\x07[@click=app.quit]", expanded=True),
+        LinkItem(label="[1]", to=Target("\x1b[2J[@click=app.quit]x[/].md"), note="\u202eevil"),
+        NoticeItem(title="\x1b[2J", text="[@click=app.quit]\u202e"),
+    ],
+)
+def test_what_comes_from_outside_neither_steers_the_terminal_nor_is_markup(item) -> None:
+    for line in item.lines(WIDTH):
+        text = line.content.plain
+        assert not any(ord(char) < 32 or 0x7F <= ord(char) < 0xA0 for char in text)
+        assert "\u202e" not in text
+        spans = [str(span.style) for span in line.content.spans]
+        assert not any("click" in span for span in spans)
+
+
+def test_a_tool_is_one_line_until_it_is_expanded() -> None:
+    tool = ToolItem(tool="memory_search", arguments='"auth"', details="query: auth")
+    assert plain(tool) == ['▸ … memory_search "auth"']
+    tool.ok, tool.summary, tool.output = True, "4 hits", "1. one\n2. two"
+    tool.changed()
+    assert plain(tool) == ["▸ ✓ memory_search 4 hits"]
+    tool.expanded = True
+    tool.changed()
+    assert plain(tool) == [
+        "▾ ✓ memory_search 4 hits",
+        "    query: auth",
+        "    1. one",
+        "    2. two",
+    ]
+
+
+def test_a_huge_output_is_cut_where_it_is_shown_but_copied_whole() -> None:
+    tool = ToolItem(tool="x", output="\n".join(str(n) for n in range(5000)), expanded=True, ok=True)
+    lines = plain(tool)
+    assert len(lines) < 300
+    assert "4,800 more lines" in lines[-1]
+    assert tool.source.endswith("4999")
+
+
+def test_what_a_tool_wrote_can_be_opened_without_the_catalogue() -> None:
+    path = "knowledge/people/alice.md"
+    tool = ToolItem(tool="w", changes=(TurnChange("c", (path, "knowledge/INDEX.md")),))
+    assert tool.target == Target(path)
+    assert [link.target for link in change_items(tool)] == [Target(path)]
+    only_index = ToolItem(tool="w", changes=(TurnChange("c", ("knowledge/INDEX.md",)),))
+    assert only_index.target == Target("knowledge/INDEX.md")
+
+
+def test_a_citation_names_place_and_title() -> None:
+    (item,) = citation_items([Citation(1, "knowledge/people/alice.md", 14, 16, "Alice")], "t")
+    assert plain(item) == ["  [1] people/alice:14  Alice"]
+    assert item.target == Target("knowledge/people/alice.md", 14)
+
+
+def test_arguments_fit_into_a_line_and_long_ones_stay_in_the_details() -> None:
+    arguments = {"query": "auth", "limit": 5, "body": "x" * 200, "tags": ["a", "b"]}
+    assert argument_line(arguments) == '"auth" limit=5'
+    assert "x" * 200 in argument_details(arguments)
+    assert 'tags: ["a", "b"]' in argument_details(arguments)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "null", "[1]", "{broken"])
+def test_arguments_of_any_shape_can_be_shown(text: str) -> None:
+    assert isinstance(parsed_arguments(text), dict)

@@ -1,0 +1,162 @@
+"""Writing: a shell's keys, several lines, completion, earlier input, large pastes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from textual import events
+
+from tests.tui.shell import running
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+async def shell(tmp_path: Path):
+    async with running(tmp_path / "kb", entries=3) as shell:
+        yield shell
+
+
+async def test_several_lines_are_written_and_sent_as_one_message(shell) -> None:
+    await shell.press("a", "ctrl+j", "b", "shift+enter", "c", "alt+enter", "d", "\\", "enter", "e")
+    assert shell.prompt.text == "a\nb\nc\nd\ne"
+    await shell.press("enter")
+    await shell.until(lambda: shell.agent.asked)
+    assert shell.agent.asked == ["a\nb\nc\nd\ne"]
+    assert shell.prompt.text == ""
+
+
+async def test_the_prompt_grows_with_its_text_up_to_eight_lines(shell) -> None:
+    assert shell.prompt.outer_size.height == 3
+    shell.prompt.replace_text("one\ntwo\nthree\nfour")
+    await shell.until(lambda: shell.prompt.outer_size.height == 6)
+    shell.prompt.replace_text("line\n" * 40)
+    await shell.until(lambda: shell.prompt.outer_size.height == 10)
+
+
+async def test_a_shells_keys_work(shell) -> None:
+    await shell.type("one two")
+    await shell.press("ctrl+a", "X", "ctrl+e", "Y", "ctrl+b", "ctrl+d")
+    assert shell.prompt.text == "Xone two"
+    await shell.press("ctrl+w", "ctrl+u", "ctrl+y")
+    assert shell.prompt.text == "Xone "
+    await shell.press("ctrl+a", "ctrl+k")
+    assert shell.prompt.text == ""
+    await shell.press("ctrl+y", "alt+b", "ctrl+f", "ctrl+k", "ctrl+underscore")
+    assert shell.prompt.text == "Xone "
+
+
+async def test_earlier_input_comes_back_at_the_edges(shell) -> None:
+    for text in ("first", "second\nwith a second line"):
+        await shell.say(text)
+    await shell.type("half")
+    await shell.press("up")
+    assert shell.prompt.text == "second\nwith a second line"
+    await shell.press("up")  # moves inside the text first
+    assert shell.prompt.text.startswith("second")
+    await shell.press("up")
+    assert shell.prompt.text == "first"
+    await shell.press("down", "down", "down")
+    assert shell.prompt.text == "half"
+
+
+async def test_ctrl_r_searches_earlier_input(shell) -> None:
+    for text in ("ask about auth", "tell a story", "more on auth"):
+        await shell.say(text)
+    await shell.type("keep me")
+    await shell.press("ctrl+a", "ctrl+k")
+    await shell.type("auth")
+    await shell.press("ctrl+r")
+    assert [choice.value for choice in shell.chat.popup.choices] == [
+        "more on auth",
+        "ask about auth",
+    ]
+    await shell.press("down", "enter")
+    assert shell.prompt.text == "ask about auth"
+    assert not shell.chat.popup.display
+
+
+async def test_leaving_the_search_brings_back_what_stood_there(shell) -> None:
+    await shell.say("ask about auth")
+    await shell.type("au")
+    await shell.press("ctrl+r")
+    await shell.type("th")
+    await shell.press("escape")
+    assert shell.prompt.text == "au"
+
+
+async def test_tab_completes_a_command(shell) -> None:
+    await shell.type("/ren")
+    assert shell.chat.popup.display
+    await shell.press("tab")
+    await shell.type("Weekly planning")
+    await shell.press("enter")
+    await shell.until(
+        lambda: "Weekly planning" in str(shell.app.main.query_one("#header").render())
+    )
+    assert shell.agent.asked == []
+
+
+async def test_enter_carries_out_the_marked_command(shell) -> None:
+    await shell.type("/hel")
+    await shell.press("enter")
+    await shell.until(lambda: type(shell.app.screen).__name__ == "HelpScreen")
+    await shell.press("escape")
+    assert shell.prompt.text == ""
+
+
+async def test_entries_are_completed_and_tab_elsewhere_moves_on(shell) -> None:
+    await shell.type("see @topic")
+    await shell.press("space", "escape", "ctrl+u")
+    await shell.type("see @top")
+    await shell.until(lambda: len(shell.chat.popup.choices) == 3)
+    await shell.press("down", "tab")
+    assert shell.prompt.text.startswith("see @topics/topic-")
+    assert shell.prompt.text.endswith(" ")
+    await shell.press("tab")
+    assert not shell.prompt.has_focus
+
+
+async def test_a_large_paste_is_folded_and_sent_whole(shell) -> None:
+    text = "\n".join(f"line {number}" for number in range(5_000))
+    shell.prompt.post_message(events.Paste(text))
+    await shell.until(lambda: shell.prompt.text)
+    assert shell.prompt.text == f"[text 1: 5,000 lines, {len(text):,} characters]"
+    await shell.press("enter")
+    await shell.until(lambda: shell.agent.asked)
+    assert shell.agent.asked == [text]
+
+
+async def test_a_paste_brings_no_control_characters(shell) -> None:
+    shell.prompt.post_message(events.Paste("a\x1b[31mb\x07\r\nc\u202e"))
+    await shell.until(lambda: shell.prompt.text)
+    assert shell.prompt.text == "a[31mb\nc"
+
+
+async def test_the_text_can_be_written_in_an_editor(shell, tmp_path, monkeypatch) -> None:
+    program = tmp_path / "editor"
+    program.write_text('#!/bin/sh\nprintf "%s, edited\\n" "$(cat "$1")" > "$1"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(program))
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setattr(type(shell.app._driver), "can_suspend", True)
+    monkeypatch.setattr(shell.app._driver, "suspend_application_mode", lambda: None)
+    monkeypatch.setattr(shell.app._driver, "resume_application_mode", lambda: None)
+    await shell.type("draft")
+    await shell.press("ctrl+x", "ctrl+e")
+    await shell.until(lambda: shell.prompt.text != "draft")
+    assert shell.prompt.text == "draft, edited"
+
+
+async def test_an_editor_that_is_not_there_is_told(shell, monkeypatch) -> None:
+    monkeypatch.setenv("EDITOR", "no-such-editor-at-all")
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setattr(type(shell.app._driver), "can_suspend", True)
+    monkeypatch.setattr(shell.app._driver, "suspend_application_mode", lambda: None)
+    monkeypatch.setattr(shell.app._driver, "resume_application_mode", lambda: None)
+    shell.prompt.replace_text("draft")
+    await shell.press("ctrl+x", "ctrl+e")
+    await shell.until(lambda: "no-such-editor-at-all" in shell.text)
+    assert shell.prompt.text == "draft"

@@ -1,0 +1,116 @@
+"""The list of actions, and everything that is made from it, agree."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from kbtui.tui.actions import ACTIONS, CONTEXT_TITLES, CONTEXTS, actions, bindings, commands
+from kbtui.tui.app import KbtuiApp
+from kbtui.tui.chat.commands import ChatCommands
+from kbtui.tui.chat.deeds import Deeds
+from kbtui.tui.keys import checked_keymap, key_name, key_names, keys_of
+from kbtui.tui.screens.help import help_table
+from kbtui.tui.screens.history import HistoryScreen
+from kbtui.tui.screens.search import SearchScreen
+from kbtui.tui.screens.sessions import SessionsScreen
+from kbtui.tui.screens.switcher import SwitcherScreen
+from kbtui.tui.slash import completions
+from kbtui.tui.widgets.chat_pane import ChatPane
+from kbtui.tui.widgets.entry_editor import EntryEditor
+from kbtui.tui.widgets.notes_pane import NotesPane
+from kbtui.tui.widgets.prompt import Prompt
+from kbtui.tui.widgets.transcript import Transcript
+
+HOSTS = {
+    "global": KbtuiApp,
+    "chat": ChatPane,
+    "prompt": Prompt,
+    "transcript": Transcript,
+    "notes": NotesPane,
+    "editor": EntryEditor,
+    "history": HistoryScreen,
+    "search": SearchScreen,
+    "switcher": SwitcherScreen,
+    "sessions": SessionsScreen,
+}
+
+
+def test_ids_and_slash_commands_are_unique() -> None:
+    assert max(Counter(action.id for action in ACTIONS).values()) == 1
+    assert len(commands()) == sum(1 for action in ACTIONS if action.slash)
+
+
+def test_an_id_begins_with_its_context() -> None:
+    assert all(action.id == f"{action.context}.{action.method}" for action in ACTIONS)
+    assert set(HOSTS) == set(CONTEXTS) == set(CONTEXT_TITLES)
+
+
+def test_every_action_can_be_reached_and_is_explained() -> None:
+    for action in ACTIONS:
+        assert action.keys or action.slash, action.id
+        assert action.label, action.id
+        assert action.help.endswith("."), action.id
+
+
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_no_key_means_two_things_in_one_place(context: str) -> None:
+    keys = [key for action in actions(context) for key in action.keys.split(",") if key]
+    assert len(keys) == len(set(keys))
+
+
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_whoever_shows_a_context_binds_all_of_its_actions(context: str) -> None:
+    bound = {getattr(binding, "id", None) for binding in HOSTS[context].BINDINGS}
+    assert {binding.id for binding in bindings(context)} <= bound
+
+
+@pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.id)
+def test_every_action_is_carried_out_by_somebody(action) -> None:
+    if action.context == "chat":
+        assert callable(getattr(ChatCommands, f"_{action.method}"))
+        return
+    assert callable(getattr(HOSTS[action.context], f"action_{action.method}"))
+    if action.context == "transcript" and action.slash:
+        assert callable(getattr(Deeds, f"_{action.method}"))
+
+
+def test_help_names_every_key_and_command() -> None:
+    table = help_table("", {}).plain
+    for action in ACTIONS:
+        assert action.label in table
+        assert key_names(action.keys) in table
+        assert (action.slash or "") in table
+
+
+def test_help_shows_only_what_fits_a_word() -> None:
+    table = help_table("rename", {}).plain
+    assert "/rename <title>" in table
+    assert "Suspend" not in table
+    assert help_table("xyzzy", {}).plain == "Nothing fits that."
+
+
+def test_help_shows_the_keys_that_a_person_has_chosen() -> None:
+    assert "F12" in help_table("Edit the entry here", {"notes.edit": "f12"}).plain
+
+
+def test_keys_are_taken_over_by_id_and_unknown_ids_are_told() -> None:
+    keymap, problems = checked_keymap({"notes.edit": "f12", "notes.fly": "x"})
+    assert keymap == {"notes.edit": "f12"}
+    assert len(problems) == 1
+    assert "notes.fly" in problems[0]
+    edit = next(action for action in ACTIONS if action.id == "notes.edit")
+    assert keys_of(edit, keymap) == "f12"
+
+
+def test_keys_are_written_as_on_a_keyboard() -> None:
+    assert key_name("ctrl+p") == "Ctrl+P"
+    assert key_name("f5") == "F5"
+    assert key_name("slash") == "/"
+    assert key_name("G") == "G"
+    assert key_names("j,down") == "j ↓"
+
+
+def test_the_popup_offers_every_slash_command() -> None:
+    assert [action.slash for action in completions("/")] == list(commands())

@@ -1,0 +1,117 @@
+"""The app in a real terminal: first frame, keys as terminals send them, and every way to end it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from kbtui.tui.state import Drafts
+from tests.terminal import CTRL_C, ENTER, F, Terminal
+
+pytestmark = pytest.mark.pty
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = """
+import sys
+from pathlib import Path
+from kbtui.tui.app import run_app
+sys.exit(run_app(Path(sys.argv[1])))
+"""
+ALT_SCREEN_OFF, CURSOR_ON, KITTY_OFF = b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[<u"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    from kbtui.workspace.layout import create_workspace
+
+    return create_workspace(tmp_path / "notes").root
+
+
+def _start(workspace: Path, size: tuple[int, int] = (120, 40)) -> Terminal:
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "KBTUI_SEARCH__SEMANTIC": "false"}
+    return Terminal([sys.executable, "-c", PROGRAM, str(workspace)], env, size)
+
+
+def _restored(output: bytes) -> bool:
+    return all(sequence in output for sequence in (ALT_SCREEN_OFF, CURSOR_ON, KITTY_OFF))
+
+
+def test_the_first_frame_takes_typing_and_alt_enter_is_a_new_line(workspace: Path) -> None:
+    with _start(workspace) as terminal:
+        terminal.wait_for("CHAT", "KNOWLEDGE", "F1 Help")
+        terminal.send("first\x1b\rsecond")
+        terminal.wait_for("first", "second")
+        assert not any("first" in line and "second" in line for line in terminal.text.splitlines())
+        terminal.send(ENTER)
+        terminal.wait_for("> first", "  second")
+        terminal.send("\x11")
+        assert terminal.wait_exit() == 0
+        assert _restored(bytes(terminal.output))
+        assert b"Traceback" not in terminal.output
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_restores_the_terminal_and_keeps_the_draft(
+    workspace: Path, number: signal.Signals
+) -> None:
+    with _start(workspace) as terminal:
+        terminal.wait_for("0 files")
+        terminal.send("not sent yet")
+        terminal.wait_for("not sent yet")
+        terminal.kill(number)
+        assert terminal.wait_exit() == 128 + number
+        assert _restored(bytes(terminal.output))
+    assert Drafts(workspace).load() == "not sent yet"
+
+
+def test_a_terminal_that_goes_away_ends_the_app_and_keeps_the_draft(workspace: Path) -> None:
+    terminal = _start(workspace)
+    terminal.wait_for("0 files")
+    terminal.send("not sent yet")
+    terminal.wait_for("not sent yet")
+    os.close(terminal._fd)
+    _, status = os.waitpid(terminal.pid, 0)
+    assert os.waitstatus_to_exitcode(status) in (128 + signal.SIGHUP, -signal.SIGHUP)
+    assert Drafts(workspace).load() == "not sent yet"
+
+
+def test_ctrl_z_goes_into_the_background_and_comes_back(workspace: Path) -> None:
+    with _start(workspace) as terminal:
+        terminal.wait_for("CHAT")
+        terminal.send("draft\x1a")
+        _, status = os.waitpid(terminal.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status)
+        terminal.output.clear()
+        terminal.kill(signal.SIGCONT)
+        terminal.wait(lambda _screen: b"\x1b[?1049h" in terminal.output)
+        terminal.send(" goes on")
+        terminal.wait_for("draft goes on")
+
+
+def test_ctrl_c_twice_quits(workspace: Path) -> None:
+    with _start(workspace, (80, 24)) as terminal:
+        terminal.wait_for("CHAT")
+        terminal.send(CTRL_C)
+        terminal.wait_for("Ctrl+C again quits")
+        terminal.send(CTRL_C)
+        assert terminal.wait_exit() == 0
+
+
+def test_a_missing_workspace_is_a_sentence_and_an_exit_code(tmp_path: Path) -> None:
+    with _start(tmp_path / "none") as terminal:
+        assert terminal.wait_exit() == 3
+        assert b"kbtui: " in terminal.output
+        assert b"Traceback" not in terminal.output
+
+
+def test_a_resize_is_followed(workspace: Path) -> None:
+    with _start(workspace) as terminal:
+        terminal.wait_for("CHAT", "KNOWLEDGE")
+        terminal.resize(80, 24)
+        terminal.wait_gone("KNOWLEDGE")
+        terminal.send(F[3])
+        terminal.wait_for("KNOWLEDGE")
+        terminal.wait_gone("CHAT")

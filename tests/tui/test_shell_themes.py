@@ -1,0 +1,140 @@
+"""Colours: ours can be read, a person's own are taken, bad ones are told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from textual.color import Color
+
+from kbtui.errors import ConfigurationError
+from kbtui.tui.themes import (
+    DEFAULT_THEME,
+    bundled_folder,
+    first_theme,
+    keep_theme,
+    load_themes,
+    parse_theme,
+    remember_theme,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OURS = load_themes([bundled_folder()])
+TEXT = ("foreground", "primary", "secondary", "accent", "success", "warning", "error")
+AA = 4.5
+
+
+def _luminance(color: Color) -> float:
+    """WCAG 2.2, relative luminance."""
+    channels = [value / 255 for value in (color.r, color.g, color.b)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG 2.2, contrast ratio."""
+    low, high = sorted((_luminance(Color.parse(one)), _luminance(Color.parse(other))))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_contrast_is_computed_as_wcag_says() -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+
+
+def test_there_are_six_of_ours_light_and_dark_and_all_are_right() -> None:
+    assert OURS.problems == ()
+    assert len(OURS.themes) >= 6
+    assert {theme.dark for theme in OURS.themes.values()} == {True, False}
+    assert {DEFAULT_THEME, "kbtui-light", "kbtui-contrast"} <= set(OURS.themes)
+
+
+@pytest.mark.parametrize("name", OURS.themes)
+def test_text_can_be_read_on_every_ground(name: str) -> None:
+    theme = OURS.themes[name].to_theme()
+    colors = theme.to_color_system().generate()
+    pairs = [(text, ground) for text in TEXT for ground in ("background", "surface", "panel")]
+    pairs += [("text-muted", ground) for ground in ("background", "surface", "panel")]
+    pairs += [("link-color", "background"), ("foreground-muted", "background")]
+    pairs += [
+        ("block-cursor-foreground", "block-cursor-background"),
+        ("block-cursor-blurred-foreground", "block-cursor-blurred-background"),
+        ("input-cursor-foreground", "input-cursor-background"),
+    ]
+    poor = {pair: contrast(colors[pair[0]], colors[pair[1]]) for pair in pairs}
+    assert {pair: ratio for pair, ratio in poor.items() if ratio < AA} == {}
+
+
+def test_the_high_contrast_theme_is_worth_its_name() -> None:
+    colors = OURS.themes["kbtui-contrast"].to_theme().to_color_system().generate()
+    assert contrast(colors["foreground"], colors["background"]) >= 15
+    assert contrast(colors["text-muted"], colors["background"]) >= 7
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("name: [", "not YAML"),
+        ("- a\n- b", "field: value"),
+        ("name: Mine!\nprimary: red", "`name`"),
+        ("name: mine", "`primary` is missing"),
+        ("name: mine\nprimary: reddish", "`primary` is not a colour"),
+        ("name: mine\nprimary: red\ncolour: blue", "no field `colour`"),
+        ("name: mine\nprimary: red\ndark: maybe", "`dark`"),
+        ("name: mine\nprimary: red\ntext_alpha: 7", "`text_alpha`"),
+        ("name: mine\nprimary: red\nvariables:\n  bordr: red", "no variable `bordr`"),
+        ("name: mine\nprimary: red\nvariables:\n  border: reddish", "`border`"),
+        ("name: mine\nprimary: red\nvariables:\n  link-style: wobbly", "`link-style`"),
+        ("name: mine\nprimary: red\nvariables: nothing", "`variables`"),
+        ("&a [*a, *a]", "field: value"),
+    ],
+)
+def test_a_bad_theme_says_what_is_wrong(text: str, part: str) -> None:
+    with pytest.raises(ConfigurationError, match=part):
+        parse_theme(text)
+
+
+def test_a_persons_theme_replaces_ours_and_a_bad_one_stops_nobody(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("name: paper\nprimary: '#112233'\n")
+    (tmp_path / "broken.yaml").write_text("name: [")
+    (tmp_path / "binary.yml").write_bytes(b"\xff\xfe\x00")
+    loaded = load_themes([bundled_folder(), tmp_path])
+    assert loaded.themes["paper"].primary == "#112233"
+    assert len(loaded.themes) == len(OURS.themes)
+    assert [problem.partition(":")[0] for problem in loaded.problems] == [
+        "binary.yml",
+        "broken.yaml",
+    ]
+
+
+def test_the_first_frame_has_the_theme_shown_last() -> None:
+    assert first_theme().name == DEFAULT_THEME
+    remember_theme(OURS.themes["paper"])
+    assert first_theme().name == "paper"
+    assert first_theme().variables == OURS.themes["paper"].variables
+
+
+@pytest.mark.parametrize("stored", ["{", "[]", '{"name": "x"}', '{"colors": {}, "name": "x"}'])
+def test_a_damaged_memory_of_it_gives_the_default(stored: str) -> None:
+    remember_theme(OURS.themes["paper"])
+    from kbtui.tui.state import state_folder
+
+    (state_folder() / "theme.json").write_text(stored)
+    assert first_theme().name == DEFAULT_THEME
+
+
+def test_choosing_a_theme_keeps_the_rest_of_the_settings() -> None:
+    from kbtui.settings import config_folder, load_settings
+
+    file = config_folder() / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text("# mine\n[search]\nsemantic = false # slow machine\n")
+    keep_theme("moss", OURS.themes["moss"])
+    assert load_settings().ui.theme == "moss"
+    assert "# slow machine" in file.read_text()
+    file.write_text("not toml [")
+    with pytest.raises(ConfigurationError, match=r"config\.toml"):
+        keep_theme("moss", None)
+    assert file.read_text() == "not toml ["

@@ -54,9 +54,14 @@ class Conversation:
         if not self.shown(message):
             return ""
         tools = tuple(dict.fromkeys(call.name for call in message.tool_calls))
-        text = without_thoughts(message.content)
+        text = self.spoken(message)
         time = local(message.time).replace(tzinfo=None)
         return as_line(Said(time, message.role, text, tools)) + "\n"
+
+    @staticmethod
+    def spoken(message: SessionMessage) -> str:
+        """What a message says, without a model's reasoning."""
+        return without_thoughts(message.content)
 
     def text(self, units: Iterable[Unit]) -> str:
         """All that a model is shown of some units."""
@@ -145,7 +150,11 @@ def _sentences(text: str) -> list[str]:
 
 
 def _private(messages: Sequence[SessionMessage], paths: list[str]) -> Iterable[int]:
-    """The ids of all messages of a turn that names a private entry anywhere but in a question."""
+    """The ids of all messages of a turn that drew on a private entry.
+
+    The turn itself marks what its tools showed; a name in an answer is taken as a sign as well,
+    for sessions that were spoken before an entry became private.
+    """
     names = [*paths, *map(short_name, paths)]
     turn: list[SessionMessage] = []
     for message in [*messages, None]:
@@ -158,6 +167,8 @@ def _private(messages: Sequence[SessionMessage], paths: list[str]) -> Iterable[i
 
 
 def _names(message: SessionMessage, names: list[str]) -> bool:
+    if message.meta.get("private"):
+        return True
     if message.role == "user":
         return False
     told = [message.content, *(call.arguments for call in message.tool_calls)]

@@ -29,6 +29,7 @@ _HEADING = re.compile(r"^(#{1,6})[ \t]+(.*?)[ \t]*#*$")
 _BULLET = re.compile(r"^[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+")
 _FENCE = re.compile(r"^ {0,3}(```|~~~)")
 _KEYED = re.compile(r"^(?P<key>[^\s:][^:\n]{0,59}?):[ \t]+(?P<value>\S.*)$")
+_MINE = re.compile(r"^My (?P<key>\w[\w' -]{1,59}?) (?:is|are) (?P<value>\S.*?)\.?$", re.IGNORECASE)
 _SECTION = re.compile(r"^#{2,6}[ \t]", re.MULTILINE)
 _NOT = frozenset({"not", "no", "never", "without"})
 # Where statements without a heading of their own belong.
@@ -73,6 +74,7 @@ def grown_entry(
     day: date,
     *,
     related: Sequence[str] = (),
+    add: bool = True,
     correct: bool = True,
     head: bool = True,
     likeness: float = STRICT,
@@ -84,6 +86,7 @@ def grown_entry(
         draft: What was learned about its subject.
         day: When that was said.
         related: Names of entries to link, all of which exist.
+        add: Add what it doesn't say.
         correct: Change values that are no longer true in their place.
         head: Add tags and links to the frontmatter.
         likeness: What share of a statement's words, in their order, must stand in one of the
@@ -92,7 +95,11 @@ def grown_entry(
     parts = frontmatter.split(text.encode("utf-8", "surrogatepass"))
     body = parts.body.decode("utf-8", "surrogatepass")
     for item in _items(draft.body or draft.summary):
-        body = _with_item(body, item, draft.type, day, correct=correct, likeness=likeness)
+        place = None if item.is_block else _line_of(body, item.text)
+        if place is not None:
+            body = _with_value(body, place, item.text, day) if correct else body
+        elif add and not _has(body, item, likeness):
+            body = _added(body, item, draft.type, day)
     grown = text[: len(text) - len(parts.body.decode("utf-8", "surrogatepass"))] + body
     if not head:
         return grown
@@ -125,17 +132,10 @@ def _common(words: list[str], other: list[str]) -> int:
     return row[-1]
 
 
-def _with_item(
-    body: str, item: Item, type_: str, day: date, *, correct: bool, likeness: float
-) -> str:
+def _has(body: str, item: Item, likeness: float) -> bool:
     if item.is_block:
-        return body if item.text in body else _added(body, item, type_, day)
-    place = _line_of(body, item.text)
-    if place is not None:
-        return _with_value(body, place, item.text, day) if correct else body
-    if is_said(item.text, statements(body), likeness):
-        return body
-    return _added(body, item, type_, day)
+        return item.text in body
+    return is_said(item.text, statements(body), likeness)
 
 
 def _with_value(body: str, place: int, statement: str, day: date) -> str:
@@ -174,22 +174,23 @@ def _listed(value: str) -> list[str]:
 
 def _line_of(body: str, statement: str) -> int | None:
     """The one line that gives a value to the key of a ``key: value`` statement."""
-    if not _KEYED.match(statement):
+    wanted, value = _key_and_value(statement)
+    if not value:
         return None
-    wanted = normalise(_key_and_value(statement)[0])
     found = []
     evolving = False
     for place, line in enumerate(body.splitlines()):
         if heading := _HEADING.match(line):
             evolving = heading[2].casefold() == EVOLUTION.casefold()
         key, value = _key_and_value(plain_fact(line))
-        if value and not evolving and normalise(key) == wanted:
+        if value and not evolving and normalise(key) == normalise(wanted):
             found.append(place)
     return found[0] if len(found) == 1 else None
 
 
 def _key_and_value(statement: str) -> tuple[str, str]:
-    match = _KEYED.match(statement)
+    """Read ``Favorite color: blue`` or ``My favorite color is blue.``; else the value is empty."""
+    match = _KEYED.match(statement) or _MINE.match(statement)
     return (match["key"], match["value"].strip()) if match else (statement, "")
 
 

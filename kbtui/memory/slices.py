@@ -6,6 +6,7 @@ a place. What is too long for one page goes to the next; nothing is left out for
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from kbtui.memory.sessions import SessionMessage
+
+_WORD = re.compile(r"\S+\s*|\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +187,20 @@ def split_text(text: str, limit: int, count: Callable[[str], int]) -> list[str]:
 
 
 def _pieces(text: str, limit: int, count: Callable[[str], int]) -> Iterable[str]:
-    """Lines, and pieces of those that are longer than `limit` tokens."""
+    """Lines, and pieces of those that are longer than `limit` tokens, whole words if possible."""
     for line in text.splitlines(keepends=True):
         if count(line) <= limit:
             yield line
             continue
-        # Never fewer than one token a byte, so a piece of `limit` characters nearly always fits.
-        yield from (line[begin : begin + limit] for begin in range(0, len(line), limit))
+        piece = ""
+        # Hardly ever more than one token a character, so `limit` characters nearly always fit.
+        for word in _WORD.findall(line):
+            if piece and len(piece) + len(word) > limit:
+                yield piece
+                piece = ""
+            piece += word
+            while len(piece) > limit:
+                yield piece[:limit]
+                piece = piece[limit:]
+        if piece:
+            yield piece

@@ -1,0 +1,88 @@
+"""Commits what a machine works out from files that somebody else may be writing.
+
+The door refuses a change whose files were changed meanwhile, and keeps the refused version beside
+them. That is right for what a person wrote; what was worked out is worked out again.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, TypeVar
+
+from kbtui.errors import ConflictError, WorkspaceBusyError
+from kbtui.workspace import files
+from kbtui.workspace.layout import conflict_copy_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from kbtui.history.change import Actor, Change, Commit, Origin
+    from kbtui.history.history import History
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+_TRIES = 3
+
+
+def committed(
+    history: History,
+    root: Path,
+    actor: Actor,
+    reason: str,
+    origin: Origin,
+    work: Callable[[Change], T],
+) -> tuple[T, Commit | None]:
+    """Make a change, a few times if its files are changed between the look and the write.
+
+    Args:
+        history: The door.
+        root: The workspace's folder.
+        actor: Who makes it.
+        reason: Why.
+        origin: Where it comes from.
+        work: Looks at the files and puts the edits into the change; may run again.
+
+    Returns:
+        What `work` returned, and the commit; None when nothing really changed.
+
+    Raises:
+        ConflictError: the files kept changing; nothing is written.
+        WorkspaceBusyError: somebody else kept writing.
+        StorageError: the file system refused; nothing is written.
+    """
+    for attempt in range(_TRIES):
+        change: Change | None = None
+        copies: set[str] | None = None
+        try:
+            with history.change(actor, reason, origin) as change:
+                result = work(change)
+                copies = _copies(root, change.edits)
+        except WorkspaceBusyError:
+            raise
+        except ConflictError as error:
+            if change is not None and copies is not None:
+                _discard(root, _copies(root, change.edits) - copies, change)
+            if attempt == _TRIES - 1:
+                raise
+            log.info("worked out again: %s", error.message)
+        else:
+            return result, change.result
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _copies(root: Path, paths: Iterable[str]) -> set[str]:
+    """The conflict copies that lie beside some files."""
+    found = set()
+    for path in paths:
+        folder, _, name = conflict_copy_of(path, "*").rpartition("/")
+        found |= {f"{folder}/{file.name}" for file in (root / folder).glob(name)}
+    return found
+
+
+def _discard(root: Path, copies: Iterable[str], change: Change) -> None:
+    """Remove the copies of what this change was about to write, and only those."""
+    ours = set(change.edits.values())
+    for path in copies:
+        if files.read_bytes(root, path) in ours:
+            files.remove(root, path)

@@ -1,0 +1,99 @@
+"""Everything that makes memory of conversations, wired together for one workspace."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from kbtui.memory.allowance import Allowance
+from kbtui.memory.archive import Archive
+from kbtui.memory.background_models import BackgroundModels
+from kbtui.memory.consolidator import Consolidator
+from kbtui.memory.exclusive import MemoryLock
+from kbtui.memory.flusher import MemoryFlusher
+from kbtui.memory.inbox import Inbox
+from kbtui.memory.keeper import Keeper
+from kbtui.memory.ledger import Ledger
+from kbtui.memory.pending import Pending
+from kbtui.memory.session_notes import SessionMemoryWriter
+from kbtui.memory.session_work import SessionWork
+from kbtui.memory.subjects import Subjects
+from kbtui.memory.tombstones import Tombstones
+from kbtui.memory.writer import MemoryWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kbtui.history.history import History
+    from kbtui.knowledge.library import Library
+    from kbtui.memory.allowance import MeteredModel
+    from kbtui.memory.sessions import SessionStore
+    from kbtui.models.roles import ModelRegistry
+    from kbtui.search.index import SearchIndex
+    from kbtui.settings import Settings
+    from kbtui.workspace.layout import Workspace
+
+
+class Pipeline:
+    """The parts that make memory. Building them starts nothing.
+
+    Attributes:
+        archive: What was condensed.
+        ledger: What became of every message.
+        tombstones: What must not be remembered again.
+        inbox: What a person must decide on.
+        pending: What isn't condensed yet.
+        lock: One writer of memory at a time, over all processes.
+        allowance: What background work may cost.
+        models: The models that it may use.
+        consolidator: Condenses conversations.
+        flusher: Takes the notes of the day.
+        session_notes: Writes the file of an ended session.
+        keeper: Runs all that in the background, once it is started.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        history: History,
+        library: Library,
+        search: SearchIndex | None,
+        sessions: SessionStore,
+        registry: ModelRegistry,
+        settings: Settings,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        memory = settings.memory
+        self.archive = Archive(workspace, history)
+        self.ledger = Ledger(sessions, self.archive, history)
+        self.tombstones = Tombstones(workspace, history)
+        history.add_companion(self.tombstones.companion)
+        self.inbox = Inbox(workspace, history, self.tombstones)
+        self.pending = Pending(workspace, library, self.archive)
+        self.lock = MemoryLock(workspace)
+        self.allowance = Allowance(settings.budget.daily_usd)
+        self.models = BackgroundModels(registry, settings, self.allowance)
+        writer = MemoryWriter(
+            workspace,
+            history,
+            library,
+            self.archive,
+            self.inbox,
+            self.tombstones,
+            Subjects(library, search),
+        )
+
+        def model() -> MeteredModel:
+            return self.models.get("consolidate")
+
+        self.consolidator = Consolidator(
+            self.pending, library, writer, self.lock, model, settings, clock
+        )
+        self.flusher = MemoryFlusher(
+            workspace, history, self.pending, self.tombstones, self.lock, model, memory.flush
+        )
+        self.session_notes = SessionMemoryWriter(
+            workspace, history, self.pending, self.lock, model, memory.session_notes
+        )
+        work = SessionWork(self.pending, self.consolidator, self.flusher, self.session_notes)
+        self.keeper = Keeper(sessions, work, self.consolidator, self.allowance, memory, clock)

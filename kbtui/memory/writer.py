@@ -1,0 +1,195 @@
+"""Writes what a page leaves behind as one commit: archive entry, MEMORY.md and entries.
+
+Proposals are stored before the commit: a crash in between costs nothing, since the page is then
+condensed again and the same proposal is the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from kbtui.errors import NotFoundError
+from kbtui.history.change import Actor, Origin
+from kbtui.memory.committing import committed
+from kbtui.memory.dates import absolute_dates, without_stamp
+from kbtui.memory.drafting import Drafting, Edits, Written
+from kbtui.memory.facts import statements
+from kbtui.memory.memory_file import MEMORY
+from kbtui.memory.ranges import holds
+from kbtui.workspace import files
+from kbtui.workspace.layout import short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from kbtui.history.change import Change
+    from kbtui.history.history import History
+    from kbtui.knowledge.library import Library
+    from kbtui.memory.archive import Archive
+    from kbtui.memory.extraction import Extraction
+    from kbtui.memory.inbox import Inbox
+    from kbtui.memory.page import Page
+    from kbtui.memory.subjects import Subjects
+    from kbtui.memory.tombstones import Tombstones
+    from kbtui.workspace.layout import Workspace
+
+RAW = "[RAW]"
+_MOST_STATEMENTS = 12
+_LIVE = frozenset({Actor.AGENT, Actor.YOU})
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What was written of a page: its archive entry's cursor, the commit, the proposals' ids."""
+
+    cursor: int
+    commit: str
+    proposals: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+class MemoryWriter:
+    """Writes pages. Whoever calls it holds the memory lock."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        history: History,
+        library: Library,
+        archive: Archive,
+        inbox: Inbox,
+        tombstones: Tombstones,
+        subjects: Subjects,
+    ) -> None:
+        self._workspace = workspace
+        self._history = history
+        self._library = library
+        self._archive = archive
+        self._inbox = inbox
+        self._drafting = Drafting(workspace, history, library, subjects, tombstones)
+
+    def written(self, page: Page) -> list[Written]:
+        """What was written into entries and MEMORY.md while a page was said (decision 13)."""
+        first, last = page.range
+        found: dict[str, dict[str, None]] = {}
+        # Commits know whole seconds only.
+        for commit in self._history.log(since=page.messages[0].time - timedelta(seconds=2)):
+            origin = commit.origin
+            if commit.actor not in _LIVE or origin.session != page.session or not origin.messages:
+                continue
+            if origin.messages[0] <= last and origin.messages[1] >= first:
+                for path, told in self._told(commit.id):
+                    found.setdefault(path, {}).update(dict.fromkeys(told))
+        return [
+            Written(path, tuple(told)[:_MOST_STATEMENTS]) for path, told in sorted(found.items())
+        ]
+
+    def memory_text(self) -> str:
+        """MEMORY.md as it is; empty where there is none."""
+        try:
+            return files.read_text(self._workspace.root, MEMORY)
+        except NotFoundError:
+            return ""
+
+    def save(self, page: Page, extraction: Extraction, model: str) -> Saved | None:
+        """Write an extraction; None where another process has archived the page meanwhile.
+
+        Raises:
+            WorkspaceBusyError: somebody else kept writing.
+            ConflictError: the files kept changing; nothing is written.
+            StorageError: the file system refused; nothing is written.
+        """
+        if self._is_archived(page):
+            return None
+        origin = self._origin(page, model)
+        written = self.written(page)
+        content = absolute_dates(without_stamp(extraction.history_entry), page.day)
+
+        def work(change: Change) -> Saved:
+            self._library.refresh()
+            edits = self._drafting.edits(page, extraction, written)
+            proposals = tuple(self._propose(edits, origin))
+            cursor = self._stage(change, page, content)
+            for path, text in edits.texts.items():
+                before = edits.before[path]
+                blob = None if before is None else files.blob_id(before)
+                change.write(path, text, expecting=blob)
+            return Saved(cursor, "", proposals, tuple(edits.notices))
+
+        first, last = page.range
+        reason = f"Archived messages {first} to {last} of {page.session}."
+        return self._committed(reason, origin, work)
+
+    def save_raw(self, page: Page, model: str, why: str) -> Saved | None:
+        """Write a page whole, where no model could condense it; see `save`."""
+        if self._is_archived(page):
+            return None
+        content = f"{RAW} {page.shown} messages\n{page.text.rstrip()}"
+
+        def work(change: Change) -> Saved:
+            return Saved(self._stage(change, page, content, raw=True), "")
+
+        return self._committed(f"Archived whole. {why}", self._origin(page, model), work)
+
+    def _committed(self, reason: str, origin: Origin, work: Callable[[Change], Saved]) -> Saved:
+        root = self._workspace.root
+        saved, commit = committed(self._history, root, Actor.CONSOLIDATOR, reason, origin, work)
+        if commit is None:
+            raise AssertionError("an archive entry is always new")
+        return replace(saved, commit=commit.id)
+
+    def _stage(self, change: Change, page: Page, content: str, *, raw: bool = False) -> int:
+        cursor = self._archive.stage(
+            change,
+            content,
+            session=page.session,
+            messages=page.range,
+            timestamp=page.timestamp,
+            raw=raw,
+            dropped=page.dropped,
+        )
+        change.origin = replace(change.origin, cursor=cursor)
+        return cursor
+
+    def _propose(self, edits: Edits, origin: Origin) -> Iterable[str]:
+        for path, (why, text) in edits.proposals.items():
+            reason = f"An update of {short_name(path)} waits for you: {why}."
+            proposed = {path: text.removeprefix("\ufeff")}
+            yield self._inbox.add(Actor.CONSOLIDATOR, reason, proposed, origin=origin).id
+
+    def _is_archived(self, page: Page) -> bool:
+        covered = self._archive.covered(page.session)
+        return any(holds(covered, message.id) for message in page.messages)
+
+    def _origin(self, page: Page, model: str) -> Origin:
+        return Origin(session=page.session, messages=page.range, model=model)
+
+    def _told(self, commit: str) -> Iterable[tuple[str, list[str]]]:
+        """What a commit added to entries and to MEMORY.md."""
+        for diff in self._history.changes_of(commit):
+            is_memory = diff.path.startswith("knowledge/") or diff.path == MEMORY
+            if is_memory and not diff.path.endswith("INDEX.md") and not diff.binary:
+                lines = [
+                    line.text for hunk in diff.hunks for line in hunk.lines if line.kind == "+"
+                ]
+                yield diff.path, statements(_without_frontmatter(lines))
+
+
+def _without_frontmatter(lines: list[str]) -> str:
+    """Added lines without those of a new entry's frontmatter, which state nothing."""
+    text = "\n".join(lines)
+    if text.startswith("---\n") and "\n---\n" in text[4:]:
+        return text[4:].partition("\n---\n")[2]
+    keys = (
+        "type:",
+        "created:",
+        "updated:",
+        "related:",
+        "tags:",
+        "aliases:",
+        "sources:",
+        "summary:",
+    )
+    return "\n".join(line for line in lines if not line.startswith(keys))

@@ -1,0 +1,145 @@
+"""A workspace with everything that makes memory, and conversations to make it of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from kbtui.history.history import History
+from kbtui.knowledge.library import Library
+from kbtui.memory.pipeline import Pipeline
+from kbtui.memory.sessions import Session, SessionStore
+from kbtui.models.roles import ModelRegistry
+from kbtui.search.index import SearchIndex
+from kbtui.settings import Settings, load_settings
+from kbtui.workspace.layout import Workspace, create_workspace
+from kbtui.workspace.scan import Scanner
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tests.scripted_server import ScriptedServer
+
+START = datetime(2026, 3, 6, 10, 0, tzinfo=UTC)
+SEED = (
+    (0, "user", "What's my favorite color?"),
+    (1, "assistant", "I don't have that information yet."),
+    (2, "user", "It's blue. Remember that."),
+    (3, "assistant", "Got it, I'll remember that your favorite color is blue."),
+    (5, "user", "What programming languages do I know?"),
+    (6, "assistant", "Could you tell me?"),
+    (7, "user", "Python, JavaScript, and Go."),
+    (8, "assistant", "Thanks, I've noted that you know Python, JavaScript, and Go."),
+)
+
+
+class Clock:
+    """A time that a test moves on."""
+
+    def __init__(self, now: datetime = START) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def pass_(self, **time: float) -> None:
+        self.now += timedelta(**time)
+
+
+@dataclass
+class Room:
+    """One open workspace."""
+
+    workspace: Workspace
+    settings: Settings
+    history: History
+    library: Library
+    search: SearchIndex | None
+    sessions: SessionStore
+    pipeline: Pipeline
+    clock: Clock
+
+    @property
+    def root(self) -> Path:
+        return self.workspace.root
+
+    def read(self, path: str) -> str:
+        return (self.root / path).read_text("utf-8")
+
+    def exists(self, path: str) -> bool:
+        return (self.root / path).exists()
+
+    def write(self, path: str, text: str) -> None:
+        """Write as the user does, in an editor, and let it be adopted."""
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
+        self.history.adopt(settle=0)
+
+    def talk(self, said: Sequence[tuple[int, str, str]] = SEED, session: str = "") -> Session:
+        """Say something in a session, new or open; minutes count from `START`."""
+        talk = self.sessions.open(session) if session else self.sessions.create("tui")
+        for minute, role, text in said:
+            self.clock.now = START + timedelta(minutes=minute)
+            talk.append(role, text)  # type: ignore[arg-type]
+        return talk
+
+    def close(self) -> None:
+        self.sessions.close()
+        self.library.close()
+        if self.search is not None:
+            self.search.close()
+
+
+def open_room(
+    root: Path, clock: Clock | None = None, *, with_search: bool = False, **overrides: Any
+) -> Room:
+    """Open a workspace, making it where it isn't there; `overrides` are settings by section."""
+    workspace = create_workspace(root)
+    search = {"semantic": False}
+    settings = load_settings(root, overrides={"search": search, **overrides})
+    scanner = Scanner(workspace)
+    history = History(workspace, scanner)
+    history.open()
+    library = Library(workspace, history, scanner, private_paths=settings.privacy.private_paths)
+    index = None
+    if with_search:
+        index = SearchIndex(workspace, scanner, settings.search, settings.models.embed)
+    clock = clock or Clock()
+    sessions = SessionStore(workspace, clock)
+    pipeline = Pipeline(
+        workspace, history, library, index, sessions, ModelRegistry(settings), settings, clock
+    )
+    return Room(workspace, settings, history, library, index, sessions, pipeline, clock)
+
+
+def scripted(server: ScriptedServer, **options: Any) -> dict[str, Any]:
+    """Settings that let the scripted server consolidate; the chat stays offline."""
+    role = {"model": "openai/scripted", "api_base": server.url, "api_key": "sesame", **options}
+    patience = {"first_token_seconds": 5, "idle_seconds": 5, "retries": 0}
+    return {"models": {"consolidate": role, **patience}}
+
+
+def call_save(
+    history_entry: str = "They talked.",
+    facts: Sequence[str] = (),
+    corrections: Sequence[dict[str, str]] = (),
+    entries: Sequence[dict[str, Any]] = (),
+) -> dict[str, Any]:
+    """The tool call of a model that does as it is told."""
+    return {
+        "name": "save_memory",
+        "arguments": {
+            "history_entry": history_entry,
+            "memory_update": {"facts": list(facts), "corrections": list(corrections)},
+            "knowledge_entries": list(entries),
+        },
+    }
+
+
+def entry(type_: str, title: str, body: str, **more: Any) -> dict[str, Any]:
+    """An entry as a model proposes it."""
+    empty = {"summary": "", "tags": [], "related": []}
+    return {"type": type_, "title": title, "body": body, **empty, **more}

@@ -1,0 +1,543 @@
+"""The Consolidator: what it archives, what it writes, and what it leaves alone."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kbtui.history.change import Actor, Origin
+from kbtui.memory.consolidator import Trigger
+from kbtui.models.port import ToolCall
+from tests.memory.memory_room import SEED, START, Room, call_save, entry, open_room, scripted
+from tests.scripted_server import Reply, ScriptedServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SEED_MEMORY = """\
+# User Preferences
+
+- Favorite color: blue
+
+# Skills
+
+- Programming languages: Python, JavaScript, Go
+"""
+SEED_HISTORY = (
+    "User shared personal preferences and technical background. Confirmed favorite color is blue. "
+    "Discussed programming experience with Python, JavaScript, and Go. No specific projects or "
+    "tasks initiated during this session."
+)
+FACTS = ["Favorite color: blue", "Programming languages: Python, JavaScript, Go"]
+ENTRIES = [
+    entry("preference", "Favorite color", "Favorite color: blue", tags=["colors"]),
+    entry("fact", "Programming languages", "Programming languages: Python, JavaScript, Go"),
+]
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Iterator[Room]:
+    room = open_room(tmp_path / "notes")
+    yield room
+    room.close()
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer() as server:
+        yield server
+
+
+@pytest.fixture
+def asked(tmp_path: Path, server: ScriptedServer) -> Iterator[Room]:
+    """A workspace whose conversations the scripted server condenses."""
+    room = open_room(tmp_path / "notes", **scripted(server))
+    yield room
+    room.close()
+
+
+async def _run(room: Room, session: str, **options: Any) -> Any:
+    return await room.pipeline.consolidator.run(session, everything=True, **options)
+
+
+def _says(server: ScriptedServer, *calls: dict[str, Any]) -> None:
+    server.enqueue(*(Reply(tool_calls=[call]) for call in calls))
+
+
+def _prompt(server: ScriptedServer) -> str:
+    return str(server.prompts[-1].messages[-1]["content"])
+
+
+# The example of seed 000 ---------------------------------------------------------------------
+
+
+async def test_the_example_of_seed_000_offline(room: Room) -> None:
+    session = room.talk()
+    outcome = await _run(room, session.id)
+    assert (outcome.kind, outcome.messages, outcome.cursor) == ("archived", (1, 8), 1)
+    assert room.read("memory/MEMORY.md") == SEED_MEMORY
+    assert room.read("memory/HISTORY.md").startswith("[2026-03-06 ")
+    color = room.library.find("Favorite color")
+    languages = room.library.find("Programming languages")
+    assert (color.type, languages.type) == ("preference", "fact")
+    assert "blue" in color.body
+    assert "Python, JavaScript, and Go" in languages.body
+    assert color.created == "2026-03-06"
+
+
+async def test_the_example_of_seed_000_with_a_model(asked: Room, server: ScriptedServer) -> None:
+    session = asked.talk()
+    _says(server, call_save(f"[2026-03-06 10:00] {SEED_HISTORY}", FACTS, entries=ENTRIES))
+    outcome = await _run(asked, session.id)
+    assert outcome.kind == "archived"
+    assert asked.read("memory/MEMORY.md") == SEED_MEMORY
+    when = session.messages[0].time.astimezone().strftime("%Y-%m-%d %H:%M")
+    assert asked.read("memory/HISTORY.md") == f"[{when}] {SEED_HISTORY}\n\n"
+    (line,) = asked.read("memory/history.jsonl").splitlines()
+    record = json.loads(line)
+    assert (record["cursor"], record["messages"], record["session"]) == (1, [1, 8], session.id)
+    assert asked.library.find("Favorite color").type == "preference"
+    assert asked.library.find("Programming languages").type == "fact"
+    assert "- favorite-color:" in asked.read("knowledge/INDEX.md")
+    prompt = _prompt(server)
+    assert f"[{when}] USER: What's my favorite color?" in prompt
+    assert "(empty)" not in prompt
+
+
+async def test_everything_that_a_page_leaves_behind_is_one_commit(room: Room) -> None:
+    session = room.talk()
+    before = len(list(room.history.log()))
+    outcome = await _run(room, session.id)
+    commits = list(room.history.log())
+    assert len(commits) == before + 1
+    (commit, *_) = commits
+    assert commit.id == outcome.commit
+    assert commit.actor is Actor.CONSOLIDATOR
+    origin = commit.origin
+    assert (origin.session, origin.messages, origin.cursor) == (session.id, (1, 8), 1)
+    paths = {change.path for change in commit.paths}
+    assert {"memory/history.jsonl", "memory/HISTORY.md", "memory/MEMORY.md"} <= paths
+    assert "knowledge/preferences/favorite-color.md" in paths
+
+
+async def test_a_second_run_has_nothing_to_do(room: Room) -> None:
+    session = room.talk()
+    await _run(room, session.id)
+    head = room.history.head()
+    assert (await _run(room, session.id)).kind == "nothing"
+    assert room.history.head() == head
+    room.talk([(60, "user", "I prefer tea.")], session.id)
+    outcome = await _run(room, session.id)
+    assert (outcome.messages, outcome.cursor) == ((9, 9), 2)
+
+
+# Triggers and slices -------------------------------------------------------------------------
+
+
+def test_messages_tokens_and_quiet_time_trigger(tmp_path: Path) -> None:
+    memory = {"consolidate_messages": 8, "idle_minutes": 30}
+    room = open_room(tmp_path / "notes", memory=memory, context={"session_tokens": 400})
+    consolidator = room.pipeline.consolidator
+    session = room.talk(SEED[:4])
+    assert consolidator.trigger(session.id) is None
+    room.clock.pass_(minutes=29)
+    assert consolidator.trigger(session.id) is None
+    room.clock.pass_(minutes=1)
+    assert consolidator.trigger(session.id) is Trigger.IDLE
+    room.talk([(70, "user", "word " * 250)], session.id)
+    assert consolidator.trigger(session.id) is Trigger.TOKENS
+    for minute in (71, 72, 73):
+        room.talk([(minute, "user", "more")], session.id)
+    assert consolidator.trigger(session.id) is Trigger.MESSAGES
+    room.close()
+
+
+def test_a_session_of_commands_alone_triggers_nothing(room: Room) -> None:
+    session = room.talk([(0, "user", "/help"), (1, "user", "/doctor")])
+    room.clock.pass_(days=2)
+    assert room.pipeline.consolidator.trigger(session.id) is None
+
+
+async def test_the_oldest_half_goes_and_never_splits_a_call_from_its_result(
+    tmp_path: Path,
+) -> None:
+    room = open_room(tmp_path / "notes", memory={"consolidate_messages": 8})
+    session = room.sessions.create()
+    for number in range(4):
+        session.append("user", f"question {number}")
+        session.append("assistant", "", tool_calls=[ToolCall("call_1", "memory_search", "{}")])
+        session.append("tool", f"found {number}", tool_call_id="call_1", name="memory_search")
+        session.append("assistant", f"answer {number}")
+    outcome = await room.pipeline.consolidator.run(session.id)
+    assert outcome.messages == (1, 12)
+    archived = json.loads(room.read("memory/history.jsonl").splitlines()[-1])
+    assert [2, "tool noise"] in archived["dropped"]
+    assert [3, "tool noise"] in archived["dropped"]
+    assert len(session.messages) == 16, "the log is never trimmed"
+    room.close()
+
+
+async def test_what_was_injected_is_never_shown(asked: Room, server: ScriptedServer) -> None:
+    session = asked.sessions.create()
+    session.append("user", "what do we know about docker?")
+    call = ToolCall("c1", "memory_search", json.dumps({"query": "docker"}))
+    session.append("assistant", "<think>secret thoughts</think>Let me look.", tool_calls=[call])
+    session.append("tool", "INJECTED FROM MEMORY", tool_call_id="c1", name="memory_search")
+    session.append("assistant", "Two hosts run it.")
+    _says(server, call_save())
+    await _run(asked, session.id)
+    prompt = _prompt(server)
+    assert "ASSISTANT [tools: memory_search]: Let me look." in prompt
+    assert "Two hosts run it." in prompt
+    assert "INJECTED" not in prompt
+    assert "secret thoughts" not in prompt
+
+
+async def test_what_is_too_long_for_a_prompt_is_paged_and_all_of_it_is_shown(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = open_room(tmp_path / "notes", **scripted(server, context_window=6000))
+    session = room.sessions.create()
+    words = [f"w{number}" for number in range(9000)]
+    session.append("user", "short one")
+    session.append("assistant", "ok")
+    session.append("user", " ".join(words))
+    session.append("assistant", "noted")
+    _says(server, call_save(facts=["Favorite color: blue"]))
+    outcome = await _run(room, session.id)
+    assert outcome.kind == "archived"
+    assert outcome.messages == (1, 4)
+    shown = " ".join(str(each.messages[-1]["content"]) for each in server.prompts)
+    assert set(words) <= set(shown.split())
+    ranges = [
+        json.loads(line)["messages"] for line in room.read("memory/history.jsonl").splitlines()
+    ]
+    assert ranges == [[1, 2], [3, 3], [4, 4]]
+    parts = [each for each in server.prompts if "It is part" in str(each.messages[-1]["content"])]
+    assert len(parts) > 2
+    room.close()
+
+
+async def test_what_was_taken_back_is_dropped_as_forgotten(room: Room) -> None:
+    session = room.talk(SEED[:4])
+    session.rewind(2)
+    session.append("user", "It's green, of course.")
+    outcome = await _run(room, session.id)
+    assert outcome.messages == (1, 5)
+    record = json.loads(room.read("memory/history.jsonl"))
+    assert record["dropped"] == [[3, "forgotten"], [4, "forgotten"]]
+    assert "blue" not in room.read("memory/MEMORY.md")
+    audit = room.pipeline.ledger.account()
+    assert (audit.unaccounted, audit.pending, audit.dropped) == (0, 0, 2)
+
+
+async def test_an_unreadable_line_of_the_log_stays_unaccounted(room: Room) -> None:
+    session = room.talk(SEED[:2])
+    log = room.root / "sessions" / f"{session.id}.jsonl"
+    room.sessions.close()
+    log.write_bytes(log.read_bytes() + b'{"id": 3, "role": "user", "con\n')
+    log.write_bytes(log.read_bytes() + b'{"id": 4, "role": "user", "content": "I prefer tea."}\n')
+    outcome = await _run(room, session.id)
+    assert outcome.kind == "archived"
+    ranges = [
+        json.loads(line)["messages"] for line in room.read("memory/history.jsonl").splitlines()
+    ]
+    assert ranges == [[1, 2], [4, 4]]
+    assert room.pipeline.ledger.account().unaccounted == 1
+
+
+# Entries -------------------------------------------------------------------------------------
+
+
+async def test_an_entry_about_the_subject_is_updated_not_duplicated(
+    asked: Room, server: ScriptedServer
+) -> None:
+    asked.library.create("person", "Alice Liddell", sections={"Role": "Lead"}, actor=Actor.AGENT)
+    session = asked.talk([(0, "user", "Alice plays chess")])
+    draft = entry("person", "Alice", "- Plays chess", tags=["team"], related=["nobody"])
+    _says(server, call_save(entries=[draft]))
+    await _run(asked, session.id)
+    people = [info.path for info in asked.library.infos() if info.type == "person"]
+    assert people == ["knowledge/people/alice-liddell.md"]
+    alice = asked.library.get(people[0])
+    assert "## Role\nLead" in alice.body
+    assert "## Notes\n- Plays chess" in alice.body
+    assert alice.tags == ("team",)
+    assert alice.related == ()
+    assert "- alice-liddell: " in _prompt(server).split("## Existing Entries")[1]
+
+
+async def test_the_index_finds_a_subject_under_another_title(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = open_room(tmp_path / "notes", with_search=True, **scripted(server))
+    assert room.search is not None
+    room.library.create(
+        "decision", "PostgreSQL as the analytics database", body="For its JSON operators."
+    )
+    room.search.sync()
+    session = room.talk([(0, "user", "the analytics database moves to PostgreSQL 18")])
+    draft = entry("decision", "Analytics database", "Moves to version 18.", summary="PostgreSQL 18")
+    _says(server, call_save(entries=[draft]))
+    await _run(room, session.id)
+    decisions = [info for info in room.library.infos() if info.type == "decision"]
+    assert len(decisions) == 1
+    assert "- 2026-03-06: Moves to version 18." in room.library.get(decisions[0].path).body
+    room.close()
+
+
+async def test_different_subjects_stay_apart(asked: Room, server: ScriptedServer) -> None:
+    asked.library.create("fact", "Server 1", body="Has 5 GB.")
+    session = asked.talk([(0, "user", "server 2 has 6 GB, docker networking is hard")])
+    drafts = [entry("fact", "Server 2", "Has 6 GB."), entry("topic", "Docker networking", "Hard.")]
+    _says(server, call_save(entries=drafts))
+    await _run(asked, session.id)
+    slugs = {info.slug for info in asked.library.infos()}
+    assert slugs == {"server-1", "server-2", "docker-networking"}
+
+
+async def test_entries_of_one_answer_link_each_other_and_same_subjects_become_one(
+    asked: Room, server: ScriptedServer
+) -> None:
+    session = asked.talk([(0, "user", "Alice owns analytics")])
+    drafts = [
+        entry("person", "Alice", "- Owns analytics", related=["analytics", "topics/nowhere"]),
+        entry("project", "Analytics", "The warehouse.", related=["Alice"]),
+        entry("project", "analytics", "- Uses PostgreSQL."),
+    ]
+    _says(server, call_save(entries=drafts))
+    await _run(asked, session.id)
+    assert asked.library.find("Alice").related == ("projects/analytics",)
+    project = asked.library.find("Analytics")
+    assert project.related == ("people/alice",)
+    assert "The warehouse." in project.body
+    assert "Uses PostgreSQL." in project.body
+
+
+async def test_what_the_agent_wrote_meanwhile_is_told_and_not_written_again(
+    asked: Room, server: ScriptedServer
+) -> None:
+    session = asked.talk([(0, "user", "we decided to use PostgreSQL for analytics")])
+    origin = Origin(session=session.id, messages=(1, 1), turn="t1")
+    asked.library.create(
+        "decision",
+        "PostgreSQL for analytics",
+        sections={"Decision": "We decided to use PostgreSQL for analytics."},
+        actor=Actor.AGENT,
+        origin=origin,
+    )
+    session.append("assistant", "Kept.")
+    before = asked.library.find("PostgreSQL for analytics").text
+    drafts = [
+        entry("decision", "PostgreSQL for analytics", "Decided to use PostgreSQL for analytics"),
+        entry("topic", "Databases", "- We decided to use PostgreSQL for analytics now"),
+    ]
+    _says(server, call_save(entries=drafts))
+    await _run(asked, session.id)
+    prompt = _prompt(server)
+    assert "Already Written" in prompt
+    assert "We decided to use PostgreSQL for analytics." in prompt.split("Already Written")[1]
+    assert asked.library.find("PostgreSQL for analytics").text == before
+    assert len(asked.library.infos()) == 1
+
+
+async def test_dates_are_absolute_and_of_the_content(asked: Room, server: ScriptedServer) -> None:
+    session = asked.talk([(0, "user", "the review is tomorrow")])
+    draft = entry("fact", "Review", "The review is tomorrow.")
+    _says(server, call_save("Spoke of the review tomorrow.", ["Review: tomorrow"], entries=[draft]))
+    await _run(asked, session.id)
+    day = (START.astimezone() + timedelta(days=1)).date().isoformat()
+    assert f"The review is on {day}." in asked.library.find("Review").body
+    assert f"- Review: on {day}" in asked.read("memory/MEMORY.md")
+    assert f"the review on {day}." in asked.read("memory/HISTORY.md")
+
+
+# What the user wrote, forgot, and keeps private ----------------------------------------------
+
+
+async def test_corrections_of_machine_lines_are_made(asked: Room, server: ScriptedServer) -> None:
+    session = asked.talk()
+    _says(server, call_save(facts=FACTS))
+    await _run(asked, session.id)
+    asked.talk([(60, "user", "it's green now")], session.id)
+    _says(
+        server,
+        call_save(corrections=[{"old": "Favorite color: blue", "new": "Favorite color: green"}]),
+    )
+    outcome = await _run(asked, session.id)
+    assert outcome.kind == "archived"
+    assert asked.read("memory/MEMORY.md") == SEED_MEMORY.replace("blue", "green")
+
+
+async def test_a_line_of_the_users_is_only_proposed_to_change(
+    asked: Room, server: ScriptedServer
+) -> None:
+    asked.write("memory/MEMORY.md", "# Mine\n\n- Favorite color: blue\n")
+    session = asked.talk([(0, "user", "it's green now, and I like tea")])
+    corrections = [{"old": "Favorite color: blue", "new": "Favorite color: green"}]
+    _says(server, call_save(facts=["Likes tea"], corrections=corrections))
+    outcome = await _run(asked, session.id)
+    assert outcome.kind == "proposed"
+    assert "inbox" in outcome.notice
+    memory = asked.read("memory/MEMORY.md")
+    assert "- Favorite color: blue\n" in memory
+    assert "- Likes tea" in memory
+    (proposal,) = asked.pipeline.inbox.list()
+    assert proposal.id in outcome.proposals
+    assert proposal.actor is Actor.CONSOLIDATOR
+    assert proposal.origin.messages == (1, 1)
+    asked.pipeline.inbox.accept(proposal.id)
+    accepted = asked.read("memory/MEMORY.md")
+    assert "- Favorite color: green\n" in accepted
+    assert "- Likes tea" in accepted
+
+
+async def test_a_value_in_an_entry_of_the_users_is_only_proposed_to_change(
+    asked: Room, server: ScriptedServer
+) -> None:
+    path = "knowledge/preferences/favorite-color.md"
+    mine = "---\ntags: [mine]\n---\n# Favorite color\n\nFavorite color: blue\n"
+    asked.write(path, mine)
+    session = asked.talk([(0, "user", "green, and teal")])
+    draft = entry("preference", "Favorite color", "Favorite color: green\n- Likes teal", tags=["x"])
+    _says(server, call_save(entries=[draft]))
+    outcome = await _run(asked, session.id)
+    assert outcome.kind == "proposed"
+    text = asked.read(path)
+    assert "tags: [mine]\n" in text
+    assert "Favorite color: blue\n" in text
+    assert "- Likes teal" in text
+    (proposal,) = asked.pipeline.inbox.list()
+    asked.pipeline.inbox.accept(proposal.id)
+    assert "Favorite color: green\n" in asked.read(path)
+    assert "- Likes teal" in asked.read(path)
+
+
+async def test_a_rewrite_that_loses_half_of_the_memory_is_only_proposed(
+    asked: Room, server: ScriptedServer
+) -> None:
+    memory = "# Facts\n\n" + "".join(f"- Fact number {n} stands here\n" for n in range(8))
+    with asked.history.change(Actor.CONSOLIDATOR, "earlier") as change:
+        change.write("memory/MEMORY.md", memory)
+    session = asked.talk()
+    half = "# Facts\n\n" + "".join(f"- Fact number {n} stands here\n" for n in range(4))
+    call = call_save()
+    call["arguments"]["memory_update"] = half
+    server.enqueue(Reply(tool_calls=[call]))
+    outcome = await _run(asked, session.id)
+    assert outcome.kind == "proposed"
+    assert asked.read("memory/MEMORY.md") == memory
+    assert len(asked.pipeline.inbox.list()) == 1
+
+
+async def test_the_seeds_full_text_form_is_turned_into_edits(
+    asked: Room, server: ScriptedServer
+) -> None:
+    session = asked.talk()
+    _says(server, call_save(facts=FACTS))
+    await _run(asked, session.id)
+    asked.talk([(60, "user", "I like tea")], session.id)
+    rewritten = SEED_MEMORY.replace("- Favorite", "* Favorite") + "- Spoken languages: English\n"
+    call = {
+        "name": "save_memory",
+        "arguments": {"history_entry": "Tea.", "memory_update": rewritten},
+    }
+    server.enqueue(Reply(tool_calls=[call]))
+    outcome = await _run(asked, session.id)
+    assert outcome.kind == "archived"
+    assert asked.read("memory/MEMORY.md") == SEED_MEMORY + "- Spoken languages: English\n"
+
+
+async def test_what_was_undone_is_not_written_again_until_it_is_said_anew(room: Room) -> None:
+    session = room.talk()
+    outcome = await _run(room, session.id)
+    room.history.undo(outcome.commit)
+    assert not room.exists("knowledge/preferences/favorite-color.md")
+    again = room.talk(SEED)
+    assert (await _run(room, again.id)).kind == "archived"
+    assert not room.exists("knowledge/preferences/favorite-color.md")
+    assert not room.exists("memory/MEMORY.md") or "blue" not in room.read("memory/MEMORY.md")
+    year = 60 * 24 * 365
+    anew = room.talk([(year, "user", "My favorite color is blue.")])
+    await _run(room, anew.id)
+    assert "- Favorite color: blue" in room.read("memory/MEMORY.md")
+
+
+async def test_private_entries_reach_no_remote_model(
+    tmp_path: Path, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kbtui.models.litellm_model.LiteLLMModel.is_local", False)
+    room = open_room(tmp_path / "notes", **scripted(server))
+    room.pipeline.allowance.agree("openai/scripted", yes=True)
+    room.library.create("person", "Bob", body="Earns 12345.", summary="Earns 12345.")
+    path = room.library.find_path("Bob")
+    room.write(path, room.read(path).replace("---\ntype", "---\nprivate: true\ntype"))
+    session = room.talk([(0, "user", "I prefer tea.")])
+    session.append("user", "what does Bob earn?")
+    session.append("assistant", "", tool_calls=[ToolCall("c", "read_entry", '{"entry": "bob"}')])
+    session.append("tool", "Earns 12345.", tool_call_id="c", meta={"private": [path]})
+    session.append("assistant", "Bob earns 12345.", meta={"private": [path]})
+    session.append("user", "My favorite color is blue.")
+    _says(server, call_save())
+    outcome = await _run(room, session.id)
+    assert outcome.messages == (1, 6)
+    sent = json.dumps([request.body for request in server.requests])
+    assert "12345" not in sent
+    assert "I prefer tea." in sent
+    assert "My favorite color is blue." in sent
+    for name in ("history.jsonl", "HISTORY.md"):
+        assert "12345" not in room.read(f"memory/{name}")
+    room.close()
+
+
+async def test_secrets_reach_neither_archive_nor_entries(
+    asked: Room, server: ScriptedServer
+) -> None:
+    key = "sk-ant-api03-" + "Ab1Cd2Ef3Gh4" * 7
+    session = asked.talk([(0, "user", "remember this")])
+    draft = entry("fact", "Key", f"The key is {key}.")
+    _says(server, call_save(f"Said {key}.", [f"API key: {key}"], entries=[draft]))
+    await _run(asked, session.id)
+    for file in asked.root.rglob("*"):
+        if file.is_file():
+            assert key.encode() not in file.read_bytes(), file
+
+
+async def test_an_entry_that_cannot_be_read_is_left_alone(
+    asked: Room, server: ScriptedServer
+) -> None:
+    path = "knowledge/people/alice.md"
+    asked.write(path, "---\ntags: [unclosed\n---\n# Alice\n")
+    before = (asked.root / path).read_bytes()
+    session = asked.talk([(0, "user", "Alice plays chess")])
+    _says(server, call_save(entries=[entry("person", "Alice", "- Plays chess")]))
+    await _run(asked, session.id)
+    assert (asked.root / path).read_bytes() == before
+    assert "Plays chess" in asked.read("knowledge/people/alice-2.md")
+
+
+async def test_a_file_saved_in_an_editor_meanwhile_is_kept_whole(
+    asked: Room, server: ScriptedServer
+) -> None:
+    session = asked.talk()
+    asked.write("memory/MEMORY.md", "# Mine\n\n- one\n")
+
+    def answer(_request: object) -> Reply:
+        # While the model thinks, the user saves the file; nobody has adopted that yet.
+        (asked.root / "memory/MEMORY.md").write_text("# Mine\n\n- one\n- two, just now\n")
+        return Reply(tool_calls=[call_save(facts=["Likes tea"])])
+
+    server.enqueue(answer)
+    await _run(asked, session.id)
+    memory = asked.read("memory/MEMORY.md")
+    assert "- two, just now\n" in memory
+    assert "- Likes tea" in memory
+    assert not list((asked.root / "memory").glob("*.conflict-*"))
+    lines = [
+        commit for commit in asked.history.log("memory/MEMORY.md") if commit.actor is Actor.YOU
+    ]
+    assert len(lines) == 2, "the user's save is the user's own commit"

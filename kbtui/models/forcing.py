@@ -16,7 +16,7 @@ from kbtui.models.port import Message, Reply, ToolCall
 from kbtui.models.schema import ArgumentError, check_arguments, parse_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kbtui.models.port import ToolSpec
 
@@ -74,7 +74,7 @@ def accept(reply: Reply, tool: ToolSpec) -> Reply | None:
     if value is None:
         return None
     try:
-        arguments = json.dumps(check_arguments(value, tool.parameters), ensure_ascii=False)
+        arguments = json.dumps(check_arguments(value, _accepted(tool)), ensure_ascii=False)
     except ArgumentError:
         return None
     return Reply("", (ToolCall("call_1", tool.name, arguments),), "tool_calls", reply.usage)
@@ -106,9 +106,13 @@ def describe(tool: ToolSpec) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
+def _accepted(tool: ToolSpec) -> Mapping[str, Any]:
+    return tool.parameters if tool.accepted is None else tool.accepted
+
+
 def _fits(arguments: str, tool: ToolSpec) -> bool:
     try:
-        parse_arguments(arguments, tool.parameters)
+        parse_arguments(arguments, _accepted(tool))
     except ArgumentError:
         return False
     return True

@@ -38,11 +38,16 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """What a model is told about a tool; `parameters` is a JSON Schema object."""
+    """What a model is told about a tool; `parameters` is a JSON Schema object.
+
+    Where `accepted` is given, forced calls are checked against it instead: a wider schema, for a
+    tool whose caller reads older forms of its arguments as well.
+    """
 
     name: str
     description: str
     parameters: Mapping[str, Any] = field(hash=False)
+    accepted: Mapping[str, Any] | None = field(default=None, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

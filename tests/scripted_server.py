@@ -10,7 +10,8 @@ or from a shell, for end-to-end tests: ``python -m tests.scripted_server --port 
 where FILE is a JSON list of objects with the fields of `Reply`. Each request takes the next reply;
 when the script has run out, the last one is given again, unless the server is strict.
 
-Besides ``/v1/chat/completions`` it answers ``/v1/models`` and, as an Ollama would, ``/api/tags``.
+Besides ``/v1/chat/completions`` it answers ``/v1/models``; as an Ollama would ``/api/tags`` and
+``/api/chat``; and as Anthropic would ``/v1/messages``.
 """
 
 from __future__ import annotations
@@ -255,12 +256,16 @@ class _Handler(BaseHTTPRequestHandler):
         if reply.status != 200:
             error = {"message": reply.text or "scripted failure", "type": "scripted", "code": None}
             self._send_json(reply.status, {"error": error}, reply.headers)
+        elif reply.body is not None:
+            self._send_pieces("text/event-stream", [reply.body], reply)
+        elif self.path == "/api/chat":
+            self._send_pieces("application/x-ndjson", list(_ndjson(reply, body)), reply)
+        elif self.path.endswith("/messages"):
+            self._send_pieces("text/event-stream", list(_anthropic(reply, body)), reply)
         elif body.get("stream"):
-            pieces = [reply.body] if reply.body is not None else list(_sse(reply, body))
-            self._send_pieces("text/event-stream", pieces, reply)
+            self._send_pieces("text/event-stream", list(_sse(reply, body)), reply)
         else:
-            answer = reply.body if reply.body is not None else _whole(reply, body)
-            self._send_pieces("application/json", [answer], reply)
+            self._send_pieces("application/json", [_whole(reply, body)], reply)
 
     def _send_json(self, status: int, value: Any, headers: dict[str, str] | None = None) -> None:
         data = json.dumps(value).encode()
@@ -397,6 +402,59 @@ def _sse(reply: Reply, body: dict[str, Any]) -> Iterable[bytes]:
         yield b"data: " + json.dumps(value).encode() + b"\n\n"
     if reply.done:
         yield b"data: [DONE]\n\n"
+
+
+def _ndjson(reply: Reply, body: dict[str, Any]) -> Iterable[bytes]:
+    """The same in Ollama's own protocol: a JSON object per line, the last one ``done``."""
+
+    def line(message: dict[str, Any], **more: Any) -> bytes:
+        value = {"model": body["model"], "created_at": "2026-01-01T00:00:00Z", "message": message}
+        return json.dumps({**value, "done": False, **more}).encode() + b"\n"
+
+    for piece in _pieces(reply.reasoning, reply.piece):
+        yield line({"role": "assistant", "content": "", "thinking": piece})
+    for piece in _pieces(reply.text, reply.piece):
+        yield line({"role": "assistant", "content": piece})
+    for _, head, arguments in _numbered(reply):
+        function = {"name": head["name"], "arguments": json.loads(arguments)}
+        yield line({"role": "assistant", "content": "", "tool_calls": [{"function": function}]})
+    if reply.finish_reason is not None:
+        reason = "length" if reply.finish_reason == "length" else "stop"
+        counts = {"prompt_eval_count": 11, "eval_count": reply.usage["completion_tokens"]}
+        yield line({"role": "assistant", "content": ""}, done=True, done_reason=reason, **counts)
+
+
+_STOP_REASONS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens"}
+
+
+def _anthropic(reply: Reply, body: dict[str, Any]) -> Iterable[bytes]:
+    """The same in Anthropic's protocol: named events for the blocks of a message."""
+
+    def event(kind: str, **more: Any) -> bytes:
+        return f"event: {kind}\ndata: {json.dumps({'type': kind, **more})}\n\n".encode()
+
+    usage = {"input_tokens": reply.prompt_tokens, "output_tokens": 1}
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": body["model"]}
+    yield event("message_start", message={**message, "content": [], "usage": usage})
+    if reply.text:
+        yield event("content_block_start", index=0, content_block={"type": "text", "text": ""})
+        for piece in _pieces(reply.text, reply.piece):
+            yield event("content_block_delta", index=0, delta={"type": "text_delta", "text": piece})
+        yield event("content_block_stop", index=0)
+    for number, head, arguments in _numbered(reply):
+        block = {"type": "tool_use", **head, "input": {}}
+        yield event("content_block_start", index=number + 1, content_block=block)
+        for piece in _pieces(arguments, reply.piece):
+            delta = {"type": "input_json_delta", "partial_json": piece}
+            yield event("content_block_delta", index=number + 1, delta=delta)
+        yield event("content_block_stop", index=number + 1)
+    if reply.finish_reason is not None:
+        delta = {"stop_reason": _STOP_REASONS.get(reply.finish_reason, reply.finish_reason)}
+        yield event(
+            "message_delta", delta=delta, usage={"output_tokens": reply.usage["completion_tokens"]}
+        )
+    if reply.done:
+        yield event("message_stop")
 
 
 def _pieces(text: str, size: int) -> Iterable[str]:

@@ -18,6 +18,7 @@ from kbtui.agent.turn import Turn, new_turn_id
 from kbtui.agent.uninterrupted import in_thread
 from kbtui.errors import ConflictError, KbtuiError
 from kbtui.history.commit import Origin
+from kbtui.models.litellm_model import LiteLLMModel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -122,6 +123,8 @@ class Agent:
     ) -> Turn:
         """Find the model and put its prompt together; in a thread."""
         model = model or self.models.chat()
+        if isinstance(model, LiteLLMModel):
+            model.prepare()
         prompt = assemble(
             self,
             session,
@@ -146,7 +149,17 @@ class Agent:
             said.id,
         )
         steps = self.settings.budget.turn_steps
-        return Turn(turn_id, session, said, model, prompt, context, self.toolbox, steps)
+        return Turn(
+            turn_id,
+            session,
+            said,
+            model,
+            prompt,
+            context,
+            self.toolbox,
+            steps,
+            log_prompts=self.settings.log.prompts,
+        )
 
     def _index_part(self, session_id: str) -> IndexPart:
         """What the index was ranked for in a session; the sessions last spoken in are kept."""

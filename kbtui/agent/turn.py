@@ -8,6 +8,7 @@ whole and can go on.
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from kbtui.memory.sessions import Session, SessionMessage
     from kbtui.models.port import ChatModel, ReplyEvent, ToolCall
 
+log = logging.getLogger(__name__)
 _ELIDED = "[left out to save space: call the tool again if you need it]"
 _TOOLS_TOKENS = 3_000
 _ANSWER_SHARE = 5
@@ -62,6 +64,7 @@ class Turn:
         context: What the tools may use.
         toolbox: The tools.
         steps: How many times the model may be asked.
+        log_prompts: Whether prompts and answers go into the log.
     """
 
     id: str
@@ -72,6 +75,7 @@ class Turn:
     context: ToolContext
     toolbox: Toolbox
     steps: int
+    log_prompts: bool = False
     _messages: list[Message] = field(default_factory=list)
     _changes: list[TurnChange] = field(default_factory=list)
     _private: dict[str, None] = field(default_factory=dict)
@@ -143,6 +147,8 @@ class Turn:
         """
         self._partial.clear()
         prompt = fitting(self._messages, self.model.context_window)
+        if self.log_prompts:
+            log.info("prompt of turn %s: %s", self.id, [asdict(message) for message in prompt])
         stream = cast(
             "AsyncGenerator[ReplyEvent, None]", self.model.stream(prompt, self.toolbox.specs)
         )
@@ -159,6 +165,8 @@ class Turn:
                         reply = piece
         if reply is None:
             raise ModelAnswerError(f"{self.model.name} ended without an answer.")
+        if self.log_prompts:
+            log.info("answer in turn %s: %s", self.id, asdict(reply))
         usage = reply.usage
         self._emit(UsageReported(usage.prompt_tokens, usage.completion_tokens, usage.cost_usd))
         _check_whole(reply)

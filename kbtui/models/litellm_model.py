@@ -108,6 +108,10 @@ class LiteLLMModel:
             return OLLAMA_CONTEXT_WINDOW
         return _known_window(self.name) or DEFAULT_CONTEXT_WINDOW
 
+    def prepare(self) -> None:
+        """Load what the first request needs, and what `context_window` asks; takes seconds once."""
+        _load()
+
     def count_tokens(self, text: str) -> int:
         """Estimate the tokens of a text."""
         return estimate_tokens(text)

@@ -48,6 +48,7 @@ _GREETING = re.compile(
 _THANKS = re.compile(
     r"^(?:thanks|thank you|thx|ok|okay|great|cool|nice)\b[\s!.,]*\w*[\s!.]*$", re.IGNORECASE
 )
+_FORGET = re.compile(r"^(?:please\s+)?forget\b", re.IGNORECASE)
 _DATED = re.compile(r"^\d{4}-\d{2}(?:-\d{2})?-")
 
 
@@ -302,10 +303,14 @@ class _Turn:
             yield self._nothing_found(question)
         for quote in quotes:
             yield f"> {quote.text} [{quote.n}]"
+        if quotes and _FORGET.match(self._text.strip()):
+            yield "I don't delete anything by myself: open the entry and edit or delete it there."
 
     def _nothing_found(self, question: str) -> str:
-        if is_question(question):
-            return "I found nothing in your notes about that. Tell me, and I'll keep it."
+        if is_question(question) or _FORGET.match(question):
+            return "I found nothing in your notes about that." + (
+                "" if _FORGET.match(question) else " Tell me, and I'll keep it."
+            )
         return (
             "I found nothing in your notes about that, and I didn't store it: "
             "begin with “remember …” to keep something."

@@ -11,7 +11,7 @@ from kbtui.errors import UsageError
 from kbtui.models import discovery
 from kbtui.models.discovery import Found
 from kbtui.models.keys import KeyStore
-from kbtui.models.litellm_model import LiteLLMModel, ModelOptions
+from kbtui.models.litellm_model import LiteLLMModel, ModelOptions, warm_up
 from kbtui.models.model_errors import Endpoint, no_key
 from kbtui.models.offline_model import OfflineModel
 from kbtui.models.port import Message
@@ -145,6 +145,14 @@ class ModelRegistry:
             remember_model(name, api_base)
         self._chosen = choice
         return self.describe()
+
+    def warm_up(self) -> None:
+        """Load what a real model needs; for a background thread once the app has painted.
+
+        Does nothing while the chat is offline. Takes seconds and sends nothing.
+        """
+        if not self.describe().offline:
+            warm_up()
 
     async def try_out(
         self, name: str, api_base: str | None = None, api_key: str | None = None

@@ -1,24 +1,21 @@
 """The composition root: opens a workspace, wires the rooms together, hands out one object.
 
 The app, the command line and any other face hold a `KnowledgeBase` and nothing else. Opening one
-starts no thread; `start` adds the background services that a long-running face wants.
+starts no thread; `start` adds the background services that a long-running face wants. What not
+every command needs is imported and made when it is first asked for.
 """
 
 from __future__ import annotations
 
 import logging
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
-from kbtui import doctor
-from kbtui.agent.agent import Agent
 from kbtui.errors import ConflictError, KbtuiError
 from kbtui.history.history import History
 from kbtui.history.outside_edits import OutsideEdits
 from kbtui.knowledge.library import Library
 from kbtui.logs import start_logging
-from kbtui.memory.sessions import SessionStore
-from kbtui.models.roles import ModelRegistry
-from kbtui.search.index import SearchIndex
 from kbtui.settings import load_settings
 from kbtui.workspace.layout import (
     MACHINE,
@@ -33,7 +30,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from kbtui.history.change import Changed
+    from kbtui.agent.agent import Agent
+    from kbtui.doctor import Finding
+    from kbtui.history.commit import Changed
+    from kbtui.memory.sessions import SessionStore
+    from kbtui.models.roles import ModelRegistry
+    from kbtui.search.index import SearchIndex
     from kbtui.settings import Settings
     from kbtui.workspace.layout import Workspace
 
@@ -48,10 +50,6 @@ class KnowledgeBase:
         settings: What the user chose.
         history: The one door for every write, and its log.
         library: Entries, links, tags and the catalogue.
-        search: Search over entries, memory, documents and sessions.
-        sessions: The conversations.
-        models: Which chat model does what.
-        agent: Turns of conversation.
         notices: What a person should know about the state found, one sentence each.
     """
 
@@ -59,23 +57,52 @@ class KnowledgeBase:
         self.workspace = workspace
         self.settings = settings
         self.notices: list[str] = []
-        scanner = Scanner(workspace)
-        self.history = History(workspace, scanner)
+        self._scanner = Scanner(workspace)
+        self.history = History(workspace, self._scanner)
         self.library = Library(
             workspace,
             self.history,
-            scanner,
+            self._scanner,
             private_paths=settings.privacy.private_paths,
         )
-        self.search = SearchIndex(
-            workspace, scanner, settings.search, settings.models.embed, tree_at=self._texts_at
-        )
-        self.sessions = SessionStore(workspace)
-        self.models = ModelRegistry(settings)
-        self.agent = Agent(
-            workspace, self.history, self.library, self.search, self.sessions, self.models, settings
-        )
         self._outside = OutsideEdits(self.history, self._problem)
+
+    @cached_property
+    def search(self) -> SearchIndex:
+        """Search over entries, memory, documents and sessions."""
+        from kbtui.search.index import SearchIndex
+
+        search, embed = self.settings.search, self.settings.models.embed
+        return SearchIndex(self.workspace, self._scanner, search, embed, tree_at=self._texts_at)
+
+    @cached_property
+    def sessions(self) -> SessionStore:
+        """The conversations."""
+        from kbtui.memory.sessions import SessionStore
+
+        return SessionStore(self.workspace)
+
+    @cached_property
+    def models(self) -> ModelRegistry:
+        """Which chat model does what."""
+        from kbtui.models.roles import ModelRegistry
+
+        return ModelRegistry(self.settings)
+
+    @cached_property
+    def agent(self) -> Agent:
+        """Turns of conversation."""
+        from kbtui.agent.agent import Agent
+
+        return Agent(
+            self.workspace,
+            self.history,
+            self.library,
+            self.search,
+            self.sessions,
+            self.models,
+            self.settings,
+        )
 
     @classmethod
     def open(
@@ -104,6 +131,10 @@ class KnowledgeBase:
         kb._prepare()
         return kb
 
+    def load(self) -> None:
+        """Make all parts now, in this thread, so that none is made in a thread that can't wait."""
+        _ = self.agent
+
     def start(self) -> None:
         """Start what runs beside a person: indexing, watching, adopting outside edits."""
         self._outside.start()
@@ -114,16 +145,19 @@ class KnowledgeBase:
         """Call `listener` after each commit, in the thread that made it; returns the way out."""
         return self.history.subscribe(listener)
 
-    def doctor(self) -> list[doctor.Finding]:
+    def doctor(self) -> list[Finding]:
         """What is installed, reachable, indexed, and out of order."""
-        return doctor.examine(
+        from kbtui.doctor import examine
+
+        return examine(
             self.workspace, self.settings, self.history, self.library, self.search, self.models
         )
 
     def close(self) -> None:
         """Stop the background services and write what is pending."""
         self._outside.close()
-        self.search.close()
+        if "search" in self.__dict__:
+            self.search.close()
         self.library.close()
 
     def __enter__(self) -> Self:
@@ -134,7 +168,7 @@ class KnowledgeBase:
 
     def _prepare(self) -> None:
         """Bring history and files together before anybody reads or writes."""
-        self.history.subscribe(lambda changed: self.search.refresh(changed.paths))
+        self.history.subscribe(self._refresh_search)
         if not self.workspace.writable:
             self.notices.append("The workspace is read-only: nothing can be changed.")
             return
@@ -143,6 +177,11 @@ class KnowledgeBase:
             self.history.adopt()
         except ConflictError as problem:
             self._problem(problem)
+
+    def _refresh_search(self, changed: Changed) -> None:
+        """Tell the index what changed; one that isn't open yet looks for itself when it opens."""
+        if "search" in self.__dict__:
+            self.search.refresh(changed.paths)
 
     def _problem(self, problem: KbtuiError) -> None:
         log.warning("%s", problem)

@@ -110,9 +110,19 @@ def describe(paths: tuple[PathChange, ...]) -> str:
     return clean_line(line) or "nothing"
 
 
+# What only grows and accounts for what happened: taking back a change doesn't unhappen it.
+_ACCOUNTS = re.compile(
+    r"memory/(history(-\d{4})?\.jsonl|HISTORY(-\d{4})?\.md|tombstones\.jsonl|cursors\.json)"
+)
+
+
 def is_derived(path: str) -> bool:
-    """Whether a file is generated: left out of subjects and undo, for it follows by itself."""
-    return path.endswith("INDEX.md") and path.startswith("knowledge/")
+    """Whether a file follows from others: left out of subjects and of undo.
+
+    That is a generated index, and the accounts of the memory: archive, tombstones, cursors.
+    """
+    index = path.endswith("INDEX.md") and path.startswith("knowledge/")
+    return index or _ACCOUNTS.fullmatch(path) is not None
 
 
 def _describe_one(change: PathChange) -> str:

@@ -70,7 +70,9 @@ def run_app(workspace: Path | None = None) -> int:
 def _open(workspace: Path | None) -> KnowledgeBase:
     from kbtui.knowledge_base import KnowledgeBase
 
-    return KnowledgeBase.open(workspace, create=workspace is None)
+    kb = KnowledgeBase.open(workspace, create=workspace is None)
+    kb.load()
+    return kb
 
 
 def _palette_provider() -> type[Provider]:

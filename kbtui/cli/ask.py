@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
@@ -33,6 +32,8 @@ def ask(
     place: Place, text: tuple[str, ...], model: str | None, ref: str | None, as_json: bool
 ) -> int:
     """Tell or ask the agent something; stdin is appended."""
+    import asyncio
+
     message = _message(text)
     overrides = {"models": {"chat": {"model": model}}} if model else None
     with place.opened(overrides) as kb:
@@ -132,7 +133,8 @@ class _TextView:
                     self._write(event.text)
                 self._end_line()
                 for citation in event.citations:
-                    say(f"[{citation.n}] {citation.path}:{citation.first}-{citation.last}")
+                    last = "" if citation.first == citation.last else f"-{citation.last}"
+                    say(f"[{citation.n}] {citation.path}:{citation.first}{last}")
             case events.TurnFailed():
                 self._end_line()
                 self.status = _failed(event)

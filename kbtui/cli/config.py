@@ -68,7 +68,10 @@ def get(place: Place, name: str, as_json: bool) -> int:
 @click.argument("value")
 @pass_place
 def set_value(place: Place, name: str, value: str) -> None:
-    """Change a setting in the user's file; lists are written as in TOML: ["a", "b"]."""
+    """Change a setting in the user's file.
+
+    Lists and tables are written as in TOML: ["a", "b"].
+    """
     _check_name(name)
     _write(name, _checked(name, value))
     say(f"{name} = {_shown_value(name, value)}")
@@ -78,7 +81,7 @@ def set_value(place: Place, name: str, value: str) -> None:
 @config.command()
 @click.argument("name", shell_complete=setting_names)
 def unset(name: str) -> None:
-    """Take a setting out of the user's file, so that the default holds again."""
+    """Take a setting out of the user's file."""
     _check_name(name)
     _write(name, None)
 

@@ -117,8 +117,7 @@ def _read(queries: Iterable[str]) -> Iterator[tuple[Any, str]]:
 def _print(result: SearchResult) -> None:
     for hit in result.hits:
         place = f"{hit.path}:{hit.line}"
-        heading = f"  {hit.heading}" if hit.heading else ""
-        say_line(say_styled(place, fg="cyan"), say_styled(heading, bold=True) if heading else "")
+        say_line(say_styled(place, fg="cyan"), "  ", say_styled(hit.heading, bold=True))
         say_line("    ", _highlighted(hit))
     if result.notice:
         note(f"kbtui: {result.notice}")

@@ -56,4 +56,6 @@ def git(place: Place, arguments: tuple[str, ...]) -> int:
         "GIT_INDEX_FILE": str(index),
     }
     subprocess.run([program, "read-tree", "HEAD"], env=environment, cwd=root, check=False)
-    return subprocess.run([program, *arguments], env=environment, cwd=root, check=False).returncode
+    # What the history doesn't keep (conversations, documents) isn't forgotten, it is elsewhere.
+    command = [program, "-c", "status.showUntrackedFiles=no", *arguments]
+    return subprocess.run(command, env=environment, cwd=root, check=False).returncode

@@ -121,9 +121,9 @@ def test_a_written_summary_wins_and_loses_what_steers_a_terminal() -> None:
 
 
 def test_of_a_decision_the_summary_is_what_was_decided() -> None:
-    text = "# Use X\n\n## Context\nY is slow.\n\n## Decision\nWe use X. It is fast.\n"
-    assert parse_entry("knowledge/decisions/x.md", text.encode()).summary == "We use X."
-    undecided = text.replace("We use X. It is fast.\n", "")
+    text = "# Use X\n\n## Context\nY is slow.\n\n## Decision\nWe use Xenon. It is fast.\n"
+    assert parse_entry("knowledge/decisions/x.md", text.encode()).summary == "We use Xenon."
+    undecided = text.replace("We use Xenon. It is fast.\n", "")
     assert parse_entry("knowledge/decisions/x.md", undecided.encode()).summary == "Y is slow."
     assert parse_entry("knowledge/topics/x.md", text.encode()).summary == "Y is slow."
 

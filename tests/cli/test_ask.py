@@ -1,0 +1,71 @@
+"""A turn of conversation from a script, with the offline model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Command
+
+SAID = "remember that the spare key is under the green pot"
+
+
+def test_an_answer_is_text_with_its_sources(kbtui: Command) -> None:
+    kbtui.ok("ask", SAID)
+    done = kbtui.ok("ask", "where is the spare key?")
+    assert "green pot" in done.out
+    assert "[1] " in done.out.splitlines()[-1]
+    assert "Traceback" not in done.err
+
+
+def test_json_events_end_with_the_turn(kbtui: Command) -> None:
+    kbtui.ok("ask", SAID)
+    events = kbtui.ok("ask", "where is the spare key?", "--json").lines
+    kinds = [event["event"] for event in events]
+    assert set(kinds) <= {"text_delta", "tool_started", "tool_finished", "usage", "turn_finished"}
+    assert kinds[-1] == "turn_finished"
+    last = events[-1]
+    assert set(last) >= {"text", "citations", "changes", "session"}
+    text = "".join(event["text"] for event in events if event["event"] == "text_delta")
+    assert text.strip().endswith(last["text"].strip())
+    cited = last["citations"][0]
+    assert set(cited) == {"n", "path", "lines"}
+    started = next(event for event in events if event["event"] == "tool_started")
+    assert set(started) == {"event", "tool", "arguments"}
+
+
+def test_what_was_written_is_told(kbtui: Command) -> None:
+    events = kbtui.ok("ask", SAID, "--json").lines
+    (change,) = events[-1]["changes"]
+    assert change["commit"] == kbtui.ok("log", "--json").json[0]["commit"]
+    assert change["paths"]
+    assert "+ " in kbtui.ok("ask", "remember that the gate squeaks").err
+
+
+def test_standard_input_is_appended(kbtui: Command) -> None:
+    kbtui.ok("ask", "remember", "that", stdin="the boiler is serviced in May\n")
+    (info,) = kbtui.ok("sessions", "--json").json
+    log = kbtui.file(f"sessions/{info['id']}.jsonl").read_text()
+    assert "remember that\\n\\nthe boiler is serviced in May" in log
+    assert kbtui("ask").status == 2
+
+
+def test_a_session_is_gone_on_with_by_its_name(kbtui: Command) -> None:
+    for text in ("hello", "again"):
+        kbtui.ok("ask", text, "-s", "kitchen plans")
+    kbtui.ok("ask", "alone")
+    infos = kbtui.ok("sessions", "--json").json
+    assert len(infos) == 2
+    kitchen = next(info for info in infos if info["title"] == "kitchen plans")
+    assert set(kitchen) >= {"id", "title", "created", "updated", "messages"}
+    assert kitchen["messages"] >= 4
+    again = kbtui.ok("ask", "third", "-s", kitchen["id"], "--json").lines
+    assert again[-1]["session"] == kitchen["id"]
+    assert "kitchen plans" in kbtui.ok("sessions").out
+
+
+def test_a_model_without_a_key_is_a_sentence_and_an_event(kbtui: Command) -> None:
+    done = kbtui("ask", "hi", "-m", "openai/gpt-4o-mini")
+    assert done.status == 4
+    assert done.err.startswith("kbtui: ")
+    assert "OPENAI_API_KEY" in done.err

@@ -1,0 +1,181 @@
+"""Entries from a script: made, listed, shown, linked, edited, renamed, deleted."""
+
+from __future__ import annotations
+
+import stat
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Command
+
+LISTED = {"path", "type", "title", "tags", "created", "updated", "summary"}
+
+
+def test_new_prints_the_path_and_list_and_show_know_it(kbtui: Command) -> None:
+    done = kbtui.ok("new", "topic", "Docker", "-b", "Runs containers.", "-t", "ops", "-t", "dev/x")
+    assert done.out == "knowledge/topics/docker.md\n"
+    (listed,) = kbtui.ok("list", "--json").json
+    assert set(listed) >= LISTED
+    assert listed["path"] == "knowledge/topics/docker.md"
+    assert listed["tags"] == ["ops", "dev/x"]
+    assert listed["summary"] == "Runs containers."
+    shown = kbtui.ok("show", "Docker", "--json").json
+    assert set(shown) >= LISTED | {"text", "links", "backlinks"}
+    assert shown["text"] == kbtui.file(listed["path"]).read_text()
+    assert kbtui.ok("show", "docker").out == shown["text"]
+    assert kbtui.ok("list").out == "topics/docker\tDocker\tRuns containers.\n"
+
+
+def test_the_body_comes_from_standard_input_when_asked(kbtui: Command) -> None:
+    kbtui.ok("new", "fact", "Piped", "--body", "-", stdin="From a pipe.\nTwo lines.\n")
+    assert "From a pipe.\nTwo lines.\n" in kbtui.ok("show", "piped").out
+
+
+def test_list_filters_by_type_and_tag_and_says_when_nothing_fits(kbtui: Command) -> None:
+    kbtui.ok("new", "topic", "A", "-t", "ops/night")
+    kbtui.ok("new", "person", "B", "-t", "opsy")
+    assert [e["title"] for e in kbtui.ok("list", "--type", "person", "--json").json] == ["B"]
+    assert [e["title"] for e in kbtui.ok("list", "--tag", "#OPS", "--json").json] == ["A"]
+    done = kbtui("list", "--tag", "none", "--json")
+    assert (done.status, done.json) == (1, [])
+    assert kbtui("list", "--type", "decision").status == 1
+
+
+def test_an_empty_workspace_lists_nothing_and_that_is_fine(kbtui: Command) -> None:
+    assert kbtui.ok("list", "--json").json == []
+
+
+def test_links_shows_both_directions(kbtui: Command) -> None:
+    kbtui.ok("new", "topic", "Docker", "-b", "See [[git]] and [[nowhere]].")
+    kbtui.ok("new", "topic", "Git")
+    found = kbtui.ok("links", "docker", "--json").json
+    assert [(link["target"], link["path"]) for link in found["links"]] == [
+        ("git", "knowledge/topics/git.md"),
+        ("nowhere", None),
+    ]
+    (back,) = kbtui.ok("links", "git", "--json").json["backlinks"]
+    assert back["path"] == "knowledge/topics/docker.md"
+    assert back["text"] == "See [[git]] and [[nowhere]]."
+    text = kbtui.ok("links", "docker").out
+    assert "-> knowledge/topics/git.md" in text
+    assert "nowhere (not there)" in text
+
+
+def test_show_at_a_revision_even_of_what_is_gone(kbtui: Command) -> None:
+    kbtui.ok("new", "topic", "Docker", "-b", "First.")
+    kbtui.ok("delete", "docker")
+    assert kbtui("show", "docker").status == 1
+    assert "First." in kbtui.ok("show", "topics/docker", "--at", "HEAD~1").out
+    assert kbtui.ok("show", "topics/docker", "--at", "HEAD~1", "--json").json["title"] == "Docker"
+    assert kbtui("show", "topics/docker", "--at", "HEAD").status == 1
+    assert kbtui("show", "topics/docker", "--at", "nonsense").status == 1
+
+
+def test_rename_and_delete_say_what_they_did(kbtui: Command) -> None:
+    kbtui.ok("new", "topic", "Docker")
+    assert kbtui.ok("rename", "docker", "Podman").out == "knowledge/topics/podman.md\n"
+    assert kbtui.ok("rename", "podman", "projects/podman", "--json").json["path"] == (
+        "knowledge/projects/podman.md"
+    )
+    done = kbtui.ok("delete", "podman")
+    assert "podman deleted" in done.out
+    assert "kbtui undo" in done.err
+    assert not kbtui.file("knowledge/projects/podman.md").exists()
+
+
+def test_bad_requests_are_one_sentence_with_the_listed_code(kbtui: Command) -> None:
+    kbtui.ok("new", "person", "Ann Lee")
+    for argv, status, word in (
+        (["new", "recipe", "Soup"], 2, "topic"),
+        (["show", "an lee"], 1, "ann-lee"),
+        (["rename", "ann-lee", "../../x"], 2, "can't be used"),
+        (["show"], 2, "--help"),
+        (["shwo", "x"], 2, "show"),
+        (["list", "--nope"], 2, "--help"),
+        (["log", "--actor", "ghost"], 2, "consolidator"),
+        (["diff", "HEAD", "HEAD", "nothing-like"], 1, "nothing-like"),
+    ):
+        done = kbtui(*argv)
+        assert done.status == status, (argv, done)
+        assert done.out == ""
+        assert done.err.startswith("kbtui: "), done
+        assert len(done.err.splitlines()) <= 2
+        assert word in done.err
+
+
+# The editor ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program that a test writes; it is started as the user's editor."""
+    script = tmp_path / "my editor"
+    monkeypatch.setenv("VISUAL", f"'{script}' --wait")
+    monkeypatch.setenv("EDITOR", "false")
+    return script
+
+
+def _script(file: Path, body: str) -> None:
+    file.write_text(f"#!/bin/sh\nfile=$2\n{body}\n")
+    file.chmod(file.stat().st_mode | stat.S_IXUSR)
+
+
+def test_what_the_editor_saves_is_the_users_change(kbtui: Command, editor: Path) -> None:
+    kbtui.ok("new", "topic", "Docker", "-b", "Old.")
+    _script(editor, 'sed -i s/Old/New/ "$file"')
+    done = kbtui.ok("edit", "docker")
+    assert "recorded" in done.err
+    assert "New." in kbtui.ok("show", "docker").out
+    (newest, _first) = kbtui.ok("log", "docker", "--json").json
+    assert newest["actor"] == "you"
+
+
+def test_an_editor_that_changes_nothing_makes_no_commit(kbtui: Command, editor: Path) -> None:
+    kbtui.ok("new", "topic", "Docker")
+    _script(editor, "true")
+    assert "unchanged" in kbtui.ok("edit", "docker").err
+    assert len(kbtui.ok("log", "--json").json) == 1
+
+
+def test_an_editor_that_fails_records_nothing(
+    kbtui: Command, editor: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kbtui.ok("new", "topic", "Docker", "-b", "Old.")
+    _script(editor, 'echo x > "$file"; exit 3')
+    assert kbtui("edit", "docker").status == 2
+    assert "Old." in kbtui.ok("show", "docker").out
+    monkeypatch.setenv("VISUAL", "/no/such/editor")
+    assert "EDITOR" in kbtui("edit", "docker").err
+
+
+def test_a_change_made_meanwhile_keeps_both_versions(kbtui: Command, editor: Path) -> None:
+    path = kbtui.file(kbtui.ok("new", "topic", "Docker", "-b", "Old.").out.strip())
+    _script(editor, f'sed -i s/Old/Mine/ "$file"; sed -i s/Old/Theirs/ "{path}"')
+    done = kbtui("edit", "docker")
+    assert done.status == 5
+    assert "Theirs." in path.read_text()
+    (copy,) = path.parent.glob("*.conflict-*")
+    assert "Mine." in copy.read_text()
+
+
+def test_new_can_open_the_editor_at_once(kbtui: Command, editor: Path) -> None:
+    _script(editor, 'echo "By hand." >> "$file"')
+    kbtui.ok("new", "person", "Ann", "--edit")
+    assert "By hand." in kbtui.ok("show", "ann").out
+
+
+def test_the_copy_for_the_editor_is_private_and_does_not_stay(
+    kbtui: Command, editor: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    (tmp_path / "tmp").mkdir()
+    kbtui.ok("new", "topic", "Docker")
+    _script(editor, f'ls -ld "$(dirname "$file")" > {tmp_path}/seen; echo more >> "$file"')
+    kbtui.ok("edit", "docker")
+    assert (tmp_path / "seen").read_text().startswith("drwx------")
+    assert list((tmp_path / "tmp").iterdir()) == []

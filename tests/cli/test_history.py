@@ -1,0 +1,131 @@
+"""The history from a script: log, diff, undo, restore, git."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e import program
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Command
+
+SHAPE = {"commit", "time", "actor", "subject", "paths", "session", "messages"}
+
+
+@pytest.fixture
+def told(kbtui: Command) -> Command:
+    """Three changes: two entries made, and one of them changed from outside."""
+    kbtui.ok("new", "topic", "Docker", "-b", "One.\n\nTwo.\n\nThree.")
+    kbtui.ok("new", "person", "Ann")
+    file = kbtui.file("knowledge/topics/docker.md")
+    file.write_text(file.read_text().replace("Two.", "Zwei."))
+    return kbtui
+
+
+def test_the_log_is_newest_first_and_has_the_promised_keys(told: Command) -> None:
+    commits = told.ok("log", "--json").json
+    assert len(commits) == 3
+    assert all(set(commit) >= SHAPE for commit in commits)
+    assert commits[0]["paths"] == ["knowledge/topics/docker.md"]
+    assert commits[0]["actor"] == "you"
+    assert "people/ann created" in commits[1]["subject"]
+    assert len(told.ok("log", "--json", "-n", "2").json) == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["docker", "topics/docker", "knowledge/topics/docker.md", "Docker"]
+)
+def test_the_log_of_one_entry(told: Command, name: str) -> None:
+    assert len(told.ok("log", name, "--json").json) == 2
+
+
+def test_the_log_of_a_folder_of_an_actor_and_of_nothing(told: Command) -> None:
+    assert len(told.ok("log", "people", "--json").json) == 1
+    assert told("log", "--actor", "dream", "--json").status == 1
+    assert told("log", "never-there").status == 1
+    lines = told.ok("log").out.splitlines()
+    assert len(lines) == 3
+    assert all("you" in line for line in lines)
+
+
+def test_the_log_of_what_was_deleted(told: Command) -> None:
+    told.ok("delete", "ann")
+    assert len(told.ok("log", "people/ann", "--json").json) == 2
+
+
+def test_diff_is_a_patch_and_its_status_says_whether_there_is_one(told: Command) -> None:
+    told.ok("log")
+    done = told("diff", "HEAD~1", "HEAD", "docker")
+    assert done.status == 1
+    assert "-Two.\n" in done.out
+    assert "+Zwei.\n" in done.out
+    assert told("diff", "HEAD~1").out == told("diff", "HEAD~1", "HEAD").out
+    assert told("diff", "HEAD~1", "people").status == 0
+    same = told("diff", "HEAD", "HEAD")
+    assert (same.status, same.out) == (0, "")
+
+
+def test_undo_takes_one_change_back_and_restore_brings_a_state(told: Command) -> None:
+    file = told.file("knowledge/topics/docker.md")
+    changed, _ann, made = told.ok("log", "--json").json
+    after = file.read_text()
+    assert "Zwei" not in (told.ok("undo", changed["commit"][:10]) and file.read_text())
+    assert told("undo", changed["commit"]).status == 2
+    restored = told.ok("restore", "docker", "--at", changed["commit"], "--json").json
+    assert set(restored) >= SHAPE
+    assert file.read_text() == after
+    told.ok("restore", "docker", "--at", made["commit"])
+    assert "Two." in file.read_text()
+    assert "already" in told.ok("restore", "docker", "--at", made["commit"]).err
+
+
+def test_restore_brings_back_what_is_gone(told: Command) -> None:
+    told.ok("delete", "ann")
+    told.ok("restore", "people/ann", "--at", "HEAD~1")
+    assert told.file("knowledge/people/ann.md").exists()
+
+
+def test_undo_of_what_was_changed_again_is_a_conflict_and_changes_nothing(told: Command) -> None:
+    file = told.file("knowledge/topics/docker.md")
+    commit = told.ok("log", "--json").json[0]["commit"]
+    text = file.read_text().replace("Zwei.", "Deux.")
+    file.write_text(text)
+    assert told("undo", commit).status == 5
+    assert file.read_text() == text
+
+
+def test_undo_of_a_turn(kbtui: Command) -> None:
+    kbtui.ok("ask", "remember that the alarm code is in the blue folder")
+    commits = kbtui.ok("log", "--json").json
+    turn = commits[0]["turn"]
+    assert turn
+    before = kbtui.ok("list", "--json").json
+    kbtui.ok("undo", "--turn", turn)
+    assert kbtui.ok("list", "--json").json != before or len(before) == 0
+    assert kbtui("undo", "--turn", "none").status == 1
+    assert kbtui("undo").status == 2
+    assert kbtui("undo", "HEAD", "--turn", turn).status == 2
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_git_reads_the_history_with_all_its_options(told: Command) -> None:
+    told.ok("log")
+    log = program.ok("git", "log", "--format=%s", "-n", "1", workspace=told.root)
+    assert log.out == "topics/docker: +1 -1 lines\n"
+    assert program.ok("git", "status", "--porcelain", workspace=told.root).out == ""
+    program.ok("git", "fsck", "--strict", workspace=told.root)
+    assert program.kbtui("git", "no-such-command", workspace=told.root).status != 0
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_git_takes_what_diff_prints(told: Command, tmp_path: Path) -> None:
+    told.ok("log")
+    patch = tmp_path / "a.patch"
+    patch.write_text(told("diff", "HEAD~1", "HEAD").out)
+    program.ok("git", "apply", "-R", str(patch), workspace=told.root)
+    assert "Two." in told.file("knowledge/topics/docker.md").read_text()

@@ -1,0 +1,112 @@
+"""Setting up a workspace, and keeping it in order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Command
+
+
+def test_init_makes_a_workspace_and_prints_where(kbtui: Command, tmp_path: Path) -> None:
+    done = kbtui.bare("init", str(tmp_path / "a b"))
+    assert (done.status, done.out) == (0, f"{tmp_path / 'a b'}\n")
+    assert (tmp_path / "a b/knowledge/topics").is_dir()
+    assert (tmp_path / "a b/.kbtui/history.git").is_dir()
+    assert kbtui.bare("init", str(tmp_path / "a b")).status == 0
+
+
+def test_init_takes_over_a_folder_of_notes_and_names_what_else_could_be_searched(
+    kbtui: Command, tmp_path: Path
+) -> None:
+    vault = tmp_path / "vault"
+    (vault / "Journal").mkdir(parents=True)
+    (vault / "Journal/one.md").write_text("# One\n")
+    done = kbtui.bare("init", str(vault))
+    assert 'roots = ["Journal"]' in done.err
+    assert (vault / "Journal/one.md").read_text() == "# One\n"
+
+
+def test_the_demo_is_for_a_new_workspace(kbtui: Command, tmp_path: Path) -> None:
+    done = kbtui.bare("init", str(tmp_path / "demo"), "--demo")
+    assert done.status == 0
+    listed = kbtui.bare("-w", str(tmp_path / "demo"), "list", "--json").json
+    assert 8 <= len(listed) <= 12
+    assert kbtui.bare("init", str(tmp_path / "demo"), "--demo").status == 2
+    assert len(kbtui.bare("-w", str(tmp_path / "demo"), "list", "--json").json) == len(listed)
+
+
+def test_without_a_name_the_nearest_workspace_is_used_else_ones_own(
+    kbtui: Command, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kbtui.ok("new", "topic", "Here")
+    below = kbtui.file("docs/deep")
+    below.mkdir()
+    monkeypatch.chdir(below)
+    assert len(kbtui.bare("list", "--json").json) == 1
+    monkeypatch.chdir(tmp_path)
+    assert kbtui.bare("list", "--json").json == []
+    assert (home / ".local/share/kbtui/workspace/.kbtui").is_dir()
+    monkeypatch.setenv("KBTUI_WORKSPACE", str(kbtui.root))
+    assert len(kbtui.bare("list", "--json").json) == 1
+    monkeypatch.setenv("KBTUI_WORKSPACE", str(tmp_path / "none"))
+    assert kbtui.bare("list").status == 3
+
+
+def test_reindex_builds_everything_again(kbtui: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KBTUI_SEARCH__SEMANTIC", "false")
+    kbtui.ok("new", "topic", "Walrus", "-b", "Eats clams.")
+    before = kbtui.ok("search", "clams", "--json").json["hits"]
+    done = kbtui.ok("reindex")
+    assert "files" in done.out
+    assert kbtui.ok("search", "clams", "--json").json["hits"] == before
+    assert len(kbtui.ok("log", "--json").json) == 1
+
+
+def test_doctor_names_what_is_out_of_order(kbtui: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KBTUI_SEARCH__SEMANTIC", "false")
+    kbtui.ok("new", "topic", "Fine")
+    found = kbtui("doctor", "--json").json
+    assert all(set(finding) == {"area", "ok", "text", "hint"} for finding in found)
+    assert any("1 entries" in f["text"] or "1 entry" in f["text"] for f in found)
+    kbtui.file("knowledge/topics/broken.md").write_text("---\na: [\n---\n")
+    done = kbtui("doctor")
+    assert done.status == 1
+    assert "broken.md" in done.out
+    gone = kbtui.bare("-w", "/no/such/place", "doctor")
+    assert gone.status == 3
+    assert "/no/such/place" in gone.out
+
+
+def test_a_read_only_workspace_can_be_read(kbtui: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    kbtui.ok("new", "topic", "Docker")
+    monkeypatch.setattr("kbtui.workspace.layout._can_write", lambda _root: False)
+    done = kbtui.ok("list", "--json")
+    assert len(done.json) == 1
+    assert "read-only" in done.err
+    refused = kbtui("new", "topic", "Git")
+    assert refused.status == 3
+    assert "read-only" in refused.err
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_a_script_for_the_shell(kbtui: Command, shell: str) -> None:
+    assert "_KBTUI_COMPLETE" in kbtui.bare("completion", shell).out
+    assert kbtui.bare("completion", "tcsh").status == 2
+
+
+def test_completion_knows_commands_and_entries(
+    kbtui: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kbtui.ok("new", "topic", "Docker")
+    monkeypatch.setenv("_KBTUI_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", f"kbtui -w {kbtui.root} show doc")
+    monkeypatch.setenv("COMP_CWORD", "4")
+    assert "plain,topics/docker" in kbtui.bare().out
+    monkeypatch.setenv("COMP_WORDS", "kbtui rest")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    assert "plain,restore" in kbtui.bare().out

@@ -1,0 +1,224 @@
+"""The program itself: what it imports, how it ends, what it writes where."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import pytest
+
+from kbtui import __main__
+from kbtui.cli.reference import command_rows
+from kbtui.cli.root import cli, run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.cli.conftest import Command
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAVY = {
+    "textual", "rich", "pydantic", "numpy", "yaml", "sqlite3", "dulwich", "whoosh", "litellm",
+    "torch", "sentence_transformers", "onnxruntime", "tokenizers", "rapidfuzz", "frontmatter",
+    "asyncio", "keyring", "tomlkit", "humanize", "watchfiles",
+}  # fmt: skip
+
+
+def _child(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+
+def _every(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    yield path
+    if isinstance(command, click.Group):
+        for name, below in command.commands.items():
+            yield from _every(below, (*path, name))
+
+
+@pytest.mark.parametrize("path", _every(cli), ids=" ".join)
+def test_every_command_explains_itself(
+    path: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*path, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("Usage: kbtui")
+    assert "..." not in out.partition("Commands:")[2], "a short help is cut off"
+
+
+def test_help_and_version_import_nothing_heavy() -> None:
+    for argv in (["--help"], ["--version"], ["search", "--help"], ["config", "--help"]):
+        code = f"import sys; from kbtui.cli.root import run; run({argv!r}); print(*sys.modules)"
+        loaded = {name.partition(".")[0] for name in _child(code).stdout.split("\n")[-2].split()}
+        assert not loaded & HEAVY
+
+
+def test_help_costs_little_more_than_python() -> None:
+    def seconds(*argv: str) -> float:
+        best = 9.0
+        for _ in range(5):
+            began = time.perf_counter()
+            subprocess.run(
+                [sys.executable, *argv],
+                check=True,
+                capture_output=True,
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+            )
+            best = min(best, time.perf_counter() - began)
+        return best
+
+    assert seconds("-m", "kbtui", "--help") - seconds("-c", "pass") < 0.25
+
+
+def test_the_reference_names_every_command_once() -> None:
+    rows = dict(command_rows())
+    words = {" ".join(path) for path in _every(cli)} - {"", "config"}
+    assert all(any(usage.startswith(f"kbtui {word}") for usage in rows) for word in words)
+    assert len(rows) == len(words) + 1
+    assert all(rows.values())
+    assert "kbtui log [PATH] [-n N] [--actor A] [--json]" in rows
+    assert "kbtui restore PATH --at REV [--json]" in rows
+
+
+@pytest.mark.parametrize(
+    ("argv", "workspace"),
+    [
+        ([], None),
+        (["-w", "x"], "x"),
+        (["-wx"], "x"),
+        (["--workspace", "x"], "x"),
+        (["--workspace=x"], "x"),
+    ],
+)
+def test_without_a_command_the_app_starts(
+    argv: list[str], workspace: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str | None] = []
+    monkeypatch.setattr(sys, "argv", ["kbtui", *argv])
+    monkeypatch.setattr(__main__, "_app", lambda named: asked.append(named) or 7)
+    assert __main__.main() == 7
+    assert asked == [workspace]
+
+
+@pytest.mark.parametrize(
+    "argv", [["list"], ["-w", "x", "list"], ["-w"], ["--help"], ["-w", "x", "-h"]]
+)
+def test_with_a_command_it_does_not(argv: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["kbtui", *argv])
+    monkeypatch.setattr("kbtui.cli.root.run", lambda given: 8 if given == argv else 9)
+    assert __main__.main() == 8
+
+
+def test_the_app_says_that_it_needs_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["kbtui"])
+    assert __main__.main() == 2
+    err = capsys.readouterr().err
+    assert err.startswith("kbtui: The app needs a terminal")
+    assert len(err.splitlines()) == 2
+
+
+def test_a_reader_that_leaves_ends_the_program_quietly(kbtui: Command) -> None:
+    for number in range(3):
+        kbtui.ok("new", "topic", f"Topic {number}", "-b", "word " * 40_000)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "kbtui", "-w", kbtui.root, "show", "topic-1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert child.stdout is not None
+    assert child.stderr is not None
+    child.stdout.read(10)
+    child.stdout.close()
+    assert child.stderr.read() == b""
+    child.stderr.close()
+    assert child.wait(30) in (0, 141)
+
+
+def test_an_interrupt_ends_with_130(kbtui: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr("kbtui.knowledge.library.Library.infos", interrupted)
+    done = kbtui("list")
+    assert (done.status, done.out) == (130, "")
+    assert "Traceback" not in done.err
+
+
+def test_what_nobody_foresaw_is_a_sentence_and_the_log_has_the_rest(
+    kbtui: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kbtui.logs import log_file
+
+    monkeypatch.setattr(logging.getLogger("kbtui"), "handlers", [])
+
+    def broken(*_: Any, **__: Any) -> None:
+        raise RuntimeError("a \x1b[31mwheel\ncame off")
+
+    monkeypatch.setattr("kbtui.knowledge.library.Library.infos", broken)
+    done = kbtui("list")
+    assert done.status == 1
+    assert str(log_file()) in done.err
+    assert "Traceback" not in done.err
+    assert "\x1b" not in done.err
+    assert "RuntimeError" in log_file().read_text()
+    assert "in broken" in log_file().read_text()
+    for handler in logging.getLogger("kbtui").handlers:
+        handler.close()
+
+
+def _on_terminal(*argv: str, **env: str) -> str:
+    """Run a command whose standard output is a terminal."""
+    master, slave = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "kbtui", *argv],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", **env},
+    )
+    os.close(slave)
+    parts: list[bytes] = []
+    while True:
+        try:
+            part = os.read(master, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        parts.append(part)
+    os.close(master)
+    child.wait(30)
+    return b"".join(parts).decode()
+
+
+@pytest.mark.pty
+def test_colours_are_for_terminals_and_notes_cannot_steer_them(kbtui: Command) -> None:
+    kbtui.file("knowledge/topics/evil.md").write_text("# Evil\nA \x1b]0;owned\x07 note \u202ex.\n")
+    workspace = str(kbtui.root)
+    shown = _on_terminal("-w", workspace, "list")
+    assert "\x1b[36m" in shown
+    assert "\x1b]0;" not in shown
+    plain = _on_terminal("-w", workspace, "list", NO_COLOR="1")
+    assert "\x1b[" not in plain
+    for argv in (["show", "evil"], ["show", "evil", "--json"], ["links", "evil"], ["log"]):
+        out = _on_terminal("-w", workspace, *argv)
+        assert "\x1b]0;" not in out
+        assert "\u202e" not in out
+    assert "\x1b]0;owned" in kbtui.ok("show", "evil").out, "a pipe gets the bytes"
+    assert "\x1b" not in kbtui.ok("show", "evil", "--json").out

@@ -311,7 +311,9 @@ class Door:
         if self._repository.head() == intent.commit:
             return  # the branch has moved; only its sync failed, so the intent stays
         try:
+            self._repository.clear_branch_lock(intent.commit)
             self._intents.roll_back(intent)
+            self._intents.sweep(intent)
             self._intents.clear()
         except OSError:
             log.exception("could not take change %s back; the next start will", intent.commit)

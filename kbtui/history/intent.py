@@ -74,7 +74,7 @@ class IntentLog:
             return "none"
         with storage_errors("Can't finish an interrupted change"):
             outcome = self._settle(intent)
-            self._sweep(intent)
+            self.sweep(intent)
             self.clear()
         log.warning("an interrupted change was %s: %s", outcome, intent.commit)
         return outcome
@@ -157,7 +157,7 @@ class IntentLog:
             return None
         return files.blob_id(files.read_bytes(self._root, path))
 
-    def _sweep(self, intent: Intent) -> None:
+    def sweep(self, intent: Intent) -> None:
         """Remove the temporary files that the crash left in the folders it was writing to."""
         for folder in {(self._root / path).parent for path in intent.paths}:
-            sweep(folder)
+            sweep(folder, everybody=True)

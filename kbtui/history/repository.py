@@ -281,36 +281,38 @@ class Repository:
         folder = self._folder / "refs" / "heads"
         folder.mkdir(parents=True, exist_ok=True)
         lock = folder / "main.lock"
-        temporary = folder / temporary_name()
         try:
-            _write_synced(temporary, f"{new}\n".encode())
-            try:
-                os.link(temporary, lock)
-            except FileExistsError as error:
-                raise ConflictError(
-                    "A git program is writing the history.",
-                    f"Wait for it to finish; if none is running, remove {lock}.",
-                ) from error
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                temporary.unlink()
-        try:
+            self._take_branch_lock(lock, new)
             self._check_head(old)
             lock.rename(folder / "main")
         except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                lock.unlink()
+            with contextlib.suppress(OSError):  # what stopped us is worse
+                self.clear_branch_lock(new)
             raise
         _sync_folder(folder)
+
+    def _take_branch_lock(self, lock: Path, new: str) -> None:
+        temporary = lock.with_name(temporary_name())
+        try:
+            _write_synced(temporary, f"{new}\n".encode())
+            os.link(temporary, lock)
+        except FileExistsError as error:
+            raise ConflictError(
+                "A git program is writing the history.",
+                f"Wait for it to finish; if none is running, remove {lock}.",
+            ) from error
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                temporary.unlink()
 
     def _check_head(self, expected: str | None) -> None:
         if self.head() != expected:
             raise ConflictError("The history moved on meanwhile.", "Try again.")
 
     def clear_branch_lock(self, commit: str) -> None:
-        """Remove the branch's lock if a crash left it there while moving to `commit`."""
+        """Remove the branch's lock if it is the one of our own move to `commit`."""
         lock = self._folder / "refs" / "heads" / "main.lock"
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(FileNotFoundError):
             if lock.read_bytes() == f"{commit}\n".encode():
                 lock.unlink()
 

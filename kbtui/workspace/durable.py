@@ -100,15 +100,20 @@ def temporary_name(prefix: str = TEMPORARY) -> str:
     return f"{prefix}{os.getpid()}-{secrets.token_hex(6)}.tmp"
 
 
-def sweep(folder: Path, prefix: str = TEMPORARY) -> None:
-    """Remove the temporary files that dead processes left in a folder."""
+def sweep(folder: Path, *, everybody: bool = False) -> None:
+    """Remove the temporary files that dead processes left in a folder.
+
+    With `everybody` those of living ones go as well: for folders that are written only under a
+    lock which the caller holds.
+    """
     try:
         names = os.listdir(folder)  # noqa: PTH208 — names are all we need
     except OSError:
         return
     for name in names:
-        owner = name.removeprefix(prefix).partition("-")[0]
-        if name.startswith(prefix) and owner.isdecimal() and not _is_alive(int(owner)):
+        owner = name.removeprefix(TEMPORARY).partition("-")[0]
+        is_ours = name.startswith(TEMPORARY) and name.endswith(".tmp") and owner.isdecimal()
+        if is_ours and (everybody or not _is_alive(int(owner))):
             with contextlib.suppress(OSError):
                 (folder / name).unlink()
 

@@ -96,11 +96,24 @@ ACTIONS: tuple[Action, ...] = (
         slash="/help",
         usage="[word]",
         show=True,
+        priority=True,
     ),
-    _everywhere("chat", "f2", "Chat", "Go to the chat, with the cursor in the prompt.", show=True),
-    _everywhere("notes", "f3", "Notes", "Go to the knowledge tree.", show=True),
     _everywhere(
-        "history", "f4", "History", "Look through all changes; undo or restore any.", show=True
+        "chat",
+        "f2",
+        "Chat",
+        "Go to the chat, with the cursor in the prompt.",
+        show=True,
+        priority=True,
+    ),
+    _everywhere("notes", "f3", "Notes", "Go to the knowledge tree.", show=True, priority=True),
+    _everywhere(
+        "history",
+        "f4",
+        "History",
+        "Look through all changes; undo or restore any.",
+        show=True,
+        priority=True,
     ),
     _everywhere(
         "open",
@@ -110,6 +123,7 @@ ACTIONS: tuple[Action, ...] = (
         slash="/open",
         usage="[name]",
         show=True,
+        priority=True,
     ),
     _everywhere(
         "search",
@@ -119,6 +133,7 @@ ACTIONS: tuple[Action, ...] = (
         slash="/search",
         usage="[words]",
         show=True,
+        priority=True,
     ),
     _everywhere(
         "palette",
@@ -126,8 +141,11 @@ ACTIONS: tuple[Action, ...] = (
         "Commands",
         "Find any command by typing a part of its name.",
         show=True,
+        priority=True,
     ),
-    _everywhere("zoom", "f9", "Zoom", "Give the focused pane the whole screen, and back."),
+    _everywhere(
+        "zoom", "f9", "Zoom", "Give the focused pane the whole screen, and back.", priority=True
+    ),
     _everywhere("next_pane", "tab", "Next pane", "Move the focus on."),
     _everywhere("previous_pane", "shift+tab", "Previous pane", "Move the focus back."),
     _everywhere(

@@ -221,7 +221,7 @@ class KbtuiApp(App[None]):
     def _save_draft(self) -> None:
         for screen in self.screen_stack[:1]:
             for pane in screen.query(ChatPane):
-                pane.save_draft()
+                pane.save_draft(self._workspace)
 
     def _told_to_end(self, code: int) -> None:
         self.exit(return_code=code)
@@ -261,6 +261,15 @@ class KbtuiApp(App[None]):
         self.call_from_thread(self.notify, said, markup=False, timeout=3)
 
     # Actions of the context "global"
+
+    def check_action(
+        self,
+        action: str,
+        parameters: tuple[object, ...],  # noqa: ARG002 - Textual's signature
+    ) -> bool | None:
+        """Keys that lead elsewhere wait while a dialog asks something."""
+        leads_away = action in {"chat", "notes", "history", "open", "search", "zoom", "palette"}
+        return not (leads_away and self.screen.is_modal)
 
     @property
     def keymap(self) -> Mapping[str, str]:

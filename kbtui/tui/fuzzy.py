@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge.library import EntryInfo, Library
 
-_FEW = 5
+_FEW = 1
 _SURE = 500
 _TYPO_CUTOFF = 74.0
 _CHECK_EVERY = 512

@@ -67,6 +67,10 @@ class Drafts:
         """The text that was not sent last time."""
         return read_state(self._file)
 
+    def add(self, text: str) -> None:
+        """Keep `text` below what was kept before and hasn't been seen since."""
+        self.save("\n\n".join(part for part in (self.load().strip(), text) if part))
+
     def save(self, text: str) -> None:
         """Keep `text` for the next start; nothing is kept for an empty prompt."""
         if text.strip():

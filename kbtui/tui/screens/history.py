@@ -17,6 +17,8 @@ from kbtui.errors import KbtuiError, UndoConflictError
 from kbtui.text import clean, clean_line
 from kbtui.tui.actions import bindings
 from kbtui.tui.background import run_latest
+from kbtui.tui.messages import KnowledgeChanged
+from kbtui.tui.screens.history_filter_input import HistoryFilterInput
 from kbtui.tui.tell import tell, tell_error
 from kbtui.tui.widgets.commit_list import CommitList
 from kbtui.tui.widgets.diff_view import DiffView
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 _FIRST = 200
 _MORE = 1_000
 _DIFF_AFTER = 0.04
+_PATIENCE = 0.15
 _BESIDE_FROM = 120
 _CONTEXT = 3
 _MAX_CONTEXT = 99
@@ -113,6 +116,15 @@ class HistoryScreen(Screen[None]):
 
     # Reading
 
+    @on(KnowledgeChanged)
+    def _knowledge_changed(self, event: KnowledgeChanged) -> None:
+        """Show what was committed meanwhile; the cursor stays where it is, or on the newest."""
+        event.stop()
+        commit = self.list.commit
+        self._at = commit.id if commit is not None and self.list.cursor else None
+        fields = self.query("#history-filter")
+        self._read(fields.first(HistoryFilterInput).value if fields else "")
+
     def _read(self, text: str = "") -> None:
         from kbtui.tui.history_filter import parse_filter
 
@@ -160,8 +172,12 @@ class HistoryScreen(Screen[None]):
         if not keep:
             await asyncio.sleep(_DIFF_AFTER)
             self.query_one("#history-what", Static).update(_description(commit))
+        reading = asyncio.create_task(asyncio.to_thread(self._read_diffs, commit))
+        done, _ = await asyncio.wait({reading}, timeout=_PATIENCE)
+        if not done and not keep:
+            self.diff.show_text("Reading the change …")
         try:
-            diffs = await asyncio.to_thread(self._read_diffs, commit)
+            diffs = await reading
         except KbtuiError as error:
             self.diff.show_text(clean_line(str(error)))
             return
@@ -177,8 +193,6 @@ class HistoryScreen(Screen[None]):
 
     def action_filter(self) -> None:
         """Type what to look for."""
-        from kbtui.tui.screens.history_filter_input import HistoryFilterInput
-
         found = self.query("#history-filter")
         field = found.first(HistoryFilterInput) if found else None
         if field is None:

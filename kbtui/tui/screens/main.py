@@ -69,6 +69,8 @@ class MainScreen(Screen[None]):
         """Tell the panes what a commit changed."""
         self.chat.knowledge_changed()
         self.notes.knowledge_changed(event.paths, event.commit, event.actor)
+        for screen in self.app.screen_stack[1:]:
+            screen.post_message(KnowledgeChanged(event.paths, event.commit, event.actor))
 
     @on(ChatPane.Changed)
     def _update_header(self) -> None:

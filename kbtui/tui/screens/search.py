@@ -71,6 +71,7 @@ class SearchScreen(Screen[None]):
         self._query = query
         self._scope = 0
         self._suggestion = ""
+        self._answered = ""
 
     def compose(self) -> ComposeResult:
         """The line to type in, the hits, the place."""
@@ -83,6 +84,7 @@ class SearchScreen(Screen[None]):
             with Vertical():
                 preview = MarkdownView(id="search-preview")
                 preview.can_focus = False
+                preview.keep_flash = True
                 yield preview
         yield Footer()
 
@@ -116,7 +118,7 @@ class SearchScreen(Screen[None]):
 
     async def _searched(self, query: str) -> None:
         if not query:
-            self._suggestion = ""
+            self._suggestion = self._answered = ""
             self.hits.nothing = "Type to search in the text of all entries."
             self.hits.show_hits(())
             self._say("")
@@ -139,6 +141,7 @@ class SearchScreen(Screen[None]):
         return True
 
     def _show(self, result: SearchResult) -> None:
+        self._answered = result.query.strip()
         self._suggestion = result.suggestion or ""
         self.hits.nothing = "Nothing found."
         self.hits.show_hits(result.hits)
@@ -221,6 +224,13 @@ class SearchScreen(Screen[None]):
 
     def action_open(self) -> None:
         """Open the hit at its line."""
+        run_latest(self, "open", self._open)
+
+    async def _open(self) -> None:
+        query = self.query_one(Input).value.strip()
+        if query != self._answered:
+            # Enter came faster than the hits.
+            await self._ask(query, semantic=False)
         hit = self.hits.hit
         if hit is not None:
             below = self.app.screen_stack[-2]

@@ -215,11 +215,18 @@ class SwitcherScreen(ModalScreen[None]):
 
     def action_open(self) -> None:
         """Open the entry, or make it."""
+        run_latest(self, "open", self._open)
+
+    async def _open(self) -> None:
+        query = self.query_one(Input).value
+        if query != self.names.query_text:
+            # Enter came faster than the matches.
+            await self._searched(query)
         entry = self.names.entry
         if entry is not None:
             self._leave_for(entry.path)
         elif self.names.offer:
-            run_latest(self, "make", self._make, self.names.offer)
+            await self._make(self.names.offer)
 
     async def _make(self, title: str) -> None:
         from kbtui.knowledge.templates import ENTRY_TYPES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
@@ -14,6 +15,7 @@ from textual.worker import Worker, WorkerState
 
 from kbtui.errors import KbtuiError
 from kbtui.tui.actions import bindings
+from kbtui.tui.focus import go_to
 from kbtui.tui.messages import OpenEntry
 from kbtui.tui.state import Drafts
 from kbtui.tui.widgets.popup import Popup
@@ -22,6 +24,7 @@ from kbtui.tui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
+    from pathlib import Path
 
     from textual.app import ComposeResult
     from textual.binding import BindingType
@@ -80,7 +83,7 @@ class ChatPane(Vertical):
 
     def on_mount(self) -> None:
         """Typing works from the first frame on."""
-        self.prompt.focus()
+        go_to(self.prompt)
 
     # Made when first needed: the first frame is out sooner without what they import.
 
@@ -134,19 +137,28 @@ class ChatPane(Vertical):
 
     def focus_prompt(self) -> None:
         """Go to the prompt."""
-        self.prompt.focus()
+        go_to(self.prompt)
 
     def insert_reference(self, path: str) -> None:
         """Put ``@entry`` into the prompt and go there."""
         from kbtui.tui.chat.items import shown
 
         self.prompt.insert_reference(shown(path))
-        self.prompt.focus()
+        go_to(self.prompt)
 
-    def save_draft(self) -> None:
-        """Keep what isn't sent; called on every way out."""
+    def save_draft(self, named: Path | None = None) -> None:
+        """Keep what isn't sent; called on every way out.
+
+        Args:
+            named: The workspace that was asked for, in case it isn't open yet.
+        """
         if self._drafts is not None:
             self._drafts.save(self.prompt.full_text)
+        elif self.prompt.full_text.strip():
+            from kbtui.workspace.layout import find_workspace
+
+            with contextlib.suppress(KbtuiError):
+                Drafts(find_workspace(named)).add(self.prompt.full_text)
 
     def tell(self, *items: Item) -> None:
         """Put something that kbtui says itself into the conversation."""
@@ -214,7 +226,7 @@ class ChatPane(Vertical):
                 self.prompt.replace_text(self._before_search)
             self.popup.hide()
         elif not self.stop():
-            self.prompt.focus()
+            go_to(self.prompt)
 
     def stop(self) -> bool:
         """Stop the answer; what was queued goes back into the prompt. False if none is coming."""
@@ -268,7 +280,7 @@ class ChatPane(Vertical):
     @on(Popup.Picked)
     def _picked(self) -> None:
         self._accept()
-        self.prompt.focus()
+        go_to(self.prompt)
 
     def _accept(self) -> None:
         choice, kind = self.popup.chosen, self.popup.kind

@@ -10,7 +10,7 @@ from textual.widgets import Input
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
-    from kbtui.tui.widgets.notes_pane import NotesPane
+    from kbtui.tui.widgets.tree_panel import TreePanel
 
 
 class FilterInput(Input):
@@ -22,26 +22,24 @@ class FilterInput(Input):
         Binding("down", "move(1)", "Down", show=False),
     ]
 
-    @property
-    def _pane(self) -> NotesPane:
-        from kbtui.tui.widgets.notes_pane import NotesPane
-
-        return next(node for node in self.ancestors if isinstance(node, NotesPane))
+    def __init__(self, panel: TreePanel, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(placeholder="filter", id=id, select_on_focus=False)
+        self._panel = panel
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Filter by what is typed."""
         event.stop()
-        self._pane.filter_changed(event.value)
+        self._panel.filter_changed(event.value)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Open what the cursor is on."""
         event.stop()
-        self._pane.filter_entered(event.value)
+        self._panel.filter_entered(event.value)
 
     def action_give_up(self) -> None:
         """Show everything again."""
-        self._pane.end_filter()
+        self._panel.end_filter()
 
     def action_move(self, by: int) -> None:
         """Move in the tree without leaving the line."""
-        self._pane.knowledge_tree.cursor += by
+        self._panel.knowledge_tree.cursor += by

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.content import Content
 
-from kbtui.text import clean, clean_line
+from kbtui.text import clean, clean_line, slugify
 from kbtui.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
@@ -57,8 +57,9 @@ class HitList(RowList):
             (f" {clean_line(hit.title)}", ".rows--strong"),
             (f"  {clean_line(hit.heading)}" if hit.heading else "", ".rows--muted"),
         )
-        place = place_of(hit)
-        right = Content.styled(place, ".rows--accent").truncate(width // 2, ellipsis=True)
+        right = Content.styled(short_place_of(hit), ".rows--accent").truncate(
+            width // 2, ellipsis=True
+        )
         head = head.truncate(max(4, width - right.cell_length - 3), ellipsis=True)
         gap = " " * (width - head.cell_length - right.cell_length - 1)
         snippet = snippet_of(hit)
@@ -73,6 +74,15 @@ def place_of(hit: Hit) -> str:
         return f"{clean_line(hit.session)} {hit.messages[0]}-{hit.messages[1]}"
     name = clean_line(hit.path.removeprefix("knowledge/").removesuffix(".md"))
     return f"{name}:{hit.lines[0]}"
+
+
+def short_place_of(hit: Hit) -> str:
+    """Like `place_of`, without the name of the file where the title says the same."""
+    place = place_of(hit)
+    folder, _, name = place.rpartition("/")
+    if folder and slugify(name.rpartition(":")[0]) == slugify(hit.title):
+        return f"{folder}:{hit.lines[0]}"
+    return place
 
 
 def snippet_of(hit: Hit) -> Content:

@@ -119,8 +119,11 @@ class LineView(ScrollView, can_focus=True):
         """Scroll to lines of the file and highlight them for a moment."""
         self.flash(self.lines_of_source(first, last))
 
+    keep_flash = False
+    """Whether highlighted lines stay so, instead of fading after a moment."""
+
     def flash(self, lines: range) -> None:
-        """Bring lines into view and highlight them for a moment."""
+        """Bring lines into view and highlight them."""
         if not lines:
             return
         above = max(0, self.size.height // 4)
@@ -129,7 +132,8 @@ class LineView(ScrollView, can_focus=True):
         self._redraw()
         if self._flash_timer is not None:
             self._flash_timer.stop()
-        self._flash_timer = self.set_timer(FLASH_SECONDS, self._end_flash)
+        if not self.keep_flash:
+            self._flash_timer = self.set_timer(FLASH_SECONDS, self._end_flash)
 
     @property
     def flashed(self) -> range:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
 from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Static
 
-from kbtui.errors import KbtuiError
 from kbtui.tui.actions import bindings
 from kbtui.tui.background import run_latest
-from kbtui.tui.messages import AskAbout, OpenEntry, OpenHistory, OpenSearch
+from kbtui.tui.focus import go_to
+from kbtui.tui.messages import AskAbout, OpenEntry, OpenHistory
 from kbtui.tui.widgets.entry_view import EntryView
-from kbtui.tui.widgets.knowledge_tree import KnowledgeTree, Mark
 from kbtui.tui.widgets.row_list import RowList
-from kbtui.tui.widgets.tree_rows import build_tree
+from kbtui.tui.widgets.tree_panel import TreePanel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,20 +22,16 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
     from textual.widget import Widget
-    from textual.widgets import Input
 
     from kbtui.history.change import Actor
     from kbtui.knowledge.library import EntryInfo
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.fuzzy import FuzzyIndex
     from kbtui.tui.widgets.entry_editor import EntryEditor
+    from kbtui.tui.widgets.knowledge_tree import KnowledgeTree
     from kbtui.tui.widgets.notes_actions import NotesActions
-    from kbtui.tui.widgets.tree_rows import Folder
 
 _SIDE_BY_SIDE = 130
 """Columns from which on the tree stands beside the entry."""
-_REFRESH_DELAY = 0.05
-_GENERATED = ("INDEX.md", "/INDEX.md")
 
 
 class NotesPane(Vertical):
@@ -72,28 +65,22 @@ class NotesPane(Vertical):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
         self.kb: KnowledgeBase | None = None
-        self._entries: dict[str, EntryInfo] = {}
-        self._index: FuzzyIndex | None = None
-        self._marks: dict[str, Mark] = {}
         self._pending: tuple[str, int | None, bool] | None = None
-        self._revealed = ""
-        self._searches = 0
         self._actions: NotesActions | None = None
         self._view: EntryView | None = None
         self._editor: EntryEditor | None = None
 
     def compose(self) -> ComposeResult:
-        """Title and tree; what is read and edited comes when it is needed."""
-        yield Static(Content("KNOWLEDGE"), id="notes-title")
-        with Vertical(id="notes-split"), Vertical(id="notes-list"):
-            yield KnowledgeTree(id="notes-tree")
+        """The tree; what is read and edited comes when it is needed."""
+        with Vertical(id="notes-split"):
+            yield TreePanel(id="notes-list")
 
     # What the rest of the app uses
 
     def knowledge_ready(self, kb: KnowledgeBase) -> None:
         """Begin: the knowledge base is open."""
         self.kb = kb
-        self._refresh_tree()
+        self.panel.start(kb)
         if self._pending is not None:
             path, line, edit = self._pending
             self._pending = None
@@ -103,16 +90,7 @@ class NotesPane(Vertical):
         """Mark what a commit changed, and show it anew."""
         del commit
         shown = self.current_path
-        by_machine = str(actor) not in {"you", "sync", "import"}
-        for path in paths:
-            if path.endswith(_GENERATED) or not path.startswith("knowledge/"):
-                continue
-            known = path in self._entries
-            old = self._marks.get(path)
-            word = "edited" if known and (old is None or old.word != "new") else "new"
-            if path != shown or by_machine:
-                self._marks[path] = Mark(word, by_machine)
-        self._refresh_tree()
+        self.panel.changed(paths, actor, shown)
         if shown in paths:
             self._shown_file_changed()
 
@@ -134,14 +112,14 @@ class NotesPane(Vertical):
 
     def refresh_all(self) -> None:
         """Read tree and shown file again."""
-        self._refresh_tree()
+        self.panel.read()
         self._shown_file_changed()
 
     def moved(self, old: str, new: str) -> None:
         """An entry has another path now: go on showing it."""
         if self.view is not None:
             self.view.follow(old, new)
-        self._revealed = new
+        self.panel.reveal(new)
 
     def gone(self, path: str) -> None:
         """An entry was deleted: show what was read before it, or the tree alone."""
@@ -153,19 +131,24 @@ class NotesPane(Vertical):
             self._view.remove()
             self._view = None
         self.remove_class("-reading")
-        self.knowledge_tree.focus()
+        go_to(self.knowledge_tree)
 
     def focus_tree(self) -> None:
         """Go to the tree, or to the editor where one is open."""
         editor = self.editor
-        (editor.text_area if editor is not None else self.knowledge_tree).focus()
+        go_to(editor.text_area if editor is not None else self.knowledge_tree)
 
     # Parts
 
     @property
     def knowledge_tree(self) -> KnowledgeTree:
         """The tree."""
-        return self.query_one("#notes-tree", KnowledgeTree)
+        return self.panel.knowledge_tree
+
+    @property
+    def panel(self) -> TreePanel:
+        """The tree with its title and filter."""
+        return self.query_one("#notes-list", TreePanel)
 
     @property
     def view(self) -> EntryView | None:
@@ -180,7 +163,7 @@ class NotesPane(Vertical):
     @property
     def entries(self) -> dict[str, EntryInfo]:
         """All entries by path, as the tree shows them."""
-        return self._entries
+        return self.panel.entries
 
     @property
     def actions(self) -> NotesActions:
@@ -191,109 +174,14 @@ class NotesPane(Vertical):
             self._actions = NotesActions(self)
         return self._actions
 
-    # Tree
-
-    def _refresh_tree(self) -> None:
-        # A turn of the agent makes several commits in a row; one reading shows them all.
-        run_latest(self, "tree", self._read_tree)
-
-    async def _read_tree(self) -> None:
-        if self.kb is None:
-            return
-        if self._entries:
-            await asyncio.sleep(_REFRESH_DELAY)
-        try:
-            entries, root = await asyncio.to_thread(_read_entries, self.kb)
-        except KbtuiError as error:
-            self.knowledge_tree.message = str(error)
-            self.knowledge_tree.refresh()
-            return
-        self._entries, self._index = entries, None
-        self._marks = {path: mark for path, mark in self._marks.items() if path in entries}
-        self._show_title()
-        self.knowledge_tree.show_marks(self._marks)
-        self.knowledge_tree.show_tree(root)
-        revealed, self._revealed = entries.get(self._revealed), ""
-        if revealed is not None:
-            self.knowledge_tree.reveal(revealed.path, revealed.category)
-        if self._filter is not None:
-            await self._search(self._filter.value)
-
-    def _show_title(self) -> None:
-        title = Content.assemble("KNOWLEDGE", (f"  {len(self._entries):,}", "$text-muted not bold"))
-        self.query_one("#notes-title", Static).update(title)
-
-    @on(RowList.Selected, "#notes-tree")
-    def _choose_row(self, event: RowList.Selected) -> None:
-        event.stop()
-        row = self.knowledge_tree.row_at(event.index)
-        if row is not None and row.folder is not None:
-            self.knowledge_tree.toggle(row.folder)
-        elif row is not None and row.entry is not None:
-            self.open_entry(row.entry.path)
-
-    # Filter
-
-    @property
-    def _filter(self) -> Input | None:
-        found = self.query("#notes-filter")
-        return found.first() if found else None  # type: ignore[return-value]
-
     def start_filter(self, text: str = "") -> None:
-        """Open the filter line, or go back to it."""
-        field = self._filter
-        if field is None:
-            from kbtui.tui.widgets.filter_input import FilterInput
+        """Filter the tree, perhaps by something already."""
+        self.panel.start_filter(text)
 
-            field = FilterInput(placeholder="filter", id="notes-filter", select_on_focus=False)
-            self.query_one("#notes-list").mount(field, before=0)
-        if text:
-            field.value = text
-            field.cursor_position = len(text)
-        field.focus()
-
-    def end_filter(self) -> None:
-        """Show all entries again."""
-        field = self._filter
-        if field is not None:
-            self._searches += 1
-            field.remove()
-            self.knowledge_tree.clear_filter()
-            self.knowledge_tree.focus()
-
-    def filter_changed(self, text: str) -> None:
-        """Search for what is typed; what was typed before is forgotten at once."""
-        run_latest(self, "filter", self._search, text)
-
-    async def _search(self, text: str) -> None:
-        self._searches += 1
-        number = self._searches
-        entries = self._entries
-        if not text.strip():
-            if self.knowledge_tree.filtering:
-                self.knowledge_tree.clear_filter()
-            return
-        if self._index is None:
-            from kbtui.tui.fuzzy import FuzzyIndex
-
-            self._index = await asyncio.to_thread(FuzzyIndex, list(entries.values()))
-        found = await asyncio.to_thread(
-            _matching_tree, self._index, text, lambda: number != self._searches
-        )
-        if number == self._searches and found is not None:
-            self.knowledge_tree.show_matches(text, *found)
-
-    def filter_entered(self, text: str) -> None:
-        """Open the best match, or search the text of all entries where no name matches."""
-        entry = self.knowledge_tree.entry
-        if entry is not None:
-            self.end_filter()
-            self.open_entry(entry.path)
-        elif self.knowledge_tree.row is None and text.strip():
-            self.end_filter()
-            self.post_message(OpenSearch(text.strip()))
-        else:
-            self.knowledge_tree.focus()
+    @on(TreePanel.Chosen)
+    def _open_chosen(self, event: TreePanel.Chosen) -> None:
+        event.stop()
+        self.open_entry(event.path)
 
     # Reading
 
@@ -306,7 +194,7 @@ class NotesPane(Vertical):
         if edit:
             await self.actions.edit(path, line)
         elif view is not None:
-            view.body.focus()
+            go_to(view.body)
 
     async def show(self, path: str, line: int | None = None) -> EntryView | None:
         """Show a file in the reader, which is made for the first one."""
@@ -317,12 +205,7 @@ class NotesPane(Vertical):
             await self.query_one("#notes-split").mount(view)
         if view is not None:
             view.open(path, line)
-            info = self._entries.get(path)
-            if info is None:
-                # Just made: the tree learns of it in a moment.
-                self._revealed = path
-            elif not self.knowledge_tree.filtering:
-                self.knowledge_tree.reveal(path, info.category)
+            self.panel.reveal(path)
         return view
 
     @on(EntryView.Opened)
@@ -332,8 +215,7 @@ class NotesPane(Vertical):
         view = self.view
         if view is not None:
             view.border_title = Content(_shown_name(path))
-        if self._marks.pop(path, None) is not None:
-            self.knowledge_tree.show_marks(self._marks)
+        self.panel.looked_at(path)
 
     def _shown_file_changed(self) -> None:
         editor = self.editor
@@ -366,7 +248,7 @@ class NotesPane(Vertical):
         await self._close_editor()
         if self.view is not None:
             self.view.reload()
-            self.view.body.focus()
+            go_to(self.view.body)
 
     @on(EntryView.WebLink)
     def _web_link(self, event: EntryView.WebLink) -> None:
@@ -426,7 +308,7 @@ class NotesPane(Vertical):
         if self._pointed_list() is self.knowledge_tree:
             self.knowledge_tree.action_fold()
         else:
-            self.knowledge_tree.focus()
+            go_to(self.knowledge_tree)
 
     def action_right(self) -> None:
         """Unfold, or go into the entry."""
@@ -453,7 +335,7 @@ class NotesPane(Vertical):
     def action_back(self) -> None:
         """Return to the entry before."""
         if self.view is not None and not self.view.go_back():
-            self.knowledge_tree.focus()
+            go_to(self.knowledge_tree)
 
     def action_forward(self) -> None:
         """Go on to the entry that Back left."""
@@ -505,18 +387,6 @@ class NotesPane(Vertical):
     def action_tags(self) -> None:
         """Choose a tag to filter by."""
         self.actions.tags()
-
-
-def _read_entries(kb: KnowledgeBase) -> tuple[dict[str, EntryInfo], Folder]:
-    kb.library.refresh()
-    infos = kb.library.infos()
-    return {info.path: info for info in infos}, build_tree(infos)
-
-
-def _matching_tree(index: FuzzyIndex, text: str, stale: object) -> tuple[Folder, str | None] | None:
-    matches = index.search(text, stale=stale)  # type: ignore[arg-type]
-    best = matches[0].entry.path if matches else None
-    return build_tree(match.entry for match in matches), best
 
 
 def _shown_name(path: str) -> str:

@@ -1,0 +1,137 @@
+"""The app in a real terminal: type, read, open, edit, compare, undo; resize, kill, come back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.program import ROOT
+from tests.terminal import CTRL_S, ENTER, ESC, F, Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.pty
+SAID = "we decided to use PostgreSQL for analytics because of its JSON operators; Alice owns it"
+DECISION = "knowledge/decisions"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    return folder
+
+
+def _app(workspace: Path, size: tuple[int, int] = (120, 40), **env: str) -> Terminal:
+    argv = [sys.executable, "-m", "kbtui", "-w", str(workspace)]
+    return Terminal(argv, {**os.environ, "PYTHONPATH": str(ROOT), **env}, size)
+
+
+@pytest.fixture
+def app(workspace: Path) -> Iterator[Terminal]:
+    with _app(workspace) as terminal:
+        terminal.wait_for("KNOWLEDGE", "Write a message")
+        yield terminal
+
+
+def test_the_main_job_from_question_to_undo(app: Terminal, workspace: Path) -> None:
+    app.send(SAID + ENTER)
+    app.wait_for("people/alice created", "Kept in")
+    (decision,) = (workspace / DECISION).glob("*.md")
+    written = decision.read_text()
+
+    app.send("why PostgreSQL for analytics?" + ENTER)
+    app.wait_for("From your notes", "[1]")
+
+    app.send(F[3])
+    app.wait_for("▸ decisions")
+    app.send("l")
+    app.wait_for("▾ decisions")
+    app.send("j" + ENTER)
+    app.wait_for("Because of its JSON operators.", "backlinks")
+
+    app.send("e")
+    app.wait_for("type: decision")
+    app.send("\x1b[1;5F" + ENTER + "Added by hand." + CTRL_S)
+    app.wait_for("Added by hand.", "saved")
+    assert "Added by hand." in decision.read_text()
+
+    app.send(ESC)
+    app.wait_gone("type: decision")
+    app.send("H")
+    app.wait_for("HISTORY", "+ Added by hand.", "you")
+    app.send("u")
+    app.wait(lambda _: decision.read_text() == written)
+
+
+def test_what_is_typed_before_the_workspace_is_open_is_not_lost(workspace: Path) -> None:
+    with _app(workspace) as terminal:
+        terminal.wait(lambda screen: "Write a message" in screen)
+        terminal.send("remember that the cake is in the oven" + ENTER)
+        terminal.wait_for("created")
+
+
+def test_it_is_usable_at_80x24_and_survives_any_size(app: Terminal) -> None:
+    for size in ((80, 24), (20, 5), (3, 2), (200, 60), (80, 24)):
+        app.resize(*size)
+    app.wait_for("Write a message")
+    app.send("still here")
+    app.wait_for("still here")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_restores_the_terminal_and_keeps_the_draft(
+    workspace: Path, number: signal.Signals
+) -> None:
+    with _app(workspace) as terminal:
+        terminal.wait_for("KNOWLEDGE", "Write a message")
+        terminal.send("half a thought")
+        terminal.wait_for("half a thought")
+        terminal.kill(number)
+        assert terminal.wait_exit() == 128 + number
+        assert b"\x1b[?1049l" in terminal.output
+        assert b"\x1b[?25h" in terminal.output
+    with _app(workspace) as terminal:
+        terminal.wait_for("half a thought")
+
+
+def test_after_a_kill_it_starts_again_with_everything(workspace: Path) -> None:
+    with _app(workspace) as terminal:
+        terminal.wait_for("KNOWLEDGE", "Write a message")
+        terminal.send(SAID + ENTER)
+        terminal.wait_for("people/alice created")
+        terminal.kill()
+        terminal.wait_exit()
+    with _app(workspace) as terminal:
+        terminal.wait_for("people 1")
+    checked = subprocess.run(
+        ["git", "-C", workspace / ".kbtui/history.git", "fsck", "--full", "--strict"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_an_edit_from_outside_shows_up_as_the_users(app: Terminal, workspace: Path) -> None:
+    app.send("remember that the cake is in the oven" + ENTER)
+    app.wait_for("created")
+    (workspace / "knowledge/topics/from-vim.md").write_text("# From vim\n\nWritten elsewhere.\n")
+    app.send(F[4])
+    app.wait_for("HISTORY", "from-vim", "you")
+
+
+def test_a_workspace_that_cant_be_opened_ends_with_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with _app(tmp_path / "file") as terminal:
+        assert terminal.wait_exit() == 3
+        text = terminal.output.decode()
+    assert "is a file" in text
+    assert "Traceback" not in text

@@ -20,6 +20,7 @@ from kbtui.history.log import CommitLog
 from kbtui.history.log_table import LogFilter
 from kbtui.history.repository import Repository
 from kbtui.history.revisions import resolve
+from kbtui.history.rewind import RESTORED, rewind
 from kbtui.history.undo import Undo, read_version
 from kbtui.workspace import files
 from kbtui.workspace.durable import sweep
@@ -168,9 +169,38 @@ class History:
         path = files.checked_path(path)
         commit = self.resolve(at)
         data = read_version(self._repository, commit, path)
-        with self.change(actor, f"Restored from {commit[:10]}.") as change:
+        with self.change(actor, f"{RESTORED}{commit[:10]}.") as change:
             change.write(path, data)
         return change.result
+
+    def restore_before(self, rev: str, *, actor: Actor = Actor.YOU) -> Commit | None:
+        """Make every durable file what it was before a commit; None when all of them are.
+
+        Edits that nobody has recorded yet are recorded first, so nothing is lost. The archive and
+        the tombstones stay; see `rewind`.
+
+        Raises:
+            NotFoundError: There is no such commit.
+            UsageError: It is the first one.
+            ConflictError: A file was changed in this moment; nothing is done.
+        """
+        commit = self.commit(rev)
+        with contextlib.suppress(MassDeletionError):  # what is gone is what shall come back
+            self.adopt(timeout=5.0, settle=0.0)
+        back = rewind(self._repository, commit, self._working_tree())
+        with self.change(actor, back.reason) as change:
+            for path in back.paths:
+                now, then = back.now.get(path), back.then.get(path)
+                if then is None:
+                    change.delete(path, expecting=now)
+                else:
+                    change.write(path, self._repository.read_blob(then), expecting=now)
+        return change.result
+
+    def restore_before_preview(self, rev: str) -> tuple[FileDiff, ...]:
+        """What `restore_before` would change, as it would change it; raises as that does."""
+        back = rewind(self._repository, self.commit(rev), self._working_tree())
+        return self._compare(back.now, back.then, [])
 
     def _apply_undo(self, plan: UndoPlan, actor: Actor) -> Commit:
         with self.change(actor, plan.reason, plan.origin) as change:

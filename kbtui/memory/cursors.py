@@ -10,6 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.history.rewind import RESTORED
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class Cursors:
             try:
                 state = _parse(self._history.read(CURSORS, commit.id))
             except NotFoundError:
-                if commit.origin.undoes is not None:
+                if commit.origin.undoes is not None or commit.body.startswith(RESTORED):
                     return {}
                 continue
             if state is not None:

@@ -14,7 +14,7 @@ import tomllib
 from typing import TYPE_CHECKING, Any, Literal
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
 from rapidfuzz import process
 
 from kbtui.errors import ConfigurationError
@@ -171,6 +171,19 @@ class Settings(_Section):
     privacy: PrivacySettings = PrivacySettings()
     ui: UiSettings = UiSettings()
     log: LogSettings = LogSettings()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _override(cls, values: Any) -> Any:
+        """Let `dream.model_override` (nanobot's name for it) be the model of the role ``dream``."""
+        if not isinstance(values, dict) or not isinstance(values.get("dream"), dict):
+            return values
+        chosen = values["dream"].get("model_override")
+        models = values.get("models") or {}
+        dream = models.get("dream") or {} if isinstance(models, dict) else None
+        if not chosen or not isinstance(dream, dict):
+            return values
+        return {**values, "models": {**models, "dream": {**dream, "model": chosen}}}
 
 
 def config_folder() -> Path:

@@ -81,3 +81,21 @@ def test_every_setting_has_a_dotted_name_and_the_seed_names_its_import_role() ->
     assert "models.import.model" in names
     assert "ui.theme" in names
     assert len(names) == len(set(names)) == len(describe_settings())
+
+
+def test_the_override_of_dreams_model_is_the_model_of_its_role(home: Path) -> None:
+    environment = {
+        "KBTUI_MODEL": "openai/large",
+        "KBTUI_DREAM__MODEL_OVERRIDE": "ollama_chat/small",
+        "KBTUI_MODELS__DREAM__MODEL": "openai/other",
+    }
+    settings = load_settings(environment=environment)
+    assert settings.models.dream.model == "ollama_chat/small"
+    assert settings.models.chat.model == "openai/large"
+    assert load_settings(environment={}).models.dream.model is None
+
+
+@pytest.mark.parametrize("models", ["wrong", {"dream": "wrong"}])
+def test_an_override_beside_broken_settings_is_reported_as_such(home: Path, models: object) -> None:
+    with pytest.raises(ConfigurationError, match="models"):
+        load_settings(overrides={"dream": {"model_override": "openai/x"}, "models": models})

@@ -168,6 +168,8 @@ class Catalog:
         existing = _text(data)
         if data is not None and existing is None:
             return  # not text that can be added to: the user's, whatever it is
+        if data is None and files.twin(self._workspace.root, path):
+            return  # beside an index.md of the user's: on many disks the two are one file
         if change.adopted and existing is not None and not catalog_text.is_ours(existing):
             return  # looking at a folder of notes adds nothing to a file in it
         text = catalog_text.merged(existing, title, block)

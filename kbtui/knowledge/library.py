@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING, TypedDict, Unpack
@@ -65,6 +66,13 @@ class Content(TypedDict, total=False):
     summary: str
 
 
+class _Touched(threading.local):
+    """What the change that this thread is making touches; its event comes in the same thread."""
+
+    def __init__(self) -> None:
+        self.paths: set[str] = set()
+
+
 class Library:
     """All entries of one workspace; one object serves all threads.
 
@@ -91,7 +99,8 @@ class Library:
         self._shelf = Shelf(workspace, scanner, private_paths)
         self._reshaper = Reshaper(workspace, history, self._shelf)
         self._prompt_index = PromptIndex()
-        self._touched: set[str] = set()
+        self._touched = _Touched()
+        self._creating = threading.Lock()
         self.catalog = Catalog(workspace, history, self._shelf)
         history.add_companion(DateKeeper(workspace, self._now).companion)
         history.add_companion(self.catalog.companion)
@@ -206,9 +215,10 @@ class Library:
             sources=content.get("sources", ()),
             summary=content.get("summary", ""),
         )
-        path = self._free_path(type_, title, day)
-        with self._history.change(actor, f"new {type_}: {title}", origin) as change:
-            change.write(path, text, expecting=None)
+        with self._creating:  # two threads must not find the same name free
+            path = self._free_path(type_, title, day)
+            with self._history.change(actor, f"new {type_}: {title}", origin) as change:
+                change.write(path, text, expecting=None)
         return self.get(path)
 
     def write(
@@ -361,11 +371,11 @@ class Library:
 
     def _notice(self, change: Change) -> None:
         """Remember what a change touches: of a rename its event names the new path only."""
-        self._touched.update(change.edits)
+        self._touched.paths.update(change.edits)
 
     def _catch_up(self, changed: Changed) -> None:
-        touched, self._touched = self._touched, set()
-        self._shelf.mark({*changed.paths, *touched})
+        self._shelf.mark({*changed.paths, *self._touched.paths})
+        self._touched.paths.clear()
 
     def _entry_info(self, ref: str) -> EntryInfo:
         path = self.find_path(ref)

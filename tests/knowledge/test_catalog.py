@@ -113,6 +113,15 @@ def test_an_index_of_the_users_is_only_added_to_by_a_change_of_his_own(room: Roo
     assert room.bytes(INDEX) == b"\xff\xfe not text"
 
 
+def test_beside_an_index_of_another_case_there_is_none(room: Room) -> None:
+    room.put("knowledge/index.md", "# Home\n[[docker]]\n")
+    room.adopt()
+    room.library.create("topic", "Docker")
+    assert not (room.workspace.root / INDEX).exists()
+    assert room.text("knowledge/index.md") == "# Home\n[[docker]]\n"
+    assert [info.name for info in room.library.infos()] == ["index", "topics/docker"]
+
+
 def test_an_index_of_the_seeds_form_is_taken_over(room: Room) -> None:
     room.put(INDEX, "# Knowledge Index\n\n## Topics\n- docker: Old words\n\n## People\n")
     room.put("knowledge/topics/docker.md", "Runs.\n")

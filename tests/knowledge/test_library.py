@@ -313,7 +313,7 @@ def test_many_threads_read_and_write_at_once(room: Room) -> None:
     def work(number: int) -> None:
         try:
             for turn in range(4):
-                room.library.create("topic", f"Topic {number} {turn}")
+                room.library.create("topic", "Same title" if turn % 2 else f"Topic {number} {turn}")
                 room.library.infos()
                 room.library.tags()
         except BaseException as error:  # noqa: BLE001  # reported below

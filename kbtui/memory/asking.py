@@ -78,7 +78,7 @@ async def ask_tool(
         ModelError: no usable answer in `TRIES` tries, or the model can't be reached.
     """
 
-    def read(reply: Reply) -> T:
+    def read(reply: Reply, prompt: Sequence[Message]) -> T:
         calls = [call for call in reply.tool_calls if call.name == tool.name]
         if reply.finish not in _DONE or not calls:
             raise ModelAnswerError(_instead(reply, tool))
@@ -91,7 +91,7 @@ async def ask_tool(
 async def ask_text(model: ChatModel, prompt: Sequence[Message], accept: Callable[[str], T]) -> T:
     """Have a model answer in words; see `ask_tool`."""
 
-    def read(reply: Reply) -> T:
+    def read(reply: Reply, prompt: Sequence[Message]) -> T:
         if reply.finish != "stop" or reply.tool_calls:
             raise ModelAnswerError(_instead(reply, None))
         _check_echo(reply.text, prompt)
@@ -101,13 +101,16 @@ async def ask_text(model: ChatModel, prompt: Sequence[Message], accept: Callable
 
 
 async def _ask(
-    model: ChatModel, prompt: list[Message], tools: tuple[ToolSpec, ...], read: Callable[[Reply], T]
+    model: ChatModel,
+    prompt: list[Message],
+    tools: tuple[ToolSpec, ...],
+    read: Callable[[Reply, Sequence[Message]], T],
 ) -> T:
     forced = tools[0].name if tools else None
     failure: ModelError = ModelAnswerError(f"{model.name} was not asked.")
     for _ in range(TRIES):
         try:
-            return read(await model.complete(prompt, tools, force_tool=forced))
+            return read(await model.complete(prompt, tools, force_tool=forced), prompt)
         except TRANSIENT:
             raise
         except ModelError as error:
@@ -211,11 +214,12 @@ def _instead(reply: Reply, tool: ToolSpec | None) -> str:
 
 
 def _check_echo(answer: str, prompt: Sequence[Message]) -> None:
-    """Refuse an answer that holds a sentence of its own instructions."""
+    """Refuse an answer that holds a sentence of what it was told to do, or had done wrong.
+
+    The conversation itself may be quoted; it is the second message.
+    """
     flat = " ".join(answer.split())
-    for message in prompt:
-        if message.role != "system":
-            continue
+    for message in (*prompt[:1], *prompt[2:]):
         for sentence in _SENTENCE.findall(message.content.replace("\n", " ")):
             told = " ".join(sentence.split())
             if len(told) >= _ECHO_CHARACTERS and told in flat:

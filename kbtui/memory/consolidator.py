@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _MOST_RAW_IN_A_ROW = 3
+# Tokens; what is shorter fails for other reasons than its length.
+_WORTH_HALVING = 1_000
 Kind = Literal["archived", "raw", "proposed", "nothing", "postponed"]
 
 
@@ -217,7 +219,8 @@ class Consolidator:
         except TRANSIENT:
             raise
         except ModelError as error:
-            halves = None if run.halving else page.halves()
+            worth_it = not run.halving and chosen.count_tokens(page.text) >= _WORTH_HALVING
+            halves = page.halves() if worth_it else None
             if halves is None:
                 await self._keep_whole(run, page, chosen, error)
                 return

@@ -94,7 +94,7 @@ class Endpoint:
         text = str(error)
         if self.key:
             text = text.replace(self.key, "[key]")
-        text = _NOISE.sub("", text.split("\nTraceback", 1)[0])
+        text = _NOISE.sub("", text.split("Traceback (most recent call last)", 1)[0])
         return shorten(redact(text).text, _MOST_CHARACTERS)
 
 

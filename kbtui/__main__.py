@@ -44,7 +44,8 @@ def _named_workspace(argv: Sequence[str]) -> str | None:
 
 def _app(workspace: str | None) -> int:
     """Show the app; whatever stops it is said in a sentence, on the restored terminal."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    # A stream is None where a parent process closed it.
+    if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout)):
         sys.stderr.write(
             "kbtui: The app needs a terminal, and standard input or output is none.\n"
             "  In a script use a command; `kbtui --help` lists them.\n"

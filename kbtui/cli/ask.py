@@ -16,6 +16,7 @@ from kbtui.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from typing import TextIO
 
     from kbtui.agent.events import Event, TurnFailed, TurnFinished
     from kbtui.knowledge_base import KnowledgeBase
@@ -49,8 +50,9 @@ def ask(
 
 def _message(text: tuple[str, ...]) -> str:
     parts = [" ".join(text).strip()]
-    if not sys.stdin.isatty():
-        parts.append(sys.stdin.read().strip())
+    stdin: TextIO | None = sys.stdin  # None where a parent closed it
+    if stdin is not None and not stdin.isatty():
+        parts.append(stdin.read().strip())
     message = "\n\n".join(part for part in parts if part)
     if not message:
         raise UsageError("There is nothing to ask.", 'Try: kbtui ask "what did we decide?"')

@@ -109,7 +109,12 @@ def _say_entry(entry: Entry, *, as_json: bool) -> None:
 def _edited(library: Library, entry: Entry) -> Entry:
     """Let the person edit a copy, and write it back through the door."""
     from kbtui.history.commit import Actor
+    from kbtui.workspace.layout import is_recorded
 
+    if not is_recorded(entry.path):
+        raise UsageError(
+            f"{entry.path} is searched, but never written by kbtui.", "Use your editor on the file."
+        )
     if entry.problem and "frontmatter" not in entry.problem:
         raise UnreadableError(
             f"{entry.path} can't be edited here: {entry.problem}", "Use your editor on the file."

@@ -141,6 +141,15 @@ def test_an_editor_that_changes_nothing_makes_no_commit(kbtui: Command, editor: 
     assert len(kbtui.ok("log", "--json").json) == 1
 
 
+def test_what_kbtui_never_writes_is_not_opened(kbtui: Command, editor: Path) -> None:
+    kbtui.file("docs/manual.md").write_text("# Manual\n")
+    _script(editor, 'echo lost > "$file"')
+    done = kbtui("edit", "docs/manual.md")
+    assert done.status == 2
+    assert "editor" in done.err
+    assert kbtui.ok("show", "docs/manual.md").out == "# Manual\n"
+
+
 def test_an_editor_that_fails_records_nothing(
     kbtui: Command, editor: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,7 +82,7 @@ def _step(room: Room, rng: random.Random) -> None:
         library.write(info.path, text, expecting=entry.blob, actor=Actor.AGENT, reason="")
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_a_long_life_leaves_the_library_as_a_new_one_would_see_it(room: Room, seed: int) -> None:
     rng = random.Random(seed)
     for turn in range(30):
@@ -113,7 +113,7 @@ def test_renames_in_a_real_vault_break_no_link(data_dir: Path, room: Room, vault
     shutil.copytree(data_dir / "vaults" / vault, folder, dirs_exist_ok=True)
     room.adopt()
     rng = random.Random(7)
-    for number in range(12):
+    for number in range(6):
         infos = [info for info in room.library.infos() if not info.problem]
         info = max(rng.sample(infos, 12), key=lambda i: len(room.library.backlinks(i.path)))
         before = _targets(room)
@@ -136,7 +136,7 @@ def test_deleting_in_a_real_vault_leaves_no_link_to_what_is_gone(
     shutil.copytree(data_dir / "vaults" / vault, room.workspace.knowledge, dirs_exist_ok=True)
     room.adopt()
     rng = random.Random(3)
-    for _ in range(6):
+    for _ in range(3):
         infos = rng.sample(room.library.infos(), 12)
         info = max(infos, key=lambda i: len(room.library.backlinks(i.path)))
         sources = {b.path: room.text(b.path) for b in room.library.backlinks(info.path)}

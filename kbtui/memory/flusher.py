@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import ModelAnswerError, ModelError, NotFoundError
 from kbtui.history.change import Actor, Origin
-from kbtui.memory.answers import is_placeholder, usable_text
+from kbtui.memory.answers import is_placeholder, usable_text, why_unusable
 from kbtui.memory.asking import ask_text
 from kbtui.memory.committing import committed
 from kbtui.memory.dates import absolute_dates, local
@@ -234,6 +234,8 @@ def read_bullets(answer: str) -> list[str]:
     notes = [shorten(line, _BULLET_WIDTH) for line in lines if not is_placeholder(line)]
     if not notes:
         raise ModelAnswerError("There are no bullet points in the answer.")
+    if why := why_unusable("\n".join(notes)):
+        raise ModelAnswerError(f"The answer {why}.")
     return notes[:_MOST_BULLETS]
 
 

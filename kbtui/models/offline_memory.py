@@ -211,7 +211,9 @@ def _leads(texts: Iterable[str]) -> Iterator[str]:
 def _slug(said: Sequence[Said]) -> str:
     """A file name out of the first words that tell something."""
     for each in said:
-        words = [word for word in slugify(each.text).split("-") if word not in _COMMON]
+        words = [
+            word for word in slugify(each.text).split("-") if len(word) > 1 and word not in _COMMON
+        ]
         if each.role == "user" and len(words) > 1:
             return slugify(" ".join(words[:_SLUG_WORDS]), _SLUG_WIDTH)
     return "conversation"

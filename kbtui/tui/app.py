@@ -106,7 +106,7 @@ class KbtuiApp(App[None]):
         self._opener = opener
         self._interrupted_at = 0.0
         self._services = threading.Lock()
-        self._closed = False
+        self._ending = False
         self._themes_found: Mapping[str, ThemeSpec] = {}
         theme = first_theme()
         self.register_theme(theme)
@@ -138,7 +138,7 @@ class KbtuiApp(App[None]):
         self.call_from_thread(self._opened, kb)
         self._load_looks(kb.settings)
         with self._services:
-            if not self._closed:
+            if not self._ending:
                 kb.start()
 
     def _opened(self, kb: KnowledgeBase) -> None:
@@ -214,7 +214,7 @@ class KbtuiApp(App[None]):
     def close_knowledge(self) -> None:
         """Stop the services, even those that are only just starting."""
         with self._services:
-            self._closed = True
+            self._ending = True
             if self.kb is not None:
                 self.kb.close()
 

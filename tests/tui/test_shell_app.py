@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import TYPE_CHECKING
 
@@ -259,6 +260,11 @@ async def test_a_theme_is_seen_before_it_is_taken(shell) -> None:
     await shell.until(lambda: shell.app.theme != "kbtui-dark")
     await shell.press("escape")
     assert shell.app.theme == "kbtui-dark"
+    await shell.say("/theme")
+    await shell.until(lambda: isinstance(shell.app.screen, ThemeScreen))
+    await shell.press("down", "enter")
+    await shell.until(lambda: shell.app.screen is shell.app.main)
+    assert shell.app.theme == "kbtui-light"
     await shell.say("/theme moss")
     assert shell.app.theme == "moss"
     from kbtui.settings import load_settings
@@ -391,9 +397,11 @@ async def test_asking_about_an_entry_puts_it_into_the_prompt(shell) -> None:
 
 
 async def test_a_defect_is_told_in_a_sentence_and_logged_without_values(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from kbtui.logs import log_file
+
+    monkeypatch.setattr(logging.getLogger("kbtui"), "handlers", [])
 
     def opener(_workspace):
         password = "hunter2"  # noqa: F841 - a value that must not get out
@@ -406,6 +414,8 @@ async def test_a_defect_is_told_in_a_sentence_and_logged_without_values(
     said_text = capsys.readouterr().err
     assert "ZeroDivisionError" in said_text
     assert "Traceback" not in said_text
+    for handler in logging.getLogger("kbtui").handlers:
+        handler.close()
     report = log_file().read_text()
     assert "Traceback" in report
     assert "hunter2" not in report

@@ -41,7 +41,10 @@ class ModelScreen(ModalScreen[bool]):
     """What can be used as it is, and the ways to more; answers whether a model was chosen."""
 
     DEFAULT_CSS = f"ModelScreen {{{_CSS}}}"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "back", "Back")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "choose", "Use"),
+        Binding("escape,q", "back", "Back"),
+    ]
 
     def __init__(self, kb: KnowledgeBase) -> None:
         super().__init__()
@@ -86,7 +89,8 @@ class ModelScreen(ModalScreen[bool]):
         self.query_one(ChoiceList).show_choices(choices)
 
     @on(RowList.Selected)
-    def _chosen(self) -> None:
+    def action_choose(self) -> None:
+        """Use the model under the cursor, or ask for what it still needs."""
         choice = self.query_one(ChoiceList).choice
         if choice is not None:
             name, asks = choice.value

@@ -8,7 +8,6 @@ from textual import on
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.screen import ModalScreen
 
 from kbtui.tui.widgets.choice_list import Choice, ChoiceList
@@ -36,10 +35,10 @@ class ThemeScreen(ModalScreen[str | None]):
         ChoiceList { height: auto; max-height: 24; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "back", "Back")]
-
-    class Taken(Message):
-        """A theme was chosen."""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "take", "Keep"),
+        Binding("escape,q", "back", "Back"),
+    ]
 
     def __init__(self, names: Sequence[tuple[str, str]]) -> None:
         """Offer themes by name, each with a remark."""
@@ -68,8 +67,9 @@ class ThemeScreen(ModalScreen[str | None]):
             self.app.theme = self._names[event.index][0]
 
     @on(RowList.Selected)
-    def _take(self, event: RowList.Selected) -> None:
-        self.dismiss(self._names[event.index][0])
+    def action_take(self) -> None:
+        """Keep the theme that is shown."""
+        self.dismiss(self._names[self.query_one(ChoiceList).cursor][0])
 
     def action_back(self) -> None:
         """Use the theme from before."""

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import pytest
+
     from tests.cli.conftest import Command
 
+ROOT = Path(__file__).resolve().parents[2]
 SAID = "remember that the spare key is under the green pot"
 
 
@@ -69,3 +78,50 @@ def test_a_model_without_a_key_is_a_sentence_and_an_event(kbtui: Command) -> Non
     assert done.status == 4
     assert done.err.startswith("kbtui: ")
     assert "OPENAI_API_KEY" in done.err
+
+
+def test_an_interrupt_stops_the_turn_and_keeps_what_was_said(kbtui: Command) -> None:
+    from tests.scripted_server import Reply, ScriptedServer
+
+    with ScriptedServer([Reply("Half an answer and then nothing more.", stall_at=400)]) as server:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "kbtui", "-w", kbtui.root, "ask", "tell me", "-s", "long"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={
+                **os.environ,
+                "PYTHONPATH": str(ROOT),
+                "KBTUI_MODEL": "openai/scripted",
+                "KBTUI_API_BASE": server.url,
+                "KBTUI_API_KEY": "x",
+            },
+        )
+        deadline = time.monotonic() + 60
+        while not server.requests and child.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert server.requests, child.communicate()
+        child.send_signal(signal.SIGINT)
+        _out, err = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert "Traceback" not in err
+    (info,) = kbtui.ok("sessions", "--json").json
+    assert "tell me" in kbtui.file(f"sessions/{info['id']}.jsonl").read_text()
+
+
+def test_a_model_behind_an_endpoint_streams_and_calls_tools(
+    kbtui: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.scripted_server import Reply, ScriptedServer, call
+
+    made = call(
+        "write_entry", type="fact", title="Bin day", sections={"": "Bins go out on Monday."}
+    )
+    with ScriptedServer([Reply(tool_calls=[made]), Reply("Noted: Monday.")]) as server:
+        monkeypatch.setenv("KBTUI_API_BASE", server.url)
+        monkeypatch.setenv("KBTUI_API_KEY", "x")
+        events = kbtui.ok("ask", "bins go out on monday", "-m", "openai/scripted", "--json").lines
+    assert events[-1]["event"] == "turn_finished"
+    assert events[-1]["text"] == "Noted: Monday."
+    assert "Bins go out on Monday." in kbtui.ok("show", "bin-day").out

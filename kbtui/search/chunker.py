@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kbtui.search.conversation import Message, archive_messages, session_messages
-from kbtui.search.markdown import Outline, cut_block, estimate, outline, pack
+from kbtui.search.markdown import Block, Outline, cut_block, estimate, outline, pack
 from kbtui.search.properties import Properties, read_properties
 from kbtui.workspace.files import decode
 
@@ -107,14 +107,14 @@ def is_indexed(path: str) -> bool:
 def read_document(path: str, data: bytes, limits: ChunkLimits) -> Document:
     """Cut a file into chunks; never raises, whatever the bytes are."""
     decoded = decode(data)
-    if decoded.encoding != "utf-16" and b"\0" in data[:_BINARY_PROBE]:
-        return Document(path, Properties(), problem="it is not text")
     text = decoded.text.replace("\r\n", "\n").replace("\r", "\n")
     if path.startswith("sessions/"):
         title, messages = session_messages(path, text)
         return _conversation(path, title, messages, limits)
     if _ARCHIVE.fullmatch(path):
         return _conversation(path, "History", archive_messages(text), limits)
+    if decoded.encoding != "utf-16" and b"\0" in data[:_BINARY_PROBE]:
+        return Document(path, Properties(), problem="it is not text")
     if path.lower().endswith(_MARKDOWN):
         return _markdown(path, text, limits)
     properties = Properties(title=path.rpartition("/")[2])
@@ -129,15 +129,19 @@ def passage_key(text: str) -> bytes:
 def _markdown(path: str, text: str, limits: ChunkLimits) -> Document:
     properties = read_properties(path, text)
     chunks = tuple(_chunks(text, properties, limits, markdown=True))
-    if not chunks and text.strip():
-        # All of it is frontmatter: shown as it stands, so that the entry can be found.
-        raw = text.strip("-\n ")
-        found = outline(text)
-        start = text.find(raw)
-        lines = (found.line_at(start), found.line_at(start + len(raw) - 1))
-        passage = Passage(0, min(len(raw), 4 * PASSAGE_TOKENS), f"{properties.title}\n")
-        chunks = (Chunk(raw, lines, ((lines[0], ""),), (passage,)),)
+    if not chunks:
+        chunks = (_bare(text, properties),)
     return Document(path, properties, chunks)
+
+
+def _bare(text: str, properties: Properties) -> Chunk:
+    """The chunk of a file without a body: it is found by its title, and shows its frontmatter."""
+    raw = text.strip("-\n ")
+    found = outline(text)
+    start = text.find(raw)
+    lines = (found.line_at(start), found.line_at(max(start, start + len(raw) - 1)))
+    passage = Passage(0, min(len(raw), 4 * PASSAGE_TOKENS), f"{properties.title}\n")
+    return Chunk(raw, lines, ((lines[0], ""),), (passage,))
 
 
 def _chunks(
@@ -162,24 +166,27 @@ def _chunks(
 def _passages(found: Outline, first: int, start: int, end: int, title: str) -> Iterator[Passage]:
     """Pack the blocks of ``text[start:end]`` into passages, preferably one section each."""
     at, size, section = start, 0, -1
+    for block, left, tokens in _pieces(found, first, start, end):
+        new_section = block.section != section and size >= _SHORT_PASSAGE
+        if size and (new_section or size + tokens > PASSAGE_TOKENS):
+            yield _passage(found, at, left, start, title, section)
+            at, size = left, 0
+        if not size:
+            section = block.section
+        size += tokens
+    if size:
+        yield _passage(found, at, end, start, title, section)
+
+
+def _pieces(found: Outline, first: int, start: int, end: int) -> Iterator[tuple[Block, int, int]]:
+    """What of the blocks lies in ``text[start:end]``, in pieces: block, start, tokens."""
     for block in found.blocks[first:]:
         if block.start >= end:
             break
-        for piece_start, piece_end, tokens in cut_block(
-            found.text, block, PASSAGE_TOKENS, solid=False
-        ):
-            left, right = max(piece_start, start), min(piece_end, end)
-            if left >= right:
-                continue
-            new_section = block.section != section and size >= _SHORT_PASSAGE
-            if size and (new_section or size + tokens > PASSAGE_TOKENS):
-                yield _passage(found, at, left, start, title, section)
-                at, size = left, 0
-            if not size:
-                section = block.section
-            size += tokens
-    if size:
-        yield _passage(found, at, end, start, title, section)
+        left, right = max(block.start, start), min(block.end, end)
+        part = replace(block, start=left, end=right, tokens=estimate(found.text[left:right]))
+        for piece_start, _, tokens in cut_block(found.text, part, PASSAGE_TOKENS, solid=False):
+            yield block, piece_start, tokens
 
 
 def _passage(found: Outline, at: int, end: int, base: int, title: str, section: int) -> Passage:

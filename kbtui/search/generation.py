@@ -71,8 +71,10 @@ class Generation:
         try:
             self.store = StateStore(folder / _STATE)
             try:
+                # Checked before Whoosh looks at them, as it unpickles.
+                self._check_files()
                 self._lexical = LexicalIndex(folder / _LEXICAL, PostingsCache())
-                self._check()
+                self._check_counts()
             except BaseException:
                 self.store.close()
                 raise
@@ -144,15 +146,17 @@ class Generation:
             files[file.name] = entry or [file.stat().st_size, zlib.crc32(file.read_bytes())]
         return json.dumps(files)
 
-    def _check(self) -> None:
+    def _check_files(self) -> None:
         described = json.loads(self.store.get("lexical", "{}"))
         for name, (size, expected) in described.items():
             file = self.folder / _LEXICAL / name
             if not file.exists() and self.store.has_marks():
-                continue
+                continue  # replaced by a change that wasn't finished
             data = file.read_bytes()
             if len(data) != size or zlib.crc32(data) != expected:
                 raise DamagedStoreError(f"{name} of the words index has changed")
+
+    def _check_counts(self) -> None:
         if not self.store.has_marks() and self._load().count != self.store.counts()[1]:
             raise DamagedStoreError("the words index and the stored chunks differ")
 

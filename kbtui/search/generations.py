@@ -59,7 +59,8 @@ class Generations:
         with self._lock:
             self.building.mark_complete()
             if self.serving is not self.building:
-                self._retire(self.serving)
+                self.serving.let_go()
+                self._retired.append(self.serving)
                 self.serving = self.building
             for other in self._others():
                 remove_generation(other)
@@ -148,7 +149,7 @@ class Generations:
         ]
 
     def _retire(self, generation: Generation) -> None:
-        """Delete its files; searches that run on it go on, as they have them open."""
+        """Delete its files; searches that run on it may go on, as they have them open."""
         generation.let_go()
         _delete(generation.folder)
         self._retired.append(generation)

@@ -21,12 +21,17 @@ from kbtui.search.scopes import Scopes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from kbtui.search.background import Background
+    from kbtui.search.bm25f import Corpus
     from kbtui.search.chunker import ChunkLimits
     from kbtui.search.generations import Generations
     from kbtui.search.prepared import EmbeddingModel
     from kbtui.search.query import Query
     from kbtui.search.semantic import Semantic
+    from kbtui.search.store import StateStore
     from kbtui.search.tree_index import TreeReader
     from kbtui.settings import RoleSettings, SearchSettings
     from kbtui.workspace.layout import Workspace
@@ -38,7 +43,6 @@ _LOG = logging.getLogger(__name__)
 MOST_HITS = 1000
 _LOCK_SECONDS = 5.0
 _FIRST_ANSWER_SECONDS = 2.0
-_EMBEDDED_AT_ONCE = 32
 _WORTH_TELLING = 50  # files
 
 _Result = TypeVar("_Result")
@@ -276,10 +280,8 @@ class SearchIndex:
 
     def embed_missing(self) -> int:
         """Embed all passages that have no vector yet; tells how many it did."""
-        meaning = self._semantic()
-        return meaning.embed_missing(
-            self._generations().serving.store, self._stop, lambda _done, _left: self._tell()
-        )
+        store = self._generations().serving.store
+        return self._semantic().embed_missing(store, self._stop, lambda *_: self._tell())
 
     def _semantic(self) -> Semantic:
         with self._opening:
@@ -297,24 +299,21 @@ class SearchIndex:
             self._model = ConfiguredModel(self._embed)
         return self._model
 
-    def _meaning_for(self, *, wait: bool) -> tuple[Semantic | None, str]:
-        """The model to compare by, if there is one now, and what to say of it."""
+    def _cosines(
+        self, asked: Query, corpus: Corpus, store: StateStore, *, wait: bool
+    ) -> tuple[NDArray[np.float64] | None, str]:
+        """Compare by meaning, if the model is there; and what to say where it isn't all there."""
         from kbtui.search.prepared import explain
         from kbtui.search.progress import notice_of
 
-        if not self._settings.semantic:
-            return None, ""
         meaning = self._semantic()
-        store = self._generations().serving.store
         try:
-            if wait or (self._background is None and self._embedding_model().is_prepared()):
-                meaning.load(self._stop)
-                missing = meaning.count_missing(store)
-                if missing and (wait or missing <= _EMBEDDED_AT_ONCE):
-                    meaning.embed_missing(store, self._stop)
+            if wait or self._background is None:
+                meaning.get_ready(store, self._stop, wait=wait)
         except KbtuiError as error:
             return None, explain(error)
-        return (meaning if meaning.state == "ready" else None), notice_of(meaning)
+        cosines = meaning.scores(asked.text, corpus, store) if asked.has_words else None
+        return cosines, notice_of(meaning)
 
     # Searching
 
@@ -362,12 +361,11 @@ class SearchIndex:
         from kbtui.search import searcher
 
         notice = self._catch_up()
-        meaning, said = self._meaning_for(wait=wait) if semantic else (None, "")
         generation = self._generations().serving
         corpus = generation.corpus()
-        cosines = None
-        if meaning is not None and asked.has_words:
-            cosines = meaning.scores(asked.text, corpus, generation.store)
+        cosines, said = None, ""
+        if semantic and self._settings.semantic:
+            cosines, said = self._cosines(asked, corpus, generation.store, wait=wait)
         weights = searcher.Weights(self._settings.vector_weight, self._settings.text_weight)
         ranking = searcher.rank(corpus, asked, self._scopes.folders(scope), cosines, weights)
         hits = searcher.hits(corpus, generation.store, asked, ranking, limit)

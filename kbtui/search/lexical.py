@@ -11,6 +11,7 @@ from __future__ import annotations
 import pickle
 import shutil
 import threading
+import weakref
 from array import array
 from collections import Counter, defaultdict
 from operator import sub
@@ -181,6 +182,8 @@ class WhooshSegment:
     def __init__(self, folder: Path, reader: Any) -> None:
         self._folder = folder
         self._reader = reader
+        # Searches share segments, so nobody can say when the last is done with one.
+        weakref.finalize(self, reader.close)
         self._segment = reader.segment()
         self._lock = threading.Lock()  # a reader's file position is shared
         self._vocabulary: dict[str, list[str]] = {}

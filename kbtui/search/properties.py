@@ -19,6 +19,7 @@ _LOOKS_PRIVATE = re.compile(
     r"^\s*private\s*:\s*[\"']?(?:true|yes|on|1)\b", re.IGNORECASE | re.MULTILINE
 )
 _DATE = re.compile(r"\d{4}(?:-\d{2}(?:-\d{2})?)?")
+_DATED_NAME = re.compile(r"(\d{4}-\d{2}(?:-\d{2})?)(?!\d)")
 # Said elsewhere in the index, or of no use to somebody who searches.
 _NOT_EXTRA = frozenset(
     {"title", "type", "tags", "tag", "aliases", "alias", "created", "updated", "related", "id"}
@@ -62,7 +63,7 @@ def read_properties(path: str, text: str) -> Properties:
         type=_word(values, "type") or _type_of_folder(path),
         tags=_tags(values, summary.tags_in_body(body)),
         aliases=_words(values.get("aliases", values.get("alias"))),
-        created=_date(_word(values, "created") or _word(values, "date")),
+        created=_date(_word(values, "created") or _word(values, "date")) or _date_in_name(path),
         updated=_date(_word(values, "updated") or _word(values, "modified")),
         # In doubt private: what can't be read may say so.
         private=_word(values, "private").lower() in _TRUE or bool(_LOOKS_PRIVATE.search(head)),
@@ -89,9 +90,17 @@ def _date(text: str) -> str:
     return match[0] if match else ""
 
 
+def _date_in_name(path: str) -> str:
+    """The day that a file is named after, as the notes of a day are."""
+    match = _DATED_NAME.match(_stem(path))
+    return match[1] if match else ""
+
+
 def _word(values: Mapping[str, Any], key: str) -> str:
+    from kbtui.knowledge.summary import plain_line
+
     value = values.get(key)
-    return clean_line(value) if isinstance(value, str) else ""
+    return plain_line(value) if isinstance(value, str) else ""
 
 
 def _words(value: Any) -> tuple[str, ...]:

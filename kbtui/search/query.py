@@ -93,7 +93,7 @@ def parse(text: str) -> Query:
         if match["word"] == "NOT" and not match["sign"]:
             negate = True
             continue
-        if match["word"] in _OPERATORS and not match["sign"]:
+        if _says_nothing(match):
             continue
         condition = _condition(match, negated=negate or match["sign"] == "-")
         if condition is not None:
@@ -106,6 +106,14 @@ def parse(text: str) -> Query:
         negate = False
     lists = {kind: tuple(value for value in said if value) for kind, said in groups.items()}
     return Query(text=" ".join(spoken).strip(), conditions=tuple(conditions), **lists)
+
+
+def _says_nothing(match: re.Match[str]) -> bool:
+    """Whether a part is an operator that holds anyway, or a filter without its value yet."""
+    if match["phrase"] is not None:
+        return not match["phrase"].strip()
+    word: str = match["word"]
+    return word in _OPERATORS or (word.endswith(":") and word[:-1].lower() in _FIELDS)
 
 
 def _condition(match: re.Match[str], *, negated: bool) -> Condition | None:

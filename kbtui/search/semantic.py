@@ -29,6 +29,7 @@ State = Literal["waiting", "preparing", "ready", "failed"]
 # Small, so that closing doesn't wait long; what is stored at once is what a kill can lose.
 _BATCH = 16
 _STORED_AT_ONCE = 128
+_A_MOMENT = 32  # passages
 _LEAST_SECONDS_BETWEEN_VIEWS = 1.0
 
 
@@ -88,6 +89,19 @@ class Semantic:
             self.state = "ready"
             return True
 
+    def get_ready(self, store: StateStore, stop: threading.Event, *, wait: bool) -> None:
+        """Load the model and embed what is missing: all of it, or what takes a moment only.
+
+        Raises:
+            KbtuiError: the model isn't there, or fails.
+        """
+        if not wait and not self._model.is_prepared():
+            return
+        if self.load(stop):
+            missing = self.count_missing(store)
+            if missing and (wait or missing <= _A_MOMENT):
+                self.embed_missing(store, stop)
+
     def retry(self) -> None:
         """Let `load` try again after a failure."""
         with self._loading:
@@ -106,6 +120,7 @@ class Semantic:
         except KbtuiError as error:
             self.message = explain(error)
             return None
+        self.message = ""
         view = self._view_of(corpus, store)
         found = np.full(corpus.size, np.nan)
         if len(view.rows):

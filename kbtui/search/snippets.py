@@ -64,6 +64,8 @@ def phrase_pattern(phrase: str) -> re.Pattern[str] | None:
 
 def _window(text: str, matches: list[tuple[int, int, str]], fallback: int) -> tuple[int, int]:
     """Where the snippet starts and ends: the most different matches, then the most, win."""
+    if matches and len(text) <= WIDTH:
+        return 0, len(text)
     if not matches:
         return _bounds(text, fallback, fallback)
     best, best_score = 0, (0, 0)

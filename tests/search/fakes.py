@@ -1,0 +1,72 @@
+"""An embedding model small enough to see through: words are directions, synonyms share one."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kbtui.errors import ModelUnreachableError
+from kbtui.search import analyser
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kbtui.search.embedder import Vectors
+
+SYNONYMS = {"car": "automobil", "holiday": "vacat", "physician": "doctor"}
+
+
+class WordEmbedder:
+    """Embeds a text as the sum of its words' directions."""
+
+    name = "words"
+    dimension = 64
+
+    def __init__(self, *, identity: str = "words-1", is_local: bool = True) -> None:
+        self.identity = identity
+        self.is_local = is_local
+        self.seen: list[str] = []
+        self.fail = False
+
+    def documents(self, texts: Sequence[str]) -> Vectors:
+        if self.fail:
+            raise ModelUnreachableError("The embedding model is away.")
+        self.seen += texts
+        return np.stack([self._embed(text) for text in texts])
+
+    def query(self, text: str) -> Vectors:
+        if self.fail:
+            raise ModelUnreachableError("The embedding model is away.")
+        return self._embed(text)
+
+    def close(self) -> None:
+        pass
+
+    def _embed(self, text: str) -> Vectors:
+        vector = np.full(self.dimension, 1e-3, dtype=np.float32)
+        for term in analyser.terms(text):
+            seed = hashlib.sha256(SYNONYMS.get(term, term).encode()).digest()[:4]
+            direction = np.random.default_rng(int.from_bytes(seed, "big")).normal(
+                size=self.dimension
+            )
+            vector += (direction / np.linalg.norm(direction)).astype(np.float32)
+        return vector / np.linalg.norm(vector)
+
+
+class ReadyModel:
+    """A model that is loaded at once; or when `gate` opens, to watch what happens meanwhile."""
+
+    def __init__(self, embedder: WordEmbedder, gate: threading.Event | None = None) -> None:
+        self.embedder = embedder
+        self.gate = gate
+
+    def is_prepared(self) -> bool:
+        return self.gate is None or self.gate.is_set()
+
+    def load(self, stop: threading.Event) -> WordEmbedder:
+        if self.gate is not None:
+            assert self.gate.wait(30)
+        return self.embedder

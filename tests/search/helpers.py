@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from kbtui.search.index import SearchIndex
+from kbtui.settings import RoleSettings, SearchSettings
+from kbtui.workspace.layout import create_workspace
+from kbtui.workspace.scan import Scanner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from kbtui.search.results import Hit, SearchResult
+
+
+class Desk:
+    """A workspace with files to write and a search to ask; what it opens, it closes."""
+
+    def __init__(self, root: Path) -> None:
+        self.workspace = create_workspace(root)
+        self.root = root
+        self._open: list[SearchIndex] = []
+
+    def write(self, path: str, text: str | bytes) -> Path:
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text.encode() if isinstance(text, str) else text)
+        return file
+
+    def index(self, **options: Any) -> SearchIndex:
+        settings = options.pop("settings", SearchSettings(semantic="model" in options))
+        role = options.pop("embed", RoleSettings())
+        index = SearchIndex(self.workspace, Scanner(self.workspace), settings, role, **options)
+        self._open.append(index)
+        return index
+
+    @property
+    def generation(self) -> Path:
+        (folder,) = (self.workspace.cache / "search").glob("g*-*")
+        return folder
+
+    def close(self) -> None:
+        for index in self._open:
+            index.close()
+
+
+def paths(result: SearchResult) -> list[str]:
+    return [hit.path for hit in result.hits]
+
+
+def only(result: SearchResult) -> Hit:
+    (hit,) = result.hits
+    return hit
+
+
+def eventually(condition: Callable[[], Any], seconds: float = 20.0) -> Any:
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.01)
+    return found

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbtui.search import analyser
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("Decisions", "decision"),
+        ("running", "RUNS"),
+        ("résumé", "Resume"),
+        ("Straße", "STRASSE"),
+        ("Łódź", "lodz"),
+        ("Alice's", "alice"),
+        ("Alice\u2019s", "alice"),
+        ("\uff21\uff22\uff23", "abc"),
+        ("l'homme", "homme"),
+    ],
+)
+def test_words_that_differ_in_form_only_become_one_term(text: str, same: str) -> None:
+    assert analyser.terms(text) == analyser.terms(same)
+
+
+@pytest.mark.parametrize(
+    ("identifier", "expected"),
+    [
+        ("kb_tui", {"kb_tui", "kb", "tui"}),
+        ("getUserName", {"getusernam", "get", "user", "name"}),
+        ("HTTPServer2", {"httpserver2", "http", "server"}),
+        ("v1.2.3", {"v1.2.3"}),
+        ("node.js", {"node.js", "node", "js"}),
+        ("C++", {"c++"}),
+        ("C#", {"c#"}),
+        ("2026-03-25", {"2026-03-25", "2026", "03", "25"}),
+        ("state-of-the-art", {"state-of-the-art", "state", "art"}),
+    ],
+)
+def test_an_identifier_is_found_whole_and_by_its_parts(identifier: str, expected: set[str]) -> None:
+    assert expected <= set(analyser.terms(identifier))
+
+
+def test_a_script_without_blanks_becomes_pairs_of_letters() -> None:
+    assert analyser.terms("排名第六") == ["排名", "名第", "第六"]
+    assert "ดี" in analyser.terms("ดีมาก")
+    assert analyser.terms("在NFL中") == ["在", "nfl", "中"]
+
+
+def test_vowel_signs_stay_part_of_their_words() -> None:
+    assert analyser.terms("हिन्दी में") == ["हिन्दी", "में"]
+
+
+def test_voiced_japanese_letters_are_not_taken_for_accents() -> None:
+    assert analyser.terms("ガ") != analyser.terms("カ")
+
+
+@given(st.text(max_size=200))
+def test_any_text_has_terms_and_every_span_lies_inside_it(text: str) -> None:
+    assert all(term and len(term) <= analyser.MAX_TERM for term in analyser.terms(text))
+    for start, end, found in analyser.spans(text):
+        assert 0 <= start < end <= len(text)
+        assert all(found)
+
+
+@given(st.text(alphabet="abcdefghij ._-'漢字กข2", max_size=60))
+def test_the_terms_of_the_spans_are_the_terms_of_the_text(text: str) -> None:
+    of_spans = {term for _, _, found in analyser.spans(text) for term in found}
+    assert of_spans == set(analyser.terms(text))
+
+
+def test_the_vocabulary_leaves_out_what_nobody_would_misspell() -> None:
+    assert analyser.vocabulary("Acceptance of v1.2.3 and kb_tui, naïve") == {"acceptance", "naive"}

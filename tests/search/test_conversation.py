@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from kbtui.search.chunker import ChunkLimits, Document, read_document
+
+LIMITS = ChunkLimits()
+PATH = "sessions/tui_20261121-ab12.jsonl"
+
+
+def session(*records: dict[str, Any] | str) -> Document:
+    lines = [r if isinstance(r, str) else json.dumps(r) for r in records]
+    return read_document(PATH, ("\n".join(lines) + "\n").encode(), LIMITS)
+
+
+def message(number: int, role: str, content: Any, **more: Any) -> dict[str, Any]:
+    time = f"2026-03-25T14:{number:02d}:00+00:00"
+    return {"id": number, "time": time, "role": role, "content": content, **more}
+
+
+def test_each_message_is_a_chunk_that_knows_speaker_day_and_place() -> None:
+    document = session(
+        {"kind": "session", "title": "Dogs"},
+        message(1, "user", "What is my dog called?", name="Kim"),
+        message(2, "assistant", "Rex."),
+    )
+    first, second = document.chunks
+    assert document.properties.title == "Dogs"
+    assert (first.session, first.messages, first.lines) == ("tui_20261121-ab12", (1, 1), (2, 2))
+    assert first.headings == ((2, "Kim, 25 March 2026"),)
+    assert second.updated == "2026-03-25"
+
+
+def test_an_answer_is_embedded_with_the_question_before_it() -> None:
+    document = session(
+        message(1, "user", "What is my dog called?"), message(2, "assistant", "Rex.")
+    )
+    (said,) = document.chunks[1].passage_texts()
+    assert said == "What is my dog called?\nassistant, 25 March 2026: Rex."
+
+
+def test_what_was_taken_back_or_is_not_speech_is_not_found() -> None:
+    document = session(
+        message(1, "user", "Keep this."),
+        message(2, "assistant", "Drop this."),
+        {"kind": "rewind", "to_message": 1},
+        message(3, "tool", "Tool noise."),
+        message(4, "assistant", ""),
+        message(5, "assistant", "And this."),
+    )
+    assert [chunk.text for chunk in document.chunks] == ["Keep this.", "And this."]
+
+
+def test_the_last_title_wins_and_the_first_words_stand_in_for_one() -> None:
+    named = session({"kind": "session", "title": "A"}, {"kind": "title", "title": "B"})
+    assert named.properties.title == "B"
+    assert session(message(1, "user", "Hello there")).properties.title == "Hello there"
+
+
+def test_torn_and_foreign_lines_are_passed_over() -> None:
+    document = session("{not json", "[1, 2]", "null", message(7, "user", "Still here."), '{"id": 8')
+    assert [chunk.messages for chunk in document.chunks] == [(7, 7)]
+
+
+def test_content_in_parts_is_read_by_its_text_parts() -> None:
+    parts = [{"type": "text", "text": "See this"}, {"type": "image_url"}, "odd"]
+    assert session(message(1, "user", parts)).chunks[0].text == "See this"
+
+
+def test_a_long_message_is_cut_and_keeps_its_number() -> None:
+    document = session(message(1, "assistant", "A sentence of some words. " * 300))
+    assert len(document.chunks) > 2
+    assert {chunk.messages for chunk in document.chunks} == {(1, 1)}
+
+
+def test_half_a_surrogate_pair_can_be_stored() -> None:
+    document = session('{"id": 1, "role": "user", "content": "broken \\ud800 emoji"}')
+    document.chunks[0].text.encode()
+
+
+def test_the_archive_is_read_by_record() -> None:
+    record = {"cursor": 3, "timestamp": "2026-03-25 14:30", "content": "Chose SQLite."}
+    record |= {"session": "tui_1", "messages": [4, 9]}
+    document = read_document("memory/history.jsonl", json.dumps(record).encode(), LIMITS)
+    (chunk,) = document.chunks
+    assert (chunk.text, chunk.session, chunk.messages) == ("Chose SQLite.", "tui_1", (4, 9))
+    assert chunk.updated == "2026-03-25"

@@ -1,0 +1,302 @@
+"""Whatever happens to the cache, search answers, and heals it from the files."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kbtui.errors import StorageError
+from kbtui.search.chunker import ChunkLimits
+from kbtui.search.generation import generation_name
+from kbtui.search.lexical import LexicalIndex
+from kbtui.settings import SearchSettings
+from tests.search.fakes import ReadyModel, WordEmbedder
+from tests.search.helpers import eventually, paths
+
+if TYPE_CHECKING:
+    from tests.search.helpers import Desk
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def notes(desk: Desk) -> Desk:
+    for i in range(40):
+        desk.write(f"knowledge/topics/n{i}.md", f"# Note {i}\n\nwombat number{i} {'word ' * 20}\n")
+    desk.index(model=ReadyModel(WordEmbedder())).search("wombat", wait=True)
+    desk.close()
+    return desk
+
+
+def cached_files(desk: Desk) -> list[Path]:
+    folder = desk.workspace.cache / "search"
+    return sorted(f for f in folder.rglob("*") if f.is_file() and f.stat().st_size)
+
+
+def flip(file: Path) -> None:
+    data = bytearray(file.read_bytes())
+    for i in range(0, len(data), max(1, len(data) // 50)):
+        data[i] ^= 0xFF
+    file.write_bytes(bytes(data))
+
+
+def cut(file: Path) -> None:
+    os.truncate(file, file.stat().st_size // 2)
+
+
+def replace(file: Path) -> None:
+    file.write_bytes(b"something else entirely\n" * 100)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("damage", [flip, cut, replace, Path.unlink])
+def test_every_damaged_file_of_the_cache_is_healed(notes: Desk, damage) -> None:
+    expected = [
+        (hit.path, hit.score) for hit in notes.index().search("number7 wombat", limit=50).hits
+    ]
+    notes.close()
+    names = [file.relative_to(notes.workspace.cache) for file in cached_files(notes)]
+    assert len(names) > 10
+    for name in names:
+        file = notes.workspace.cache / name
+        if not file.exists():  # the words index gave its files other names when it was healed
+            continue
+        damage(file)
+        index = notes.index(model=ReadyModel(WordEmbedder()))
+        found = [
+            (hit.path, hit.score)
+            for hit in index.search("number7 wombat", limit=50, semantic=False).hits
+        ]
+        assert found == expected, name
+        assert index.search("wombat", wait=True).semantic
+        index.close()
+
+
+@pytest.mark.faults
+def test_a_rebuild_says_why_and_happens_once(notes: Desk) -> None:
+    (state,) = notes.workspace.cache.rglob("state.sqlite")
+    replace(state)
+    report = notes.index().sync()
+    assert "DatabaseError" in report.rebuilt
+    assert report.added == 40
+    assert notes.index().sync().rebuilt == ""
+
+
+@pytest.mark.faults
+def test_the_cache_can_vanish_while_it_is_in_use(notes: Desk) -> None:
+    index = notes.index()
+    index.start()
+    eventually(lambda: index.status().state == "lexical-only")
+    shutil.rmtree(notes.workspace.cache)
+    assert index.search("wombat").hits
+    notes.write("knowledge/topics/new.md", "# Quokka\n")
+    index.refresh(["knowledge/topics/new.md"])
+    eventually(lambda: index.search("quokka").hits)
+    assert len(index.search("wombat", limit=50).hits) == 40
+
+
+@pytest.mark.faults
+def test_a_foreign_database_in_our_place_is_replaced(notes: Desk) -> None:
+    (state,) = notes.workspace.cache.rglob("state.sqlite")
+    for file in state.parent.glob("state.sqlite*"):
+        file.unlink()
+    with sqlite3.connect(state) as connection:
+        connection.execute("CREATE TABLE theirs (a)")
+    connection.close()
+    assert len(notes.index().search("wombat", limit=50).hits) == 40
+
+
+@pytest.mark.faults
+def test_a_cache_that_cannot_be_written_is_replaced_for_now(
+    notes: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.rmtree(notes.workspace.cache / "search")
+    (notes.workspace.cache / "search").write_text("a file stands where the folder should be")
+    index = notes.index()
+    assert len(index.search("wombat", limit=50).hits) == 40
+    temporary = index._generations().folder
+    assert not temporary.is_relative_to(notes.workspace.cache)
+    index.close()
+    assert not temporary.exists()
+
+
+@pytest.mark.faults
+def test_a_full_disk_is_said_and_loses_nothing(
+    notes: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = notes.index()
+    index.sync()
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    notes.write("knowledge/topics/new.md", "# Quokka\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(LexicalIndex, "write", full)
+        with pytest.raises(StorageError, match="no room"):
+            index.sync()
+        assert len(index.search("wombat", limit=50).hits) == 40
+    assert index.sync().rebuilt == ""
+    assert index.search("quokka").hits
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("step", ["write", "corpus"])
+def test_an_indexing_that_fails_half_way_is_made_good(
+    notes: Desk, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    index = notes.index()
+    index.sync()
+    notes.write("knowledge/topics/n3.md", "# Note 3\n\nquokka now\n")
+    notes.write("knowledge/topics/n4.md", "# Note 4\n\nquokka as well\n")
+    real = getattr(LexicalIndex, step)
+    calls: list[int] = []
+
+    def broken(self: LexicalIndex, *arguments: object) -> object:
+        calls.append(1)
+        if len(calls) == 1:
+            raise AttributeError("a damaged pickle says anything")
+        return real(self, *arguments)
+
+    monkeypatch.setattr(LexicalIndex, step, broken)
+    index.refresh(["knowledge/topics/n3.md", "knowledge/topics/n4.md"])
+    assert len(index.search("quokka").hits) == 2
+    assert len(index.search("wombat", limit=50).hits) == 38
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from kbtui.search import generation, lexical, store
+from kbtui.search.index import SearchIndex
+from kbtui.settings import RoleSettings, SearchSettings
+from kbtui.workspace.layout import open_workspace
+from kbtui.workspace.scan import Scanner
+where, nth = sys.argv[2], int(sys.argv[3])
+count = 0
+def die_at(owner, name):
+    real = getattr(owner, name)
+    def wrapped(*arguments, **options):
+        global count
+        count += 1
+        if count == nth:
+            os._exit(9)
+        return real(*arguments, **options)
+    setattr(owner, name, wrapped)
+owner, name = {
+    "begin": (store.StateStore, "begin"), "write": (lexical.LexicalIndex, "write"),
+    "toc": (lexical._BulkWriter, "_commit_toc"), "flush": (lexical._BulkWriter, "_flush_segment"),
+    "finish": (store.StateStore, "finish"),
+}[where]
+die_at(owner, name)
+workspace = open_workspace(Path(sys.argv[1]))
+index = SearchIndex(workspace, Scanner(workspace), SearchSettings(semantic=False), RoleSettings())
+index.sync()
+"""
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("where", ["begin", "write", "flush", "toc", "finish"])
+def test_a_kill_at_any_step_of_an_update_costs_nothing(notes: Desk, where: str) -> None:
+    notes.write("knowledge/topics/n3.md", "# Note 3\n\nquokka now\n")
+    (notes.root / "knowledge/topics/n5.md").unlink()
+    # The first step takes the removed file out, the second indexes the changed one.
+    for nth in (1, 2) if where not in {"flush"} else (1,):
+        command = [sys.executable, "-c", KILLED, str(notes.root), where, str(nth)]
+        done = subprocess.run(
+            command, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False, capture_output=True
+        )
+        assert done.returncode == 9, done.stderr.decode()
+    index = notes.index()
+    report = index.sync()
+    assert report.rebuilt == ""
+    assert paths(index.search("quokka")) == ["knowledge/topics/n3.md"]
+    found = paths(index.search("wombat", limit=50))
+    assert len(found) == len(set(found)) == 38
+    assert not index.search("number5 -number5x", limit=50).hits or "n5.md" not in str(found)
+
+
+def test_other_chunk_sizes_make_a_new_generation_while_the_old_one_answers(
+    notes: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = SearchSettings(semantic=False, chunk_tokens=128)
+    index = notes.index(settings=settings)
+    generations = index._generations()
+    assert generations.serving is not generations.building
+    assert generations.serving.corpus().count == 40
+    index.sync()
+    assert generations.serving is generations.building
+    assert notes.generation.name == generation_name(ChunkLimits(128, 64))
+    assert len(index.search("wombat", limit=50).hits) == 40
+
+
+def test_a_generation_in_use_by_another_program_is_left_alone(notes: Desk) -> None:
+    old = notes.index()
+    old.sync()
+    new = notes.index(settings=SearchSettings(semantic=False, chunk_tokens=128))
+    new.sync()
+    assert len(list((notes.workspace.cache / "search").glob("g*-*"))) == 2
+    assert len(old.search("wombat", limit=50).hits) == 40
+
+
+def test_binary_and_huge_files_are_listed_and_not_searched(desk: Desk) -> None:
+    desk.write("docs/p/picture.dat", b"\x89PNG\0\0" + bytes(range(256)))
+    desk.write("docs/p/huge.txt", b"wombat " * 8_000_000)
+    desk.write("docs/p/one_line.txt", "x" * 3_000_000 + " quokka")
+    desk.write("docs/p/good.txt", "wombat\n")
+    index = desk.index()
+    report = index.sync()
+    assert dict(report.skipped) == {
+        "docs/p/picture.dat": "it is not text",
+        "docs/p/huge.txt": "it is larger than 5 MB",
+    }
+    assert paths(index.search("wombat")) == ["docs/p/good.txt"]
+    assert paths(index.search("quokka")) == ["docs/p/one_line.txt"]
+    assert index.sync().changed == 0
+
+
+def test_a_file_that_goes_while_it_is_read_is_no_problem(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kbtui.workspace import files
+
+    desk.write("docs/p/a.txt", "wombat\n")
+    desk.write("docs/p/b.txt", "wombat\n")
+    index = desk.index()
+    real = files.read_bytes
+
+    def vanish(root: Path, path: str, *limit: int) -> bytes:
+        (desk.root / "docs/p/b.txt").unlink(missing_ok=True)
+        return real(root, path, *limit)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("kbtui.search.builder.files.read_bytes", vanish)
+        assert paths(index.search("wombat")) == ["docs/p/a.txt"]
+    index.sync()
+    assert paths(index.search("wombat")) == ["docs/p/a.txt"]
+
+
+def test_odd_names_are_indexed_or_passed_over(desk: Desk) -> None:
+    rng = random.Random(1)
+    for name in ("Ünïcödé 漢字.md", "with  blanks.md", "a'b\"c.md", "x" * 200 + ".md", "#hash.md"):
+        desk.write(f"knowledge/topics/{name}", f"wombat {rng.random()}\n")
+    (desk.root / "knowledge/topics/link.md").symlink_to("/etc/passwd")
+    found = paths(desk.index().search("wombat", limit=20))
+    assert "knowledge/topics/Ünïcödé 漢字.md" in found
+    assert not any("link" in path for path in found)
+
+
+def test_a_damaged_session_log_is_searched_as_far_as_it_can_be_read(desk: Desk) -> None:
+    said = json.dumps({"id": 1, "role": "user", "content": "wombat"})
+    desk.write("sessions/a.jsonl", said.encode() + b'\n\xff\xfe\0 broken\n{"id": 2, "ro')
+    assert len(desk.index().search("wombat", "sessions").hits) == 1

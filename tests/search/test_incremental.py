@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import random
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.search.fakes import ReadyModel, WordEmbedder
+from tests.search.helpers import Desk
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kbtui.search.index import SearchIndex
+
+WORDS = "apple pear plum fig quince cherry grape lemon melon mango olive peach".split()
+QUERIES = (
+    "apple pear",
+    "fig tag:plum",
+    '"grape lemon"',
+    "melon -olive",
+    "updated:2026 peach",
+    "qui*",
+)
+
+
+def note(rng: random.Random) -> str:
+    head = f"---\ntags: [{rng.choice(WORDS)}]\nupdated: 202{rng.randint(4, 6)}-01-02\n---\n"
+    parts = [
+        f"## {rng.choice(WORDS)}\n\n{' '.join(rng.choices(WORDS, k=rng.randint(3, 90)))}."
+        for _ in range(rng.randint(1, 6))
+    ]
+    return (head if rng.random() < 0.6 else "") + "\n\n".join(parts) + "\n"
+
+
+def edit(desk: Desk, rng: random.Random, names: list[str]) -> str:
+    """Change one file as people do; gives its path."""
+    path = rng.choice(names)
+    file = desk.root / path
+    match rng.randint(0, 5):
+        case 0 if file.exists():
+            file.unlink()
+        case 1 if file.exists():
+            desk.write(path, "A new first line\n\n" + file.read_text())
+        case 2 if file.exists():
+            desk.write(path, file.read_text() + f"\n{rng.choice(WORDS)} at the end\n")
+        case 3 if file.exists():
+            lines = file.read_text().splitlines()
+            del lines[rng.randrange(len(lines))]
+            desk.write(path, "\n".join(lines))
+        case _:
+            desk.write(path, note(rng))
+    return path
+
+
+def answers(index: SearchIndex) -> list[object]:
+    return [
+        [
+            (h.path, h.lines, h.heading, h.snippet, round(h.score, 5))
+            for h in index.search(q, limit=20).hits
+        ]
+        for q in QUERIES
+    ]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_index_that_followed_edits_answers_like_one_built_anew(
+    tmp_path: Path, seed: int
+) -> None:
+    desk = Desk(tmp_path / "kb")
+    rng = random.Random(seed)
+    names = [f"knowledge/topics/n{i}.md" for i in range(12)] + [f"docs/p/d{i}.md" for i in range(6)]
+    try:
+        index = desk.index(model=ReadyModel(WordEmbedder()))
+        for path in names[::2]:
+            desk.write(path, note(rng))
+        index.sync()
+        for _ in range(25):
+            index.refresh([edit(desk, rng, names) for _ in range(rng.randint(1, 3))])
+            index.refresh_now()
+            if rng.random() < 0.1:
+                index.tidy()
+        followed = [answers(index), index.search("apple", wait=True).semantic]
+        index.close()
+        shutil.rmtree(desk.workspace.cache)
+        anew = desk.index(model=ReadyModel(WordEmbedder()))
+        assert [answers(anew), anew.search("apple", wait=True).semantic] == followed
+    finally:
+        desk.close()

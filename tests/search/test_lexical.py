@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from whoosh import index as whoosh_index
+from whoosh import query, scoring
+from whoosh.qparser import QueryParser
+
+from kbtui.search import analyser
+from kbtui.search.bm25f import K1, SCORED_FIELDS, B, Corpus, PostingsCache
+from kbtui.search.lexical import LexicalIndex
+from kbtui.search.chunker import ChunkLimits
+from kbtui.search.rows import LexicalDocument, lexical_document
+from kbtui.search.tree_index import TreeReader
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WORDS = [f"{a}{b}" for a in ("alpha", "beta", "gamma", "delta", "omega") for b in "abcdefghij"]
+WORDS = [word for word in WORDS if analyser.terms(word) == [word]]
+
+
+def documents(count: int, seed: int = 1, first: int = 1) -> list[LexicalDocument]:
+    rng = random.Random(seed)
+
+    def some(most: int) -> str:
+        return " ".join(
+            rng.choices(WORDS, weights=range(1, len(WORDS) + 1), k=rng.randint(0, most))
+        )
+
+    return [
+        LexicalDocument(
+            first + i,
+            {
+                "title": some(4),
+                "headings": some(6),
+                "tags": some(3),
+                "body": some(400),
+                "context": some(20),
+            },
+            {"scope": ["knowledge"], "tag": rng.sample(WORDS, 2), "path": [f"p{first + i}"]},
+        )
+        for i in range(count)
+    ]
+
+
+def whoosh_scores(folder: Path, terms: list[str], limit: int = 1000) -> dict[int, float]:
+    weighting = scoring.BM25F(K1=K1, **{f"{field}_B": b for field, b in B.items()})
+    with whoosh_index.open_dir(str(folder)).searcher(weighting=weighting) as searcher:
+        asked = query.Or(
+            [
+                query.Term(field, term, boost=boost)
+                for term in terms
+                for field, boost in SCORED_FIELDS.items()
+            ]
+        )
+        found = searcher.search(asked, limit=limit)
+        return {found.docnum(i): found.score(i) for i in range(found.scored_length())}
+
+
+def ours(corpus: Corpus, terms: list[str]) -> np.ndarray:
+    return corpus.scores((term, 1.0) for term in terms)
+
+
+def test_scores_are_those_of_whoosh(tmp_path: Path) -> None:
+    index = LexicalIndex(tmp_path)
+    index.write(documents(150, seed=1))
+    index.write(documents(80, seed=2, first=1000))
+    corpus = index.corpus()
+    rng = random.Random(3)
+    for _ in range(40):
+        terms = rng.sample(WORDS, rng.randint(1, 6))
+        scores = ours(corpus, terms)
+        expected = whoosh_scores(tmp_path, terms)
+        assert len(expected) == int((scores > 0).sum()) > 0
+        for number, score in expected.items():
+            assert scores[number] == pytest.approx(score, rel=1e-5)
+
+
+def test_a_long_list_of_postings_is_written_in_blocks_that_whoosh_reads(tmp_path: Path) -> None:
+    index = LexicalIndex(tmp_path)
+    index.write(LexicalDocument(i, {"body": "common " * (1 + i % 3)}) for i in range(1, 9001))
+    ids, weights = index.corpus().postings("body", "common")
+    assert len(ids) == 9000
+    assert weights.max() == 3
+    assert len(whoosh_scores(tmp_path, ["common"], limit=10_000)) == 9000
+
+
+def test_whoosh_itself_can_search_the_index(tmp_path: Path) -> None:
+    index = LexicalIndex(tmp_path)
+    index.write([LexicalDocument(7, {"body": "The Decisions we took about Docker"})])
+    stock = whoosh_index.open_dir(str(tmp_path))
+    asked = QueryParser("body", stock.schema).parse("decision dockers")
+    with stock.searcher() as searcher:
+        assert len(searcher.search(asked)) == 1
+
+
+def test_an_edited_index_scores_like_one_built_anew(tmp_path: Path) -> None:
+    edited, fresh = LexicalIndex(tmp_path / "edited"), LexicalIndex(tmp_path / "fresh")
+    all_documents = documents(120)
+    edited.write(all_documents[:100])
+    edited.write(all_documents[100:], removed=range(1, 41))
+    edited.write([], removed=[50, 51])
+    kept = [d for d in all_documents if d.chunk > 40 and d.chunk not in {50, 51}]
+    fresh.write(kept)
+    one, other = edited.corpus(), fresh.corpus()
+    terms = WORDS[20:26]
+    scores = dict(zip(one.chunks.tolist(), ours(one, terms), strict=True))
+    for chunk, score in zip(other.chunks.tolist(), ours(other, terms), strict=True):
+        assert scores[chunk] == pytest.approx(score, rel=1e-5)
+    assert one.count == other.count == len(kept)
+
+
+def test_a_corpus_stays_what_it_was_while_the_index_goes_on(tmp_path: Path) -> None:
+    index = LexicalIndex(tmp_path)
+    index.write(documents(30))
+    corpus = index.corpus()
+    before = ours(corpus, WORDS[:5]).copy()
+    index.write(documents(30, seed=9, first=100), removed=range(1, 20))
+    assert np.array_equal(ours(corpus, WORDS[:5]), before)
+    assert index.corpus().count == 41
+
+
+def test_segments_that_are_all_deleted_go(tmp_path: Path) -> None:
+    index = LexicalIndex(tmp_path)
+    index.write(documents(5))
+    index.write(documents(5, first=100), removed=range(1, 6))
+    assert len(index.corpus().segments) == 1
+    assert len(list(tmp_path.glob("*.trm"))) == 1
+
+
+def test_an_index_in_memory_scores_like_one_on_disk(tmp_path: Path) -> None:
+    texts = [f"# {WORDS[i]}\n\n{WORDS[i + 1]} {WORDS[i + 2]} {WORDS[i]}\n" for i in range(20)]
+    files = [(f"knowledge/topics/n{i}.md", text.encode()) for i, text in enumerate(texts)]
+    tree = TreeReader(ChunkLimits(), lambda _revision: files).at("HEAD")
+    index = LexicalIndex(tmp_path)
+    index.write(lexical_document(row) for row in tree.rows(range(20)).values())
+    for word in WORDS[:20]:
+        # Whoosh keeps the length of a long field in a byte; these are short.
+        assert ours(tree.corpus, [word]) == pytest.approx(ours(index.corpus(), [word]), rel=1e-5)
+
+
+def test_beginnings_are_found_in_all_segments(tmp_path: Path) -> None:
+    index = LexicalIndex(tmp_path)
+    index.write([LexicalDocument(1, {"body": "architecture"})])
+    index.write([LexicalDocument(2, {"title": "archive"}), LexicalDocument(3, {"body": "other"})])
+    assert index.corpus().expand("arch", ("title", "body")) == ["archiv", "architectur"]
+
+
+def test_the_postings_cache_keeps_to_its_limit(tmp_path: Path) -> None:
+    cache = PostingsCache(limit=2000)
+    index = LexicalIndex(tmp_path, cache)
+    index.write(documents(50))
+    corpus = index.corpus()
+    for word in WORDS:
+        corpus.postings("body", word)
+    assert cache._bytes <= 2000
+    cache.keep_only([])
+    assert cache._bytes == 0

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from kbtui.settings import SearchSettings
+from tests.search.fakes import ReadyModel, WordEmbedder
+from tests.search.helpers import eventually, paths
+
+if TYPE_CHECKING:
+    from tests.search.helpers import Desk
+
+
+def test_what_means_the_same_is_found_without_the_word(desk: Desk) -> None:
+    desk.write("knowledge/topics/vehicle.md", "# Garage\n\nAn automobile needs oil.\n")
+    desk.write("knowledge/topics/cook.md", "# Kitchen\n\nBread needs flour.\n")
+    index = desk.index(model=ReadyModel(WordEmbedder()))
+    result = index.search("car", wait=True)
+    assert result.semantic
+    hit = result.hits[0]
+    assert hit.path == "knowledge/topics/vehicle.md"
+    assert hit.explain.lexical_rank is None
+    assert hit.explain.semantic_rank == 1
+    assert not hit.matches
+
+
+def test_what_only_has_the_word_is_not_lost(desk: Desk) -> None:
+    desk.write("knowledge/topics/odd.md", "# Odd\n\nzyzzyva " + "unrelated stuff. " * 60)
+    for i in range(150):
+        desk.write(f"knowledge/topics/n{i}.md", f"holiday vacation number {i}\n")
+    index = desk.index(model=ReadyModel(WordEmbedder()))
+    assert "knowledge/topics/odd.md" in paths(
+        index.search("vacation zyzzyva", limit=200, wait=True)
+    )
+
+
+def test_meaning_can_be_left_out(desk: Desk) -> None:
+    desk.write("knowledge/topics/vehicle.md", "An automobile needs oil.\n")
+    index = desk.index(model=ReadyModel(WordEmbedder()))
+    assert not index.search("car", semantic=False, wait=True).hits
+
+
+def test_a_renamed_file_is_not_embedded_again(desk: Desk) -> None:
+    embedder = WordEmbedder()
+    file = desk.write("knowledge/topics/a.md", "# Car\n\nAn automobile needs oil.\n")
+    index = desk.index(model=ReadyModel(embedder))
+    index.search("car", wait=True)
+    count = len(embedder.seen)
+    file.rename(file.with_name("b.md"))
+    index.sync()
+    assert paths(index.search("car", wait=True)) == ["knowledge/topics/b.md"]
+    assert len(embedder.seen) == count > 0
+
+
+def test_vectors_survive_a_restart_and_another_model_makes_its_own(desk: Desk) -> None:
+    desk.write("knowledge/topics/a.md", "# Car\n\nAn automobile needs oil.\n")
+    desk.index(model=ReadyModel(WordEmbedder())).search("car", wait=True)
+    again, other = WordEmbedder(), WordEmbedder(identity="words-2")
+    assert desk.index(model=ReadyModel(again)).search("car", wait=True).semantic
+    assert not again.seen
+    assert desk.index(model=ReadyModel(other)).search("car", wait=True).semantic
+    assert other.seen
+
+
+def test_private_entries_stay_on_this_machine(desk: Desk) -> None:
+    desk.write("knowledge/people/kim.md", "---\nprivate: true\n---\nsecretword one\n")
+    desk.write("knowledge/people/lee.md", "secretword two\n")
+    desk.write("knowledge/people/ann.md", "secretword three\n")
+    remote = WordEmbedder(is_local=False)
+    index = desk.index(model=ReadyModel(remote), is_private=lambda path: path.endswith("lee.md"))
+    found = paths(index.search("secretword", wait=True))
+    assert len(found) == 3
+    assert [text for text in remote.seen if "secretword" in text] == ["ann\nsecretword three"]
+
+
+def test_while_the_model_is_prepared_words_answer_and_a_notice_says_so(desk: Desk) -> None:
+    desk.write("knowledge/topics/vehicle.md", "An automobile needs oil.\n")
+    gate = threading.Event()
+    index = desk.index(model=ReadyModel(WordEmbedder(), gate))
+    index.start()
+    eventually(lambda: index.status().state == "preparing")
+    result = index.search("automobile")
+    assert result.hits
+    assert not result.semantic
+    assert "Preparing" in result.notice
+    gate.set()
+    eventually(lambda: index.status().state == "ready")
+    result = index.search("car")
+    assert (result.semantic, result.notice) == (True, "")
+    assert result.hits
+
+
+def test_a_model_that_fails_leaves_words_and_says_why(desk: Desk) -> None:
+    desk.write("knowledge/topics/vehicle.md", "An automobile needs oil.\n")
+    embedder = WordEmbedder()
+    index = desk.index(model=ReadyModel(embedder))
+    index.search("automobile", wait=True)
+    embedder.fail = True
+    result = index.search("automobile", wait=True)
+    assert result.hits
+    assert not result.semantic
+    assert "away" in index.search("automobile").notice
+    embedder.fail = False
+    assert index.search("automobile", wait=True).semantic
+    assert not index.search("automobile").notice
+
+
+def test_the_weights_of_words_and_meaning_are_settings(desk: Desk) -> None:
+    desk.write("knowledge/topics/words.md", "car " * 3 + "and a lot of other things. " * 30)
+    desk.write("knowledge/topics/meaning.md", "automobile\n")
+    only_words = SearchSettings(vector_weight=0, text_weight=1)
+    only_meaning = SearchSettings(vector_weight=1, text_weight=0)
+    first = desk.index(model=ReadyModel(WordEmbedder()), settings=only_words)
+    assert paths(first.search("car", wait=True))[0] == "knowledge/topics/words.md"
+    second = desk.index(model=ReadyModel(WordEmbedder()), settings=only_meaning)
+    assert paths(second.search("car", wait=True))[0] == "knowledge/topics/meaning.md"

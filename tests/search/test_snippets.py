@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbtui.search import analyser
+from kbtui.search.snippets import WIDTH, make_snippet
+
+
+def marked(text: str, words: str, phrases: tuple[str, ...] = ()) -> list[str]:
+    snippet = make_snippet(text, set(analyser.terms(words)), phrases)
+    return [snippet.text[start:end] for start, end in snippet.matches]
+
+
+def test_matches_are_marked_as_they_are_written() -> None:
+    text = "We took Decisions on sessions.\n\nA  decision\tstands."
+    assert marked(text, "decisions") == ["Decisions", "decision"]
+
+
+def test_it_is_one_line_without_control_characters() -> None:
+    snippet = make_snippet("one\n\n\ttwo \x1b[31mred\u202e end", {"two"})
+    assert snippet.text == "one two [31mred end"
+    assert snippet.text[slice(*snippet.matches[0])] == "two"
+
+
+def test_it_shows_the_place_with_the_most_different_matches() -> None:
+    text = "auth " * 5 + "filler words. " * 60 + "the auth session store " + "filler words. " * 60
+    snippet = make_snippet(text, {"auth", "session", "store"})
+    assert "session store" in snippet.text
+    assert len(snippet.text) <= WIDTH
+
+
+def test_it_says_on_which_line_it_starts() -> None:
+    snippet = make_snippet("first\n" * 300 + "needle here\n" + "last\n" * 300, {"needl"})
+    assert snippet.line >= 295
+
+
+def test_chinese_matches_are_pairs() -> None:
+    assert marked("黑豹队的防守只丢了", "防守") == ["防守"]
+
+
+def test_an_exact_phrase_is_marked_whole() -> None:
+    assert marked("Use open\nsource code", "", ("open source",)) == ["open source"]
+
+
+def test_without_a_match_it_starts_where_it_is_told() -> None:
+    assert make_snippet("# Title\n\nThe text.", set(), fallback=9).text == "The text."
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n"])
+def test_an_empty_text_has_an_empty_snippet(text: str) -> None:
+    assert make_snippet(text, {"a"}).text == ""
+
+
+@given(st.text(alphabet="ab \n\t漢字.é\u202e\x00", max_size=800))
+def test_offsets_always_lie_in_the_snippet(text: str) -> None:
+    snippet = make_snippet(text, set(analyser.terms("a ab 漢字 aé")))
+    ends = [0]
+    for start, end in snippet.matches:
+        assert ends[-1] <= start < end <= len(snippet.text)
+        ends.append(end)

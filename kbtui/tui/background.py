@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from textual.css.query import NoMatches
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
@@ -22,5 +24,14 @@ def run_latest(
 
     The coroutine is made only when it starts: one that is overtaken before leaves nothing behind.
     """
-    job: Any = partial(work, *args, **kwargs)
+    job: Any = partial(_while_there, node, partial(work, *args, **kwargs))
     node.run_worker(job, group=group, exclusive=True)
+
+
+async def _while_there(node: DOMNode, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
+    try:
+        await work()
+    except NoMatches:
+        # What was waited for came when the widget had just been closed: nobody needs it.
+        if node.is_attached and node.children:
+            raise

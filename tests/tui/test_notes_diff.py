@@ -121,6 +121,5 @@ async def test_five_thousand_lines_are_scrolled_by_drawing_only_what_is_seen(mon
             DiffView, "_draw", lambda self, index: drawn.append(index) or draw(self, index)
         )
         view.scroll_end(animate=False)
-        await pilot.pause()
-        assert "line 4999 of a text" in text_of(view)
+        await until(pilot, lambda: "line 4999 of a text" in text_of(view))
         assert len(set(drawn)) <= 60

@@ -38,7 +38,7 @@ async def test_hits_come_while_typing_by_words_first_and_by_meaning_after_a_paus
         assert len(kb.search.asked) < 8, "keys in quick succession are asked together"
         text = text_of(screen.hits)
         assert "Long  Long" in text
-        assert "topics/long:101" in text
+        assert "topics:101" in text
         assert "a Paragraph 50. here" in text
         assert "Owns it [31m[b]x" in text
 

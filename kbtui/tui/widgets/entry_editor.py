@@ -122,9 +122,6 @@ class EntryEditor(Vertical):
         self._draft_timer = self.set_timer(_DRAFT_DELAY, self._store_draft)
 
     def _show_state(self) -> None:
-        if not self.children:
-            # Removed meanwhile.
-            return
         name = clean_line(self.path.removeprefix("knowledge/").removesuffix(".md"))
         state = ("● not saved", "$text-warning") if self.dirty else ("saved", "$text-muted")
         parts: list[str | tuple[str, str]] = ["✎ ", (name, "bold $text"), "  ", state]

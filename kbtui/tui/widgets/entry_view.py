@@ -155,9 +155,6 @@ class EntryView(Vertical):
         from kbtui.tui.documents import load_document, load_links, message_line
 
         document = await asyncio.to_thread(load_document, self._kb, path)
-        if not self.children:
-            # Removed meanwhile.
-            return
         if document.kind == "conversation" and line is not None:
             line = message_line(document, line)
         self.document = document
@@ -168,9 +165,6 @@ class EntryView(Vertical):
         if document.entry is None:
             return
         links = await asyncio.to_thread(load_links, self._kb, path)
-        if not self.children:
-            # Removed meanwhile.
-            return
         self.links = links
         self._show_links(links)
         if any(not resolved.path for resolved in links.outgoing):

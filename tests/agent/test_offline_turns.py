@@ -244,3 +244,13 @@ async def test_a_long_and_tangled_message_is_understood_in_time(
     async with asyncio.timeout(20):
         told = await ask(kb, session, text)
     assert told.events[-1]
+
+
+async def test_forgetting_is_left_to_the_user_with_the_place_shown(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    await ask(kb, session, "remember the cake is in the oven")
+    told = await ask(kb, session, "forget the cake in the oven")
+    assert "> The cake is in the oven. [1]" in told.finished.text
+    assert "delete" in told.finished.text
+    assert kb.library.infos()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import threading
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
@@ -513,3 +514,18 @@ async def test_a_model_that_obeys_a_poisoned_note_still_cannot_leave_the_workspa
     assert (kb.workspace.machine / "format").read_text() == "1\n"
     assert list(kb.workspace.docs.iterdir()) == []
     assert [tool for tool, ok in told.used if ok and tool in ("read_file", "grep")] == []
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+async def test_prompts_are_logged_only_where_the_user_wants_that(
+    kb: KnowledgeBase, session: Session, caplog: pytest.LogCaptureFixture, wanted: bool
+) -> None:
+    logs = kb.settings.log.model_copy(update={"prompts": wanted})
+    kb.agent.settings = kb.settings.model_copy(update={"log": logs})
+    logger = logging.getLogger("kbtui")
+    logger.propagate = True
+    with caplog.at_level(logging.DEBUG, "kbtui"), ScriptedServer([Reply("Zebras.")]) as server:
+        await ask(kb, session, "Which animals?", model_at(server))
+    logger.propagate = False
+    for text in ("Which animals?", "Zebras."):
+        assert (text in caplog.text) is wanted

@@ -180,7 +180,7 @@ def test_a_text_is_cut_at_a_line() -> None:
 
 async def test_the_far_loop_yields_here_raises_here_and_stops_there() -> None:
     loop = BackgroundLoop("test-loop")
-    closed = threading.Event()
+    closed, entered = threading.Event(), threading.Event()
     threads = set()
 
     async def count(stop: int) -> AsyncGenerator[int, None]:
@@ -191,6 +191,7 @@ async def test_the_far_loop_yields_here_raises_here_and_stops_there() -> None:
                 await asyncio.sleep(0)
             if stop == 3:
                 raise ValueError("three")
+            entered.set()
             await asyncio.sleep(60)
         finally:
             closed.set()
@@ -208,8 +209,9 @@ async def test_the_far_loop_yields_here_raises_here_and_stops_there() -> None:
     assert closed.wait(3)
 
     closed.clear()
+    entered.clear()
     task = asyncio.create_task(loop.run(anext(count(0))))
-    await asyncio.sleep(0.02)
+    assert await asyncio.to_thread(entered.wait, 3)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -394,3 +394,16 @@ def _root() -> Path:
     from pathlib import Path
 
     return Path(__file__).resolve().parents[2]
+
+
+def test_warming_up_loads_nothing_while_the_chat_is_offline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from kbtui.models import roles
+
+    warmed: list[int] = []
+    monkeypatch.setattr(roles, "warm_up", lambda: warmed.append(1))
+    registry().warm_up()
+    assert warmed == []
+    registry({"chat": {"model": "openai/x"}}, OPENAI_API_KEY=KEY).warm_up()
+    assert warmed == [1]

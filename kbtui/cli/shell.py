@@ -55,7 +55,13 @@ def git(place: Place, arguments: tuple[str, ...]) -> int:
         "GIT_WORK_TREE": str(root),
         "GIT_INDEX_FILE": str(index),
     }
-    subprocess.run([program, "read-tree", "HEAD"], env=environment, cwd=root, check=False)
+    subprocess.run(
+        [program, "read-tree", "HEAD"],
+        env=environment,
+        cwd=root,
+        check=False,
+        stderr=subprocess.DEVNULL,
+    )
     # What the history doesn't keep (conversations, documents) isn't forgotten, it is elsewhere.
     command = [program, "-c", "status.showUntrackedFiles=no", *arguments]
     return subprocess.run(command, env=environment, cwd=root, check=False).returncode

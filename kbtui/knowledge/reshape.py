@@ -101,15 +101,15 @@ class Reshaper:
         )
         reason = f"rename {info.name} to {new.name}"
         repaired = self._repaired(info, move)
-        own = retargeted(titled, lambda link: move.target_of(link, info.path))
-        own = _with_alias(own, info, new)
+        own = data
+        if info.problem is None:
+            own = retargeted(titled, lambda link: move.target_of(link, info.path))
+            own = _with_alias(own, info, new)
         with (
             only_repaired(repaired),
             self._history.change(actor, reason, origin) as change,
         ):
-            if name.path != info.path:
-                change.rename(info.path, name.path)
-            change.write(name.path, own)
+            self._move(change, info.path, name.path, data, own)
             self._write(change, repaired)
         return change.result
 
@@ -159,6 +159,18 @@ class Reshaper:
             if new != data:
                 repaired[source] = (blob_id(data), new)
         return repaired
+
+    @staticmethod
+    def _move(change: Change, old: str, new: str, before: bytes, after: bytes) -> None:
+        """Put the new content under the new path, if the old one still is what was read."""
+        if old == new:
+            change.write(new, after, expecting=blob_id(before))
+            return
+        change.delete(old, expecting=blob_id(before))
+        if old.casefold() == new.casefold():  # on some disks the same file
+            change.write(new, after)
+        else:
+            change.write(new, after, expecting=None)
 
     @staticmethod
     def _write(change: Change, repaired: dict[str, tuple[str, bytes]]) -> None:

@@ -201,6 +201,28 @@ def test_only_the_case_of_a_name_changes(linked: Room) -> None:
     assert linked.library.find("docker").path == entry.path
 
 
+def test_an_entry_that_cannot_be_read_moves_byte_for_byte(room: Room) -> None:
+    broken = "---\ntags: [a\n---\n# Broken\n[[x]]\n"
+    room.put("knowledge/topics/broken.md", broken)
+    room.put("knowledge/topics/x.md", "[[broken]]\n")
+    room.adopt()
+    room.library.rename("broken", "projects/mended")
+    assert room.text("knowledge/projects/mended.md") == broken
+    assert room.text("knowledge/topics/x.md") == "[[mended]]\n"
+    assert not (room.workspace.root / "knowledge/topics/broken.md").exists()
+
+
+def test_undo_of_a_rename_brings_name_and_links_back(linked: Room) -> None:
+    before = {path: linked.text(path) for path in ("knowledge/people/ann.md", "memory/MEMORY.md")}
+    docker = linked.text("knowledge/topics/docker.md")
+    linked.library.rename("docker", "Podman")
+    linked.history.undo(linked.history.head() or "")
+    assert {path: linked.text(path) for path in before} == before
+    assert linked.text("knowledge/topics/docker.md") == docker
+    assert linked.library.find("docker").path == "knowledge/topics/docker.md"
+    assert [info.name for info in linked.library.infos()] == ["people/ann", "topics/docker"]
+
+
 # Delete ----------------------------------------------------------------------------------------
 
 

@@ -46,7 +46,7 @@ class RoleSettings(_Section):
     api_key: SecretStr | None = Field(None, description="better kept in the keyring")
     context_window: int | None = Field(None, gt=0, description="tokens, if litellm doesn't know")
     max_tokens: int | None = Field(None, gt=0, description="limit of one answer, in tokens")
-    temperature: float | None = Field(None, ge=0, le=2)
+    temperature: float | None = Field(None, ge=0, le=2, description="empty: the model's own")
 
 
 class ModelsSettings(_Section):
@@ -73,7 +73,7 @@ class ContextSettings(_Section):
     index_tokens: int = Field(2_000, ge=0, description="the part of INDEX.md")
     memory_tokens: int = Field(4_000, ge=0, description="MEMORY.md")
     bootstrap_tokens: int = Field(4_000, ge=0, description="SOUL, USER, AGENTS, TOOLS, IDENTITY")
-    skills_tokens: int = Field(2_000, ge=0)
+    skills_tokens: int = Field(2_000, ge=0, description="skills: always-on ones in full")
     notes_tokens: int = Field(2_000, ge=0, description="daily notes")
     notes_days: int = Field(7, ge=0, description="how many days of daily notes")
 
@@ -82,11 +82,11 @@ class SearchSettings(_Section):
     """Chunks, weights and where to look."""
 
     semantic: bool = Field(default=True, description="search by meaning as well as by words")
-    chunk_tokens: int = Field(512, ge=64, le=8192)
-    chunk_overlap: int = Field(64, ge=0, le=1024)
-    vector_weight: float = Field(0.7, ge=0, le=1)
-    text_weight: float = Field(0.3, ge=0, le=1)
-    sync_interval_seconds: float = Field(60, gt=0)
+    chunk_tokens: int = Field(512, ge=64, le=8192, description="the unit that is found")
+    chunk_overlap: int = Field(64, ge=0, le=1024, description="tokens that neighbours share")
+    vector_weight: float = Field(0.7, ge=0, le=1, description="weight of meaning")
+    text_weight: float = Field(0.3, ge=0, le=1, description="weight of words")
+    sync_interval_seconds: float = Field(60, gt=0, description="look at all files so often")
     max_file_megabytes: float = Field(5, gt=0, description="larger files are listed, not indexed")
     roots: tuple[str, ...] = Field((), description="further folders of the workspace to index")
 
@@ -94,14 +94,14 @@ class SearchSettings(_Section):
 class FlushSettings(_Section):
     """Notes of the day, taken before a conversation is condensed."""
 
-    enabled: bool = True
+    enabled: bool = Field(default=True, description="write what matters into memory/DATE.md")
     threshold_tokens: int = Field(4_000, ge=0, description="how long before condensing, in tokens")
 
 
 class SessionNotesSettings(_Section):
     """The file that a session leaves behind when it ends."""
 
-    enabled: bool = True
+    enabled: bool = Field(default=True, description="write memory/DATE-slug.md at a session's end")
     max_messages: int = Field(20, gt=0, description="messages of the session's end to summarise")
     min_user_messages: int = Field(3, ge=0, description="shorter sessions leave no file")
 
@@ -147,15 +147,16 @@ class PrivacySettings(_Section):
 class UiSettings(_Section):
     """The app's looks and keys."""
 
-    theme: str = "kbtui-dark"
+    theme: str = Field("kbtui-dark", description="`/theme` shows all")
     keys: dict[str, str] = Field(default_factory=dict, description="action id = keys")
-    show_reasoning: bool = False
 
 
 class LogSettings(_Section):
     """The log file."""
 
-    level: Literal["debug", "info", "warning", "error"] = "info"
+    level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="the least kept"
+    )
     prompts: bool = Field(default=False, description="write prompts and answers into the log")
 
 

@@ -66,13 +66,15 @@ def _commands() -> str:
 def _settings() -> str:
     from kbtui.settings import Settings, describe_settings
 
-    rows = []
+    rows: dict[str, tuple[str, ...]] = {}
     for name, description in describe_settings():
         value: object = Settings()
         for part in name.split("."):
             value = getattr(value, "extract" if part == "import" else part)
-        rows.append((f"`{name}`", "" if value in (None, (), {}) else f"`{value}`", description))
-    return _table(("Setting", "Default", "What it means"), *rows)
+        shown = re.sub(r"^models\.(chat|consolidate|dream|import|embed)\.", "models.ROLE.", name)
+        default = "" if value in (None, (), {}) else f"`{value}`"
+        rows.setdefault(shown, (f"`{shown}`", default, description))
+    return _table(("Setting", "Default", "What it means"), *rows.values())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,143 @@
+"""What a bad model or a bad provider does to a turn: nothing that lasts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kbtui.agent.tool_rounds import MOST_CALLS
+from kbtui.memory.sessions import SessionStore
+from kbtui.models.litellm_model import ModelOptions
+from tests.agent.conftest import QUICK, ask, assert_sound, model_at
+from tests.scripted_server import Reply, ScriptedServer, call, raw_call
+
+if TYPE_CHECKING:
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.memory.sessions import Session
+
+pytestmark = pytest.mark.usefixtures("warm")
+
+WRITE = call("write_entry", type="person", title="Alice", sections={"Role": "Frontend lead"})
+
+
+BAD_CALLS = {
+    "wrong tool": (raw_call("delete_everything", "{}"), "There is no tool 'delete_everything'"),
+    "half a call": (raw_call("write_entry", '{"type": "person", "ti'), "not valid JSON"),
+    "no object": (raw_call("write_entry", "[1, 2]"), "must be a JSON object"),
+    "wrong type": (
+        raw_call("write_entry", '{"type": "person", "title": ["a", 1]}'),
+        "must be a string",
+    ),
+    "missing": (raw_call("write_entry", '{"type": "person"}'), "'title' is missing"),
+    "unknown argument": (call("read_entry", entry="x", shell="rm -rf /"), "no argument 'shell'"),
+    "not in the list": (call("write_entry", type="virus", title="x"), "must be one of"),
+    "outside": (call("read_file", path="../../etc/passwd"), "can't be used"),
+    "machine files": (call("read_file", path=".kbtui/format"), "can't be used"),
+    "sessions": (call("read_file", path="sessions/x.jsonl"), "not for the agent"),
+    "not there": (call("read_entry", entry="nobody"), "There is no entry"),
+    "deep": (raw_call("write_entry", "[" * 100_000), "nested too deeply"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_CALLS)
+async def test_a_bad_call_changes_nothing_and_the_model_is_told_why(
+    kb: KnowledgeBase, session: Session, name: str
+) -> None:
+    bad, words = BAD_CALLS[name]
+    head = kb.history.head()
+    with ScriptedServer([Reply(tool_calls=[bad], piece=50_000), Reply("I see.")]) as server:
+        told = await ask(kb, session, "Go", model_at(server))
+        result = server.prompts[1].messages[-1]["content"]
+    assert result.startswith("Error: ")
+    assert words in result
+    assert told.finished.text == "I see."
+    assert [ok for _, ok in told.used] == [False]
+    assert kb.history.head() == head
+    with ScriptedServer([Reply("Fine.")]) as server:
+        await ask(kb, session, "Again", model_at(server))
+        assert_sound(server.prompts[0].messages)
+
+
+async def test_a_hundred_calls_at_once_are_capped_and_each_gets_a_result(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    calls = [call("grep", pattern=f"word{n}") for n in range(100)]
+    with ScriptedServer([Reply(tool_calls=calls, piece=400), Reply("Done.")]) as server:
+        told = await ask(kb, session, "Go", model_at(server))
+        assert_sound(server.prompts[1].messages)
+    assert [ok for _, ok in told.used] == [True] * MOST_CALLS + [False] * (100 - MOST_CALLS)
+    assert told.finished.text == "Done."
+
+
+HOSTILE = {
+    "401": (Reply("bad key", status=401), 4, "refused the key"),
+    "404": (Reply("no such model", status=404), 4, "doesn't know the model"),
+    "429": (Reply("slow down", status=429), 4, "limit of requests"),
+    "500": (Reply("oops", status=500), 4, "failed with 500"),
+    "empty": (Reply(""), 4, "empty answer"),
+    "garbage": (Reply(body=b"\x00\xff<html>"), 4, "isn't an answer"),
+    "a web page": (Reply(body=b"<html><body>Log in first</body></html>"), 4, "broke off"),
+    "stall at the start": (Reply("x", stall_at=0), 4, "sent nothing"),
+    "stall in the middle": (
+        Reply("Hello there, my friend.", stall_at=500),
+        4,
+        "stopped in the middle",
+    ),
+    "cut, chunked": (Reply("Hello there, my friend.", cut_at=560), 4, "broke off"),
+    "cut, clean": (Reply("Hello there, my friend.", cut_at=560, cut="clean"), 4, "broke off"),
+    "cut, eof": (Reply("Hello there, my friend.", cut_at=560, cut="eof"), 4, "broke off"),
+    "length": (Reply("Hello there, my", finish="length"), 4, "cut off"),
+    "half a call by length": (
+        Reply(
+            tool_calls=[raw_call("write_entry", '{"type": "person", "title": "Al')], finish="length"
+        ),
+        4,
+        "cut off",
+    ),
+    "whole call by length": (Reply(tool_calls=[WRITE], finish="length"), 4, "cut off"),
+    "call cut": (Reply(tool_calls=[WRITE], cut_at=700), 4, "broke off"),
+    "filtered": (Reply("I", finish="content_filter"), 4, "withheld"),
+}
+IMPATIENT = ModelOptions(first_token_seconds=0.4, idle_seconds=0.4, retries=0)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+async def test_whatever_a_provider_does_nothing_is_lost_and_the_next_turn_works(
+    kb: KnowledgeBase, session: Session, name: str
+) -> None:
+    script, exit_code, words = HOSTILE[name]
+    options = IMPATIENT if "stall" in name else QUICK
+    head = kb.history.head()
+    with ScriptedServer([script]) as server:
+        told = await ask(kb, session, "Tell me", model_at(server, options))
+    assert words in told.failed.error
+    assert told.failed.hint
+    assert told.failed.exit_code == exit_code
+    assert not told.failed.cancelled
+    assert kb.history.head() == head
+    assert told.used == []
+    partial = [m for m in session.messages if m.interrupted]
+    assert "".join(m.content for m in partial) == told.text
+    reread = SessionStore(kb.workspace).read(session.id)
+    assert reread == session.messages
+    with ScriptedServer([Reply("Here I am.")]) as server:
+        again = await ask(kb, session, "And now?", model_at(server))
+        messages = server.prompts[0].messages
+    assert again.finished.text == "Here I am."
+    assert_sound(messages)
+    assert messages[1]["content"] == "Tell me"
+
+
+async def test_text_before_a_failing_tool_step_stays(kb: KnowledgeBase, session: Session) -> None:
+    script = [Reply("First I look.", tool_calls=[WRITE]), Reply("Then I sa", cut_at=470)]
+    with ScriptedServer(script) as server:
+        told = await ask(kb, session, "Go", model_at(server))
+    assert len(told.failed.changes) == 1, "what was changed stays and is told"
+    assert [(m.role, m.interrupted) for m in session.messages] == [
+        ("user", False),
+        ("assistant", False),
+        ("tool", False),
+        *([("assistant", True)] if told.text != "First I look." else []),
+    ]
+    assert (kb.workspace.knowledge / "people/alice.md").exists()

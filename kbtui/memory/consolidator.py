@@ -140,12 +140,12 @@ class Consolidator:
         if not parts:
             return None
         idle = timedelta(minutes=self._settings.memory.idle_minutes)
+        if idle and self._clock() - conversation.messages[-1].time >= idle:
+            return Trigger.IDLE
         if sum(len(unit.messages) for part in parts for unit in part) >= self.limit_messages:
             return Trigger.MESSAGES
         if tokens_in(conversation, parts) >= self.limit_tokens:
             return Trigger.TOKENS
-        if idle and self._clock() - conversation.messages[-1].time >= idle:
-            return Trigger.IDLE
         return None
 
     async def run(

@@ -236,7 +236,7 @@ class Keeper:
         with self._lock:
             self._loop, self._wake = asyncio.get_running_loop(), asyncio.Event()
         try:
-            await self._sweep()
+            self._sweep()
             while not self._abandoned:
                 step = self._next()
                 if step is not None:
@@ -288,8 +288,8 @@ class Keeper:
         finally:
             with self._lock:
                 self._task = None
-            if step.text:
-                self._tell(KeeperEvent("finished", step.name, step.session))
+            if (doing := self._doing) is not None:
+                self._tell(KeeperEvent("finished", doing.job, doing.session))
 
     async def _rest(self, wake: asyncio.Event) -> None:
         """Wait until something is wanted, for one tick at most; then see what has gone quiet."""
@@ -297,16 +297,16 @@ class Keeper:
             async with asyncio.timeout(self._tick):
                 await wake.wait()
         except TimeoutError:
-            await self._sweep()
+            self._sweep()
         wake.clear()
 
-    async def _sweep(self) -> None:
+    def _sweep(self) -> None:
         """Want the sessions that have been quiet for long enough, each once for what it says."""
         idle = timedelta(minutes=self._settings.idle_minutes)
         if not self._settings.consolidate or not idle:
             return
         try:
-            infos = await asyncio.to_thread(self._sessions.list)
+            infos = self._sessions.list()
         except KbtuiError as error:
             log.info("sessions can't be listed: %s", error)
             return

@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from datetime import datetime
 
+    from kbtui.history.commit import RawCommit
     from kbtui.history.intent import Outcome
+    from kbtui.history.log import CommitLog
     from kbtui.history.repository import Repository
     from kbtui.history.trees import GitObject
     from kbtui.workspace.layout import Workspace
@@ -58,6 +60,7 @@ class Door:
         workspace: Workspace,
         scanner: Scanner,
         repository: Repository,
+        log: CommitLog,
         clock: Callable[[], datetime],
     ) -> None:
         self.companions: list[Callable[[Change], None]] = []
@@ -65,6 +68,7 @@ class Door:
         self._root = workspace.root
         self._scanner = scanner
         self._repository = repository
+        self._log = log
         self._clock = clock
         self._lock = WorkspaceLock(workspace)
         self._intents = IntentLog(workspace.root, repository)
@@ -255,7 +259,7 @@ class Door:
         head = self._repository.head()
         before = current | {path: self._in_head(head, path) for path in in_place}
         paths = _path_changes(before, in_place | written)
-        commit, objects = self._build(change, head, in_place | written, paths)
+        commit, raw, objects = self._build(change, head, in_place | written, paths)
         intent = Intent(commit.id, head, _blob_pairs(current, written))
         with storage_errors("Can't record the change"):
             self._repository.store(objects)
@@ -268,6 +272,7 @@ class Door:
                 self._take_back(intent)
                 raise
         self._intents.clear()
+        self._log.note(commit.id, raw, paths)
         for path, data in written.items():
             if data is not None:
                 self._scanner.note(path, data)
@@ -280,7 +285,7 @@ class Door:
 
     def _build(
         self, change: Change, head: str | None, edits: Edits, paths: tuple[PathChange, ...]
-    ) -> tuple[Commit, list[GitObject]]:
+    ) -> tuple[Commit, RawCommit, list[GitObject]]:
         blobs = {
             path: git_object(b"blob", data) for path, data in edits.items() if data is not None
         }
@@ -292,7 +297,8 @@ class Door:
         made = git_object(b"commit", data)
         for stored, entries in trees.items():
             self._repository.remember_tree(stored.id, entries)
-        return read_commit(made.id, decode_commit(data), paths), [*blobs.values(), *trees, made]
+        raw = decode_commit(data)
+        return read_commit(made.id, raw, paths), raw, [*blobs.values(), *trees, made]
 
     def _write_files(self, intent: Intent, written: Edits) -> None:
         """Write the files; deletions come first, for a name may change only its case."""

@@ -65,8 +65,8 @@ class History:
         self._workspace = workspace
         self._scanner = scanner
         self._repository = Repository(workspace.repository)
-        self._door = Door(workspace, scanner, self._repository, clock)
         self._log = CommitLog(workspace, self._repository)
+        self._door = Door(workspace, scanner, self._repository, self._log, clock)
         self._undo = Undo(workspace.root, self._repository, self._log)
         self._adoption = Adoption(workspace, scanner, self._repository, self._door)
 

@@ -84,6 +84,12 @@ class CommitLog:
                     path = change.path
                     break
 
+    def note(self, identifier: str, raw: RawCommit, paths: tuple[PathChange, ...]) -> None:
+        """Add a commit that was just made, whose paths needn't be looked for."""
+        self._database.run(
+            partial(log_table.append_next, identifier=identifier, raw=raw, paths=paths), write=True
+        )
+
     def update(self) -> None:
         """Bring the table up to the branch."""
         head = self._repository.head()

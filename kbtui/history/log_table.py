@@ -94,10 +94,20 @@ def append(
     return True
 
 
+def append_next(
+    db: sqlite3.Connection, identifier: str, raw: RawCommit, paths: tuple[PathChange, ...]
+) -> None:
+    """Put one new commit behind its parent; where that isn't the newest row nothing is done."""
+    number, newest = tip(db)
+    if newest == (raw.parents[0] if raw.parents else None):
+        append(db, number, [(identifier, raw, paths)])
+
+
 def _row(
     seq: int, identifier: str, raw: RawCommit, paths: tuple[PathChange, ...]
 ) -> tuple[int | str | None, ...]:
     commit = read_commit(identifier, raw)
+    # Without line counts: a table that was rebuilt says the same as one that grew.
     listed = json.dumps([[path.path, path.kind, path.old_path] for path in paths])
     row = (
         seq,
@@ -164,5 +174,5 @@ def _commit(row: tuple[int, str, str | None, int, str, str | None, str, str, int
         raise sqlite3.DatabaseError("a row of the log's table is damaged")
     _, identifier, parent, time, _, _, message, paths, _ = row
     raw = RawCommit("", (parent,) if parent else (), datetime.fromtimestamp(time, UTC), message)
-    changes = tuple(PathChange(path, kind, old) for path, kind, old in json.loads(paths))
+    changes = tuple(PathChange(*fields) for fields in json.loads(paths))
     return read_commit(identifier, raw, changes)

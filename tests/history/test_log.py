@@ -105,6 +105,15 @@ def test_a_commit_carries_its_paths(busy: Notes) -> None:
     assert busy.history.commit("HEAD") == newest
 
 
+def test_a_new_commit_is_added_without_looking_at_trees(
+    busy: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = [commit.id for commit in busy.history.log()]
+    monkeypatch.setattr(CommitLog, "_paths_between", lambda *_: pytest.fail("looked at trees"))
+    made = busy.write(B, "more\n")
+    assert [commit.id for commit in busy.history.log()] == [made.id, *expected]
+
+
 def test_the_log_is_lazy(busy: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(30):
         busy.write(B, f"{number}\n")
@@ -118,7 +127,7 @@ def test_the_log_is_lazy(busy: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(pages) == 1 + 4
 
 
-@pytest.mark.parametrize("damage", [b"", b"garbage" * 1000])
+@pytest.mark.parametrize("damage", [b"", b"garbage" * 1000], ids=["empty", "garbage"])
 def test_a_damaged_table_is_rebuilt(busy: Notes, damage: bytes) -> None:
     expected = list(busy.history.log())
     busy.history._log._database.close()

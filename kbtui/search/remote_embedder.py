@@ -124,10 +124,20 @@ class RemoteEmbedder:
                 num_retries=_RETRIES,
             )
         except Exception as error:
-            kind = next(
-                (_KINDS[base.__name__] for base in type(error).__mro__ if base.__name__ in _KINDS),
-                ModelError,
-            )
+            kind = _kind_of(error)
             raise kind(
                 f"The embedding model {self._model} failed: {shorten(str(error), 200)}"
             ) from error
+
+
+def _kind_of(error: BaseException) -> type[ModelError]:
+    """What went wrong: litellm reports a lost connection as a server's error, by its cause."""
+    chain: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in chain:
+        chain.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    names = [base.__name__ for each in chain for base in type(each).__mro__]
+    if "APIConnectionError" in names or "ConnectError" in names:
+        return ModelUnreachableError
+    return next((_KINDS[name] for name in names if name in _KINDS), ModelError)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +11,7 @@ from kbtui.errors import ModelUnreachableError
 from kbtui.search import analyser
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Sequence
 
     from kbtui.search.embedder import Vectors

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -41,7 +42,7 @@ def test_a_long_section_is_cut_with_an_overlap() -> None:
     sentences = [f"Sentence number {i} says something." for i in range(60)]
     found = chunks("# A\n\n" + " ".join(sentences) + "\n", SMALL)
     assert len(found) > 3
-    for before, after in zip(found, found[1:], strict=False):
+    for before, after in pairwise(found):
         shared = re.findall(r"number (\d+)", before.text)[-1]
         assert f"number {shared} says" in after.text
 

@@ -211,7 +211,7 @@ def test_a_kill_at_any_step_of_an_update_costs_nothing(notes: Desk, where: str) 
     notes.write("knowledge/topics/n3.md", "# Note 3\n\nquokka now\n")
     (notes.root / "knowledge/topics/n5.md").unlink()
     # The first step takes the removed file out, the second indexes the changed one.
-    for nth in (1, 2) if where not in {"flush"} else (1,):
+    for nth in (1, 2) if where != "flush" else (1,):
         command = [sys.executable, "-c", KILLED, str(notes.root), where, str(nth)]
         done = subprocess.run(
             command, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False, capture_output=True

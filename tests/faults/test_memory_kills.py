@@ -1,0 +1,199 @@
+"""Killed at any point while it makes memory: nothing is lost, nothing is condensed twice.
+
+Invariants I1 to I5 of the design, after each of many kills: what was acknowledged is in the
+history; no file is empty, a prefix or a mixture; nothing is deleted; git finds nothing wrong and
+no lock stays; the archive parses, its cursors grow, and every message is accounted for once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kbtui.memory.ranges import merged
+from tests.memory.memory_room import START, Clock, Room, open_room
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.faults
+ROOT = Path(__file__).resolve().parents[2]
+KILLS = 200 if os.environ.get("KBTUI_LONG") else 40
+MINE = "# Mine\n\n- Favorite color: blue\n- kept as it is\n"
+NOTE = "---\ntype: topic\n---\n# Docker\n\nMy own words.\n"
+
+
+class Victim:
+    """The process that forks children to be killed."""
+
+    def __init__(self, root: Path, session: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.faults.memory_victim", str(root), session],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=ROOT,
+            text=True,
+        )
+        assert self._out.readline() == "ready\n"
+
+    @property
+    def _out(self) -> Any:
+        return self._process.stdout
+
+    def run(self, how: str) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{how}\n")
+        self._process.stdin.flush()
+        told = json.loads(self._out.readline())
+        assert not told["failed"], told
+        return dict(told)
+
+    def close(self) -> None:
+        self._process.communicate(timeout=20)
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Iterator[Room]:
+    room = open_room(tmp_path / "notes", Clock(START))
+    room.write("memory/MEMORY.md", MINE)
+    room.write("knowledge/topics/docker.md", NOTE)
+    yield room
+    room.close()
+
+
+def _say(room: Room, session: str, turn: int) -> None:
+    """Say something new, of which a fact, an entry and a proposal are made."""
+    room.talk(
+        [
+            (turn, "user", f"My lucky number {turn} is {turn * 37}."),
+            (turn, "assistant", "Noted. " + "And then some. " * 20),
+            (turn, "user", f"We decided to use tool{turn} for job{turn}; Alice owns it."),
+            (turn, "assistant", "Good."),
+            (turn, "user", "My favorite color is green."),
+        ],
+        session,
+    )
+
+
+def _check(root: Path, acked: list[str]) -> None:
+    """Open the workspace as the next start does, and look at every invariant."""
+    room = open_room(root, Clock(START))
+    assert room.history.adopt(settle=0) is None, "a machine's half-written change as the user's"
+    commits = [commit.id for commit in room.history.log()]
+    assert set(acked) <= set(commits), "I1"
+    assert room.history.diff("HEAD") == (), "I2: the files are what the newest commit says"
+    assert room.read("knowledge/topics/docker.md") == NOTE, "I3"
+    assert "- kept as it is\n" in room.read("memory/MEMORY.md"), "I3"
+    assert all(change.kind != "deleted" for c in room.history.log() for change in c.paths), "I3"
+    _check_archive(room)
+    _check_entries(room)
+    assert not [*room.root.rglob("*.conflict-*"), *room.root.rglob("*.torn-*")]
+    room.library.close()
+
+
+def _check_archive(room: Room) -> None:
+    archive = room.pipeline.archive
+    assert archive.problems() == ()
+    entries = archive.entries()
+    cursors = [entry.cursor for entry in entries]
+    assert cursors == sorted(set(cursors)), "I5: cursors"
+    ranges = [entry.messages for entry in entries if entry.messages]
+    total = sum(last - first + 1 for first, last in ranges)
+    assert sum(last - first + 1 for first, last in merged(ranges)) == total, "I5: twice"
+    audit = room.pipeline.ledger.account()
+    assert audit.unaccounted == 0, audit
+    assert audit.pending + audit.archived + audit.dropped == audit.messages
+    shown = room.read("memory/HISTORY.md") if entries else ""
+    assert shown.count("\n\n[") + bool(entries) == len(entries), "HISTORY.md says the same"
+
+
+def _check_entries(room: Room) -> None:
+    memory = room.read("memory/MEMORY.md").splitlines()
+    facts = [line for line in memory if line.startswith("- ")]
+    assert len(facts) == len(set(facts)), "a fact twice"
+    titles = [info.title for info in room.library.infos()]
+    assert len(titles) == len(set(titles)), "an entry twice"
+    assert len(room.pipeline.inbox.list()) <= 1, "the same proposal twice"
+    for path in (room.root / "memory").glob("2026-*.md"):
+        headings = [line for line in path.read_text().splitlines() if line.startswith("- ")]
+        assert len(headings) == len(set(headings)), "noted twice"
+
+
+def _fsck(root: Path) -> None:
+    done = subprocess.run(
+        ["git", "--git-dir", str(root / ".kbtui/history.git"), "fsck", "--full", "--strict"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done
+    assert "error" not in done.stderr, done
+    assert "missing" not in done.stdout, done
+
+
+def test_killed_at_random_points_it_always_comes_out_right(room: Room) -> None:
+    rng = random.Random(20261121)
+    session = room.talk([(0, "user", "Hello, let us begin.")])
+    victim = Victim(room.root, session.id)
+    _say(room, session.id, 1)
+    events = victim.run("whole")["events"]
+    assert events > 50
+    acked: list[str] = []
+    kills = 0
+    for turn in range(2, KILLS + 2):
+        _say(room, session.id, turn)
+        how = (
+            f"time {rng.uniform(0.0, 0.4)}"
+            if turn % 3 == 0
+            else f"event {rng.randrange(1, events)}"
+        )
+        told = victim.run(how)
+        kills += told["killed"]
+        acked += told["acks"]
+        _check(room.root, acked)
+        if turn % 5 == 0:
+            _fsck(room.root)
+    assert kills > KILLS // 2
+    assert victim.run("whole")["killed"] is False
+    victim.close()
+    _check(room.root, acked)
+    _fsck(room.root)
+    _everything_is_there(room, KILLS + 1)
+
+
+def _everything_is_there(room: Room, turns: int) -> None:
+    audit = room.pipeline.ledger.account()
+    assert (audit.pending, audit.unaccounted) == (0, 0)
+    memory = room.read("memory/MEMORY.md")
+    room.library.refresh()
+    slugs = {info.slug for info in room.library.infos()}
+    for turn in range(1, turns + 1):
+        assert f"- Lucky number {turn}: {turn * 37}\n" in memory
+        assert any(slug.endswith(f"tool{turn}-for-job{turn}") for slug in slugs), turn
+    alice = room.read("knowledge/people/alice.md")
+    assert all(f"- Owns Tool{turn} for job{turn}\n" in alice for turn in range(1, turns + 1))
+    assert "- Favorite color: blue\n" in memory, "the user's line waits in the inbox"
+    assert len(room.pipeline.inbox.list()) == 1
+
+
+def test_the_checks_would_notice_a_page_condensed_twice(room: Room) -> None:
+    session = room.talk([(0, "user", "Hello, let us begin.")])
+    _say(room, session.id, 1)
+    victim = Victim(room.root, session.id)
+    victim.run("whole")
+    victim.close()
+    _check(room.root, [])
+    file = room.root / "memory/history.jsonl"
+    again = json.loads(file.read_text().splitlines()[0]) | {"cursor": 99}
+    with file.open("a") as out:
+        out.write(json.dumps(again) + "\n")
+    room.history.adopt(settle=0)
+    with pytest.raises(AssertionError, match="I5: twice"):
+        _check(room.root, [])

@@ -103,7 +103,7 @@ def _extraction(said: Sequence[Said], prompt: str) -> dict[str, Any]:
     return {
         "history_entry": _history(said, facts + [each["new"] for each in corrections]),
         "memory_update": {"facts": facts, "corrections": corrections},
-        "knowledge_entries": [_entry(note) for note in notes],
+        "knowledge_entries": _entries(notes),
     }
 
 
@@ -116,8 +116,8 @@ def _session_memory(said: Sequence[Said]) -> dict[str, Any]:
 
 
 def _notes(said: Sequence[Said]) -> list[Note]:
-    """What the user stated, each thing once, the later version of it."""
-    found: dict[tuple[str, str], Note] = {}
+    """What the user stated, each thing once; of two values for the same the later one."""
+    found: dict[tuple[str, str, str], Note] = {}
     asked = ""
     for each in said:
         if each.role != "user":
@@ -127,7 +127,9 @@ def _notes(said: Sequence[Said]) -> list[Note]:
             continue
         understood = understand(each.text, asked)
         for note in understood.notes:
-            key = (note.type, fold(note.title))
+            value_of = (note.type, fold(note.title), fold(note.key))
+            statement = (note.type, fold(note.title), fold(note.line))
+            key = value_of if note.key else statement
             found.pop(key, None)
             found[key] = note
         asked = understood.question
@@ -175,17 +177,29 @@ def _statement(note: Note) -> str:
     return _fact(note)
 
 
-def _entry(note: Note) -> dict[str, Any]:
-    lead = note.sections.get("", "")
-    parts = [lead] if lead else []
-    parts += [f"## {name}\n{text}" for name, text in note.sections.items() if name]
+def _entries(notes: Sequence[Note]) -> list[dict[str, Any]]:
+    """One entry for each subject, whatever number of notes are about it."""
+    subjects: dict[tuple[str, str], list[Note]] = {}
+    for note in notes:
+        subjects.setdefault((note.type, fold(note.title)), []).append(note)
+    return [_entry(about) for about in subjects.values()]
+
+
+def _entry(notes: Sequence[Note]) -> dict[str, Any]:
+    sections: dict[str, list[str]] = {}
+    for note in notes:
+        for name, text in note.sections.items():
+            sections.setdefault(name, []).append(text)
+    lead = sections.pop("", [])
+    parts = ["\n\n".join(dict.fromkeys(lead))] if lead else []
+    parts += [f"## {name}\n" + "\n".join(dict.fromkeys(told)) for name, told in sections.items()]
     return {
-        "type": note.type,
-        "title": note.title,
-        "summary": note.summary,
+        "type": notes[0].type,
+        "title": notes[0].title,
+        "summary": notes[0].summary,
         "body": "\n\n".join(parts),
         "tags": [],
-        "related": [note.about] if note.about else [],
+        "related": [note.about for note in notes if note.about],
     }
 
 

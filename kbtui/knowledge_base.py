@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
     from kbtui.agent.agent import Agent
     from kbtui.doctor import Finding
+    from kbtui.history.change import Change
     from kbtui.history.commit import Changed
+    from kbtui.memory.memory import Memory
     from kbtui.memory.sessions import SessionStore
     from kbtui.models.roles import ModelRegistry
     from kbtui.search.index import SearchIndex
@@ -104,6 +106,21 @@ class KnowledgeBase:
             self.settings,
         )
 
+    @cached_property
+    def memory(self) -> Memory:
+        """What makes memory of conversations, and what a person can ask of it."""
+        from kbtui.memory.memory import Memory
+
+        return Memory(
+            self.workspace,
+            self.history,
+            self.library,
+            self.search,
+            self.sessions,
+            self.models,
+            self.settings,
+        )
+
     @classmethod
     def open(
         cls,
@@ -133,13 +150,14 @@ class KnowledgeBase:
 
     def load(self) -> None:
         """Make all parts now, in this thread, so that none is made in a thread that can't wait."""
-        _ = self.agent
+        _ = self.agent, self.memory
 
     def start(self) -> None:
-        """Start what runs beside a person: indexing, watching, adopting outside edits."""
+        """Start what runs beside a person: indexing, watching, adopting, making memory."""
         self._outside.start()
         self.search.on_outside_edit = lambda _paths: self._outside.hint()
         self.search.start()
+        self.memory.start()
 
     def subscribe(self, listener: Callable[[Changed], None]) -> Callable[[], None]:
         """Call `listener` after each commit, in the thread that made it; returns the way out."""
@@ -155,6 +173,10 @@ class KnowledgeBase:
 
     def close(self) -> None:
         """Stop the background services and write what is pending."""
+        if "memory" in self.__dict__:
+            self.memory.close()
+        if "sessions" in self.__dict__:
+            self.sessions.close()
         self._outside.close()
         if "search" in self.__dict__:
             self.search.close()
@@ -177,6 +199,17 @@ class KnowledgeBase:
             self.history.adopt()
         except ConflictError as problem:
             self._problem(problem)
+        self.history.add_companion(self._bury)
+        from kbtui.memory.opening import bring_up_to_date
+
+        self.notices += bring_up_to_date(self.workspace, self.history)
+
+    def _bury(self, change: Change) -> None:
+        """See to it that what an undo takes out of memory isn't written again."""
+        if change.origin.undoes is not None and "memory" not in self.__dict__:
+            from kbtui.memory.tombstones import Tombstones
+
+            Tombstones(self.workspace, self.history).companion(change)
 
     def _refresh_search(self, changed: Changed) -> None:
         """Tell the index what changed; one that isn't open yet looks for itself when it opens."""

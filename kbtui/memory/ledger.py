@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kbtui.memory.archive import Archive, Holding
     from kbtui.memory.session_lines import SessionMessage
     from kbtui.memory.sessions import SessionStore
+    from kbtui.memory.tombstones import Tombstones
 
 DROP_REASONS = ("empty", "command", "tool noise", "exact duplicate", "forgotten")
 EMPTY, COMMAND, TOOL_NOISE, DUPLICATE, FORGOTTEN = DROP_REASONS
@@ -140,10 +141,17 @@ class Audit:
 class Ledger:
     """Accounts for messages by the session logs, the archive and the log of commits."""
 
-    def __init__(self, sessions: SessionStore, archive: Archive, history: History) -> None:
+    def __init__(
+        self,
+        sessions: SessionStore,
+        archive: Archive,
+        history: History,
+        tombstones: Tombstones | None = None,
+    ) -> None:
         self._sessions = sessions
         self._archive = archive
         self._history = history
+        self._tombstones = tombstones
 
     def pending(self, session_id: str) -> Range | None:
         """The first messages that aren't archived, up to the next that is; None: all are.
@@ -190,6 +198,7 @@ class Ledger:
         pending: list[int] = []
         lost: list[int] = []
         dropped: dict[int, str] = {}
+        forgotten = self._tombstones.dropped(session_id) if self._tombstones is not None else []
         archived: dict[int, list[int]] = {}
         seen: set[str] = set()
         for number in range(1, log.last_id + 1):
@@ -201,7 +210,7 @@ class Ledger:
                 archived.setdefault(holding.cursor, []).append(number)
             elif holding is not None:
                 dropped[number] = holding.dropped[number]
-            elif taken_back:
+            elif taken_back or (message is not None and holds(forgotten, number)):
                 dropped[number] = FORGOTTEN
             elif reason is not None:
                 dropped[number] = reason

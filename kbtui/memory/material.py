@@ -92,7 +92,10 @@ class Conversation:
 
 
 def read_conversation(
-    session_id: str, records: Iterable[Mapping[str, object]], private_paths: Iterable[str] = ()
+    session_id: str,
+    records: Iterable[Mapping[str, object]],
+    private_paths: Iterable[str] = (),
+    forgotten: Sequence[Range] = (),
 ) -> Conversation:
     """Read a session's log, whoever has it open.
 
@@ -100,6 +103,7 @@ def read_conversation(
         session_id: Its id.
         records: The lines of its log.
         private_paths: The entries that only local models may read.
+        forgotten: The messages that the user wants passed over.
     """
     log = SessionLog()
     known: set[int] = set()
@@ -108,6 +112,7 @@ def read_conversation(
         known.update(message.id for message in log.messages[-1:])
     seen: set[str] = set()
     reasons = {message.id: drop_reason(message, seen) for message in log.messages}
+    reasons |= {number: FORGOTTEN for number in reasons if holds(forgotten, number)}
     return Conversation(
         session_id,
         tuple(log.messages),

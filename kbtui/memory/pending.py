@@ -17,22 +17,31 @@ if TYPE_CHECKING:
     from kbtui.memory.archive import Archive
     from kbtui.memory.material import Conversation
     from kbtui.memory.slices import Unit
+    from kbtui.memory.tombstones import Tombstones
     from kbtui.workspace.layout import Workspace
 
 
 class Pending:
     """Reads sessions, whoever has them open, and compares them with the archive."""
 
-    def __init__(self, workspace: Workspace, library: Library, archive: Archive) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        library: Library,
+        archive: Archive,
+        tombstones: Tombstones | None = None,
+    ) -> None:
         self._workspace = workspace
         self._library = library
         self._archive = archive
+        self._tombstones = tombstones
 
     def conversation(self, session: str) -> Conversation:
         """A session as it stands on disk."""
         lines = read_lines(self._workspace.sessions / f"{session}.jsonl")
         private = [info.path for info in self._library.infos() if info.private]
-        return read_conversation(session, lines.records, private)
+        forgotten = self._tombstones.dropped(session) if self._tombstones is not None else ()
+        return read_conversation(session, lines.records, private, forgotten)
 
     def parts(self, conversation: Conversation, *, closed: bool = False) -> list[list[Unit]]:
         """What isn't archived, in stretches without a gap; `closed` as in `split_units`."""

@@ -65,11 +65,11 @@ class Pipeline:
     ) -> None:
         memory = settings.memory
         self.archive = Archive(workspace, history)
-        self.ledger = Ledger(sessions, self.archive, history)
         self.tombstones = Tombstones(workspace, history)
+        self.ledger = Ledger(sessions, self.archive, history, self.tombstones)
         history.add_companion(self.tombstones.companion)
         self.inbox = Inbox(workspace, history, self.tombstones)
-        self.pending = Pending(workspace, library, self.archive)
+        self.pending = Pending(workspace, library, self.archive, self.tombstones)
         self.lock = MemoryLock(workspace)
         self.allowance = Allowance(settings.budget.daily_usd)
         self.models = BackgroundModels(registry, settings, self.allowance)

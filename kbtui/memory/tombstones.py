@@ -55,6 +55,7 @@ class _Stone:
     time: datetime
     sources: tuple[Source, ...]
     lifted: bool
+    drops: bool
 
 
 class Tombstones:
@@ -72,13 +73,26 @@ class Tombstones:
         self._key: bytes | None = None
         self._cached: tuple[bytes, dict[str, _Stone]] = (b"", {})
 
-    def bury(self, change: Change, facts: Iterable[str], sources: Sequence[Source] = ()) -> int:
+    def bury(
+        self,
+        change: Change,
+        facts: Iterable[str],
+        sources: Sequence[Source] = (),
+        *,
+        drop_messages: bool = False,
+    ) -> int:
         """Add tombstones to a running change.
+
+        Args:
+            change: The change.
+            facts: What must not be written again.
+            sources: Where it had been said.
+            drop_messages: These messages say nothing but that: memory passes them over.
 
         Returns:
             How many facts were buried that hadn't been.
         """
-        return self._add(change, facts, sources, lifted=False)
+        return self._add(change, facts, sources, lifted=False, drops=drop_messages)
 
     def lift(self, change: Change, facts: Iterable[str]) -> int:
         """Take tombstones away: the user has stated these facts anew, or undone an undo."""
@@ -126,6 +140,16 @@ class Tombstones:
             if source.session == session
         ]
 
+    def dropped(self, session: str) -> list[Range]:
+        """The messages of a session that the user wants passed over."""
+        return [
+            source.messages
+            for stone in self._stones().values()
+            if stone.drops and not stone.lifted
+            for source in stone.sources
+            if source.session == session
+        ]
+
     def companion(self, change: Change) -> None:
         """Bury what an undo takes out of memory, and lift what it brings back.
 
@@ -159,7 +183,13 @@ class Tombstones:
         return tuple(sorted(bad, key=lambda line: line.number))
 
     def _add(
-        self, change: Change, facts: Iterable[str], sources: Sequence[Source], *, lifted: bool
+        self,
+        change: Change,
+        facts: Iterable[str],
+        sources: Sequence[Source],
+        *,
+        lifted: bool,
+        drops: bool = False,
     ) -> int:
         before = self._file(TOMBSTONES)
         data = change.read(TOMBSTONES) or b""
@@ -169,7 +199,8 @@ class Tombstones:
             stone = known.get(digest)
             if (stone is not None and not stone.lifted) != lifted:
                 continue
-            data = add_record(data, self._record(digest, sources, lifted=lifted))
+            record = self._record(digest, sources, lifted=lifted)
+            data = add_record(data, record | {"drops": True} if drops else record)
             count += 1
         if count:
             expected = None if before is None else files.blob_id(before)
@@ -289,6 +320,7 @@ def _stone(value: Any) -> _Stone | None:
         when if when.tzinfo else when.replace(tzinfo=UTC),
         tuple(_sources(sources if isinstance(sources, list) else [])),
         value.get("lifted") is True,
+        value.get("drops") is True,
     )
 
 

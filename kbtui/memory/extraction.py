@@ -28,7 +28,14 @@ from kbtui.text import clean_line
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["SAVE_MEMORY", "Correction", "Draft", "Extraction", "parse_extraction"]
+__all__ = [
+    "SAVE_MEMORY",
+    "Correction",
+    "Draft",
+    "Extraction",
+    "parse_extraction",
+    "read_draft",
+]
 
 _MAX_ARGUMENTS = 1_000_000
 _MAX_ITEMS = 200
@@ -173,14 +180,18 @@ def _drafts(value: Any) -> tuple[Draft, ...]:
     for item in _items(value, "knowledge_entries"):
         if not isinstance(item, dict):
             raise _wrong("An entry", "an object", item)
-        draft = _draft(item)
+        draft = read_draft(item)
         if draft is not None:
             drafts.append(draft)
     return tuple(drafts)
 
 
-def _draft(item: Mapping[str, Any]) -> Draft | None:
-    """Read one entry; None for one that says nothing at all."""
+def read_draft(item: Mapping[str, Any]) -> Draft | None:
+    """Read one entry; None for one that says nothing at all.
+
+    Raises:
+        ModelAnswerError: it has wrong types, no title, or a text that isn't an answer.
+    """
     kind, title, summary, body = (
         _text(item.get(key), f"knowledge_entries.{key}")
         for key in ("type", "title", "summary", "body")

@@ -9,6 +9,9 @@ from kbtui.memory.allowance import Allowance
 from kbtui.memory.archive import Archive
 from kbtui.memory.background_models import BackgroundModels
 from kbtui.memory.consolidator import Consolidator
+from kbtui.memory.dream.assembly import make_dream
+from kbtui.memory.dream.job import DreamJob
+from kbtui.memory.dream.log import DreamLog
 from kbtui.memory.exclusive import MemoryLock
 from kbtui.memory.flusher import MemoryFlusher
 from kbtui.memory.inbox import Inbox
@@ -49,6 +52,8 @@ class Pipeline:
         consolidator: Condenses conversations.
         flusher: Takes the notes of the day.
         session_notes: Writes the file of an ended session.
+        dream: Curates the lasting files by what is new in the archive.
+        dream_log: What it did.
         keeper: Runs all that in the background, once it is started.
     """
 
@@ -97,3 +102,6 @@ class Pipeline:
         )
         work = SessionWork(self.pending, self.consolidator, self.flusher, self.session_notes)
         self.keeper = Keeper(sessions, work, self.consolidator, self.allowance, memory, clock)
+        self.dream = make_dream(self, workspace, history, library, search, settings, clock)
+        self.dream_log = DreamLog(history)
+        self.keeper.add_job(DreamJob(self.dream, history, settings.dream.interval_hours, clock))

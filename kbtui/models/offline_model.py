@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from kbtui.models import offline_memory
+from kbtui.models import offline_dream, offline_memory
 from kbtui.models.offline_patterns import Note, Understood, is_question, understand
 from kbtui.models.offline_quotes import best_quotes, results_in
 from kbtui.models.port import Message, Reply, ReplyText, ToolCall, Usage
@@ -100,12 +100,18 @@ class OfflineModel:
             ModelAnswerError: a tool is forced that takes a real model.
         """
         if force_tool is not None:
-            arguments = offline_memory.fill_in(force_tool, messages)
+            dreaming = force_tool == offline_dream.STUDY
+            fill_in = offline_memory.fill_in
+            arguments = offline_dream.study(messages) if dreaming else fill_in(force_tool, messages)
             call = ToolCall(f"1-{force_tool}", force_tool, arguments)
             return Reply("", (call,), "tool_calls", _usage(messages, arguments))
         if offline_memory.wants_notes(messages):
             notes = offline_memory.notes_of_the_day(messages)
             return Reply(notes, (), "stop", _usage(messages, notes))
+        if offline_dream.is_editing(messages, (tool.name for tool in tools)):
+            calls = tuple(offline_dream.next_calls(messages))
+            usage = _usage(messages, *(call.arguments for call in calls))
+            return Reply("", calls, "tool_calls", usage)
         turn = _Turn(messages, frozenset(tool.name for tool in tools), self._now)
         calls = tuple(turn.next_calls())
         text = "" if calls else turn.answer()

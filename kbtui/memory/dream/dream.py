@@ -1,0 +1,237 @@
+"""Dream: reads what is new in the archive, and curates the lasting files (seed 003).
+
+Two phases: it studies what is new against what is known, then makes the smallest honest edits.
+All of a run is one change through the door, with the cursor in the same commit; until then nothing
+is written, so a run that fails, is cancelled or killed has not happened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TypeVar
+
+from kbtui.errors import BudgetError, KbtuiError
+from kbtui.memory.dates import local
+from kbtui.memory.dream.desk import Desk
+from kbtui.memory.dream.editing import Editing, Limits
+from kbtui.memory.dream.prompts import edit_prompt
+from kbtui.memory.dream.reading import Shares
+from kbtui.memory.dream.report import DreamProgress, DreamReport
+from kbtui.memory.dream.study import study
+from kbtui.memory.dream.tools import Toolbox
+from kbtui.memory.material import said_by_user
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from datetime import date
+
+    from kbtui.memory.archive import ArchiveEntry
+    from kbtui.memory.dream.desk import Surroundings
+    from kbtui.memory.dream.reading import Batch, Page, Reader
+    from kbtui.memory.dream.report import Phase
+    from kbtui.memory.dream.writing import Writer
+    from kbtui.memory.exclusive import MemoryLock
+    from kbtui.memory.pending import Pending
+    from kbtui.models.port import ChatModel
+    from kbtui.settings import Settings
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+LONGEST_SECONDS = 1800.0
+_CHARACTERS_PER_TOKEN = 3
+
+
+class Dream:
+    """Dreams, one batch of archive entries at a time.
+
+    Args:
+        reader: What gathers what is shown to the model.
+        writer: What writes the outcome.
+        around: The files, what they are called, and who wrote them.
+        pending: Reads sessions, to know what the user said himself.
+        lock: One at a time, over all processes.
+        model: Gives the model of the role ``dream``; may raise a `ModelError`.
+        settings: Batch, steps.
+        clock: The time, aware.
+        longest_seconds: How long a run may take.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        writer: Writer,
+        around: Surroundings,
+        pending: Pending,
+        lock: MemoryLock,
+        model: Callable[[], ChatModel],
+        settings: Settings,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        *,
+        longest_seconds: float = LONGEST_SECONDS,
+    ) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._around = around
+        self._pending = pending
+        self._lock = lock
+        self._model = model
+        self._settings = settings
+        self._clock = clock
+        self._longest = longest_seconds
+        self._failures = 0
+
+    def has_news(self) -> bool:
+        """Whether there is something that it hasn't read."""
+        return self._reader.has_news()
+
+    async def run(
+        self,
+        *,
+        dry_run: bool = False,
+        on_progress: Callable[[DreamProgress], None] | None = None,
+        model: ChatModel | None = None,
+    ) -> DreamReport:
+        """Dream about the next archive entries.
+
+        Nothing here raises what a model or another process did; the report says it. Cancelling it
+        leaves everything as it was.
+
+        Args:
+            dry_run: Write nothing, and report what would be written.
+            on_progress: Told how far it is.
+            model: In place of that of the role ``dream``.
+        """
+        run = _Run(on_progress or (lambda _progress: None))
+        try:
+            async with self._lock.hold():
+                report = await self._run(run, model, dry_run=dry_run)
+        except KbtuiError as error:
+            log.info("Dream is put off: %s", error)
+            self._failures += not dry_run
+            return run.report(DreamReport("postponed", run.entries, error=error))
+        self._failures = 0
+        return run.report(report)
+
+    async def _run(self, run: _Run, model: ChatModel | None, *, dry_run: bool) -> DreamReport:
+        if not await asyncio.to_thread(self._reader.has_news):
+            return DreamReport("nothing")
+        if model is None:
+            model = await asyncio.to_thread(self._model)
+        run.model = model
+        shares = Shares(model, self._settings.context.index_tokens)
+        # What failed is tried with less of it.
+        most = max(1, self._settings.dream.max_batch_size >> self._failures)
+        batch = await asyncio.to_thread(self._reader.batch, most, shares, model)
+        run.entries = len(batch.entries)
+        desk = await asyncio.to_thread(self._desk, batch)
+        deadline = asyncio.get_running_loop().time() + self._longest
+        for number, page in enumerate(batch.pages, 1):
+            run.page = f", part {number} of {len(batch.pages)}" if len(batch.pages) > 1 else ""
+            await self._work_in(run, page, desk, shares, deadline, self._day(batch))
+        run.tell("writing", "Dream writes what it has changed")
+        return await _whole(self._finish, run, batch, desk, dry_run)
+
+    async def _work_in(
+        self,
+        run: _Run,
+        page: Page,
+        desk: Desk,
+        shares: Shares,
+        deadline: float,
+        day: date,
+    ) -> None:
+        """Both phases, for one page."""
+        model = run.chosen
+        run.tell("studying", f"Dream studies {run.entries} new archive entries{run.page}")
+        material = await asyncio.to_thread(self._reader.material, page, desk.view, shares, model)
+        run.steps += 1
+        cursors = {entry.cursor for entry in page.entries}
+        try:
+            async with asyncio.timeout_at(deadline):
+                findings = await study(model, material, cursors)
+        except TimeoutError:
+            raise BudgetError("The time that Dream may take is over.") from None
+        if not findings:
+            return
+        most = self._settings.dream.max_iterations
+
+        def tell(step: int) -> None:
+            run.steps += 1
+            run.tell("editing", f"Dream edits, step {step} of {most}{run.page}", step, most)
+
+        toolbox = Toolbox(desk, day, shares.answer * _CHARACTERS_PER_TOKEN)
+        limits = Limits(most, shares.window, deadline)
+        editing = Editing(model, desk, toolbox, limits, tell)
+        ended = await editing.run(edit_prompt(material, findings))
+        run.ended = run.ended or ended.why
+
+    def _finish(self, run: _Run, batch: Batch, desk: Desk, dry_run: bool) -> DreamReport:  # noqa: FBT001 - passed on to a thread
+        if run.ended:
+            desk = desk.again(careful=True)
+        if dry_run:
+            return self._writer.preview(batch, desk)
+        return self._writer.write(batch, desk, run.chosen.name)
+
+    def _desk(self, batch: Batch) -> Desk:
+        self._around.library.refresh()
+        said = [each for entry in batch.entries for each in self._said(entry)]
+        return Desk(replace(self._around, said=tuple(said)))
+
+    def _said(self, entry: ArchiveEntry) -> Iterable[tuple[datetime, str]]:
+        """What the user said in the messages that an entry condenses."""
+        if entry.session is None or entry.messages is None:
+            return []
+        first, last = entry.messages
+        try:
+            messages = self._pending.conversation(entry.session).messages
+        except KbtuiError:  # the session is gone, or was another machine's
+            return []
+        return said_by_user(each for each in messages if first <= each.id <= last)
+
+    def _day(self, batch: Batch) -> date:
+        """The day that the content is of."""
+        return batch.day or local(self._clock()).date()
+
+
+async def _whole(work: Callable[..., T], *arguments: object) -> T:
+    """Run something in a thread to its end: cancelled, it is waited for all the same."""
+    running = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait([running])
+        raise
+
+
+@dataclass(slots=True)
+class _Run:
+    """What a run has come to so far."""
+
+    told: Callable[[DreamProgress], None]
+    model: ChatModel | None = None
+    entries: int = 0
+    steps: int = 0
+    page: str = ""
+    ended: str = ""
+
+    @property
+    def chosen(self) -> ChatModel:
+        if self.model is None:
+            raise AssertionError("a model is chosen before anything is done with one")
+        return self.model
+
+    def tell(self, phase: Phase, text: str, step: int = 0, steps: int = 0) -> None:
+        self.told(DreamProgress(phase, text, step, steps))
+
+    def report(self, report: DreamReport) -> DreamReport:
+        cost = getattr(self.model, "cost_usd", 0.0)
+        return replace(
+            report,
+            model=self.model.name if self.model else "",
+            steps=self.steps,
+            cost_usd=cost,
+            ended=self.ended,
+        )

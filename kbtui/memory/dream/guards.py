@@ -1,0 +1,156 @@
+"""What Dream must not do, and what it must leave to a person."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from kbtui.errors import UsageError
+from kbtui.history.change import Actor
+from kbtui.knowledge.entry import parse_entry
+from kbtui.knowledge.templates import section_text
+from kbtui.memory.answers import is_placeholder, why_unusable
+from kbtui.memory.dream.reshaping import evolution_of, missing
+from kbtui.memory.dream.view import shown_text
+from kbtui.memory.facts import plain_fact, statements
+from kbtui.memory.memory_review import is_statement, review_reason, split_lines
+from kbtui.memory.merging import is_said
+from kbtui.text import shorten
+from kbtui.workspace.layout import short_name
+
+if TYPE_CHECKING:
+    from kbtui.memory.dream.desk import Desk, Surroundings
+    from kbtui.memory.dream.view import Edits
+
+_LONGEST_LINE = 4_000
+_MOST_ADDED = 40_000
+_SHOWN = 80
+_LINK = re.compile(r"\[\[[^\]\n]*\]\]|\]\([^)\n]*\)")
+
+
+def check(desk: Desk, edits: Edits, around: Surroundings) -> None:
+    """Refuse edits that would break something, or write what must not be written.
+
+    Raises:
+        UsageError: the model is told why, and may do it differently.
+    """
+    sizes = [len(data or b"") - len(desk.view.data(path) or b"") for path, data in edits.items()]
+    if sum(sizes) > _MOST_ADDED:
+        raise UsageError("That is too much at once.", "Write only what is new and lasting.")
+    for path, data in edits.items():
+        if data is None:
+            continue
+        entry = parse_entry(path, data)
+        if entry.problem:
+            raise UsageError(
+                f"That would break {short_name(path)}: {entry.problem}",
+                "Leave the lines between --- be.",
+            )
+        before, after = shown_text(desk.view.data(path)), shown_text(data)
+        _check_kept(path, before, after)
+        _check_said(entry.title, _added(before, after), desk, around)
+
+
+def reason_to_ask(desk: Desk, edits: Edits) -> str | None:
+    """Say why a person must decide on edits; None: they may be made.
+
+    What counts is the whole way from the file on disk: a line of the user's that would change, or
+    more than a quarter of a file that would be lost. What is said elsewhere then isn't lost.
+    """
+    for path, data in edits.items():
+        old = shown_text(desk.view.original(path))
+        if old:
+            why = _risk(desk, path, old, None if data is None else shown_text(data), edits)
+            if why is not None:
+                return why
+    return _lost(desk, edits) if desk.careful else None
+
+
+def _check_kept(path: str, before: str, after: str) -> None:
+    """An Evolution section only grows, and what was decided stays as it was decided."""
+    kept = iter([_unlinked(line) for line in evolution_of(after)])
+    if not all(_unlinked(line) in kept for line in evolution_of(before)):
+        raise UsageError(
+            f"The Evolution section of {short_name(path)} only grows.",
+            "Leave its lines as they are, and add a dated one below.",
+        )
+    if before and parse_entry(path, before.encode()).type == "decision":
+        old, new = (_lines(section_text(text, "Decision")) for text in (before, after))
+        if not set(old) <= set(new):
+            raise UsageError(
+                f"What was decided in {short_name(path)} stays as it was decided.",
+                "Add what changed under Evolution, with add_line.",
+            )
+
+
+def _check_said(title: str, added: list[str], desk: Desk, around: Surroundings) -> None:
+    """Refuse to write what was forgotten, or what is no statement at all."""
+    known = {fact for data in desk.view.before.values() for fact in statements(shown_text(data))}
+    for fact in added:
+        if fact in known:
+            continue
+        why = why_unusable(fact)
+        if why is not None or is_placeholder(fact):
+            raise UsageError(f"That {why or 'says nothing'}: {shorten(fact, _SHOWN)!r}.")
+        if len(fact) > _LONGEST_LINE:
+            raise UsageError("A line of that length is no fact.", "Write short lines.")
+        forms = (fact, f"{title}: {fact}")
+        if any(around.tombstones.buried(form, said=around.said) for form in forms):
+            raise UsageError(
+                f"{shorten(fact, _SHOWN)!r} was forgotten by the user.", "Leave it out."
+            )
+
+
+def _risk(desk: Desk, path: str, old: str, new: str | None, edits: Edits) -> str | None:
+    authors = list(desk.authors(path))
+    lines = split_lines(old)
+    elsewhere = _said_elsewhere(desk, path, edits)
+    if new is None:
+        if any(author is Actor.YOU for author in authors):
+            return f"it would remove {short_name(path)}, in which you wrote"
+        lost = missing(old, elsewhere)
+        return f"it would lose {shorten(lost[0], _SHOWN)!r}" if lost else None
+    said = [fact for text in elsewhere for fact in statements(text)]
+    kept = {line.rstrip() for line in split_lines(new)}
+    judged = [
+        (line, author)
+        for line, author in zip(lines, authors, strict=False)
+        if author is Actor.YOU
+        or line.rstrip() in kept
+        or not is_statement(line)
+        or not is_said(plain_fact(line), said)
+    ]
+    why = review_reason("".join(line for line, _ in judged), new, [author for _, author in judged])
+    return why and f"{why}, in {short_name(path)}"
+
+
+def _said_elsewhere(desk: Desk, path: str, edits: Edits) -> list[str]:
+    """What the other files say that this run has changed or looked at."""
+    others = {**desk.view.before, **desk.view.edits, **edits}
+    return [shown_text(data) for other, data in others.items() if other != path]
+
+
+def _lost(desk: Desk, edits: Edits) -> str | None:
+    """What would be gone without anything in its place."""
+    came, went = 0, []
+    for path, data in edits.items():
+        before, after = shown_text(desk.view.data(path)), shown_text(data)
+        came += len(_added(before, after))
+        went += missing(before, [after, *_said_elsewhere(desk, path, edits)])
+    if len(went) <= came:
+        return None
+    return f"Dream ended before it was finished, and {shorten(went[0], _SHOWN)!r} would be gone"
+
+
+def _added(before: str, after: str) -> list[str]:
+    known = set(statements(before))
+    return [fact for fact in statements(after) if fact not in known]
+
+
+def _lines(section: str | None) -> list[str]:
+    return [_unlinked(line) for line in (section or "").splitlines() if line.strip()]
+
+
+def _unlinked(line: str) -> str:
+    """A line without what its links lead to, which repairs may change."""
+    return _LINK.sub("", line).strip()

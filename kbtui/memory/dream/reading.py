@@ -1,0 +1,233 @@
+"""What Dream reads: the archive entries that it hasn't seen, and what the files say about them."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING
+
+from kbtui.errors import KbtuiError
+from kbtui.memory.dates import stamp
+from kbtui.memory.dream.desk import NOTES
+from kbtui.memory.dream.problems import problems
+from kbtui.memory.dream.prompts import edit_prompt
+from kbtui.memory.dream.tools import SPECS
+from kbtui.memory.dream.view import shown_text
+from kbtui.memory.slices import split_text
+from kbtui.models.material import ARCHIVE, CATALOGUE, FILE, PROBLEMS, as_block
+from kbtui.models.tokens import cut_to_tokens
+from kbtui.text import fold, shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from kbtui.history.history import History
+    from kbtui.knowledge.info import EntryInfo
+    from kbtui.knowledge.library import Library
+    from kbtui.memory.archive import Archive, ArchiveEntry
+    from kbtui.memory.cursors import Cursors
+    from kbtui.memory.dream.view import View
+    from kbtui.models.port import ChatModel
+    from kbtui.search.index import SearchIndex
+
+log = logging.getLogger(__name__)
+_SAFETY = 0.8  # tokens are estimated
+_SHORTEST = 200
+_MOST_ENTRIES = 12
+_MOST_ENTRY_TOKENS = 16_000
+_HITS = 3
+_QUERY_WIDTH = 400
+_WORD = re.compile(r"\w+")
+_SHORTEST_NAME = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What is shown of the archive at once: whole entries, or a part of one that is too long."""
+
+    entries: tuple[ArchiveEntry, ...]
+    blocks: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return "\n".join(self.blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The archive entries of one run, oldest first, and how many wait behind them."""
+
+    entries: tuple[ArchiveEntry, ...]
+    pages: tuple[Page, ...]
+    remaining: int
+
+    @property
+    def day(self) -> date | None:
+        """The day of the newest of them."""
+        for entry in reversed(self.entries):
+            try:
+                return date.fromisoformat(entry.timestamp[:10])
+            except ValueError:
+                continue
+        return None
+
+    @property
+    def cursor(self) -> int:
+        """The highest cursor."""
+        return max(entry.cursor for entry in self.entries)
+
+
+class Shares:
+    """How the context window of a model is divided, in tokens."""
+
+    def __init__(self, model: ChatModel, index_tokens: int) -> None:
+        tools = json.dumps([[spec.description, spec.parameters] for spec in SPECS])
+        told = edit_prompt("", ())[0].content
+        self.window = int(model.context_window * _SAFETY)
+        free = self.window - model.count_tokens(tools) - model.count_tokens(told)
+        self.page = max(_SHORTEST, free // 5)
+        self.note = max(_SHORTEST, free // 15)
+        self.entries = min(_MOST_ENTRY_TOKENS, max(_SHORTEST, free // 5))
+        self.catalogue = min(index_tokens, max(_SHORTEST, free // 10))
+        self.answer = max(_SHORTEST, free // 10)
+
+
+class Reader:
+    """Gathers what a model is shown; of private entries nothing."""
+
+    def __init__(
+        self,
+        history: History,
+        library: Library,
+        archive: Archive,
+        cursors: Cursors,
+        search: SearchIndex | None,
+    ) -> None:
+        self._history = history
+        self._library = library
+        self._archive = archive
+        self._cursors = cursors
+        self._search = search
+
+    def has_news(self) -> bool:
+        """Whether the archive holds something that Dream hasn't read."""
+        return bool(self._archive.entries(self._cursors.seen()))
+
+    def batch(self, most: int, shares: Shares, model: ChatModel) -> Batch:
+        """The next archive entries, at most `most` and no more than fit one page.
+
+        One that is longer than a page is a batch of its own, in parts.
+        """
+        waiting = self._archive.entries(self._cursors.seen())
+        chosen: list[ArchiveEntry] = []
+        blocks: list[str] = []
+        size = 0
+        for entry in waiting[:most]:
+            block = _block(entry, entry.content)
+            size += model.count_tokens(block)
+            if chosen and size > shares.page:
+                break
+            chosen.append(entry)
+            blocks.append(block)
+        pages = [Page(tuple(chosen), tuple(blocks))]
+        if len(chosen) == 1 and size > shares.page:
+            parts = split_text(chosen[0].content, shares.page, model.count_tokens)
+            pages = [
+                Page((chosen[0],), (_block(chosen[0], part, f"{number} of {len(parts)}"),))
+                for number, part in enumerate(parts, 1)
+            ]
+        pages = pages if chosen else []
+        return Batch(tuple(chosen), tuple(pages), len(waiting) - len(chosen))
+
+    def material(self, page: Page, view: View, shares: Shares, model: ChatModel) -> str:
+        """All that a model is shown for a page, what changes least first."""
+        paths = [path for path in NOTES if view.exists(path) and not self._is_private(path)]
+        parts = [self._file(path, view, shares.note) for path in paths]
+        catalogue = self._library.prompt_index(
+            page.text, shares.catalogue, model.count_tokens, show_private=False
+        )
+        if catalogue:
+            parts.append(as_block(CATALOGUE, catalogue))
+        left = shares.entries
+        for info in self._relevant(page, view):
+            block = self._file(info.path, view, left)
+            left -= model.count_tokens(block)
+            if left < 0:
+                break
+            paths.append(info.path)
+            parts.append(block)
+        if found := problems(self._library, view, paths):
+            parts.append(as_block(PROBLEMS, "\n".join(problem.line() for problem in found)))
+        return "\n\n".join([*parts, *page.blocks])
+
+    def _file(self, path: str, view: View, limit: int) -> str:
+        text = shown_text(view.data(path))
+        cut = cut_to_tokens(text, limit)
+        last = next(iter(self._history.log(path, limit=1)), None)
+        return as_block(
+            FILE,
+            cut,
+            path=path,
+            changed=stamp(last.time) if last else None,
+            cut=None if cut == text else "the rest can be read with read_file",
+        )
+
+    def _is_private(self, path: str) -> bool:
+        info = self._library.info(path)
+        return info is not None and info.private
+
+    def _relevant(self, page: Page, view: View) -> list[EntryInfo]:
+        """The entries that the new ones are about: those that are named, then those found."""
+        infos = {
+            info.path: info
+            for info in self._library.infos()
+            if not info.private and info.problem is None and view.exists(info.path)
+        }
+        named = _named(infos.values(), page.text)
+        found = [infos[path] for path in self._found(page.entries) if path in infos]
+        return list(dict.fromkeys([*named, *found]))[:_MOST_ENTRIES]
+
+    def _found(self, entries: Sequence[ArchiveEntry]) -> Iterator[str]:
+        """What the index finds for each archive entry."""
+        if self._search is None:
+            return
+        for entry in entries:
+            query = shorten(entry.content, _QUERY_WIDTH)
+            try:
+                result = self._search.search(query, "knowledge", _HITS)
+            except KbtuiError as error:
+                log.info("the index can't be asked: %s", error)
+                return
+            yield from (hit.path for hit in result.hits)
+
+
+def _block(entry: ArchiveEntry, text: str, part: str | None = None) -> str:
+    return as_block(
+        ARCHIVE,
+        text,
+        cursor=entry.cursor,
+        time=entry.timestamp or None,
+        raw="true" if entry.raw else None,
+        part=part,
+    )
+
+
+def _named(infos: Iterable[EntryInfo], text: str) -> list[EntryInfo]:
+    """The entries that a text calls by a name, in the order in which it does."""
+    words = _WORD.findall(fold(text))
+    whole, known = f" {' '.join(words)} ", set(words)
+    places: list[tuple[int, EntryInfo]] = []
+    for info in infos:
+        for name in (info.title, info.slug, *info.aliases):
+            parts = _WORD.findall(fold(name.replace("-", " ")))
+            called = " ".join(parts)
+            if len(called) >= _SHORTEST_NAME and known.issuperset(parts):
+                place = whole.find(f" {called} ")
+                if place >= 0:
+                    places.append((place, info))
+                    break
+    return [info for _, info in sorted(places, key=lambda each: each[0])]

@@ -1,0 +1,95 @@
+"""What Dream tells: how far it is, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from kbtui.workspace.layout import short_name
+
+if TYPE_CHECKING:
+    from kbtui.errors import KbtuiError
+    from kbtui.history.diff import FileDiff
+
+Phase = Literal["studying", "editing", "writing"]
+Kind = Literal["changed", "proposed", "read", "nothing", "dry-run", "postponed"]
+
+
+@dataclass(frozen=True, slots=True)
+class DreamProgress:
+    """How far a run is.
+
+    Attributes:
+        phase: ``studying``, ``editing`` or ``writing``.
+        text: Ready to be shown.
+        step: Which call of the model in this phase.
+        steps: How many there may be; 0: not known.
+    """
+
+    phase: Phase
+    text: str
+    step: int = 0
+    steps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """What is left to a person: why, and what it would change. `id` is empty in a dry run."""
+
+    why: str
+    diffs: tuple[FileDiff, ...]
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DreamReport:
+    """What came of a run.
+
+    Attributes:
+        kind: ``changed``; ``proposed``: nothing but proposals came of it; ``read``: there was
+            nothing to change; ``nothing`` is new; ``dry-run``: nothing was written;
+            ``postponed``: for the reason in `error`, and nothing is lost.
+        entries: How many archive entries were read.
+        remaining: How many wait for the next run.
+        commit: The commit; None: nothing was written.
+        diffs: What was changed, or in a dry run would be.
+        suggestions: What is left to a person, in the inbox unless it is a dry run.
+        model: The model's name.
+        steps: How often it was asked.
+        cost_usd: What that has cost, as far as it is known.
+        ended: Why the model was stopped before it said that it was done; empty: it wasn't.
+        error: Why the run is put off.
+    """
+
+    kind: Kind
+    entries: int = 0
+    remaining: int = 0
+    commit: str | None = None
+    diffs: tuple[FileDiff, ...] = ()
+    suggestions: tuple[Suggestion, ...] = ()
+    model: str = ""
+    steps: int = 0
+    cost_usd: float = 0.0
+    ended: str = ""
+    error: KbtuiError | None = None
+
+    @property
+    def text(self) -> str:
+        """It in words, ready to be shown."""
+        if self.error is not None:
+            return f"Dream is put off: {self.error}"
+        if self.kind == "nothing":
+            return "There is nothing new to dream about."
+        dry = self.kind == "dry-run"
+        count = f"{self.entries} new archive {'entry' if self.entries == 1 else 'entries'}"
+        parts = [f"Dream {'would work in' if dry else 'has worked in'} {count}"]
+        names = ", ".join(short_name(diff.path) for diff in self.diffs)
+        if names:
+            parts.append(f" and {'change' if dry else 'changed'} {names}")
+        text = "".join(parts) + "."
+        if self.suggestions:
+            waits = f"{len(self.suggestions)} change{'s' * (len(self.suggestions) > 1)}"
+            text += f" {waits} of your notes {'would be proposed' if dry else 'wait in the inbox'}."
+        if self.ended:
+            text += f" It was stopped early: {self.ended}"
+        return text

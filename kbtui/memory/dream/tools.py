@@ -1,0 +1,295 @@
+"""The tools that Dream edits with, and how a call of one is run."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kbtui.errors import KbtuiError, NotFoundError, UsageError
+from kbtui.knowledge.templates import ENTRY_TYPES
+from kbtui.memory.answers import clean_answer, is_placeholder
+from kbtui.memory.dates import absolute_dates
+from kbtui.memory.dream import operations, reshaping
+from kbtui.memory.dream.view import shown_text
+from kbtui.memory.extraction import read_draft
+from kbtui.models.port import ToolSpec
+from kbtui.models.schema import parse_arguments
+from kbtui.text import clean_line
+from kbtui.workspace.layout import short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import date
+
+    from kbtui.memory.dream.desk import Desk
+    from kbtui.memory.dream.operations import Operation
+    from kbtui.models.port import ToolCall
+
+log = logging.getLogger(__name__)
+FINISH = "finish"
+_FILE = "MEMORY.md, USER.md, SOUL.md, or an entry as category/slug"
+_LINE = "one short line, without a bullet"
+_SECTION = "the heading that it belongs under; left out: where it fits"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a call ended: what the model is told, and whether it got anywhere."""
+
+    output: str
+    useful: bool = False
+
+
+def _spec(name: str, description: str, required: str, /, **properties: str) -> ToolSpec:
+    described: dict[str, Any] = {
+        key: {"type": "string", "description": value} for key, value in properties.items()
+    }
+    return _with(name, description, required, described)
+
+
+def _with(name: str, description: str, required: str, properties: dict[str, Any]) -> ToolSpec:
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "required": required.split(),
+        "additionalProperties": False,
+    }
+    return ToolSpec(name, description, schema)
+
+
+_TEXTS = {"type": "array", "items": {"type": "string"}}
+SPECS = (
+    _with(
+        "read_file",
+        "Read a file that isn't shown already, or the rest of a long one.",
+        "path",
+        {
+            "path": {"type": "string", "description": _FILE},
+            "from_line": {"type": "integer", "description": "the first line to show (1)"},
+        },
+    ),
+    _spec(
+        "edit_file",
+        "Replace a passage. It must stand in the file exactly once, letter for letter.",
+        "path old new",
+        path=_FILE,
+        old="the passage as it stands there",
+        new="what takes its place; empty removes it",
+    ),
+    _spec(
+        "add_line",
+        "Add one fact to a file. What the file says already is not added again.",
+        "path line",
+        path=_FILE,
+        line=_LINE,
+        section=_SECTION,
+    ),
+    _spec(
+        "move_line",
+        "Move one line from a file to the file where it belongs, in one step.",
+        "path line to",
+        path=_FILE,
+        line="the whole line as it stands there",
+        to=_FILE,
+        section=_SECTION,
+    ),
+    _with(
+        "create_entry",
+        "Make an entry for a subject that has none. If there is one, it grows instead.",
+        "type title body",
+        {
+            "type": {"type": "string", "enum": list(ENTRY_TYPES)},
+            "title": {"type": "string", "description": "the subject's name"},
+            "summary": {"type": "string", "description": "one sentence for the catalogue"},
+            "body": {"type": "string", "description": "Markdown, without a title"},
+            "tags": _TEXTS,
+            "related": {**_TEXTS, "description": "other entries, such as people/alice"},
+        },
+    ),
+    _spec(
+        "rename_entry",
+        "Rename an entry; links to it are repaired.",
+        "entry name",
+        entry="the entry as category/slug",
+        name="the new title, or category/slug",
+    ),
+    _spec(
+        "merge_entries",
+        "Put two entries about the same subject together; links are repaired.",
+        "entry into",
+        entry="the entry that goes, as category/slug",
+        into="the entry that stays, as category/slug",
+    ),
+    _spec(
+        "delete_entry",
+        "Remove an entry that says nothing of its own.",
+        "entry",
+        entry="the entry as category/slug",
+    ),
+    _spec(
+        "fix_link",
+        "Lead a broken link to an entry that is there.",
+        "path link to",
+        path=_FILE,
+        link="the link's target as it is written",
+        to="the entry that is meant, as category/slug",
+    ),
+    _spec(
+        "set_summary",
+        "Give an entry a new line in the catalogue, when the old one is no longer right.",
+        "entry summary",
+        entry="the entry as category/slug",
+        summary="one sentence that the entry itself supports",
+    ),
+    _with(FINISH, "Say that you are done; nothing is saved before.", "", {}),
+)
+
+
+class Toolbox:
+    """Runs the calls of one run.
+
+    Args:
+        desk: What they work on.
+        day: The day of the newest thing that is being worked in.
+        most_characters: How much of a file is shown at once.
+    """
+
+    def __init__(self, desk: Desk, day: date, most_characters: int) -> None:
+        self._desk = desk
+        self._day = day
+        self._most = most_characters
+        self._made: set[tuple[str, str]] = set()
+        self._specs = {spec.name: spec for spec in SPECS}
+        self._tools: dict[str, Callable[[Mapping[str, Any]], Outcome]] = {
+            "read_file": self._read_file,
+            "edit_file": self._edit_file,
+            "add_line": self._add_line,
+            "move_line": self._move_line,
+            "create_entry": self._create_entry,
+            "rename_entry": self._rename_entry,
+            "merge_entries": self._merge_entries,
+            "delete_entry": self._delete_entry,
+            "fix_link": self._fix_link,
+            "set_summary": self._set_summary,
+            FINISH: lambda _arguments: Outcome("Done.", useful=True),
+        }
+
+    def run(self, call: ToolCall) -> Outcome:
+        """Run a call; whatever is wrong with it is told to the model."""
+        identity = (call.name, _normal(call.arguments))
+        if identity in self._made:
+            return Outcome("Error: You have made this very call already. Do something else.")
+        spec = self._specs.get(call.name)
+        if spec is None:
+            return Outcome(f"Error: There is no tool {call.name!r}; use {', '.join(self._specs)}.")
+        before = len(self._desk.operations)
+        try:
+            outcome = self._tools[call.name](parse_arguments(call.arguments, spec.parameters))
+        except KbtuiError as error:
+            log.info("%s is refused: %s", call.name, error.message)
+            outcome = Outcome(f"Error: {error}")
+        if len(self._desk.operations) > before:
+            self._made.clear()  # what was read before may be different now
+        self._made.add(identity)
+        return outcome
+
+    def _perform(self, *wanted: Operation) -> Outcome:
+        done = [self._desk.perform(each) for each in wanted]
+        paths = sorted({short_name(p) for each in done for p in each.paths if not each.proposed})
+        asked = [each.proposed for each in done if each.proposed]
+        parts = [f"Changed {', '.join(paths)}."] if paths else []
+        if asked:
+            parts.append(
+                f"Kept as a proposal for the user, because {asked[0]}. Go on with something else."
+            )
+        return Outcome(" ".join(parts) or "Nothing to change: it says so already.", bool(parts))
+
+    def _read_file(self, arguments: Mapping[str, Any]) -> Outcome:
+        path = self._desk.file(arguments["path"])
+        if not self._desk.view.exists(path):
+            raise NotFoundError(f"There is no {path} yet.", "Use add_line.")
+        lines = shown_text(self._desk.view.data(path)).splitlines()
+        first = max(1, arguments.get("from_line", 1))
+        shown: list[str] = []
+        size = 0
+        for line in lines[first - 1 :]:
+            size += len(line) + 1
+            if shown and size > self._most:
+                break
+            shown.append(line[: self._most])
+        last = first + len(shown) - 1
+        head = f"{path}, lines {first} to {last} of {len(lines)}:"
+        return Outcome("\n".join([head, *shown]), bool(shown))
+
+    def _edit_file(self, arguments: Mapping[str, Any]) -> Outcome:
+        old, new = arguments["old"], arguments["new"]
+        if old == new:
+            return Outcome("Error: old and new are the same; nothing was changed.")
+        kept = set(old.splitlines())
+        dated = [
+            line if line in kept else absolute_dates(line, self._day)
+            for line in _cleaned(new).split("\n")
+        ]
+        return self._perform(operations.edit_file(arguments["path"], old, "\n".join(dated)))
+
+    def _add_line(self, arguments: Mapping[str, Any]) -> Outcome:
+        line, section = self._one_line(arguments["line"]), clean_line(arguments.get("section", ""))
+        return self._perform(operations.add_line(arguments["path"], line, section, self._day))
+
+    def _move_line(self, arguments: Mapping[str, Any]) -> Outcome:
+        path, line, to = arguments["path"], arguments["line"], arguments["to"]
+        section = clean_line(arguments.get("section", ""))
+        return self._perform(operations.move_line(path, line, to, section, self._day))
+
+    def _create_entry(self, arguments: Mapping[str, Any]) -> Outcome:
+        dated = {
+            key: absolute_dates(value, self._day) if key in ("summary", "body") else value
+            for key, value in arguments.items()
+        }
+        draft = read_draft(dated)
+        if draft is None:
+            raise UsageError("The entry says nothing.", "Give it a body.")
+        return self._perform(*operations.create_entry(draft, self._day))
+
+    def _rename_entry(self, arguments: Mapping[str, Any]) -> Outcome:
+        return self._perform(reshaping.rename_entry(arguments["entry"], arguments["name"]))
+
+    def _merge_entries(self, arguments: Mapping[str, Any]) -> Outcome:
+        entry, into = arguments["entry"], arguments["into"]
+        return self._perform(reshaping.merge_entries(entry, into, self._day))
+
+    def _delete_entry(self, arguments: Mapping[str, Any]) -> Outcome:
+        return self._perform(reshaping.delete_entry(arguments["entry"]))
+
+    def _fix_link(self, arguments: Mapping[str, Any]) -> Outcome:
+        path, link, to = arguments["path"], arguments["link"], arguments["to"]
+        return self._perform(operations.fix_link(path, link, to))
+
+    def _set_summary(self, arguments: Mapping[str, Any]) -> Outcome:
+        summary = self._one_line(arguments["summary"])
+        return self._perform(operations.set_summary(arguments["entry"], summary))
+
+    def _one_line(self, text: str) -> str:
+        plain = _cleaned(text).strip()
+        if "\n" in plain:
+            raise UsageError("That is more than one line.", "Add one line at a time.")
+        if is_placeholder(plain):
+            raise UsageError("The line says nothing.")
+        return absolute_dates(plain, self._day)
+
+
+def _cleaned(text: str) -> str:
+    """A model's text without reasoning and control characters; blanks at its ends stay."""
+    plain = clean_answer(text)
+    lead = text[: len(text) - len(text.lstrip(" \t\n"))]
+    trail = text[len(text.rstrip(" \t\n")) :]
+    return f"{lead}{plain}{trail}" if plain else plain
+
+
+def _normal(arguments: str) -> str:
+    try:
+        return json.dumps(json.loads(arguments or "{}"), sort_keys=True)
+    except (ValueError, RecursionError):
+        return arguments

@@ -71,6 +71,7 @@ class Inbox:
         edits: Mapping[str, str | None],
         *,
         origin: Origin | None = None,
+        bases: Mapping[str, bytes | None] | None = None,
     ) -> Proposal:
         """Propose a change to the files as they are now; secrets are redacted.
 
@@ -82,12 +83,13 @@ class Inbox:
             reason: Why it isn't simply made.
             edits: The new text of each path; None deletes the file.
             origin: Where it comes from.
+            bases: What the files held when the texts were made; None: what they hold now.
 
         Raises:
             UsageError: no edits, or a path that the history doesn't keep.
             StorageError: the file system refused.
         """
-        proposed = tuple(self._edit(path, text) for path, text in sorted(edits.items()))
+        proposed = tuple(self._edit(path, text, bases) for path, text in sorted(edits.items()))
         if not proposed:
             raise UsageError("A proposal needs at least one file that it changes.")
         with self._lock:
@@ -107,9 +109,14 @@ class Inbox:
         self._tell()
         return proposal
 
-    def was_rejected(self, actor: Actor, edits: Mapping[str, str | None]) -> bool:
+    def was_rejected(
+        self,
+        actor: Actor,
+        edits: Mapping[str, str | None],
+        bases: Mapping[str, bytes | None] | None = None,
+    ) -> bool:
         """Whether the user has rejected this very change before: these lines in, those out."""
-        proposed = [self._edit(path, text) for path, text in sorted(edits.items())]
+        proposed = [self._edit(path, text, bases) for path, text in sorted(edits.items())]
         wanted = fingerprint(actor, proposed)
         rejected = read_lines(self._workspace.root / _REJECTED).records
         return any(record.get("change") == wanted for record in rejected)
@@ -202,11 +209,13 @@ class Inbox:
 
         return unsubscribe
 
-    def _edit(self, path: str, text: str | None) -> ProposedEdit:
+    def _edit(
+        self, path: str, text: str | None, bases: Mapping[str, bytes | None] | None
+    ) -> ProposedEdit:
         path = files.checked_path(path)
         if not is_recorded(path):
             raise UsageError(f"{path} is not a file that the history keeps.")
-        data = self._read(path)
+        data = bases[path] if bases is not None and path in bases else self._read(path)
         before = None if data is None else files.decode(data).text
         if text is not None:
             text = redact(text, keep=before or "").text

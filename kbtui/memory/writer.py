@@ -154,10 +154,15 @@ class MemoryWriter:
         return cursor
 
     def _propose(self, edits: Edits, origin: Origin) -> Iterable[str]:
+        """Store what is only proposed, unless the user has rejected that before."""
         for path, (why, text) in edits.proposals.items():
-            reason = f"An update of {short_name(path)} waits for you: {why}."
             proposed = {path: text.removeprefix("\ufeff")}
-            yield self._inbox.add(Actor.CONSOLIDATOR, reason, proposed, origin=origin).id
+            if self._inbox.was_rejected(Actor.CONSOLIDATOR, proposed, edits.before):
+                continue
+            reason = f"An update of {short_name(path)} waits for you: {why}."
+            yield self._inbox.add(
+                Actor.CONSOLIDATOR, reason, proposed, origin=origin, bases=edits.before
+            ).id
 
     def _is_archived(self, page: Page) -> bool:
         covered = self._archive.covered(page.session)

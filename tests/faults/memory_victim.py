@@ -14,6 +14,7 @@ the commits that it had told about by then.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -23,6 +24,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from kbtui.errors import WorkspaceBusyError
 from tests.memory.memory_room import START, Clock, open_room
 
 WATCHED = ("open", "os.", "fcntl.", "sqlite3.")
@@ -37,13 +39,15 @@ def work(root: Path, session: str, tell: int) -> None:
     pipeline = room.pipeline
 
     async def all_of_it() -> None:
-        await pipeline.flusher.maybe_flush(session, 1, 0)
+        with contextlib.suppress(WorkspaceBusyError):  # another process is at it
+            await pipeline.flusher.maybe_flush(session, 1, 0)
         outcome = await pipeline.consolidator.run(session, everything=True)
         if outcome.commit:
             os.write(tell, f"{outcome.commit}\n".encode())
-        notes = await pipeline.session_notes.write_session_memory(session)
-        if notes is not None:
-            os.write(tell, f"{notes.commit}\n".encode())
+        with contextlib.suppress(WorkspaceBusyError):
+            notes = await pipeline.session_notes.write_session_memory(session)
+            if notes is not None:
+                os.write(tell, f"{notes.commit}\n".encode())
 
     asyncio.run(all_of_it())
 

@@ -12,20 +12,26 @@ import os
 import random
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kbtui.history.change import Actor, Origin
+from kbtui.memory.committing import committed
 from kbtui.memory.ranges import merged
+from kbtui.workspace import files
 from tests.memory.memory_room import START, Clock, Room, open_room
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kbtui.history.change import Change
+
 pytestmark = pytest.mark.faults
 ROOT = Path(__file__).resolve().parents[2]
-KILLS = 200 if os.environ.get("KBTUI_LONG") else 40
+KILLS = 200 if os.environ.get("KBTUI_LONG") else 24
 MINE = "# Mine\n\n- Favorite color: blue\n- kept as it is\n"
 NOTE = "---\ntype: topic\n---\n# Docker\n\nMy own words.\n"
 
@@ -197,3 +203,61 @@ def test_the_checks_would_notice_a_page_condensed_twice(room: Room) -> None:
     room.history.adopt(settle=0)
     with pytest.raises(AssertionError, match="I5: twice"):
         _check(room.root, [])
+
+
+def test_two_processes_at_once_condense_each_page_once(room: Room) -> None:
+    session = room.talk([(0, "user", "Hello, let us begin.")])
+    victims = [Victim(room.root, session.id) for _ in range(2)]
+    for turn in range(1, 5):
+        _say(room, session.id, turn)
+        threads = [threading.Thread(target=victim.run, args=("whole",)) for victim in victims]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        _check(room.root, [])
+    victims[0].run("whole")
+    for victim in victims:
+        victim.close()
+    _check(room.root, [])
+    _everything_is_there(room, 4)
+
+
+def test_who_writes_the_same_files_meanwhile_loses_nothing(room: Room) -> None:
+    session = room.talk([(0, "user", "Hello, let us begin.")])
+    victim = Victim(room.root, session.id)
+    over = threading.Event()
+    written: list[str] = []
+
+    def add(change: Change, line: str) -> None:
+        before = change.read("memory/MEMORY.md") or b""
+        blob = files.blob_id(before)
+        change.write("memory/MEMORY.md", before + f"{line}\n".encode(), expecting=blob)
+
+    def write() -> None:
+        while not over.is_set():
+            line = f"- The agent's line {len(written)}"
+            committed(
+                room.history,
+                room.root,
+                Actor.AGENT,
+                "meanwhile",
+                Origin(),
+                lambda change, line=line: add(change, line),  # type: ignore[misc]
+            )
+            written.append(line)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    for turn in range(1, 3):
+        _say(room, session.id, turn)
+        victim.run("whole")
+    over.set()
+    writer.join(60)
+    victim.run("whole")
+    victim.close()
+    _check(room.root, [])
+    _everything_is_there(room, 2)
+    lines = room.read("memory/MEMORY.md").splitlines()
+    assert len(written) > 4
+    assert all(lines.count(line) == 1 for line in written)

@@ -93,13 +93,17 @@ class Adoption:
             return False
 
     def _unrest(self, paths: Iterable[str], settle: float) -> float:
-        """Seconds until all of the files have been left alone for `settle`, at most that long."""
-        newest = 0.0
+        """Seconds until all of the files have been left alone for `settle`, at most that long.
+
+        Only the kernel's own time of the last change counts: the other can be set to anything.
+        """
+        now = time.time()
+        longest = 0.0
         for path in paths:
             status = files.file_status(self._root, path)
-            if status is not None:
-                newest = max(newest, status.st_mtime, status.st_ctime)
-        return min(settle, max(0.0, newest + settle - time.time()))
+            if status is not None and status.st_ctime <= now:
+                longest = max(longest, status.st_ctime + settle - now)
+        return min(settle, longest)
 
     def _count(self) -> int:
         return sum(map(_is_entry, self._recorded()))

@@ -267,7 +267,7 @@ class Door:
                 if written:
                     self._intents.write(intent)
                     self._write_files(intent, written)
-                self._repository.move_branch(head, commit.id)
+                self._repository.branch.move(head, commit.id)
             except BaseException:  # an interrupt as well must not leave half a change
                 self._take_back(intent)
                 raise
@@ -317,7 +317,7 @@ class Door:
         if self._repository.head() == intent.commit:
             return  # the branch has moved; only its sync failed, so the intent stays
         try:
-            self._repository.clear_branch_lock(intent.commit)
+            self._repository.branch.clear_lock(intent.commit)
             self._intents.roll_back(intent)
             self._intents.sweep(intent)
             self._intents.clear()

@@ -18,12 +18,13 @@ from kbtui.history.diff import FileDiff, diff_file, find_renames
 from kbtui.history.door import Door
 from kbtui.history.log import CommitLog
 from kbtui.history.log_table import LogFilter
+from kbtui.history.packing import pack_history
 from kbtui.history.repository import Repository
 from kbtui.history.revisions import resolve
 from kbtui.history.rewind import RESTORED, rewind
 from kbtui.history.undo import Undo, read_version
 from kbtui.workspace import files
-from kbtui.workspace.durable import sweep
+from kbtui.workspace.durable import storage_errors, sweep
 from kbtui.workspace.layout import RECORDED_AREAS
 
 if TYPE_CHECKING:
@@ -214,6 +215,17 @@ class History:
         if change.result is None:
             raise UsageError("Nothing is left to undo: it is all taken back already.")
         return change.result
+
+    def tidy(self) -> int:
+        """Pack older objects when many lie around; for idle moments. How many were packed.
+
+        Raises:
+            StorageError: The file system refused; nothing is lost.
+        """
+        if not self._workspace.writable:
+            return 0
+        with storage_errors("Can't pack the history"):
+            return pack_history(self._repository)
 
     # Looking -------------------------------------------------------------------------------
 

@@ -100,13 +100,13 @@ class IntentLog:
             return None
 
     def _settle(self, intent: Intent) -> Outcome:
-        self._repository.clear_branch_lock(intent.commit)
+        self._repository.branch.clear_lock(intent.commit)
         head = self._repository.head()
         if head == intent.commit or self._is_behind(intent.commit, head):
             return "replayed"
         if head == intent.parent and self._is_whole(intent):
             self._replay(intent)
-            self._repository.move_branch(intent.parent, intent.commit)
+            self._repository.branch.move(intent.parent, intent.commit)
             return "replayed"
         self.roll_back(intent)
         return "rolled back"

@@ -72,6 +72,7 @@ class OutsideEdits:
     def _adopt(self) -> None:
         try:
             self._history.adopt(timeout=5.0)
+            self._history.tidy()
         except ConflictError as problem:
             self._on_problem(problem)
         except KbtuiError as problem:

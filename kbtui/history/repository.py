@@ -15,8 +15,10 @@ from collections import OrderedDict
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from kbtui.errors import ConflictError, NotFoundError, StorageError
+from kbtui.errors import NotFoundError, StorageError
+from kbtui.history.branch import NAME, Branch
 from kbtui.history.commit import RawCommit, decode_commit
+from kbtui.history.packing import PackRecord
 from kbtui.history.trees import (
     Tree,
     blob_in_tree,
@@ -26,7 +28,7 @@ from kbtui.history.trees import (
     split_tree,
     walk_files,
 )
-from kbtui.workspace.durable import FileBatch, sweep, temporary_name, write_all
+from kbtui.workspace.durable import FileBatch, sweep, sync_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
 
     from kbtui.history.trees import GitObject
 
-BRANCH = "refs/heads/main"
 CONFIG = b"""\
 [core]
 \trepositoryformatversion = 0
@@ -52,11 +53,10 @@ CONFIG = b"""\
 [maintenance]
 \tauto = false
 """
-_HEAD = f"ref: {BRANCH}\n".encode()
+_HEAD = f"ref: {NAME}\n".encode()
 _LEVEL = 1  # trees are mostly hashes: a higher level costs time and saves nothing
 _PACK_FROM = 200  # objects at once that are better written as one pack
 _RECENT = 24
-_HEX = 40
 
 
 _Value = TypeVar("_Value")
@@ -90,6 +90,7 @@ class Repository:
     """
 
     def __init__(self, folder: Path) -> None:
+        self.branch = Branch(folder)
         self._folder = folder
         self._trees: _Recent[Tree] = _Recent()
         self._entries: _Recent[list[bytes]] = _Recent()
@@ -132,29 +133,7 @@ class Repository:
 
     def head(self) -> str | None:
         """The newest commit, None before the first."""
-        text = self._read_branch()
-        if text is None:
-            return None
-        if len(text) != _HEX or not all(char in "0123456789abcdef" for char in text):
-            raise StorageError(
-                f"{self._folder / BRANCH} is damaged.",
-                "Restore .kbtui/history.git from a backup, or move it away to start a new history;"
-                " your notes are not affected.",
-            )
-        return text
-
-    def _read_branch(self) -> str | None:
-        """Where the branch points to; git moves it into one file with others when it packs."""
-        if not self.exists:
-            return None
-        with contextlib.suppress(FileNotFoundError):
-            return (self._folder / BRANCH).read_text("ascii", "replace").strip()
-        with contextlib.suppress(FileNotFoundError):
-            for line in (self._folder / "packed-refs").read_text("ascii", "replace").splitlines():
-                identifier, _, name = line.partition(" ")
-                if name == BRANCH:
-                    return identifier
-        return None
+        return self.branch.head() if self.exists else None
 
     def read_object(self, identifier: str) -> tuple[bytes, bytes]:
         """Read an object: its kind and its content.
@@ -205,7 +184,8 @@ class Repository:
         self._trees.put(identifier, tree)
         return tree
 
-    def _read_entries(self, identifier: str) -> list[bytes]:
+    def read_entries(self, identifier: str) -> list[bytes]:
+        """Read one level of a tree uncut, for comparing: see `trees.split_tree`."""
         entries = self._entries.get(identifier)
         if entries is None:
             entries = split_tree(self.read_object(identifier)[1])
@@ -240,7 +220,7 @@ class Repository:
         self, old: str | None, new: str | None
     ) -> Iterator[tuple[str, str | None, str | None]]:
         """Yield (path, old blob id, new blob id) where two trees differ."""
-        return compare_trees(old, new, self._read_entries)
+        return compare_trees(old, new, self.read_entries)
 
     def with_prefix(self, prefix: str) -> list[str]:
         """The ids of commits that begin with `prefix`."""
@@ -269,9 +249,10 @@ class Repository:
 
     def store(self, objects: Iterable[GitObject]) -> None:
         """Make objects durable before anything refers to them."""
-        wanted = {made.id: made for made in objects if not self._is_stored(made.id)}
+        wanted = {made.id: made for made in objects if not self.is_loose(made.id)}
         if len(wanted) >= _PACK_FROM:
-            self._store_pack(wanted.values())
+            records = (PackRecord(made.id, made.kind, made.data) for made in wanted.values())
+            self.write_pack(len(wanted), records)
             return
         with FileBatch(self._folder / "objects", temporary="tmp_obj_") as batch:
             for made in wanted.values():
@@ -281,103 +262,78 @@ class Repository:
                 batch.write(f"{made.id[:2]}/{made.id[2:]}", packed, 0o444)
             batch.sync()
 
-    def _is_stored(self, identifier: str) -> bool:
-        return os.path.exists(self._loose_path(identifier))  # noqa: PTH110 — as above
-
-    def _store_pack(self, objects: Iterable[GitObject]) -> None:
-        """Write many objects as one pack: two syncs instead of one for each."""
-        from dulwich.objects import ShaFile
-
-        numbers = {name: number for number, name in _KINDS.items()}
-        shaped = [
-            (ShaFile.from_raw_string(numbers[made.kind], made.data), None) for made in objects
-        ]
-        self._store.add_objects(shaped)
-        folder = os.open(self._folder / "objects" / "pack", os.O_RDONLY | os.O_DIRECTORY)
+    def count_loose(self) -> int:
+        """About how many loose objects there are, by one of their 256 folders, as git counts."""
         try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+            return len(os.listdir(self._folder / "objects" / "17")) * 256  # noqa: PTH208
+        except OSError:
+            return 0
 
-    def move_branch(self, old: str | None, new: str) -> None:
-        """Let the branch point to `new`, if it still points to `old`.
+    def is_loose(self, identifier: str) -> bool:
+        """Whether an object lies in a file of its own."""
+        return os.path.exists(self._loose_path(identifier))  # noqa: PTH110 — asked very often
 
-        git's own lock file is taken, so that a real git that packs refs at the same moment can't
-        lose the move. It appears with its content in one step (link), so a lock that a crash left
-        behind tells whose it was: see `clear_branch_lock`.
+    def write_pack(self, count: int, records: Iterable[PackRecord]) -> None:
+        """Write objects as one durable pack.
 
         Raises:
-            ConflictError: The branch is somewhere else, or a git program holds it.
+            StorageError: What was written is not what was to be written.
         """
-        folder = self._folder / "refs" / "heads"
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = folder / "main.lock"
-        try:
-            self._take_branch_lock(lock, new)
-            self._check_head(old)
-            lock.rename(folder / "main")
-        except BaseException:
-            with contextlib.suppress(OSError):  # what stopped us is worse
-                self.clear_branch_lock(new)
-            raise
-        _sync_folder(folder)
+        from dulwich.errors import ApplyDeltaError, ChecksumMismatch
+        from dulwich.pack import UnpackedObject, UnresolvedDeltas
 
-    def _take_branch_lock(self, lock: Path, new: str) -> None:
-        temporary = lock.with_name(temporary_name())
-        try:
-            _write_synced(temporary, f"{new}\n".encode())
-            os.link(temporary, lock)
-        except FileExistsError as error:
-            raise ConflictError(
-                "A git program is writing the history.",
-                f"Wait for it to finish; if none is running, remove {lock}.",
-            ) from error
-        finally:
+        wanted: set[bytes] = set()
+
+        def shaped() -> Iterator[UnpackedObject]:
+            for record in records:
+                wanted.add(bytes.fromhex(record.id))
+                yield UnpackedObject(
+                    _NUMBERS[record.kind],
+                    delta_base=bytes.fromhex(record.base) if record.base else None,
+                    decomp_len=len(record.data),
+                    sha=bytes.fromhex(record.id),
+                    decomp_chunks=[record.data],
+                )
+
+        # A store of its own: the one that is read from isn't kept waiting.
+        with contextlib.closing(self._open_store()) as store:
+            try:
+                pack = store.add_pack_data(count, shaped())
+            except (ApplyDeltaError, ChecksumMismatch, UnresolvedDeltas) as error:
+                raise StorageError(f"A pack could not be written: {error}.") from error
+            # Its index was made by reading everything back, so it names what is really there.
+            held = {entry[0] for entry in pack.index.iterentries()} if pack else set()
+            name = pack.name().decode() if pack else ""
+        if held != wanted:
+            for suffix in (".idx", ".pack"):
+                (self._folder / "objects" / "pack" / f"pack-{name}{suffix}").unlink(missing_ok=True)
+            raise StorageError("A pack was not written as it should be; nothing was removed.")
+        sync_folder(self._folder / "objects" / "pack")
+
+    def drop_loose(self, identifiers: Iterable[str]) -> None:
+        """Remove the loose copies of objects that are packed."""
+        for identifier in identifiers:
             with contextlib.suppress(FileNotFoundError):
-                temporary.unlink()
-
-    def _check_head(self, expected: str | None) -> None:
-        if self.head() != expected:
-            raise ConflictError("The history moved on meanwhile.", "Try again.")
-
-    def clear_branch_lock(self, commit: str) -> None:
-        """Remove the branch's lock if it is the one of our own move to `commit`."""
-        lock = self._folder / "refs" / "heads" / "main.lock"
-        with contextlib.suppress(FileNotFoundError):
-            if lock.read_bytes() == f"{commit}\n".encode():
-                lock.unlink()
+                os.unlink(self._loose_path(identifier))  # noqa: PTH108 — thousands at once
 
     # Engine ----------------------------------------------------------------------------------
 
     @cached_property
     def _store(self) -> DiskObjectStore:
+        store = self._open_store()
+        weakref.finalize(self, store.close)  # packs stay open until nobody needs them
+        return store
+
+    def _open_store(self) -> DiskObjectStore:
         from dulwich.object_store import DiskObjectStore
 
-        store = DiskObjectStore(
+        return DiskObjectStore(
             self._folder / "objects",
             fsync_object_files=True,
             loose_compression_level=_LEVEL,
             pack_compression_level=_LEVEL,
         )
-        weakref.finalize(self, store.close)  # packs stay open until nobody needs them
-        return store
 
 
 _KINDS = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
-
-
-def _write_synced(file: Path, data: bytes) -> None:
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        write_all(descriptor, data)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+_NUMBERS = {name: number for number, name in _KINDS.items()}

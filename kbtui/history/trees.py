@@ -157,6 +157,23 @@ def compare_trees(
             yield path, was, now
 
 
+def changed_objects(
+    old: str | None, new: str, read: Callable[[str], list[bytes]], path: str = ""
+) -> Iterator[tuple[str, str]]:
+    """Yield (path, id) of every tree and blob that is new, a tree's path ending in ``/``."""
+    if old == new:
+        return
+    yield f"{path}/", new
+    gone, made = _different_entries(read(old) if old else [], read(new))
+    for name, entry in made.items():
+        below = f"{path}/{name.decode('utf-8', 'replace')}"
+        folder, blob = _ids(entry)
+        if folder is not None:
+            yield from changed_objects(_ids(gone.get(name))[0], folder, read, below)
+        elif blob is not None:
+            yield below, blob
+
+
 def _different_entries(old: list[bytes], new: list[bytes]) -> tuple[Tree, Tree]:
     """The entries that only one of two trees has."""
     if len(old) == len(new):  # most often one entry got new content

@@ -135,6 +135,15 @@ def write_all(file: int, data: bytes) -> None:
         rest = rest[os.write(file, rest) :]
 
 
+def sync_folder(folder: Path) -> None:
+    """Make what happened to the names in a folder durable."""
+    descriptor = os.open(folder, _FOLDER)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 class FileBatch:
     """Files below one folder, each replaced atomically; `sync` makes all of them durable.
 

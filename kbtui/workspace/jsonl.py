@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kbtui.workspace.durable import storage_errors, write_all
+from kbtui.workspace.durable import storage_errors, sync_folder, write_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -58,7 +58,7 @@ def append_line(file: Path, record: Mapping[str, Any]) -> None:
             os.ftruncate(descriptor, size)
             raise
         if new:
-            _sync_folder(file.parent)
+            sync_folder(file.parent)
 
 
 def read_lines(file: Path) -> JsonLines:
@@ -172,12 +172,4 @@ def _set_aside(file: Path, tail: bytes) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-    _sync_folder(file.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_folder(file.parent)

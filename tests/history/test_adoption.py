@@ -71,16 +71,29 @@ def test_a_file_that_is_being_written_is_waited_for(notes: Notes) -> None:
     assert time.monotonic() - started > 0.2
 
 
-def test_a_file_that_stays_restless_is_left_for_later(notes: Notes) -> None:
+def test_a_file_that_stays_restless_is_left_for_later(
+    notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     notes.put(B, "done\n")
     notes.put(A, "still typing\n")
-    later = time.time() + 60
-    os.utime(notes.workspace.root / A, (later, later))
-    commit = notes.history.adopt(settle=0.1)
-    assert commit is not None
+    real = time.sleep
+
+    def type_on(seconds: float) -> None:
+        real(seconds)
+        notes.put(A, "still typing, and on\n")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "sleep", type_on)
+        assert notes.history.adopt(settle=0.1) is not None
     assert notes.history.tree("HEAD").keys() == {B}
-    earlier = later - 120
-    os.utime(notes.workspace.root / A, (earlier, earlier))
+    assert notes.history.adopt(settle=0.1) is not None
+    assert notes.history.tree("HEAD").keys() == {A, B}
+
+
+def test_a_file_dated_in_the_future_is_adopted(notes: Notes) -> None:
+    notes.put(A, "from a machine whose clock is wrong\n")
+    later = time.time() + 5000
+    os.utime(notes.workspace.root / A, (later, later))
     assert notes.history.adopt(settle=0.1) is not None
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import ConflictError, StorageError
+from kbtui.history.branch import Branch
 from kbtui.history.change import Actor
 from kbtui.history.door import Door
 from kbtui.history.intent import IntentLog
@@ -56,7 +57,7 @@ STEPS: list[tuple[object, str, str]] = [
     (IntentLog, "write", "none"),
     (Door, "_write_files", "replayed"),
     (FileBatch, "sync", "none"),
-    (Repository, "move_branch", "replayed"),
+    (Branch, "move", "replayed"),
     (IntentLog, "clear", "replayed"),
 ]
 
@@ -100,7 +101,7 @@ def test_a_crash_between_two_files_is_completed(two_files: Notes) -> None:
 def test_a_crash_whose_objects_were_lost_is_rolled_back(two_files: Notes) -> None:
     before = set((two_files.workspace.repository / "objects").glob("??/*"))
     with pytest.MonkeyPatch.context() as patch:
-        crash_at(patch, Repository, "move_branch")
+        crash_at(patch, Branch, "move")
         with pytest.raises(Crash):
             change_both(two_files.history)
     for file in set((two_files.workspace.repository / "objects").glob("??/*")) - before:
@@ -116,7 +117,7 @@ def test_a_crash_whose_objects_were_lost_is_rolled_back(two_files: Notes) -> Non
 
 def test_an_edit_between_crash_and_restart_stays_with_ours_beside_it(two_files: Notes) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        crash_at(patch, Repository, "move_branch")
+        crash_at(patch, Branch, "move")
         with pytest.raises(Crash):
             change_both(two_files.history)
     two_files.put(B, "edited by hand\n")
@@ -133,7 +134,7 @@ def test_an_edit_between_crash_and_restart_stays_with_ours_beside_it(two_files: 
 def test_a_running_program_settles_what_another_one_left(two_files: Notes) -> None:
     other = two_files.reopened()
     with pytest.MonkeyPatch.context() as patch:
-        crash_at(patch, Repository, "move_branch")
+        crash_at(patch, Branch, "move")
         with pytest.raises(Crash):
             change_both(two_files.history)
     with other.change(Actor.YOU, "later") as change:
@@ -143,11 +144,11 @@ def test_a_running_program_settles_what_another_one_left(two_files: Notes) -> No
 
 
 def test_a_stale_branch_lock_of_our_own_blocks_no_restart(two_files: Notes) -> None:
-    def die(self: Repository, expected: str | None) -> None:
+    def die(self: Branch, expected: str | None) -> None:
         raise Crash
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Repository, "_check_head", die)
+        patch.setattr(Branch, "_check", die)
         patch.setattr("pathlib.Path.unlink", lambda *_, **__: None)
         patch.setattr(Door, "_take_back", lambda *_: None)
         with pytest.raises(Crash):
@@ -253,4 +254,21 @@ def test_a_damaged_branch_is_said_and_nothing_is_overwritten(notes: Notes) -> No
     (notes.workspace.repository / "refs/heads/main").write_bytes(b"\0" * 41)
     with pytest.raises(StorageError, match="damaged"):
         notes.write(A, "y\n")
+    assert notes.text(A) == "x\n"
+
+
+def test_a_branch_that_cannot_be_read_is_never_started_anew(
+    notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes.write(A, "x\n")
+    head = notes.history.head()
+
+    def refuse(*_: object, **__: object) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pathlib.Path.read_text", refuse)
+        with pytest.raises(StorageError, match="Can't read the history"):
+            notes.write(A, "y\n")
+    assert notes.history.head() == head
     assert notes.text(A) == "x\n"

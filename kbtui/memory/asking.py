@@ -6,6 +6,7 @@ asked for once more, with what was wrong about it. Calls don't stream (decision 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
@@ -40,6 +41,7 @@ TRANSIENT = (ModelAccessError, ModelUnreachableError, ModelOverloadedError)
 """Failures that say nothing about the conversation: it is tried again later."""
 
 TRIES = 2
+LONGEST_CALL_SECONDS = 600.0
 _LONGEST_PAGE = 16_000
 _SHORTEST_PAGE = 200
 _LONGEST_ANSWER = 4_096
@@ -110,7 +112,14 @@ async def _ask(
     failure: ModelError = ModelAnswerError(f"{model.name} was not asked.")
     for _ in range(TRIES):
         try:
-            return read(await model.complete(prompt, tools, force_tool=forced), prompt)
+            async with asyncio.timeout(LONGEST_CALL_SECONDS):
+                reply = await model.complete(prompt, tools, force_tool=forced)
+            return read(reply, prompt)
+        except TimeoutError:
+            raise ModelUnreachableError(
+                f"{model.name} took longer than {LONGEST_CALL_SECONDS / 60:.0f} minutes.",
+                "Choose a faster model with models.consolidate.model.",
+            ) from None
         except TRANSIENT:
             raise
         except ModelError as error:

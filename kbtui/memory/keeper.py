@@ -20,6 +20,7 @@ from kbtui.errors import KbtuiError, NotFoundError, WorkspaceBusyError
 from kbtui.memory.agenda import Agenda
 from kbtui.memory.allowance import ConsentNeededError
 from kbtui.memory.jobs import CONDENSING, Job, JobReport, KeeperEvent, KeeperStatus
+from kbtui.memory.session_work import progress_teller
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -116,7 +117,11 @@ class Keeper:
     def condense(self, session: str, *, everything: bool = False) -> Future[Outcome]:
         """Condense a session when what is running is done (``/compact``)."""
         return self.submit(
-            CONDENSING, lambda: self._consolidator.run(session, everything=everything), session
+            CONDENSING,
+            lambda: self._consolidator.run(
+                session, everything=everything, on_progress=progress_teller(self._tell)
+            ),
+            session,
         )
 
     def submit(

@@ -86,16 +86,12 @@ class SessionWork:
         if trigger is None:
             return None
 
-        def progress(done: Progress) -> None:
-            text = f"Condensing {session}, {done.page} of {done.pages}"
-            tell(KeeperEvent("progress", CONDENSING, session, text, done.page, done.pages))
-
         tell(KeeperEvent("started", CONDENSING, session, f"Condensing {session}"))
         outcome = await self._consolidator.run(
             session,
             everything=trigger in (Trigger.CLOSED, Trigger.IDLE),
             trigger=trigger,
-            on_progress=progress,
+            on_progress=progress_teller(tell),
         )
         tell(KeeperEvent("finished", CONDENSING, session, outcome=outcome))
         return outcome
@@ -104,6 +100,17 @@ class SessionWork:
         tell(KeeperEvent("started", NOTING, session, f"Writing the notes of {session}"))
         await self._notes.write_session_memory(session)
         tell(KeeperEvent("finished", NOTING, session))
+
+
+def progress_teller(tell: Tell) -> Callable[[Progress], None]:
+    """Make events of the progress of condensing."""
+
+    def told(progress: Progress) -> None:
+        text = f"Condensing {progress.session}, {progress.page} of {progress.pages}"
+        pages = (progress.page, progress.pages)
+        tell(KeeperEvent("progress", CONDENSING, progress.session, text, *pages))
+
+    return told
 
 
 def _is_quiet(error: KbtuiError) -> bool:

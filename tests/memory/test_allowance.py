@@ -9,7 +9,10 @@ import pytest
 
 from kbtui.errors import BudgetError, ModelAnswerError
 from kbtui.memory.allowance import Allowance, ConsentNeededError, MeteredModel
+from kbtui.memory.background_models import BackgroundModels
 from kbtui.models.port import Message, Reply, Usage
+from kbtui.models.roles import ModelRegistry
+from kbtui.settings import load_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,3 +109,25 @@ def test_a_damaged_file_counts_as_nothing_written_down(tmp_path: Path) -> None:
 def test_it_is_the_users_own(tmp_path: Path) -> None:
     Allowance(1.0, tmp_path / "state").agree("x", yes=True)
     assert (tmp_path / "state/background.json").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    ("variables", "overrides", "asks"),
+    [
+        ({"OPENAI_API_KEY": "sk-x"}, {}, True),
+        ({"OPENAI_API_KEY": "sk-x"}, {"consolidate": {"model": "openai/gpt-5.4-mini"}}, False),
+        ({"OPENAI_API_KEY": "sk-x"}, {"chat": {"model": "openai/gpt-5.4-mini"}}, False),
+    ],
+    ids=["found in the environment", "chosen for the role", "chosen for the chat"],
+)
+async def test_consent_is_needed_for_a_model_that_nobody_chose(
+    tmp_path: Path, variables: dict[str, str], overrides: dict[str, object], asks: bool
+) -> None:
+    settings = load_settings(environment={}, overrides={"models": overrides})
+    registry = ModelRegistry(settings, environment=variables)
+    allowance = Allowance(0.0, tmp_path)
+    model = BackgroundModels(registry, settings, allowance).get("consolidate")
+    assert model.name == "openai/gpt-5.4-mini"
+    with pytest.raises(ConsentNeededError if asks else BudgetError) as refused:
+        await model.complete(ASK)
+    assert isinstance(refused.value, ConsentNeededError) is asks

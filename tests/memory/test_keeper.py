@@ -304,6 +304,17 @@ def test_compact_is_answered_with_its_outcome(kept: Kept) -> None:
     kept.keeper.start()
     outcome = kept.keeper.condense(session.id, everything=True).result(DEADLINE)
     assert (outcome.kind, outcome.messages) == ("archived", (1, 8))
+    assert any(event.kind == "progress" and event.pages == 1 for event in kept.events)
+
+
+def test_a_call_that_takes_too_long_is_put_off(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kbtui.memory.asking.LONGEST_CALL_SECONDS", 0.05)
+    kept.model.hangs = True
+    session = kept.room.talk()
+    kept.keeper.start()
+    outcome = kept.keeper.condense(session.id, everything=True).result(DEADLINE)
+    assert outcome.kind == "postponed"
+    assert "took longer than" in outcome.notice
 
 
 @dataclass

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.sessions import Session
 
+_MEMORY_SECONDS = 120.0
+
 
 @click.command()
 @click.argument("text", nargs=-1)
@@ -43,9 +45,22 @@ def ask(
             for notice in session.notices:
                 note(f"kbtui: {notice}")
             events = kb.agent.turn(session, message)
-            return asyncio.run(_shown(events, as_json=as_json))
+            status = asyncio.run(_shown(events, as_json=as_json))
+            if status == 0:
+                _condense_if_due(kb, session.id)
+            return status
         finally:
             session.close()
+
+
+def _condense_if_due(kb: KnowledgeBase, session: str) -> None:
+    """Make memory of the conversation where it has become long, with the answer out already."""
+    import asyncio
+
+    sys.stdout.flush()
+    outcome = asyncio.run(kb.memory.consolidate_if_due(session, _MEMORY_SECONDS))
+    if outcome is not None and outcome.notice:
+        note(f"kbtui: {outcome.notice}")
 
 
 def _message(text: tuple[str, ...]) -> str:

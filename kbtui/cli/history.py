@@ -103,7 +103,7 @@ def diff(place: Place, words: tuple[str, ...]) -> int:
         new = _as_revision(kb, rest[0]) if rest else None
         paths = [_diff_path(kb, ref) for ref in (rest[1:] if new else rest)]
         patch = as_patch(kb.history.diff(old, new, paths))
-    _print_patch(patch)
+    print_patch(patch)
     return 1 if patch else 0
 
 
@@ -124,7 +124,8 @@ def _diff_path(kb: KnowledgeBase, ref: str) -> str:
         ) from error
 
 
-def _print_patch(patch: str) -> None:
+def print_patch(patch: str) -> None:
+    """Write a patch, coloured where colours are wanted."""
     if not coloured():
         say(patch, newline=False)
         return

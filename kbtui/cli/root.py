@@ -12,9 +12,22 @@ from typing import TYPE_CHECKING
 import click
 
 from kbtui import __version__
-from kbtui.cli import ask, editing, entries, history, maintenance, output, search, sessions, shell
+from kbtui.cli import (
+    ask,
+    editing,
+    entries,
+    history,
+    maintenance,
+    memory,
+    output,
+    search,
+    sessions,
+    shell,
+)
 from kbtui.cli.config import config
 from kbtui.cli.context import Place
+from kbtui.cli.dream import dream
+from kbtui.cli.inbox import inbox
 from kbtui.cli.report import INTERRUPTED, complain, report
 
 if TYPE_CHECKING:
@@ -71,7 +84,13 @@ for _command in (
     history.diff,
     history.undo,
     history.restore,
+    memory.remember,
+    memory.forget,
     sessions.sessions,
+    memory.consolidate,
+    dream,
+    inbox,
+    memory.audit,
     maintenance.reindex,
     maintenance.doctor,
     config,

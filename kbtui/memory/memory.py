@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from kbtui.errors import ConflictError
 from kbtui.memory.consolidator import Outcome, Trigger
+from kbtui.memory.dream.assembly import make_dream
+from kbtui.memory.dream.job import DreamJob
+from kbtui.memory.dream.log import DreamLog
 from kbtui.memory.forgetting import Forgetting
 from kbtui.memory.nanobot_sessions import count_consolidated
 from kbtui.memory.pipeline import Pipeline
@@ -19,7 +23,6 @@ from kbtui.memory.remembering import Remembering
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
 
     from kbtui.history.history import History
     from kbtui.knowledge.library import Library
@@ -34,10 +37,16 @@ log = logging.getLogger(__name__)
 CLOSE_SECONDS = 5.0
 
 
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
 class Memory(Pipeline):
     """Everything that makes and keeps memory.
 
     Attributes:
+        dream: Curates what is known; the keeper runs it every few hours.
+        dream_log: What it has changed, and the ways back.
         remembering: Keeps what a person says outright.
         forgetting: Finds and removes what a person wants forgotten.
     """
@@ -53,12 +62,16 @@ class Memory(Pipeline):
         settings: Settings,
         clock: Callable[[], datetime] | None = None,
     ) -> None:
-        clocks = () if clock is None else (clock,)
-        super().__init__(workspace, history, library, search, sessions, registry, settings, *clocks)
+        clock = clock or _now
+        super().__init__(workspace, history, library, search, sessions, registry, settings, clock)
         self._workspace = workspace
         self._history = history
         self._sessions = sessions
         self._settings = settings
+        self.dream = make_dream(self, workspace, history, library, search, settings, clock)
+        self.dream_log = DreamLog(history)
+        hours = settings.dream.interval_hours
+        self.keeper.add_job(DreamJob(self.dream, history, hours, clock))
         self.remembering = Remembering(workspace, history, self.tombstones)
         self.forgetting = Forgetting(workspace, history, library, sessions, self.tombstones)
 

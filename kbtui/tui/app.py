@@ -28,7 +28,7 @@ from kbtui.tui.messages import (
     OpenSwitcher,
 )
 from kbtui.tui.screens.main import MainScreen
-from kbtui.tui.signals import off_signals, on_signals
+from kbtui.tui.signals import SignalWatch
 from kbtui.tui.themes import first_theme, remember_theme
 from kbtui.tui.widgets.chat_pane import ChatPane
 
@@ -107,6 +107,7 @@ class KbtuiApp(App[None]):
         self._interrupted_at = 0.0
         self._services = threading.Lock()
         self._ending = False
+        self._signals: SignalWatch | None = None
         self._themes_found: Mapping[str, ThemeSpec] = {}
         theme = first_theme()
         self.register_theme(theme)
@@ -128,7 +129,7 @@ class KbtuiApp(App[None]):
 
     def on_mount(self) -> None:
         """Listen for signals; open the knowledge base once the first frame is out."""
-        on_signals(self._told_to_end)
+        self._signals = SignalWatch(self._save_draft, self._told_to_end)
         self.call_after_refresh(self._open_knowledge)
 
     @work(thread=True, exit_on_error=False, group="open")
@@ -228,7 +229,8 @@ class KbtuiApp(App[None]):
 
     def on_unmount(self) -> None:
         """Give the signals back."""
-        off_signals()
+        if self._signals is not None:
+            self._signals.stop()
 
     def _fatal_error(self) -> None:
         """A defect: keep the draft, write the report, say one sentence (no values, no trace)."""

@@ -35,6 +35,11 @@ def _start(workspace: Path, size: tuple[int, int] = (120, 40)) -> Terminal:
     return Terminal([sys.executable, "-c", PROGRAM, str(workspace)], env, size)
 
 
+def _is_stopped(pid: int) -> bool:
+    waited, status = os.waitpid(pid, os.WUNTRACED | os.WNOHANG)
+    return waited == pid and os.WIFSTOPPED(status)
+
+
 def _restored(output: bytes) -> bool:
     return all(sequence in output for sequence in (ALT_SCREEN_OFF, CURSOR_ON, KITTY_OFF))
 
@@ -58,7 +63,7 @@ def test_a_signal_restores_the_terminal_and_keeps_the_draft(
     workspace: Path, number: signal.Signals
 ) -> None:
     with _start(workspace) as terminal:
-        terminal.wait_for("0 files")
+        terminal.wait_for("offline")
         terminal.send("not sent yet")
         terminal.wait_for("not sent yet")
         terminal.kill(number)
@@ -69,7 +74,7 @@ def test_a_signal_restores_the_terminal_and_keeps_the_draft(
 
 def test_a_terminal_that_goes_away_ends_the_app_and_keeps_the_draft(workspace: Path) -> None:
     terminal = _start(workspace)
-    terminal.wait_for("0 files")
+    terminal.wait_for("offline")
     terminal.send("not sent yet")
     terminal.wait_for("not sent yet")
     os.close(terminal._fd)
@@ -82,8 +87,7 @@ def test_ctrl_z_goes_into_the_background_and_comes_back(workspace: Path) -> None
     with _start(workspace) as terminal:
         terminal.wait_for("CHAT")
         terminal.send("draft\x1a")
-        _, status = os.waitpid(terminal.pid, os.WUNTRACED)
-        assert os.WIFSTOPPED(status)
+        terminal.wait(lambda _screen: _is_stopped(terminal.pid))
         terminal.output.clear()
         terminal.kill(signal.SIGCONT)
         terminal.wait(lambda _screen: b"\x1b[?1049h" in terminal.output)

@@ -89,6 +89,11 @@ class Conversation:
         """How many messages wait."""
         return len(self._queue)
 
+    @property
+    def unsent(self) -> list[str]:
+        """The messages that wait."""
+        return [item.text for item in self._queue]
+
     def knowledge_ready(self, kb: KnowledgeBase) -> None:
         """Turns can run from now on."""
         self._kb = kb
@@ -137,7 +142,7 @@ class Conversation:
         """Stop the answer; gives back what was queued, which is not sent."""
         if self._worker is None:
             return []
-        waiting = [item.text for item in self._queue]
+        waiting = self.unsent
         self._transcript.take_out(*self._queue)
         self._queue.clear()
         self._stopping = True

@@ -152,13 +152,19 @@ class ChatPane(Vertical):
         Args:
             named: The workspace that was asked for, in case it isn't open yet.
         """
+        unsent = self._unsent()
         if self._drafts is not None:
-            self._drafts.save(self.prompt.full_text)
-        elif self.prompt.full_text.strip():
+            self._drafts.save(unsent)
+        elif unsent.strip():
             from kbtui.workspace.layout import find_workspace
 
             with contextlib.suppress(KbtuiError):
-                Drafts(find_workspace(named)).add(self.prompt.full_text)
+                Drafts(find_workspace(named)).add(unsent)
+
+    def _unsent(self) -> str:
+        """What is queued and what stands in the prompt."""
+        queued = self.conversation.unsent if "conversation" in self.__dict__ else []
+        return "\n\n".join([*queued, self.prompt.full_text]).rstrip()
 
     def tell(self, *items: Item) -> None:
         """Put something that kbtui says itself into the conversation."""
@@ -185,8 +191,9 @@ class ChatPane(Vertical):
             command = slash.parse(text)
         except KbtuiError as error:
             self.tell(failure(error))
+            if not self.prompt.text:
+                self.prompt.replace_text(text)  # to be corrected
             return
-        self.prompt.clear_text()
         if command is None:
             self.conversation.send(text.strip())
         else:
@@ -314,7 +321,7 @@ class ChatPane(Vertical):
         kind = self.popup.kind
         self._accept()
         if kind == "command" and choice is not None and "<" not in choice.label:
-            self.send(self.prompt.full_text)
+            self.prompt.send()
 
     def _key_take_back(self) -> None:
         text = self.conversation.take_back()

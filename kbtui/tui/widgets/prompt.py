@@ -158,12 +158,29 @@ class Prompt(TextArea, inherit_bindings=False):
 
     async def _on_key(self, event: events.Key) -> None:
         chord, self._chord = self._chord, False
+        if event.is_printable:
+            return
         if chord and event.key == _CHORD_END:
-            event.stop()
-            event.prevent_default()
             self.post_message(self.Key("editor"))
-        elif event.key == "enter":
-            event.prevent_default()  # bound, so it may not put a line break in
+        elif not await self._run_bound(event.key):
+            if event.key == "enter":
+                event.prevent_default()  # where Enter is bound to nothing, it does nothing
+            return
+        event.stop()
+        event.prevent_default()
+
+    async def _run_bound(self, key: str) -> bool:
+        """Do what a key is bound to here and now.
+
+        Textual does so only when the key has bubbled up to the app; by then what was typed after
+        it, in a hurry or while the app was busy, would already stand in the text.
+        """
+        bound = self._bindings.copy()
+        bound.apply_keymap(self.app._keymap)  # noqa: SLF001 - there is no other way to ask for it
+        for binding in bound.key_to_bindings.get(key, ()):
+            if await self.app.run_action(binding.action, self):
+                return True
+        return False
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.prevent_default()
@@ -186,7 +203,14 @@ class Prompt(TextArea, inherit_bindings=False):
         if self.document[row][:column].endswith("\\"):
             self.replace("\n", (row, column - 1), (row, column))
         else:
-            self.post_message(self.Sent(self.full_text))
+            self.send()
+
+    def send(self) -> None:
+        """Hand the text over and take it out at once, so that what is typed next stays."""
+        text = self.full_text
+        if text.strip():
+            self.clear_text()
+            self.post_message(self.Sent(text))
 
     def action_newline(self) -> None:
         """Break the line."""

@@ -70,7 +70,7 @@ class StatusLine(Static):
         elif self.working:
             self.state = clean_line(status.message) or _WORKING[status.state]
         elif status.state == "lexical-only":
-            self.state = "search by words only"
+            self.state = f"{status.files:,} files · words only"
         else:
             self.state = f"{status.files:,} files"
 

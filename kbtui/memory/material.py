@@ -111,7 +111,10 @@ def read_conversation(
         log.add(record)
         known.update(message.id for message in log.messages[-1:])
     seen: set[str] = set()
-    reasons = {message.id: drop_reason(message, seen) for message in log.messages}
+    reasons = {
+        message.id: FORGOTTEN if holds(forgotten, message.id) else drop_reason(message, seen)
+        for message in log.messages
+    }
     reasons |= {number: FORGOTTEN for number in reasons if holds(forgotten, number)}
     return Conversation(
         session_id,

@@ -10,6 +10,7 @@ import pytest
 
 from kbtui.history.change import Actor, Origin
 from kbtui.memory.consolidator import Trigger
+from kbtui.memory.tombstones import Source
 from kbtui.models.port import ToolCall
 from tests.memory.memory_room import SEED, START, Room, call_save, entry, open_room, scripted
 from tests.scripted_server import Reply, ScriptedServer
@@ -465,6 +466,20 @@ async def test_what_was_undone_is_not_written_again_until_it_is_said_anew(room: 
     anew = room.talk([(year, "user", "My favorite color is blue.")])
     await _run(room, anew.id)
     assert "- Favorite color: blue" in room.read("memory/MEMORY.md")
+
+
+async def test_a_forgotten_message_is_passed_over(asked: Room, server: ScriptedServer) -> None:
+    session = asked.talk([(0, "user", "my PIN is 4711"), (1, "user", "I like tea")])
+    with asked.history.change(Actor.YOU, "forget") as change:
+        sources = [Source(session.id, (1, 1))]
+        asked.pipeline.tombstones.bury(change, ["my PIN is 4711"], sources, drop_messages=True)
+    server.replies = [Reply("not a tool call")]
+    outcome = await _run(asked, session.id)
+    assert outcome.kind == "raw"
+    assert "4711" not in json.dumps([request.body for request in server.requests])
+    kept = asked.read("memory/history.jsonl")
+    assert "4711" not in kept
+    assert json.loads(kept)["dropped"] == [[1, "forgotten"]]
 
 
 async def test_private_entries_reach_no_remote_model(

@@ -33,5 +33,5 @@ async def _while_there(node: DOMNode, work: Callable[[], Coroutine[Any, Any, obj
         await work()
     except NoMatches:
         # What was waited for came when the widget had just been closed: nobody needs it.
-        if node.is_attached and node.children:
+        if node.is_attached and node.display:
             raise

@@ -45,9 +45,10 @@ def _never() -> bool:
 
 
 class FuzzyIndex:
-    """The names of all entries, prepared for searching; immutable, made and asked in threads."""
+    """The names of all entries, prepared for searching; made and asked in threads."""
 
     def __init__(self, entries: Sequence[EntryInfo]) -> None:
+        self._last: tuple[str, list[_Candidate]] = ("", [])
         newest_first = sorted(entries, key=lambda entry: -entry.mtime_ns)
         count = max(1, len(newest_first))
         self._candidates = [
@@ -70,17 +71,25 @@ class FuzzyIndex:
         if not folded:
             return [Match(0, candidate.entry) for candidate in self._candidates[:limit]]
         found: list[Match] = []
+        fitting: list[_Candidate] = []
         scorer = _Scorer(folded)
-        for number, candidate in enumerate(self._candidates):
+        for number, candidate in enumerate(self._narrowed(folded)):
             if number % _CHECK_EVERY == 0 and stale():
                 return []
             score = scorer.score(candidate)
             if score:
+                fitting.append(candidate)
                 found.append(Match(score + candidate.recency, candidate.entry))
+        self._last = (folded, fitting)
         if sum(match.score >= _SURE for match in found) < _FEW:
             found = _best_of([*found, *_with_typos(folded, self._candidates)])
         found.sort(key=lambda match: (-match.score, match.entry.path))
         return found[:limit]
+
+    def _narrowed(self, query: str) -> list[_Candidate]:
+        """Where to look: what fits a longer query fitted the shorter one before it."""
+        last, fitting = self._last
+        return fitting if last and query.startswith(last) else self._candidates
 
 
 def _candidate(entry: EntryInfo, recency: float) -> _Candidate:

@@ -145,7 +145,7 @@ class NotesApp(App[None]):
 
 async def until(pilot: Pilot[Any], condition: Callable[[], object], what: str = "it") -> None:
     """Let the app work until something is so."""
-    deadline = monotonic() + 10
+    deadline = monotonic() + 30
     while not condition():
         assert monotonic() < deadline, f"waited in vain until {what}"
         await pilot.pause(0.01)

@@ -173,7 +173,7 @@ async def test_what_the_agent_writes_shows_at_once_and_the_place_is_kept(tmp_pat
     app = NotesApp(kb)
     async with app.run_test() as pilot:
         notes = await opened(pilot, "knowledge/topics/long.md")
-        notes.view.body.scroll_to(y=100, animate=False, immediate=True)
+        notes.view.body.scroll_to(y=100, animate=False, immediate=True, force=True)
         agent_writes(kb, "knowledge/topics/long.md", text.replace("Paragraph 51.", "Changed."))
         await until(pilot, lambda: "Changed." in text_of(notes.view.body))
         assert notes.view.body.scroll_y > 90

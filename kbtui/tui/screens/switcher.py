@@ -45,11 +45,12 @@ class EntryNamesList(RowList):
         self.entries: list[EntryInfo] = []
         self.query_text = ""
         self.offer = ""
+        self._filled = False
         super().__init__(id="switcher-list")
 
     def show_entries(self, entries: list[EntryInfo], query: str) -> None:
         """Show what was found for `query`; a name that nobody has can be made."""
-        self.entries, self.query_text = entries, query
+        self.entries, self.query_text, self._filled = entries, query, True
         taken = {name.casefold() for e in entries[:20] for name in (e.title, *e.aliases)}
         title = clean_line(query)
         self.offer = title if title and title.casefold() not in taken else ""
@@ -67,7 +68,8 @@ class EntryNamesList(RowList):
 
     def empty_text(self) -> Content:
         """Say that there is nothing yet."""
-        return Content.styled(" No entries yet: type a title to make one.", ".rows--muted")
+        text = " No entries yet: type a title to make one." if self._filled else " …"
+        return Content.styled(text, ".rows--muted")
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
         """Draw an entry with its folder, or the offer."""
@@ -80,8 +82,9 @@ class EntryNamesList(RowList):
         entry = self.entries[index]
         title = clean_line(entry.title) or clean_line(entry.slug)
         place = clean_line(entry.category)
-        if slugify(entry.slug) != slugify(title):
-            place = f"{place}/{clean_line(entry.slug)}"
+        named = f"{place}/{clean_line(entry.slug)}"
+        if slugify(entry.slug) != slugify(title) and len(title) + len(named) + 4 <= width:
+            place = named
         right = Content.styled(place, ".rows--muted").truncate(width // 2, ellipsis=True)
         room = max(4, width - right.cell_length - 3)
         name = Content(f" {title}")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding
 from textual.cache import LRUCache
+from textual.content import Content, Span
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -18,24 +19,46 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from textual.binding import BindingType
-    from textual.content import Content
     from textual.selection import Selection
     from textual.timer import Timer
 
 FLASH_SECONDS = 1.6
 
 
-class Line(NamedTuple):
-    """One line of the screen: `source` is the line of the file it comes from (1-based, or 0).
+class Line:
+    """One line of the screen.
 
-    `fill` names the component class that the whole width is painted with, and `joined` says that
-    the line goes on from the one above, so that copying puts a blank between them and no newline.
+    `source` is the line of the file that it comes from (1-based, or 0). `fill` names the component
+    class that the whole width is painted with. `joined` says that the line goes on from the one
+    above, so that copying puts a blank between them and no newline.
+
+    A long text has tens of thousands of lines, so they are kept small: text and plain tuples,
+    which the garbage collector doesn't have to visit, and a `Content` only while one is drawn.
     """
 
-    content: Content
-    source: int = 0
-    fill: str = ""
-    joined: bool = False
+    __slots__ = ("_spans", "fill", "joined", "source", "text")
+
+    def __init__(
+        self,
+        content: Content,
+        source: int = 0,
+        fill: str = "",
+        joined: bool = False,  # noqa: FBT001, FBT002 - reads well as the last of the four
+    ) -> None:
+        self.text = content.plain
+        self._spans = tuple((start, end, style) for start, end, style in content.spans)
+        self.source = source
+        self.fill = fill
+        self.joined = joined
+
+    @property
+    def content(self) -> Content:
+        """The text with its styles."""
+        spans = [Span(*span) for span in self._spans]
+        return Content(self.text, spans, strip_control_codes=False)
+
+    def __repr__(self) -> str:
+        return f"Line({self.text!r}, {self.source}, {self.fill!r}, joined={self.joined})"
 
 
 class LineView(ScrollView, can_focus=True):
@@ -104,7 +127,7 @@ class LineView(ScrollView, can_focus=True):
         at = bisect_right(self._sources, first) - 1
         start = bisect_left(self._sources, self._sources[max(0, at)])
         end = bisect_right(self._sources, max(last or first, self._sources[start]))
-        while end > start + 1 and not self.lines[end - 1].content.plain.strip():
+        while end > start + 1 and not self.lines[end - 1].text.strip():
             end -= 1
         return range(start, max(end, start + 1))
 
@@ -154,8 +177,7 @@ class LineView(ScrollView, can_focus=True):
             if span is None:
                 continue
             start, end = span
-            plain = line.content.plain
-            part = plain[start:] if end == -1 else plain[start:end]
+            part = line.text[start:] if end == -1 else line.text[start:end]
             if pieces:
                 pieces.append(" " if line.joined else "\n")
             pieces.append(part.strip() if line.joined else part.rstrip())

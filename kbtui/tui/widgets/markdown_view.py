@@ -155,14 +155,16 @@ class MarkdownView(LineView):
             top = None
         self._show_rendered(await asyncio.to_thread(_render, source, width), top)
         self._laid_out_for = width
-        self._wanted = None
+        if self.text_width != width:
+            # The room changed meanwhile; what was asked for is still to be done.
+            self._lay_out()
+            return
+        self._wanted = self._top = None
         if wanted is not None:
             self.reveal_source(*wanted)
         elif kept is not None:
             self._keep(kept)
         self.post_message(self.Shown())
-        if self.text_width != width:
-            self._lay_out()
 
     def _show_rendered(self, rendered: Rendered, top: int | None) -> None:
         self._links = rendered.links

@@ -119,6 +119,8 @@ class TreePanel(Vertical):
         path, self._to_reveal = self._to_reveal, ""
         if path in self.entries:
             self.reveal(path)
+        # The next search by name should not have to wait for this.
+        await asyncio.to_thread(_prepare_names, self._kb)
 
     def _show_count(self) -> None:
         count = f"  {len(self.entries):,}"
@@ -200,6 +202,12 @@ class TreePanel(Vertical):
 def _read_entries(kb: KnowledgeBase) -> tuple[dict[str, EntryInfo], Folder]:
     infos = kb.library.infos()
     return {info.path: info for info in infos}, build_tree(infos)
+
+
+def _prepare_names(kb: KnowledgeBase) -> None:
+    from kbtui.tui.fuzzy import names_of
+
+    names_of(kb.library).current()
 
 
 def _matching_tree(

@@ -27,6 +27,7 @@ Context = Literal[
     "search",
     "switcher",
     "sessions",
+    "memory",
 ]
 CONTEXTS: tuple[Context, ...] = get_args(Context)
 CONTEXT_TITLES: dict[Context, str] = {
@@ -40,6 +41,7 @@ CONTEXT_TITLES: dict[Context, str] = {
     "search": "Search",
     "switcher": "Open",
     "sessions": "Sessions",
+    "memory": "Memory",
 }
 
 
@@ -87,6 +89,7 @@ _history = _in("history")
 _search = _in("search")
 _switcher = _in("switcher")
 _sessions = _in("sessions")
+_memory = _in("memory")
 ACTIONS: tuple[Action, ...] = (
     _everywhere(
         "help",
@@ -339,6 +342,63 @@ ACTIONS: tuple[Action, ...] = (
     _sessions("up", "up", "Up", "Previous session."),
     _sessions("open", "enter", "Resume", "Go on with the session.", show=True),
     _sessions("back", "escape", "Back", "Stay in this session.", show=True),
+    _memory(
+        "remember",
+        "",
+        "Remember",
+        "Keep a fact in MEMORY.md, which every prompt holds (as does `#` before it).",
+        slash="/remember",
+        usage="<text>",
+    ),
+    _memory(
+        "forget",
+        "",
+        "Forget",
+        "Take out what memory and entries say about something, after a look at it.",
+        slash="/forget",
+        usage="<text>",
+    ),
+    _memory(
+        "compact",
+        "",
+        "Condense the session",
+        "Condense this conversation into archive, memory and entries now.",
+        slash="/compact",
+    ),
+    _memory(
+        "dream",
+        "",
+        "Dream",
+        "Curate memory and entries with what is new in the archive.",
+        slash="/dream",
+        usage="[--dry-run]",
+    ),
+    _memory(
+        "dream_log",
+        "",
+        "What Dream did",
+        "Show the last change of Dream's, or the one named.",
+        slash="/dream-log",
+        usage="[sha]",
+    ),
+    _memory(
+        "dream_restore",
+        "",
+        "Undo what Dream did",
+        "Go back to before a change of Dream's, or undo only that one; shows it first.",
+        slash="/dream-restore",
+        usage="[sha]",
+    ),
+    _memory("audit", "", "Audit", "Account for every message of every session.", slash="/audit"),
+    _memory("today", "", "Today's note", "Open the note of today.", slash="/today"),
+    _memory(
+        "tag",
+        "",
+        "Tag",
+        "Add tags to the entry that is open; `-name` takes one away.",
+        slash="/tag",
+        usage="<names>",
+    ),
 )
 
 

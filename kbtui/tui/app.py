@@ -139,8 +139,10 @@ class KbtuiApp(App[None]):
         self.call_from_thread(self._opened, kb)
         self._load_looks(kb.settings)
         with self._services:
-            if not self._ending:
-                kb.start()
+            if self._ending:
+                return
+            kb.start()
+        kb.models.warm_up()
 
     def _opened(self, kb: KnowledgeBase) -> None:
         self.kb = kb
@@ -208,8 +210,9 @@ class KbtuiApp(App[None]):
         return_code: int = 0,
         message: RenderableType | None = None,
     ) -> None:
-        """Leave; the draft is kept."""
+        """Leave; the draft is kept, and memory is made of the conversation."""
         self._save_draft()
+        self._leave_session()
         super().exit(result, return_code, message)
 
     def close_knowledge(self) -> None:
@@ -218,6 +221,11 @@ class KbtuiApp(App[None]):
             self._ending = True
             if self.kb is not None:
                 self.kb.close()
+
+    def _leave_session(self) -> None:
+        for screen in self.screen_stack[:1]:
+            for pane in screen.query(ChatPane):
+                pane.leave()
 
     def _save_draft(self) -> None:
         for screen in self.screen_stack[:1]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kbtui.tui.app import KbtuiApp
 
 _HIDDEN = frozenset({"global.palette", "global.interrupt", "global.escape"})
-_PANES = ("global", "chat", "prompt", "transcript", "notes")
+_PANES = ("global", "chat", "prompt", "transcript", "notes", "memory")
 
 
 class ActionProvider(Provider):
@@ -61,6 +61,6 @@ class ActionProvider(Provider):
 
 
 def _title(action: Action) -> str:
-    if action.context in ("global", "chat"):
+    if action.context in ("global", "chat", "memory"):
         return action.label
     return f"{context_title(action)}: {action.label}"

@@ -14,6 +14,8 @@ from kbtui.tui.actions import commands
 if TYPE_CHECKING:
     from kbtui.tui.actions import Action
 
+# One line only: a longer text that begins so is Markdown with a heading.
+_NOTE = re.compile(r"#\s*(?P<text>[^#\s].*)")
 _COMMAND = re.compile(r"/(?P<name>\S*)(?:\s+(?P<argument>.*))?", re.DOTALL)
 
 
@@ -29,11 +31,14 @@ def parse(text: str) -> Command | None:
     """Read what was typed as a command; None when it is a message.
 
     Everything that begins with a slash is meant as a command, and never goes to a model; a blank
-    before the slash makes it a message.
+    before the slash makes it a message. ``#text`` is short for ``/remember text``.
 
     Raises:
         UsageError: there is no such command; the hint names the nearest.
     """
+    note = _NOTE.fullmatch(text.strip())
+    if note is not None:
+        return Command(commands()["/remember"], note["text"])
     match = _COMMAND.fullmatch(text.rstrip())
     if match is None:
         return None

@@ -10,6 +10,7 @@ from kbtui.tui.actions import ACTIONS, CONTEXT_TITLES, CONTEXTS, actions, bindin
 from kbtui.tui.app import KbtuiApp
 from kbtui.tui.chat.commands import ChatCommands
 from kbtui.tui.chat.deeds import Deeds
+from kbtui.tui.chat.memory_commands import MemoryCommands
 from kbtui.tui.keys import checked_keymap, key_name, key_names, keys_of
 from kbtui.tui.screens.help import help_table
 from kbtui.tui.screens.history import HistoryScreen
@@ -34,6 +35,7 @@ HOSTS = {
     "search": SearchScreen,
     "switcher": SwitcherScreen,
     "sessions": SessionsScreen,
+    "memory": ChatPane,
 }
 
 
@@ -70,6 +72,9 @@ def test_whoever_shows_a_context_binds_all_of_its_actions(context: str) -> None:
 def test_every_action_is_carried_out_by_somebody(action) -> None:
     if action.context == "chat":
         assert callable(getattr(ChatCommands, f"_{action.method}"))
+        return
+    if action.context == "memory":
+        assert callable(getattr(MemoryCommands, f"_{action.method}"))
         return
     assert callable(getattr(HOSTS[action.context], f"action_{action.method}"))
     if action.context == "transcript" and action.slash:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from textual.worker import Worker
 
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.memory.memory import Memory
     from kbtui.memory.sessions import Session
     from kbtui.tui.widgets.transcript import Transcript
 
@@ -71,6 +72,7 @@ class Conversation:
         self._run = run
         self._changed = changed
         self._kb: KnowledgeBase | None = None
+        self._memory: Memory | None = None
         self._queue: deque[UserItem] = deque()
         self._worker: Worker[None] | None = None
         self._view: TurnView | None = None
@@ -97,15 +99,22 @@ class Conversation:
     def knowledge_ready(self, kb: KnowledgeBase) -> None:
         """Turns can run from now on."""
         self._kb = kb
+        self._memory = kb.memory
         self._next()
 
     def use(self, session: Session | None) -> None:
         """Go on in another session; None makes a new one with the next message."""
         if self.session is not None and self.session is not session:
             self.session.close()
+            self.leave()
         self.session, self.spent, self._rewind_before = session, Spent(), None
         self._queue.clear()
         self._changed()
+
+    def leave(self) -> None:
+        """The session is over: memory is made of what it said, in the background."""
+        if self._memory is not None and self.session is not None:
+            self._memory.keeper.session_closed(self.session.id)
 
     def tick(self) -> None:
         """Let the waiting line move on."""
@@ -205,6 +214,8 @@ class Conversation:
         return session
 
     def _ended(self) -> None:
+        if self._memory is not None and self.session is not None:
+            self._memory.keeper.turn_ended(self.session.id)
         self._worker = self._view = None
         self._stopping = False
         self._next()

@@ -73,6 +73,36 @@ def _said(value: Any) -> str:
     return "-" if value in (None, (), {}) else clean_line(str(value))
 
 
+def audit_report(kb: KnowledgeBase) -> Content:
+    """What `kbtui audit` says: the sums, and each session with something to tell."""
+    found = kb.memory.audit()
+    rows = [
+        ("sessions", found.sessions, ""),
+        ("messages", found.messages, ""),
+        ("archived", found.archived, "condensed into the archive, or kept there whole"),
+        ("dropped", found.dropped, "empty, commands, tool noise, exact duplicates, forgotten"),
+        ("pending", found.pending, "not condensed yet"),
+        ("unaccounted", found.unaccounted, "should be 0"),
+        ("in entries", found.in_entries, "entries were written from them"),
+    ]
+    lines = [
+        Content.assemble(
+            (name.ljust(13), "$primary"),
+            (f"{count:>9,}", "bold $error" if name == "unaccounted" and count else "bold"),
+            (f"  {what}", "$text-muted"),
+        )
+        for name, count, what in rows
+    ]
+    for account in found.accounts:
+        lost = ", ".join(f"{first} to {last}" for first, last in account.unaccounted)
+        if lost:
+            text = f"{clean_line(account.session)}: messages {lost} are unaccounted for"
+            lines.append(Content.styled(text, "$error"))
+        lines += [Content(clean_line(f"{account.session}: {each}")) for each in account.problems]
+    lines += [Content.styled(clean_line(problem), "$error") for problem in found.problems]
+    return Content("\n").join(lines)
+
+
 def context_report(kb: KnowledgeBase, session: Session | None, draft: str) -> Content:
     """The parts of the next prompt, with what each of them weighs."""
     from kbtui.agent.context import assemble

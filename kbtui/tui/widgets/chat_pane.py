@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from kbtui.tui.chat.conversation import Conversation
     from kbtui.tui.chat.deeds import Deeds
     from kbtui.tui.chat.items import Item
+    from kbtui.tui.chat.memory_commands import MemoryCommands
     from kbtui.tui.slash import Command
     from kbtui.tui.widgets.popup import Choice
 
@@ -104,6 +105,13 @@ class ChatPane(Vertical):
         return ChatCommands(self)
 
     @cached_property
+    def memory_commands(self) -> MemoryCommands:
+        """The commands of memory."""
+        from kbtui.tui.chat.memory_commands import MemoryCommands
+
+        return MemoryCommands(self)
+
+    @cached_property
     def _deeds(self) -> Deeds:
         from kbtui.tui.chat.deeds import Deeds
 
@@ -166,6 +174,19 @@ class ChatPane(Vertical):
         queued = self.conversation.unsent if "conversation" in self.__dict__ else []
         return "\n\n".join([*queued, self.prompt.full_text]).rstrip()
 
+    def leave(self) -> None:
+        """The app ends: so does the session, which may have to be condensed."""
+        if "conversation" in self.__dict__:
+            self.conversation.leave()
+
+    def shown_entry(self) -> str | None:
+        """The entry that is open beside the conversation, if one is."""
+        from kbtui.tui.widgets.notes_pane import NotesPane
+
+        panes = self.screen.query(NotesPane)
+        path = panes.first().current_path if panes else None
+        return path if path is not None and path.startswith("knowledge/") else None
+
     def tell(self, *items: Item) -> None:
         """Put something that kbtui says itself into the conversation."""
         self.transcript.add(*items)
@@ -204,6 +225,8 @@ class ChatPane(Vertical):
         action, argument = command.action, command.argument
         if action.context == "chat":
             self.commands.run(action, argument)
+        elif action.context == "memory":
+            self.memory_commands.run(action, argument)
         elif action.context == "transcript":
             self._deeds.on_last(action.method)
         elif action.context == "prompt":

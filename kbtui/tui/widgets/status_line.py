@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.search.results import IndexStatus
+    from kbtui.tui.keeper_watch import KeeperWatch
 
 _ROOM_FOR_STATE = 10
+_SHORT = 28
 _WORKING = {
     "opening": "opening the index",
     "syncing": "indexing",
@@ -36,10 +38,12 @@ class StatusLine(Static):
 
     state: reactive[str] = reactive("opening")
     working: reactive[bool] = reactive(True)
+    memory: reactive[str] = reactive("")
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, markup=False)
         self._stop_listening: Callable[[], None] | None = None
+        self._keeper: KeeperWatch | None = None
 
     def on_mount(self) -> None:
         """Follow the focus."""
@@ -49,7 +53,10 @@ class StatusLine(Static):
         self.refresh()
 
     def knowledge_ready(self, kb: KnowledgeBase) -> None:
-        """Follow the state of the search index."""
+        """Follow the state of the search index, and what the keeper of memory is at."""
+        from kbtui.tui.keeper_watch import KeeperWatch
+
+        self._keeper = KeeperWatch(self, kb, self._show_memory)
         self._stop_listening = kb.search.subscribe(self._index_changed)
         self._show_index(kb.search.status())
 
@@ -62,13 +69,19 @@ class StatusLine(Static):
         """Stop listening."""
         if self._stop_listening is not None:
             self._stop_listening()
+        if self._keeper is not None:
+            self._keeper.stop()
+
+    def _show_memory(self, text: str) -> None:
+        self.memory = text
 
     def _show_index(self, status: IndexStatus) -> None:
         self.working = status.state in _WORKING
         if status.state == "embedding" and status.chunks:
             self.state = f"embedding {status.embedded / status.chunks:.0%}"
         elif self.working:
-            self.state = clean_line(status.message) or _WORKING[status.state]
+            said = clean_line(status.message)
+            self.state = said if 0 < len(said) <= _SHORT else _WORKING[status.state]
         elif status.state == "lexical-only":
             self.state = f"{status.files:,} files · words only"
         else:
@@ -77,7 +90,9 @@ class StatusLine(Static):
     def render(self) -> Content:
         """As many hints as fit beside the state."""
         width = self.content_size.width
-        state = Content.styled(self.state, "$warning" if self.working else "$text-muted")
+        busy = self.working or bool(self.memory)
+        said = self.memory or self.state
+        state = Content.styled(said, "$warning" if busy else "$text-muted")
         room = width - state.cell_length - 2
         hints = self._hints(max(0, room))
         if room < _ROOM_FOR_STATE:

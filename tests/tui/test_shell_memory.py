@@ -1,0 +1,148 @@
+"""The commands of memory in the app: what they write, show and ask."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kbtui.history.change import Actor
+from kbtui.tui.actions import actions
+from kbtui.tui.screens.confirm import ConfirmScreen
+from kbtui.tui.screens.history import HistoryScreen
+from kbtui.tui.screens.page import PageScreen
+from kbtui.tui.slash import parse
+from tests.tui.shell import running, said
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MEMORY = "memory/MEMORY.md"
+
+
+def _dreamt(kb: Any, text: str) -> str:
+    with kb.history.change(Actor.DREAM, "tidied up") as change:
+        change.write("USER.md", text)
+    assert change.result is not None
+    return str(change.result.id)
+
+
+async def test_remember_keeps_a_fact_and_a_hash_is_short_for_it(tmp_path: Path) -> None:
+    async with running(tmp_path / "notes") as shell:
+        await shell.say("/remember I prefer tea", wait=False)
+        await shell.until(lambda: "remembered" in shell.text)
+        await shell.say("# My cat is called Tom", wait=False)
+        await shell.until(lambda: "Tom" in shell.text)
+        kept = (tmp_path / "notes" / MEMORY).read_text()
+        assert "- I prefer tea\n" in kept
+        assert "- My cat is called Tom\n" in kept
+        assert shell.agent.asked == []
+
+
+def test_a_longer_text_that_begins_with_a_hash_is_a_message() -> None:
+    assert parse("# Plan\n\n- one") is None
+    assert parse("## Plan") is None
+    command = parse("#buy milk")
+    assert command is not None
+    assert (command.action.slash, command.argument) == ("/remember", "buy milk")
+
+
+async def test_forget_asks_first_and_takes_out_what_it_showed(tmp_path: Path) -> None:
+    async with running(tmp_path / "notes") as shell:
+        kb = shell.app.kb
+        kb.memory.remembering.remember("I prefer tea")
+        await shell.say("/forget tea", wait=False)
+        await shell.until(lambda: isinstance(shell.app.screen, ConfirmScreen))
+        await shell.press("escape")
+        assert "tea" in (tmp_path / "notes" / MEMORY).read_text()
+        await shell.say("/forget tea", wait=False)
+        await shell.until(lambda: isinstance(shell.app.screen, ConfirmScreen))
+        await shell.press("enter")
+        await shell.until(lambda: "Forgotten" in shell.text)
+        assert "tea" not in (tmp_path / "notes" / MEMORY).read_text()
+        assert kb.memory.tombstones.buried("The user prefers tea")
+
+
+async def test_a_command_that_wants_words_gets_them_in_the_prompt(tmp_path: Path) -> None:
+    async with running(tmp_path / "notes") as shell:
+        remember = next(each for each in actions("memory") if each.method == "remember")
+        await shell.app.run_action_of(remember)
+        await shell.until(lambda: shell.prompt.text == "/remember ")
+
+
+async def test_dream_log_shows_the_change_and_restore_offers_only_that_one(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path / "notes") as shell:
+        kb = shell.app.kb
+        await shell.say("/dream-log", wait=False)
+        await shell.until(lambda: "Dream has changed nothing yet" in shell.text)
+        first = _dreamt(kb, "# User\n\n- Works on Atlas\n")
+        kb.memory.remembering.remember("I prefer tea")
+        await shell.say("/dream-log", wait=False)
+        await shell.until(lambda: isinstance(shell.app.screen, HistoryScreen))
+        screen = shell.app.screen
+        await shell.until(lambda: screen.list.commit is not None)
+        assert screen.list.commit.id == first
+        await shell.press("escape")
+        await shell.say(f"/dream-restore {first[:10]}", wait=False)
+        await shell.until(lambda: isinstance(shell.app.screen, ConfirmScreen))
+        await shell.press("o")
+        await shell.until(lambda: "Undone" in shell.text)
+        assert not (tmp_path / "notes" / "USER.md").exists()
+        assert "tea" in (tmp_path / "notes" / MEMORY).read_text()
+
+
+async def test_dream_restore_goes_back_to_before_the_change(tmp_path: Path) -> None:
+    async with running(tmp_path / "notes") as shell:
+        first = _dreamt(shell.app.kb, "# User\n\n- Works on Atlas\n")
+        shell.app.kb.memory.remembering.remember("I prefer tea")
+        await shell.say(f"/dream-restore {first}", wait=False)
+        await shell.until(lambda: isinstance(shell.app.screen, ConfirmScreen))
+        await shell.press("b")
+        await shell.until(lambda: "Restored" in shell.text)
+        assert not (tmp_path / "notes" / "USER.md").exists()
+        assert not (tmp_path / "notes" / MEMORY).exists()
+
+
+async def test_audit_accounts_for_what_was_said(tmp_path: Path) -> None:
+    async with running(tmp_path / "notes", script=said("Hello.")) as shell:
+        await shell.say("Hello there, kitchen table")
+        await shell.say("/audit", wait=False)
+        await shell.until(lambda: isinstance(shell.app.screen, PageScreen))
+        assert "pending" in shell.app.screen.text.plain
+
+
+async def test_compact_condenses_the_session_now(tmp_path: Path) -> None:
+    async with running(tmp_path / "notes", script=said("I see.")) as shell:
+        await shell.say("My favorite color is blue.")
+        await shell.until(lambda: shell.app.kb.memory.keeper.status().state != "stopped")
+        await shell.say("/compact", wait=False)
+        await shell.until(lambda: "are condensed into the archive" in shell.text)
+        assert (tmp_path / "notes" / "memory/HISTORY.md").exists()
+
+
+async def test_a_new_session_leaves_the_old_one_to_be_condensed(tmp_path: Path) -> None:
+    async with running(tmp_path / "notes", script=said("I see.")) as shell:
+        await shell.say("My favorite color is blue.")
+        await shell.say("/new", wait=False)
+        history = tmp_path / "notes" / "memory/history.jsonl"
+        await shell.until(history.exists)
+        await shell.until(lambda: "blue" in (tmp_path / "notes" / MEMORY).read_text())
+
+
+async def test_todays_note_is_begun_and_opened(tmp_path: Path) -> None:
+    async with running(tmp_path / "notes") as shell:
+        await shell.say("/today", wait=False)
+        notes = shell.app.main.notes
+        await shell.until(lambda: (notes.current_path or "").startswith("memory/20"))
+
+
+async def test_tag_changes_the_entry_that_is_open(tmp_path: Path) -> None:
+    async with running(tmp_path / "notes", entries=1) as shell:
+        path = "knowledge/topics/topic-0.md"
+        shell.app.main.notes.open_entry(path)
+        await shell.until(lambda: shell.app.main.notes.current_path == path)
+        await shell.press("f2")
+        await shell.say("/tag work #home", wait=False)
+        await shell.until(lambda: shell.app.kb.library.tags() == {"work": 1, "home": 1})
+        await shell.say("/tag -work", wait=False)
+        await shell.until(lambda: shell.app.kb.library.tags() == {"home": 1})

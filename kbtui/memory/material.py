@@ -115,7 +115,6 @@ def read_conversation(
         message.id: FORGOTTEN if holds(forgotten, message.id) else drop_reason(message, seen)
         for message in log.messages
     }
-    reasons |= {number: FORGOTTEN for number in reasons if holds(forgotten, number)}
     return Conversation(
         session_id,
         tuple(log.messages),

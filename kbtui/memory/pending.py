@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from kbtui.memory.material import Conversation
     from kbtui.memory.slices import Unit
     from kbtui.memory.tombstones import Tombstones
-    from kbtui.memory.tombstones import Tombstones
     from kbtui.workspace.layout import Workspace
 
 

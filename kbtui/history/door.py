@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError, StorageError, UsageError
@@ -132,7 +133,7 @@ class Door:
             edits = {path: data for path, data in change.edits.items() if data != current[path]}
             if edits:
                 self._check_names(edits)
-                change.result = self._commit(change, edits, current, events)
+                change.result = self._commit_or_keep(change, edits, current, events)
 
     def record(self, paths: Iterable[str], events: list[Changed]) -> Commit | None:
         """Commit what stands in the files already, as the user's; the caller has entered.
@@ -199,15 +200,18 @@ class Door:
             for path, expected in change.expected.items()
             if _blob(current[path]) != expected and change.edits[path] != current[path]
         ]
-        if not lost:
-            return
-        copies = self._keep_copies({path: change.edits[path] for path in lost})
+        if lost:
+            raise self._conflict({path: change.edits[path] for path in lost})
+
+    def _conflict(self, lost: Edits) -> ConflictError:
+        """Keep the versions that lost beside the ones that stay, and say so."""
+        copies = self._keep_copies(lost)
         names = ", ".join(short_name(path) for path in lost)
         kept = f" Your version is kept in {', '.join(copies)}." if copies else ""
-        raise ConflictError(
+        return ConflictError(
             f"{names} was changed by somebody else meanwhile.{kept}",
             "Read it again, and apply the change to what it says now.",
-            paths=lost,
+            paths=tuple(lost),
         )
 
     def _keep_copies(self, versions: Edits) -> list[str]:
@@ -245,6 +249,17 @@ class Door:
                 change.replace(path, redaction.text.encode(decoded.encoding, "replace"))
                 kinds = ", ".join(sorted({finding.kind for finding in redaction.found}))
                 log.warning("kept a secret (%s) out of %s", kinds, path)
+
+    def _commit_or_keep(
+        self, change: Change, edits: Edits, current: Edits, events: list[Changed]
+    ) -> Commit:
+        try:
+            return self._commit(change, edits, current, events)
+        except ConflictError as conflict:
+            lost = {path: edits[path] for path in conflict.paths if path in edits}
+            if not lost:
+                raise
+            raise self._conflict(lost) from conflict
 
     def _commit(
         self,
@@ -304,12 +319,13 @@ class Door:
         """Write the files; deletions come first, for a name may change only its case."""
         with FileBatch(self._root) as batch:
             for path in sorted(written, key=lambda path: written[path] is not None):
-                self._check_untouched(path, intent.paths[path][0])
                 data = written[path]
+                check = partial(self._check_untouched, path, intent.paths[path][0])
                 if data is None:
+                    check()
                     batch.remove(path)
                 else:
-                    batch.write(path, data)
+                    batch.write(path, data, just_before=check)
             batch.sync()
 
     def _take_back(self, intent: Intent) -> None:
@@ -327,11 +343,7 @@ class Door:
     def _check_untouched(self, path: str, expected: str | None) -> None:
         """Look once more, just before a file is replaced: editors outside know no lock."""
         if _blob(self._content(path)) != expected:
-            raise ConflictError(
-                f"{short_name(path)} was changed by another program just now.",
-                "Nothing was written. Try again.",
-                paths=(path,),
-            )
+            raise ConflictError(f"{path} was changed just now.", paths=(path,))
 
 
 def _blob(data: bytes | None) -> str | None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 from kbtui.errors import KbtuiError, NotFoundError, StorageError, UnsafePathError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 TEMPORARY = ".kbtui-"
@@ -162,8 +162,18 @@ class FileBatch:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def write(self, path: str, data: bytes, mode: int = 0o644) -> None:
-        """Replace one file; an existing one keeps its mode and, where allowed, its owner."""
+    def write(
+        self,
+        path: str,
+        data: bytes,
+        mode: int = 0o644,
+        just_before: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Replace one file; an existing one keeps its mode and, where allowed, its owner.
+
+        `just_before` is called when all is ready and only the rename is left; what it raises stops
+        the write.
+        """
         *parts, name = path.split("/")
         folder = self._folder(tuple(parts))
         name = real_name(folder, name)
@@ -173,6 +183,7 @@ class FileBatch:
         temporary = temporary_name(self._temporary)
         try:
             self._fill(folder, temporary, data, mode, old)
+            just_before()
             os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
             with contextlib.suppress(OSError):

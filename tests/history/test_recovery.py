@@ -81,10 +81,10 @@ def test_a_crash_at_any_step_leaves_all_or_nothing(
 def test_a_crash_between_two_files_is_completed(two_files: Notes) -> None:
     real = FileBatch.write
 
-    def once(self: FileBatch, path: str, data: bytes, mode: int = 0o644) -> None:
+    def once(self: FileBatch, path: str, data: bytes, *rest: object, **more: object) -> None:
         if path == B:
             raise Crash
-        real(self, path, data, mode)
+        real(self, path, data, *rest, **more)  # type: ignore[arg-type]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(FileBatch, "write", once)
@@ -186,13 +186,14 @@ def test_a_branch_moved_by_somebody_else_is_not_overwritten(two_files: Notes) ->
 
 
 def test_a_failed_change_is_taken_back_at_once(two_files: Notes) -> None:
-    def full(self: FileBatch, path: str, data: bytes, mode: int = 0o644) -> None:
+    real = FileBatch.write
+
+    def full(self: FileBatch, path: str, data: bytes, *rest: object, **more: object) -> None:
         if path == B and data == b"new b\n":
             raise OSError(28, "No space left on device")
-        FileBatch._real_write(self, path, data, mode)  # type: ignore[attr-defined]
+        real(self, path, data, *rest, **more)  # type: ignore[arg-type]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(FileBatch, "_real_write", FileBatch.write, raising=False)
         patch.setattr(FileBatch, "write", full)
         with pytest.raises(StorageError, match="no space"):
             change_both(two_files.history)
@@ -210,10 +211,28 @@ def test_a_file_edited_in_the_last_moment_is_not_overwritten(two_files: Notes) -
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Repository, "store", edit_meanwhile)
-        with pytest.raises(ConflictError, match="just now"):
+        with pytest.raises(ConflictError, match="changed by somebody else"):
             change_both(two_files.history)
     assert two_files.text(A) == "old a\n"
     assert two_files.text(B) == "by hand, just now\n"
+    (copy,) = Scanner(two_files.workspace).conflict_copies()
+    assert two_files.text(copy) == "new b\n"
+
+
+def test_an_edit_while_the_new_text_is_being_synced_is_not_overwritten(two_files: Notes) -> None:
+    real = FileBatch._fill
+
+    def edit_meanwhile(folder: int, name: str, data: bytes, *rest: object) -> None:
+        real(folder, name, data, *rest)  # type: ignore[arg-type]
+        if data == b"new b\n":
+            two_files.put(B, "by hand, at the last moment\n")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FileBatch, "_fill", staticmethod(edit_meanwhile))
+        with pytest.raises(ConflictError, match="changed by somebody else"):
+            change_both(two_files.history)
+    assert two_files.text(A) == "old a\n"
+    assert two_files.text(B) == "by hand, at the last moment\n"
 
 
 def test_an_unreadable_intent_is_set_aside(two_files: Notes) -> None:

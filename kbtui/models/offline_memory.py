@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import ModelAnswerError
+from kbtui.models.digest import digest
 from kbtui.models.offline_patterns import Note, clauses, is_question, understand
 from kbtui.models.transcript import CONVERSATION, Said, conversation_in
 from kbtui.text import fold, shorten, slugify
@@ -26,6 +27,8 @@ _MEMORY = "## Current Long-term Memory"
 _IN_FILE = "## Already in the File"
 _MOST_SENTENCES = 10
 _SENTENCE_WIDTH = 160
+# With MEMORY.md and the entries this stays below 40 % of the conversation.
+_DIGEST_SHARE = 0.26
 _SLUG_WIDTH = 40
 _SLUG_WORDS = 5
 _MY = re.compile(r"^My (?P<what>.+?) (?:is|are|was|were)$", re.IGNORECASE)
@@ -204,14 +207,19 @@ def _entry(notes: Sequence[Note]) -> dict[str, Any]:
 
 
 def _history(said: Sequence[Said], facts: Sequence[str]) -> str:
-    """The first sentence of each thing that was said, by the user if he said anything."""
+    """What was said in its own words: of little the first sentences, of much a digest."""
     speaker = "user" if any(each.role == "user" and each.text for each in said) else "assistant"
     lead = list(_leads(each.text for each in said if each.role == speaker))
     if len(lead) > _MOST_SENTENCES:
-        half = _MOST_SENTENCES // 2
-        lead = [*lead[:half], "(…)", *lead[-half:]]
+        return _digest(said, facts)
     told = f"The {speaker} said: {' '.join(lead)}"
     return f"{told} Noted: {'; '.join(facts)}." if facts else told
+
+
+def _digest(said: Sequence[Said], facts: Sequence[str]) -> str:
+    budget = int(sum(len(each.text) for each in said) * _DIGEST_SHARE)
+    lines = [f"- {_capital(each.role)}: {text}" for each, text in digest(said, budget)]
+    return "\n".join([*lines, *(f"- Noted: {fact}" for fact in facts)])
 
 
 def _leads(texts: Iterable[str]) -> Iterator[str]:

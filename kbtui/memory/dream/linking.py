@@ -28,11 +28,16 @@ def is_entry(path: str) -> bool:
 
 
 class Links:
-    """Finds and repairs links."""
+    """Finds and repairs links.
+
+    Attributes:
+        repaired: The files that were worked out to change only by a repair.
+    """
 
     def __init__(self, library: Library, view: View) -> None:
         self._library = library
         self._view = view
+        self.repaired: set[str] = set()
 
     def index(self) -> LinkIndex:
         """What finds entries by what they are called, the edits included."""
@@ -87,6 +92,7 @@ class Links:
             except UnreadableError:
                 continue
             if repaired != data:
+                self.repaired.add(source)
                 yield source, repaired
 
     def _sources(self, path: str) -> list[str]:

@@ -56,7 +56,7 @@ def edit_file(ref: str, old: str, new: str) -> Operation:
     """Replace a passage that stands in a file exactly once."""
 
     def work(desk: Desk) -> Edits:
-        path = desk.file(ref)
+        path = desk.names.file(ref)
         text = desk.view.text(path)
         if text is None:
             raise NotFoundError(f"There is no {path} yet.", "Use add_line.")
@@ -74,7 +74,7 @@ def move_line(ref: str, line: str, to: str, section: str, day: date) -> Operatio
     """Move a fact to the file where it belongs."""
 
     def work(desk: Desk) -> Edits:
-        path, target = desk.file(ref), desk.file(to)
+        path, target = desk.names.file(ref), desk.names.file(to)
         if path == target:
             raise UsageError(f"{short_name(path)} is where it stands already.")
         text = desk.view.text(path) or ""
@@ -101,9 +101,9 @@ def create_entry(draft: Draft, day: date) -> list[Operation]:
     """
 
     def make(desk: Desk) -> Edits:
-        path = desk.subject(draft)
+        path = desk.names.subject(draft)
         if path is None:
-            path = desk.free_path(draft, day)
+            path = desk.names.free_path(draft, day)
             return {path: new_entry(draft, day, _related(desk, draft, path)).encode()}
         return _grown(desk, path, correct=False, head=False)
 
@@ -120,11 +120,11 @@ def create_entry(draft: Draft, day: date) -> list[Operation]:
         return {path: desk.view.encoded(path, grown)}
 
     def correct(desk: Desk) -> Edits:
-        path = desk.subject(draft)
+        path = desk.names.subject(draft)
         return _grown(desk, path, correct=True, head=False) if path else {}
 
     def link(desk: Desk) -> Edits:
-        path = desk.subject(draft)
+        path = desk.names.subject(draft)
         return _grown(desk, path, correct=False, head=True) if path else {}
 
     return [
@@ -138,7 +138,7 @@ def set_summary(ref: str, summary: str) -> Operation:
     """Give an entry another line in the catalogue."""
 
     def work(desk: Desk) -> Edits:
-        path = desk.entry(ref)
+        path = desk.names.entry(ref)
         text = desk.view.text(path) or ""
         if not frontmatter.parse(text).values:
             raise UsageError(
@@ -155,7 +155,7 @@ def fix_link(ref: str, target: str, to: str) -> Operation:
     """Lead the broken links of a file with one target to an entry."""
 
     def work(desk: Desk) -> Edits:
-        path, entry = desk.file(ref), desk.parsed(desk.entry(to))
+        path, entry = desk.names.file(ref), desk.names.parsed(desk.names.entry(to))
         index = desk.links.index()
         wanted = clean_line(target).strip("[]").partition("|")[0].partition("#")[0].strip()
 
@@ -171,6 +171,7 @@ def fix_link(ref: str, target: str, to: str) -> Operation:
         fixed = retargeted(data, decide)
         if fixed == data:
             raise NotFoundError(f"{short_name(path)} has no broken link to {wanted!r}.")
+        desk.links.repaired.add(path)
         return {path: fixed}
 
     return Operation("fix_link", work)
@@ -195,19 +196,19 @@ def _replaced(whole: str, old: str, new: str, path: str) -> str:
 
 
 def _with_line(desk: Desk, ref: str, line: str, section: str, day: date) -> Edits:
-    path = desk.file(ref)
+    path = desk.names.file(ref)
     text = desk.view.text(path)
     fact, heading = plain_fact(line), section.strip().lstrip("#").strip()
     if not normalise(fact):
         raise UsageError("The line says nothing.")
-    if desk.is_note(path):
+    if desk.names.is_note(path):
         default = (lambda _fact: _STYLE) if path == SOUL else section_of
         _check_key(text or "", fact, path)
         choose = (lambda _fact: heading) if heading else default
         grown = apply_facts(text or "", [fact], (), section_of=choose).text
     else:
         body = f"## {heading}\n- {fact}" if heading else f"- {fact}"
-        draft = desk.draft_for(path, body)
+        draft = desk.names.draft_for(path, body)
         grown = grown_entry(text or "", draft, day, head=False)
     return {path: desk.view.encoded(path, grown)}
 
@@ -232,7 +233,7 @@ def _related(desk: Desk, draft: Draft, path: str) -> list[str]:
     """The entries that a draft names, as far as they exist."""
     found: dict[str, None] = {}
     for name in draft.related:
-        other = desk.named(name)
+        other = desk.names.named(name)
         if other is not None and other != path:
             found.setdefault(short_name(other))
     return list(found)

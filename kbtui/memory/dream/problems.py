@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.knowledge import frontmatter
 from kbtui.knowledge.summary import summary_of
-from kbtui.memory.dream.desk import NOTES
+from kbtui.memory.dream.names import NOTES
 from kbtui.memory.dream.view import shown_text
 from kbtui.memory.facts import normalise, plain_fact, statements
 from kbtui.memory.memory_review import is_statement, line_key, split_lines

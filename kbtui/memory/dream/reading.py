@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
 from kbtui.memory.dates import stamp
-from kbtui.memory.dream.desk import NOTES
+from kbtui.memory.dream.names import NOTES
 from kbtui.memory.dream.problems import problems
 from kbtui.memory.dream.prompts import edit_prompt
 from kbtui.memory.dream.tools import SPECS

@@ -6,11 +6,13 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import UsageError
+from kbtui.history.front_keys import split_front
 from kbtui.knowledge import frontmatter
 from kbtui.knowledge.info import info_of
 from kbtui.knowledge.repair import Move, retargeted, unlinked
 from kbtui.knowledge.reshape import new_name
 from kbtui.knowledge.templates import EVOLUTION, append_to_section, section_text
+from kbtui.knowledge.yaml_write import value_text
 from kbtui.memory.dream.operations import Operation
 from kbtui.memory.extraction import Draft
 from kbtui.memory.facts import statements
@@ -36,21 +38,21 @@ def rename_entry(ref: str, new: str) -> Operation:
     """Give an entry another name; the old one becomes an alias."""
 
     def work(desk: Desk) -> Edits:
-        entry = desk.parsed(desk.entry(ref))
+        entry = desk.names.parsed(desk.names.entry(ref))
         old = _info(entry)
         name = new_name(old, new)
-        if name.path != entry.path and (desk.view.exists(name.path) or desk.taken(name.path)):
+        if name.path != entry.path and (desk.view.exists(name.path) or desk.names.taken(name.path)):
             raise UsageError(f"There is an entry {short_name(name.path)} already.")
         if name.path == entry.path and name.title is None:
             return {}
         titled = _titled(entry.text, entry, name.title)
-        info = _info(desk.parse(name.path, titled))
+        info = _info(desk.names.parse(name.path, titled))
         before = desk.links.index()
         after = before.changed(entry, info)
         move = Move(old, info, before, after, desk.library.info, desk.view.exists)
         own = retargeted(titled.encode(), lambda link: move.target_of(link, entry.path))
         own = _with_aliases(own, _former_names(entry, info))
-        final = desk.parse(name.path, own.decode())
+        final = desk.names.parse(name.path, own.decode())
         edits = desk.links.repointed(entry.path, final, before, before.changed(entry, final))
         if name.path != entry.path:
             edits[entry.path] = None
@@ -64,7 +66,10 @@ def merge_entries(ref: str, into: str, day: date) -> Operation:
     """Put all that one entry says into another, lead its links there, and remove it."""
 
     def work(desk: Desk) -> Edits:
-        entry, target = desk.parsed(desk.entry(ref)), desk.parsed(desk.entry(into))
+        entry, target = (
+            desk.names.parsed(desk.names.entry(ref)),
+            desk.names.parsed(desk.names.entry(into)),
+        )
         if entry.path == target.path:
             raise UsageError("An entry can't be merged into itself.")
         before = desk.links.index()
@@ -77,7 +82,7 @@ def merge_entries(ref: str, into: str, day: date) -> Operation:
             text.encode(), lambda link: before.resolve(link, target.path) == entry.path
         ).decode()
         text = _with_aliases(text.encode(), _former_names(entry, target)).decode()
-        grown = desk.parse(target.path, text)
+        grown = desk.names.parse(target.path, text)
         after = before.changed(entry, None).changed(target, grown)
         edits = desk.links.repointed(entry.path, grown, before, after)
         return {
@@ -93,7 +98,7 @@ def delete_entry(ref: str) -> Operation:
     """Remove an entry; links to it become their text."""
 
     def work(desk: Desk) -> Edits:
-        path = desk.entry(ref)
+        path = desk.names.entry(ref)
         return {**desk.links.removed(path), path: None}
 
     return Operation("delete_entry", work)
@@ -129,8 +134,11 @@ def _titled(text: str, entry: Entry, title: str | None) -> str:
 def _former_names(old: Entry, new: Entry | EntryInfo) -> list[str]:
     """The names of an entry by which its successor isn't found."""
     known = {fold(name) for name in (new.title, new.slug, *new.aliases)}
-    names = dict.fromkeys((old.title, old.slug, *old.aliases))
-    return [name for name in names if fold(name) not in known]
+    names: dict[str, str] = {}
+    for name in (old.title, old.slug, *old.aliases):
+        if fold(name) not in known:
+            names.setdefault(fold(name), name)
+    return list(names.values())
 
 
 def _with_aliases(data: bytes, names: Iterable[str]) -> bytes:
@@ -146,6 +154,9 @@ def _with_aliases(data: bytes, names: Iterable[str]) -> bytes:
 
 def _merged_head(entry: Entry, target: Entry) -> str:
     """The text of `target` with what only the frontmatter of `entry` says."""
+    front = split_front(entry.text)
+    units = front.units if front else {}
+    lines: list[str] = []
     changes: dict[str, Any] = {}
     for key, value in entry.frontmatter.items():
         known = target.frontmatter.get(key)
@@ -157,6 +168,8 @@ def _merged_head(entry: Entry, target: Entry) -> str:
             kept = [item for item in joined if key != "related" or item.strip("[]") not in names]
             if kept != (known or []):
                 changes[key] = kept
+        elif key not in target.frontmatter:
+            lines += units.get(key, (f"{key}: {value_text(value)}\n",))
         elif known in (None, "", []):
             changes[key] = value
         else:
@@ -169,7 +182,9 @@ def _merged_head(entry: Entry, target: Entry) -> str:
         changes["created"] = min(created)
     if not target.frontmatter:
         return target.text
-    return frontmatter.set_keys(target.text, changes) if changes else target.text
+    text = frontmatter.set_keys(target.text, changes) if changes else target.text
+    parts = frontmatter.split(text.encode())
+    return parts.with_head(parts.head.decode() + "".join(lines)).join().decode()
 
 
 def _merged_body(text: str, other: str, target: Entry, day: date) -> str:

@@ -207,7 +207,7 @@ class Toolbox:
         return Outcome(" ".join(parts) or "Nothing to change: it says so already.", bool(parts))
 
     def _read_file(self, arguments: Mapping[str, Any]) -> Outcome:
-        path = self._desk.file(arguments["path"])
+        path = self._desk.names.file(arguments["path"])
         if not self._desk.view.exists(path):
             raise NotFoundError(f"There is no {path} yet.", "Use add_line.")
         lines = shown_text(self._desk.view.data(path)).splitlines()

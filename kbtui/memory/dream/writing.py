@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from kbtui.history.change import Actor, Origin
 from kbtui.history.commit import is_derived
 from kbtui.history.diff import diff_file, find_renames
+from kbtui.knowledge.dates import only_repaired
 from kbtui.memory.committing import committed
 from kbtui.memory.dream.report import DreamReport, Suggestion
 from kbtui.workspace import files
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from kbtui.knowledge.library import Library
     from kbtui.memory.archive import Archive
     from kbtui.memory.cursors import Cursors
-    from kbtui.memory.dream.desk import Desk
+    from kbtui.memory.dream.desk import Desk, Wish
     from kbtui.memory.dream.reading import Batch
     from kbtui.memory.dream.report import Kind
     from kbtui.memory.inbox import Inbox
@@ -77,9 +78,10 @@ class Writer:
             self._archive.compact(change, seen)
             return suggestions
 
-        suggestions, commit = committed(
-            self._history, self._root, Actor.DREAM, _reason(batch), origin, work
-        )
+        with only_repaired(desk.repaired):
+            suggestions, commit = committed(
+                self._history, self._root, Actor.DREAM, _reason(batch), origin, work
+            )
         diffs = changed_by(self._history, commit.id) if commit else ()
         kind: Kind = "changed" if diffs else "proposed" if suggestions else "read"
         return DreamReport(
@@ -93,11 +95,7 @@ class Writer:
 
     def preview(self, batch: Batch, desk: Desk) -> DreamReport:
         """What `write` would do."""
-        suggestions = [
-            Suggestion(why, _differences(desk.view.before, _encoded(texts)))
-            for why, texts in desk.proposals()
-            if not self._inbox.was_rejected(Actor.DREAM, texts)
-        ]
+        suggestions = [_suggestion(wish) for wish in self._wishes(desk)]
         return DreamReport(
             "dry-run",
             len(batch.entries),
@@ -107,12 +105,19 @@ class Writer:
         )
 
     def _propose(self, desk: Desk, origin: Origin) -> Iterator[Suggestion]:
-        for why, texts in desk.proposals():
-            if texts and not self._inbox.was_rejected(Actor.DREAM, texts):
-                reason = f"A change by Dream waits for you: {why}."
-                proposal = self._inbox.add(Actor.DREAM, reason, texts, origin=origin)
-                diffs = _differences(desk.view.before, _encoded(texts))
-                yield Suggestion(why, diffs, proposal.id)
+        for wish in self._wishes(desk):
+            reason = f"A change by Dream waits for you: {wish.why}."
+            proposal = self._inbox.add(
+                Actor.DREAM, reason, wish.texts, origin=origin, bases=wish.before
+            )
+            yield _suggestion(wish, proposal.id)
+
+    def _wishes(self, desk: Desk) -> Iterator[Wish]:
+        """What to propose: not what the user has rejected before."""
+        for wish in desk.wishes():
+            rejected = self._inbox.was_rejected(Actor.DREAM, wish.texts, wish.before)
+            if wish.texts and not rejected:
+                yield wish
 
 
 def changed_by(history: History, commit: str) -> tuple[FileDiff, ...]:
@@ -120,8 +125,9 @@ def changed_by(history: History, commit: str) -> tuple[FileDiff, ...]:
     return tuple(diff for diff in history.changes_of(commit) if not is_derived(diff.path))
 
 
-def _encoded(texts: Mapping[str, str | None]) -> dict[str, bytes | None]:
-    return {path: None if text is None else text.encode() for path, text in texts.items()}
+def _suggestion(wish: Wish, proposal: str = "") -> Suggestion:
+    new = {path: None if text is None else text.encode() for path, text in wish.texts.items()}
+    return Suggestion(wish.why, _differences(wish.before, new), proposal)
 
 
 def _differences(

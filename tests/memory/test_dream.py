@@ -1,0 +1,472 @@
+"""Dream: two phases, one commit, and a cursor that moves with it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kbtui.errors import BudgetError, WorkspaceBusyError
+from kbtui.history.change import Actor
+from kbtui.memory.allowance import ConsentNeededError
+from kbtui.memory.cursors import CURSORS
+from tests.memory.dream_room import (
+    FINISH,
+    MEMORY,
+    add,
+    answers,
+    archive,
+    does,
+    dream_room,
+    dreams,
+    edit,
+    finding,
+    is_read,
+    machine,
+    person,
+    proposals,
+    run,
+    seen,
+    state,
+    studied,
+    told,
+)
+from tests.scripted_server import Reply, ScriptedServer, call
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from kbtui.memory.dream.report import DreamProgress
+    from tests.memory.memory_room import Room
+    from tests.scripted_server import Request
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer() as server:
+        yield server
+
+
+@pytest.fixture
+def room(tmp_path: Path, server: ScriptedServer) -> Iterator[Room]:
+    room = dream_room(tmp_path / "notes", server)
+    yield room
+    room.close()
+
+
+# Two phases --------------------------------------------------------------------------------------
+
+
+async def test_it_studies_then_edits_and_everything_is_one_commit(
+    room: Room, server: ScriptedServer
+) -> None:
+    room.write("SOUL.md", "Be brief.\n")
+    room.write("USER.md", "# User\n\n- Name: Ada\n")
+    machine(room, MEMORY="# Facts\n\n- Lives in Graz\n", people__alice=person("Alice"))
+    archive(room, "They talked about Alice, who owns billing now.")
+    commits = len(list(room.history.log()))
+    server.enqueue(
+        studied(finding("new", "people/alice", "Owns billing", cursors=[1, 99])),
+        does(add("people/alice", "Owns billing", section="Works on")),
+        FINISH,
+    )
+    report = await run(room)
+    assert report.kind == "changed"
+    assert (report.entries, report.remaining, report.steps) == (1, 0, 3)
+    assert [diff.path for diff in report.diffs] == ["knowledge/people/alice.md"]
+    assert "## Works on\n- Owns billing" in room.read("knowledge/people/alice.md")
+    log = list(room.history.log())
+    assert len(log) == commits + 1
+    assert log[0].id == report.commit
+    assert log[0].actor is Actor.DREAM
+    assert (log[0].origin.cursor, log[0].origin.model) == (1, "openai/scripted")
+    assert log[0].subject.startswith("people/alice: +")
+    assert log[0].body == "Dream read archive entry 1."
+    assert {change.path for change in log[0].paths} >= {CURSORS, "knowledge/people/alice.md"}
+    assert seen(room) == 1
+
+
+async def test_the_first_phase_is_shown_what_is_new_and_what_is_known(
+    room: Room, server: ScriptedServer
+) -> None:
+    room.write("SOUL.md", "Be brief.\n")
+    room.write("USER.md", "# User\n\n- Name: Ada\n")
+    machine(
+        room,
+        MEMORY="# Facts\n\n- Lives in Graz\n",
+        people__alice=person("Alice"),
+        topics__unrelated="# Unrelated\n\nNobody asked.\n",
+    )
+    archive(room, "They talked about Alice.", "2026-03-06 10:00")
+    server.enqueue(studied(finding()), FINISH)
+    await run(room)
+    first, second = server.prompts[0], server.prompts[1]
+    assert first.body["tool_choice"]["function"]["name"] == "study_memory"
+    for text in ("Be brief.", "- Name: Ada", "- Lives in Graz", "- Plays chess"):
+        assert text in told(server, 0)
+        assert text in told(server, 1)
+    assert '<archive cursor="1" time="2026-03-06 10:00">\nThey talked about Alice.' in told(
+        server, 0
+    )
+    assert "Nobody asked." not in told(server, 0).split("<index>")[0]
+    assert "- unrelated" in told(server, 0), "it is in the catalogue"
+    assert "study_memory" not in second.tools
+    assert {"edit_file", "add_line", "merge_entries", "finish"} <= set(second.tools)
+    assert "- new: MEMORY.md: Prefers dark mode" in told(server, 1)
+
+
+async def test_nothing_new_means_no_call_and_no_commit(room: Room, server: ScriptedServer) -> None:
+    head = room.history.head()
+    report = await run(room)
+    assert report.kind == "nothing"
+    assert server.requests == []
+    assert room.history.head() == head
+
+
+async def test_nothing_to_change_moves_the_cursor_and_nothing_else(
+    room: Room, server: ScriptedServer
+) -> None:
+    archive(room, "They said hello.")
+    before = state(room)
+    server.enqueue(Reply(tool_calls=[call("study_memory", findings=[])]))
+    report = await run(room)
+    assert report.kind == "read"
+    assert len(server.prompts) == 1, "there is no second phase without findings"
+    assert report.diffs == ()
+    after = state(room)
+    assert {path for path in after if after[path] != before.get(path)} == {CURSORS, "HEAD"}
+    assert (await run(room)).kind == "nothing"
+    assert len(server.prompts) == 1
+
+
+async def test_a_run_takes_one_batch_and_says_how_much_is_left(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = dream_room(tmp_path / "notes", server, dream={"max_batch_size": 2})
+    for number in range(1, 6):
+        archive(room, f"Talk number {number}.")
+    server.enqueue(Reply(tool_calls=[call("study_memory", findings=[])]))
+    report = await run(room)
+    assert (report.entries, report.remaining, seen(room)) == (2, 3, 2)
+    assert "Talk number 2." in told(server)
+    assert "Talk number 3." not in told(server)
+    await run(room)
+    assert "Talk number 3." in told(server)
+    assert "Talk number 2." not in told(server)
+    await run(room)
+    assert seen(room) == 5
+    assert is_read(room)
+    room.close()
+
+
+async def test_an_entry_too_long_for_a_prompt_is_shown_in_parts_before_the_cursor_moves(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = dream_room(tmp_path / "notes", server, role={"context_window": 9000})
+    words = [f"w{number}" for number in range(4000)]
+    archive(room, " ".join(words))
+    archive(room, "short")
+
+    def answer(request: Request) -> Reply:
+        assert "tool_choice" in request.body
+        assert seen(room) == 0
+        return Reply(tool_calls=[call("study_memory", findings=[])])
+
+    server.enqueue(answer)
+    report = await run(room)
+    shown = " ".join(told(server, n) for n in range(len(server.prompts)))
+    assert len(server.prompts) > 2
+    assert set(words) <= set(shown.split())
+    assert "short" not in shown.split()
+    assert (report.entries, report.remaining, seen(room)) == (1, 1, 1)
+    room.close()
+
+
+async def test_a_dry_run_shows_the_difference_and_writes_nothing(
+    room: Room, server: ScriptedServer
+) -> None:
+    room.write("USER.md", "# User\n\n- Name: Ada\n")
+    machine(room, MEMORY="# Facts\n\n- Lives in Graz\n")
+    archive(room)
+    before = state(room)
+    server.enqueue(
+        studied(),
+        does(add("MEMORY.md", "Prefers dark mode"), edit("USER.md", "Name: Ada", "Name: Bob")),
+        FINISH,
+    )
+    report = await run(room, dry_run=True)
+    assert report.kind == "dry-run"
+    assert report.commit is None
+    (diff,) = report.diffs
+    assert (diff.path, diff.added) == (MEMORY, 4)
+    (suggestion,) = report.suggestions
+    assert "Name: Ada" in suggestion.why
+    assert suggestion.diffs[0].path == "USER.md"
+    assert state(room) == before
+    assert proposals(room) == []
+    assert seen(room) == 0
+    assert "would" in report.text
+
+
+async def test_progress_is_told_and_the_report_says_it_in_words(
+    room: Room, server: ScriptedServer
+) -> None:
+    archive(room)
+    told_: list[DreamProgress] = []
+    server.enqueue(studied(), does(add("MEMORY.md", "Prefers dark mode")), FINISH)
+    report = await run(room, on_progress=told_.append)
+    assert [each.phase for each in told_] == ["studying", "editing", "editing", "writing"]
+    assert (told_[2].step, told_[2].steps) == (2, 10)
+    assert report.text == "Dream has worked in 1 new archive entry and changed memory/MEMORY."
+
+
+# Budgets -----------------------------------------------------------------------------------------
+
+
+async def test_the_steps_are_limited_and_what_was_edited_by_then_is_kept(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = dream_room(tmp_path / "notes", server, dream={"max_iterations": 3})
+    archive(room)
+    server.enqueue(
+        studied(), *(does(add("MEMORY.md", f"Fact number {number}")) for number in range(9))
+    )
+    report = await run(room)
+    assert report.kind == "changed"
+    assert len(server.prompts) == 4
+    assert "last step" in told(server)
+    assert "3 steps" in report.ended
+    assert "stopped early" in report.text
+    assert room.read(MEMORY).count("- Fact number") == 3
+    assert seen(room) == 1
+    room.close()
+
+
+async def test_steps_without_any_edit_change_nothing_and_leave_the_cursor(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = dream_room(tmp_path / "notes", server, dream={"max_iterations": 2})
+    machine(room, MEMORY="# Facts\n\n- Lives in Graz\n", people__alice=person("Alice"))
+    archive(room)
+    before = state(room)
+    server.enqueue(
+        studied(),
+        does(call("read_file", path="people/alice")),
+        does(call("read_file", path="MEMORY.md")),
+    )
+    report = await run(room)
+    assert report.kind == "postponed"
+    assert isinstance(report.error, BudgetError)
+    assert state(room) == before
+    room.close()
+
+
+async def test_what_an_unfinished_run_would_only_remove_is_left_to_the_user(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = dream_room(tmp_path / "notes", server, dream={"max_iterations": 2})
+    facts = "".join(
+        f"- Fact {name} stands here\n" for name in ("one", "two", "three", "four", "five")
+    )
+    machine(room, MEMORY=f"# Facts\n\n{facts}")
+    archive(room)
+    server.enqueue(
+        studied(),
+        does(edit("MEMORY.md", "- Fact two stands here\n", "")),
+        does(add("MEMORY.md", "Likes tea"), edit("MEMORY.md", "Fact one stands", "Fact 1 stands")),
+    )
+    report = await run(room)
+    memory = room.read(MEMORY)
+    assert "- Fact two stands here\n" in memory
+    assert "- Fact 1 stands here\n" in memory
+    assert "- Likes tea" in memory
+    (suggestion,) = report.suggestions
+    assert "before it was finished" in suggestion.why
+    room.pipeline.inbox.accept(suggestion.id)
+    assert "Fact two" not in room.read(MEMORY)
+    room.close()
+
+
+async def test_time_is_limited(room: Room, server: ScriptedServer) -> None:
+    archive(room)
+    room.pipeline.dream._longest = 0.3
+    server.enqueue(Reply(tool_calls=[call("study_memory", findings=[])], stall_at=10))
+    before = state(room)
+    report = await run(room)
+    assert isinstance(report.error, BudgetError)
+    assert state(room) == before
+
+
+async def test_the_same_call_again_and_calls_that_change_nothing_end_the_run(
+    room: Room, server: ScriptedServer
+) -> None:
+    machine(room, MEMORY="# Facts\n\n- Lives in Graz\n")
+    archive(room)
+    before = state(room)
+    server.enqueue(studied(), does(add("MEMORY.md", "Lives in Graz")))
+    report = await run(room)
+    assert report.kind == "postponed"
+    assert len(server.prompts) == 4, "three steps that lead nowhere are enough"
+    assert answers(server) == [
+        "Nothing to change: it says so already.",
+        "Error: You have made this very call already. Do something else.",
+    ]
+    assert state(room) == before
+
+
+async def test_a_hundred_calls_at_once_are_not_all_run(room: Room, server: ScriptedServer) -> None:
+    archive(room)
+    many = [add("MEMORY.md", f"Fact number {number}") for number in range(100)]
+    report = await dreams(room, server, *many)
+    assert report.kind == "changed"
+    assert room.read(MEMORY).count("- Fact number") == 32
+    assert sum("at most 32 calls" in each for each in answers(server)) == 68
+
+
+async def test_a_daily_cap_that_is_reached_puts_it_off(
+    tmp_path: Path, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kbtui.models.litellm_model.LiteLLMModel.is_local", False)
+    room = dream_room(tmp_path / "notes", server, budget={"daily_usd": 0.0})
+    archive(room)
+    report = await run(room)
+    assert isinstance(report.error, BudgetError)
+    assert server.requests == []
+    room.close()
+
+
+async def test_a_paid_model_that_nobody_chose_needs_consent(
+    tmp_path: Path, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kbtui.models.litellm_model.LiteLLMModel.is_local", False)
+    room = dream_room(tmp_path / "notes", server)
+    monkeypatch.setattr(room.pipeline.models, "_is_chosen", lambda _role: False)
+    archive(room)
+    report = await run(room)
+    assert isinstance(report.error, ConsentNeededError)
+    assert server.requests == []
+    room.pipeline.allowance.agree("openai/scripted", yes=True)
+    server.enqueue(Reply(tool_calls=[call("study_memory", findings=[])]))
+    assert (await run(room)).kind == "read"
+    room.close()
+
+
+async def test_the_override_chooses_the_model(tmp_path: Path, server: ScriptedServer) -> None:
+    room = dream_room(tmp_path / "notes", server, dream={"model_override": "openai/small"})
+    archive(room)
+    server.enqueue(Reply(tool_calls=[call("study_memory", findings=[])]))
+    report = await run(room)
+    assert report.model == "openai/small"
+    assert server.prompts[0].body["model"] == "small"
+    room.close()
+
+
+# Others ------------------------------------------------------------------------------------------
+
+
+async def test_cancelling_leaves_everything_as_it_was(room: Room, server: ScriptedServer) -> None:
+    archive(room)
+    before = state(room)
+    reached = threading.Event()
+
+    def stall(_request: Request) -> Reply:
+        reached.set()
+        return Reply(tool_calls=[call("finish")], stall_at=10)
+
+    server.enqueue(studied(), does(add("MEMORY.md", "Prefers dark mode")), stall)
+    task = asyncio.ensure_future(run(room))
+    assert await asyncio.to_thread(reached.wait, 20)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert state(room) == before
+    server.enqueue(studied(), does(add("MEMORY.md", "Prefers dark mode")), FINISH)
+    assert (await run(room)).kind == "changed", "the lock is free again"
+
+
+async def test_one_dream_at_a_time(room: Room, server: ScriptedServer) -> None:
+    archive(room)
+    async with room.pipeline.lock.hold():
+        report = await run(room)
+    assert isinstance(report.error, WorkspaceBusyError)
+    assert server.requests == []
+
+
+async def test_a_file_saved_in_an_editor_meanwhile_is_kept_whole(
+    room: Room, server: ScriptedServer
+) -> None:
+    room.write(MEMORY, "# Mine\n\n- one\n")
+    archive(room)
+
+    def answer(_request: Request) -> Reply:
+        # While the model thinks, the user saves the file; nobody has adopted that yet.
+        (room.root / MEMORY).write_text("# Mine\n\n- one\n- two, just now\n")
+        return FINISH
+
+    server.enqueue(studied(), does(add("MEMORY.md", "Likes tea", section="Mine")), answer)
+    report = await run(room)
+    assert report.kind == "changed"
+    assert room.read(MEMORY) == "# Mine\n\n- one\n- two, just now\n- Likes tea\n"
+    assert not list((room.root / "memory").glob("*.conflict-*"))
+    mine = [each for each in room.history.log(MEMORY) if each.actor is Actor.YOU]
+    assert len(mine) == 2, "the user's save is the user's own commit"
+
+
+async def test_an_archive_that_grows_meanwhile_is_read_next_time(
+    room: Room, server: ScriptedServer
+) -> None:
+    archive(room)
+
+    def answer(_request: Request) -> Reply:
+        archive(room, "Said meanwhile.")
+        return FINISH
+
+    server.enqueue(studied(), does(add("MEMORY.md", "Likes tea")), answer)
+    await run(room)
+    assert seen(room) == 1
+    server.enqueue(Reply(tool_calls=[call("study_memory", findings=[])]))
+    await run(room)
+    assert "Said meanwhile." in told(server)
+    assert seen(room) == 2
+
+
+async def test_dream_talks_in_no_session_and_is_never_condensed(
+    room: Room, server: ScriptedServer
+) -> None:
+    archive(room)
+    await dreams(room, server, add("MEMORY.md", "Likes tea"))
+    assert room.sessions.list() == []
+    assert room.pipeline.ledger.account().messages == 0
+    assert len(room.pipeline.archive.entries()) == 1
+
+
+async def test_what_failed_is_tried_with_less_of_it(room: Room, server: ScriptedServer) -> None:
+    for number in range(1, 21):
+        archive(room, f"Talk number {number}.")
+    server.enqueue(Reply("no idea"), Reply("no idea"), Reply("no idea"))
+    server.enqueue(*[Reply("no idea")] * 3)
+    assert (await run(room)).kind == "postponed"
+    assert "Talk number 20." in told(server, 0)
+    server.replies[:] = [Reply(tool_calls=[call("study_memory", findings=[])])]
+    report = await run(room)
+    assert (report.entries, report.remaining) == (10, 10)
+    assert (await run(room)).entries == 10
+
+
+async def test_archives_of_two_machines_have_a_cursor_each(
+    room: Room, server: ScriptedServer
+) -> None:
+    archive(room, "Here.")
+    with room.history.change(Actor.SYNC, "synced") as change:
+        line = json.dumps({"cursor": 1, "content": "There.", "origin": "laptop"})
+        change.write("memory/history.jsonl", room.read("memory/history.jsonl") + line + "\n")
+    server.enqueue(Reply(tool_calls=[call("study_memory", findings=[])]))
+    report = await run(room)
+    assert report.entries == 2
+    cursors = json.loads(room.read(CURSORS))["dream"]
+    assert cursors["laptop"] == 1
+    assert len(cursors) == 2

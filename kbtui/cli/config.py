@@ -86,6 +86,34 @@ def unset(name: str) -> None:
     _write(name, None)
 
 
+@config.command("import")
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@pass_place
+def import_settings(place: Place, file: Path) -> int:
+    """Take over the memory settings of a nanobot config.json."""
+    from kbtui.memory.nanobot_settings import read_nanobot_settings
+
+    try:
+        found = read_nanobot_settings(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{file} can't be read: {error}.") from error
+    texts = {name: _text(value) for name, value in found.values.items()}
+    checked = {name: _checked(name, text) for name, text in texts.items()}
+    for name, value in checked.items():
+        _write(name, value)
+        say(f"{name} = {_shown_value(name, texts[name])}")
+        _warn_if_hidden(place, name)
+    for text in found.notes:
+        note(f"kbtui: {text}")
+    for key in found.unknown:
+        note(f"kbtui: {key} is not taken over.")
+    return 0 if checked else 1
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _user_file() -> Path:
     from kbtui.settings import config_folder
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -41,7 +40,9 @@ class _Every(click.ParamType):  # type: ignore[type-arg]
 @json_option
 @pass_place
 def dream(place: Place, dry_run: bool, every: timedelta | None, as_json: bool) -> int:
-    """Curate memory and entries with what is new in the archive."""
+    """Curate memory with what is new in the archive."""
+    import asyncio
+
     with place.opened() as kb:
         if every is not None:
             return asyncio.run(_again_and_again(kb, every, dry_run=dry_run, as_json=as_json))
@@ -53,6 +54,8 @@ async def _again_and_again(
     kb: KnowledgeBase, every: timedelta, *, dry_run: bool, as_json: bool
 ) -> int:
     """Dream whenever it is due and something is new; ends with Ctrl+C."""
+    import asyncio
+
     due = datetime.now(UTC)
     while True:
         if datetime.now(UTC) >= due and await asyncio.to_thread(kb.memory.dream.has_news):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @json_option
 @click.pass_context
 def inbox(ctx: click.Context, as_json: bool) -> int:
-    """List, show, accept or reject changes that wait for you."""
+    """Decide on changes that wait for you."""
     if ctx.invoked_subcommand is None:
         return _list(ctx.ensure_object(Place), as_json=as_json)
     return 0
@@ -33,7 +33,10 @@ def _status(status: int | None, **_options: Any) -> int:
 @json_option
 @pass_place
 def list_command(place: Place, as_json: bool) -> int:
-    """List what waits; exits with 1 if nothing does."""
+    """List what waits.
+
+    Exits with 1 if nothing does.
+    """
     return _list(place, as_json=as_json)
 
 

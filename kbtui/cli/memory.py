@@ -37,7 +37,7 @@ def remember(place: Place, text: tuple[str, ...]) -> None:
 @click.option("--yes", "is_sure", is_flag=True, help="Don't ask.")
 @pass_place
 def forget(place: Place, text: tuple[str, ...], is_sure: bool) -> int:
-    """Take out of memory and entries what they say about something, for good."""
+    """Take out what memory and entries say about something."""
     with place.opened() as kb:
         plan = kb.memory.forgetting.plan(" ".join(text))
         _print_plan(plan)
@@ -78,7 +78,7 @@ def _is_agreed(plan: ForgetPlan) -> bool:
 @json_option
 @pass_place
 def consolidate(place: Place, session: str | None, as_json: bool) -> int:
-    """Condense conversations into archive, memory and entries: one, or all that wait."""
+    """Condense one conversation, or all that wait."""
     import asyncio
 
     with place.opened() as kb:
@@ -130,7 +130,10 @@ def _print_outcome(outcome: Outcome) -> None:
 @json_option
 @pass_place
 def audit(place: Place, as_json: bool) -> int:
-    """Account for every message; exits with 1 if one is unaccounted for."""
+    """Account for every message.
+
+    Exits with 1 if one is unaccounted for.
+    """
     with place.opened() as kb:
         found = kb.memory.audit()
     if as_json:

@@ -254,7 +254,7 @@ def test_a_skill_of_the_workspace_takes_the_place_of_the_shipped_one(kb: Knowled
     ]
     assert "edit_entry" in parts_of(prompt_of(kb))["skills"]
     folder = kb.workspace.skills / "knowledge-base"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     (folder / "SKILL.md").write_text("---\nalways: true\n---\nMy own way.")
     (kb.workspace.skills / "broken").mkdir()
     assert "My own way." in parts_of(prompt_of(kb))["skills"]

@@ -316,18 +316,18 @@ def test_read_file_pages_and_stays_in_its_areas(kb: KnowledgeBase, tools: Tools)
 
 
 def test_grep_finds_lines_by_text_and_by_expression(kb: KnowledgeBase, tools: Tools) -> None:
-    kb.library.create("topic", "Docker", body="Port 8080 (a+b)\n\nstraße 12")
-    (kb.workspace.memory / "MEMORY.md").write_text("PORT 9090\n")
-    assert tools("grep", pattern="port").summary == "2 lines"
-    assert tools("grep", pattern="port", case_sensitive=True).summary == "no lines"
-    assert tools("grep", pattern="PORT", case_sensitive=True, path="memory").summary == "1 line"
+    kb.library.create("topic", "Docker", body="Zport 8080 (a+b)\n\nstraße 12")
+    (kb.workspace.memory / "MEMORY.md").write_text("ZPORT 9090\n")
+    assert tools("grep", pattern="zport").summary == "2 lines"
+    assert tools("grep", pattern="zport", case_sensitive=True).summary == "no lines"
+    assert tools("grep", pattern="ZPORT", case_sensitive=True, path="memory").summary == "1 line"
     assert "knowledge/topics/docker.md:" in tools.ok("grep", pattern="(a+b)")
     assert "knowledge/topics/docker.md:" in tools.ok("grep", pattern="STRASSE")
-    assert tools("grep", pattern=r"port \d{4}", regex=True).summary == "2 lines"
-    assert tools("grep", pattern=r"^port 9", regex=True, limit=1).summary == "1 line"
+    assert tools("grep", pattern=r"zport \d{4}", regex=True).summary == "2 lines"
+    assert tools("grep", pattern=r"^zport 9", regex=True, limit=1).summary == "1 line"
     assert "broken" in tools.error("grep", pattern="(", regex=True)
     assert "nothing at" in tools.error("grep", pattern="x", path="docs/none")
-    assert "more than 1" in tools.ok("grep", pattern="port", limit=1)
+    assert "more than 1" in tools.ok("grep", pattern="zport", limit=1)
 
 
 def test_an_expression_that_never_ends_is_ended(kb: KnowledgeBase, tools: Tools) -> None:

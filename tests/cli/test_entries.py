@@ -138,7 +138,7 @@ def test_an_editor_that_changes_nothing_makes_no_commit(kbtui: Command, editor: 
     kbtui.ok("new", "topic", "Docker")
     _script(editor, "true")
     assert "unchanged" in kbtui.ok("edit", "docker").err
-    assert len(kbtui.ok("log", "--json").json) == 1
+    assert len(kbtui.ok("log", "knowledge", "--json").json) == 1
 
 
 def test_what_kbtui_never_writes_is_not_opened(kbtui: Command, editor: Path) -> None:

@@ -28,8 +28,9 @@ def told(kbtui: Command) -> Command:
 
 
 def test_the_log_is_newest_first_and_has_the_promised_keys(told: Command) -> None:
-    commits = told.ok("log", "--json").json
+    *commits, installed = told.ok("log", "--json").json
     assert len(commits) == 3
+    assert installed["actor"] == "import"
     assert all(set(commit) >= SHAPE for commit in commits)
     assert commits[0]["paths"] == ["knowledge/topics/docker.md"]
     assert commits[0]["actor"] == "you"
@@ -48,7 +49,7 @@ def test_the_log_of_a_folder_of_an_actor_and_of_nothing(told: Command) -> None:
     assert len(told.ok("log", "people", "--json").json) == 1
     assert told("log", "--actor", "dream", "--json").status == 1
     assert told("log", "never-there").status == 1
-    lines = told.ok("log").out.splitlines()
+    lines = told.ok("log", "knowledge").out.splitlines()
     assert len(lines) == 3
     assert all("you" in line for line in lines)
 
@@ -72,7 +73,7 @@ def test_diff_is_a_patch_and_its_status_says_whether_there_is_one(told: Command)
 
 def test_undo_takes_one_change_back_and_restore_brings_a_state(told: Command) -> None:
     file = told.file("knowledge/topics/docker.md")
-    changed, _ann, made = told.ok("log", "--json").json
+    changed, _ann, made, _skill = told.ok("log", "--json").json
     after = file.read_text()
     assert "Zwei" not in (told.ok("undo", changed["commit"][:10]) and file.read_text())
     assert told("undo", changed["commit"]).status == 2

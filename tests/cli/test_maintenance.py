@@ -64,7 +64,7 @@ def test_reindex_builds_everything_again(kbtui: Command, monkeypatch: pytest.Mon
     done = kbtui.ok("reindex")
     assert "files" in done.out
     assert kbtui.ok("search", "clams", "--json").json["hits"] == before
-    assert len(kbtui.ok("log", "--json").json) == 1
+    assert len(kbtui.ok("log", "knowledge", "--json").json) == 1
 
 
 def test_doctor_names_what_is_out_of_order(kbtui: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,185 @@
+"""Memory from a script: what the commands write, say, and how they end."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kbtui.history.change import Actor
+from kbtui.knowledge_base import KnowledgeBase
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Command
+
+MEMORY = "memory/MEMORY.md"
+AUDIT = {"sessions", "messages", "pending", "archived", "dropped", "unaccounted", "details"}
+
+
+@pytest.fixture(autouse=True)
+def _by_words_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KBTUI_SEARCH__SEMANTIC", "false")
+
+
+def test_remember_writes_the_fact_once(kbtui: Command) -> None:
+    assert MEMORY in kbtui.ok("remember", "I", "prefer", "tea").out
+    assert "known already" in kbtui.ok("remember", "The user prefers tea").err
+    assert kbtui.file(MEMORY).read_text().count("tea") == 1
+
+
+def test_a_remembered_secret_is_warned_of(kbtui: Command) -> None:
+    done = kbtui.ok("remember", "my key is AKIAIOSFODNN7EXAMPLE")
+    assert "secret" in done.err
+
+
+def test_forget_shows_asks_and_takes_out(kbtui: Command) -> None:
+    kbtui.ok("remember", "My favorite color is blue")
+    kbtui.ok("new", "preference", "Colors", "-b", "Likes cats. Favorite color: blue.")
+    kbtui.ok("new", "preference", "Favorite color", "-b", "The favorite color is blue.")
+    unsure = kbtui("forget", "my favorite color")
+    assert unsure.status == 2
+    assert "--yes" in unsure.err
+    assert MEMORY in unsure.out
+    assert "blue" in kbtui.file(MEMORY).read_text()
+    kbtui.ok("forget", "my favorite color", "--yes")
+    assert "blue" not in kbtui.file(MEMORY).read_text()
+    colors = kbtui.file("knowledge/preferences/colors.md").read_text()
+    assert "Likes cats." in colors
+    assert "blue" not in colors
+    assert not kbtui.file("knowledge/preferences/favorite-color.md").exists()
+    assert "blue" not in kbtui.file("memory/tombstones.jsonl").read_text()
+
+
+def test_what_is_forgotten_is_not_condensed_and_the_ledger_says_why(kbtui: Command) -> None:
+    kbtui.ok("ask", "My favorite color is blue.", "-s", "colors")
+    kbtui.ok("ask", "We decided to use Postgres for Atlas.", "-s", "colors")
+    kbtui.ok("forget", "favorite color is blue", "--yes")
+    kbtui.ok("consolidate")
+    assert "blue" not in kbtui.file("memory/history.jsonl").read_text()
+    assert "Postgres" in kbtui.file("memory/history.jsonl").read_text()
+    audit = kbtui.ok("audit", "--json").json
+    reasons = {each["reason"] for each in audit["details"][0]["dropped"]}
+    assert "forgotten" in reasons
+    assert audit["unaccounted"] == 0
+
+
+def test_what_stands_nowhere_is_buried_all_the_same(kbtui: Command) -> None:
+    done = kbtui("forget", "the secret recipe")
+    assert done.status == 1
+    assert kbtui.file("memory/tombstones.jsonl").exists()
+
+
+def test_consolidate_condenses_all_that_waits_and_then_nothing(kbtui: Command) -> None:
+    kbtui.ok("ask", "My favorite color is blue.", "-s", "colors")
+    (done,) = kbtui.ok("consolidate", "--json").json
+    assert (done["kind"], done["cursor"]) == ("archived", 1)
+    assert "blue" in kbtui.file("memory/HISTORY.md").read_text()
+    assert "Nothing waits" in kbtui.ok("consolidate").err
+
+
+def test_ask_condenses_a_conversation_that_has_become_long(
+    kbtui: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KBTUI_MEMORY__CONSOLIDATE_MESSAGES", "4")
+    for text in ("My favorite color is blue.", "I prefer tea.", "I use Vim."):
+        kbtui.ok("ask", text, "-s", "talk")
+    assert "blue" in kbtui.file("memory/history.jsonl").read_text()
+
+
+def test_audit_has_its_shape_and_fails_where_a_message_is_lost(kbtui: Command) -> None:
+    kbtui.ok("ask", "My favorite color is blue.", "-s", "colors")
+    audit = kbtui.ok("audit", "--json").json
+    assert set(audit) >= AUDIT
+    assert audit["pending"] > 0
+    assert "messages" in kbtui.ok("audit").out
+    (log,) = kbtui.file("sessions").glob("*.jsonl")
+    lines = log.read_text().splitlines()
+    lines[1] = "not json"
+    log.write_text("\n".join(lines) + "\n")
+    kbtui("consolidate")
+    done = kbtui("audit", "--json")
+    assert done.status == 1
+    assert done.json["unaccounted"] >= 1
+
+
+def test_dream_dry_writes_nothing_and_dream_does(kbtui: Command) -> None:
+    kbtui.ok("ask", "My favorite color is blue.", "-s", "colors")
+    kbtui.ok("consolidate")
+    before = kbtui.ok("log", "--json").json
+    assert kbtui.ok("dream", "--dry-run", "--json").json["kind"] == "dry-run"
+    assert kbtui.ok("log", "--json").json == before
+    assert kbtui.ok("dream", "--json").json["entries"] == 1
+    assert kbtui.file("memory/cursors.json").exists()
+    assert "nothing new" in kbtui.ok("dream").out
+    assert kbtui("dream", "--every", "soon").status == 2
+
+
+def _proposed(root: Path, text: str) -> str:
+    with KnowledgeBase.open(root) as kb:
+        return kb.memory.inbox.add(Actor.DREAM, "It would change your line.", {MEMORY: text}).id
+
+
+def test_the_inbox_is_listed_shown_accepted_and_rejected(kbtui: Command) -> None:
+    assert kbtui("inbox").status == 1
+    kbtui.ok("remember", "I prefer tea")
+    first = _proposed(kbtui.root, "# User Preferences\n\n- I prefer coffee\n")
+    (listed,) = kbtui.ok("inbox", "list", "--json").json
+    assert (listed["id"], listed["actor"], listed["paths"]) == (first, "dream", [MEMORY])
+    assert first in kbtui.ok("inbox").out
+    assert "+- I prefer coffee" in kbtui.ok("inbox", "show", first).out
+    kbtui.ok("inbox", "accept", first[:4])
+    assert "coffee" in kbtui.file(MEMORY).read_text()
+    second = _proposed(kbtui.root, "# User Preferences\n\n- I prefer water\n")
+    assert "rejected" in kbtui.ok("inbox", "reject", second).out
+    assert "coffee" in kbtui.file(MEMORY).read_text()
+    assert kbtui.bare("-w", str(kbtui.root), "inbox", "--json").json == []
+    assert kbtui("inbox", "accept", second).status == 1
+
+
+NANOBOT: dict[str, Any] = {
+    "tools": {
+        "vectorMemory": {"chunkTokens": 256, "embeddingModel": "openai/text", "colour": 1},
+        "sessionMemory": {"enabled": True, "maxMessages": 12},
+        "memoryFlush": {"thresholdTokens": 3000},
+    },
+    "agents": {
+        "defaults": {"dream": {"cron": "0 */3 * * *", "model": "openai/x", "maxBatchSize": 9}}
+    },
+    "providers": {"openai": {"apiKey": "secret"}},
+}
+
+
+def test_settings_of_nanobot_are_taken_over_with_a_note_for_legacy_keys(
+    kbtui: Command, tmp_path: Path
+) -> None:
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(NANOBOT))
+    done = kbtui.ok("config", "import", str(file))
+    expected = {
+        "search.chunk_tokens": 256,
+        "models.embed.model": "litellm:openai/text",
+        "memory.session_notes.max_messages": 12,
+        "memory.flush.threshold_tokens": 3000,
+        "dream.interval_hours": 3.0,
+        "dream.model_override": "openai/x",
+        "dream.max_batch_size": 9,
+    }
+    listed = kbtui.ok("config", "list", "--json").json
+    assert {name: listed[name] for name in expected} == expected
+    assert "dream.cron is a legacy key" in done.err
+    assert "dream.model is a legacy key" in done.err
+    assert "tools.vectorMemory.colour is not taken over" in done.err
+    assert "providers.openai.apiKey is not taken over" in done.err
+    assert "secret" not in done.out + done.err
+
+
+def test_a_bad_value_of_nanobot_changes_nothing(kbtui: Command, tmp_path: Path) -> None:
+    file = tmp_path / "config.json"
+    file.write_text('{"tools": {"vectorMemory": {"chunkTokens": 256, "vectorWeight": 7}}}')
+    assert kbtui("config", "import", str(file)).status == 3
+    assert kbtui.ok("config", "get", "search.chunk_tokens").out.strip() == "512"
+    file.write_text("[]")
+    assert kbtui("config", "import", str(file)).status == 3

@@ -28,7 +28,7 @@ _IN_FILE = "## Already in the File"
 _MOST_SENTENCES = 10
 _SENTENCE_WIDTH = 160
 # With MEMORY.md and the entries this stays below 40 % of the conversation.
-_DIGEST_SHARE = 0.26
+_DIGEST_SHARE = 0.28
 _SLUG_WIDTH = 40
 _SLUG_WORDS = 5
 _MY = re.compile(r"^My (?P<what>.+?) (?:is|are|was|were)$", re.IGNORECASE)

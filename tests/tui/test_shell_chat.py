@@ -9,6 +9,7 @@ from textual.widgets import Input
 
 from kbtui.agent.events import ReasoningDelta, TextDelta, TurnFailed, TurnFinished
 from kbtui.errors import StorageError
+from kbtui.models.roles import ModelStatus
 from kbtui.tui.chat.answer import AnswerItem
 from kbtui.tui.chat.cards import ToolItem
 from kbtui.tui.chat.items import UserItem
@@ -39,7 +40,7 @@ async def test_an_answer_streams_in_below_its_tools_with_its_sources(shell) -> N
     await shell.say("what did we decide on auth?")
     text = shell.text
     assert "> what did we decide on auth?" in text
-    assert "✓ memory_search 4 hits" in text
+    assert '✓ memory_search "auth" 4 hits' in text
     assert "✓ write_entry decisions/2026-11-auth-pkce created" in text
     assert "PKCE, because the client can't keep a secret [1]." in text
     assert "[1] decisions/2026-11-auth-pkce:14  Auth: PKCE" in text
@@ -49,11 +50,15 @@ async def test_an_answer_streams_in_below_its_tools_with_its_sources(shell) -> N
 
 
 async def test_the_header_tells_title_model_context_and_cost(shell) -> None:
+    header = str(shell.app.main.query_one("#header").render())
+    assert "offline" in header
+    status = ModelStatus("ollama_chat/qwen3:8b", is_local=True, offline=False)
+    shell.chat.commands.status = status
     await shell.say("what did we decide on auth?")
     await shell.until(lambda: shell.app.main.query_one("#header").cost is not None)
     header = str(shell.app.main.query_one("#header").render())
     assert "what did we decide on auth?" in header
-    assert "offline" in header
+    assert "ollama_chat/qwen3:8b local" in header
     assert "ctx " in header
     assert "$0.01" in header
 

@@ -109,11 +109,11 @@ def test_a_tool_is_one_line_until_it_is_expanded() -> None:
     assert plain(tool) == ['▸ … memory_search "auth"']
     tool.ok, tool.summary, tool.output = True, "4 hits", "1. one\n2. two"
     tool.changed()
-    assert plain(tool) == ["▸ ✓ memory_search 4 hits"]
+    assert plain(tool) == ['▸ ✓ memory_search "auth" 4 hits']
     tool.expanded = True
     tool.changed()
     assert plain(tool) == [
-        "▾ ✓ memory_search 4 hits",
+        '▾ ✓ memory_search "auth" 4 hits',
         "    query: auth",
         "    1. one",
         "    2. two",

@@ -57,6 +57,11 @@ class AnswerItem(Item):
             self._stable = end
 
     @property
+    def weight(self) -> int:
+        """The length of what isn't laid out yet."""
+        return len(self.text) - self._stable
+
+    @property
     def source(self) -> str:
         """The Markdown."""
         return self.text

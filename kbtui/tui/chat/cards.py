@@ -77,10 +77,11 @@ class ToolItem(Item):
             (f"{mark} ", style),
             (clean_line(self.tool), ".chat--tool"),
         ]
+        # What was written says it all; what was looked for needs the words as well.
+        if self.arguments and not (self.ok and self.paths):
+            parts += [" ", (clean_line(self.arguments), ".chat--muted")]
         if self.summary:
             parts += [" ", self._summary()]
-        elif self.arguments:
-            parts += [" ", (clean_line(self.arguments), ".chat--muted")]
         return Content.assemble(*parts)
 
     def _summary(self) -> Content:

@@ -75,7 +75,7 @@ class ChatCommands:
             session = await asyncio.to_thread(
                 lambda: kb.sessions.create("tui", title=clean_line(argument))
             )
-        self._use(session)
+        await self._use(session)
         self._pane.focus_prompt()
 
     async def _sessions(self, kb: KnowledgeBase, _argument: str = "") -> None:
@@ -116,16 +116,18 @@ class ChatCommands:
 
     async def _open(self, kb: KnowledgeBase, session_id: str) -> None:
         session = await asyncio.to_thread(kb.sessions.open, session_id)
-        self._use(session)
+        await self._use(session)
         for notice in session.notices:
             self._say(notice, "warning")
         self._pane.focus_prompt()
 
-    def _use(self, session: Session | None) -> None:
-        self._pane.conversation.use(session)
+    async def _use(self, session: Session | None) -> None:
         messages = list(session.messages) if session is not None else []
-        self._earlier, live = messages[:-_LIVE], messages[-_LIVE:]
-        self._pane.transcript.show_items([*self._more(), *_replayed(live)])
+        width = self._pane.transcript.text_width
+        live = await asyncio.to_thread(_replayed, messages[-_LIVE:], width)
+        self._pane.conversation.use(session)
+        self._earlier = messages[:-_LIVE]
+        self._pane.transcript.show_items([*self._more(), *live])
         self._pane.post_message(self._pane.Changed())
 
     def load_earlier(self, more: Item) -> None:
@@ -134,10 +136,8 @@ class ChatCommands:
 
     async def _load_earlier(self, more: Item) -> None:
         transcript = self._pane.transcript
-        width = transcript.text_width
         batch = self._earlier[-_MORE:]
-        items = _replayed(batch)
-        await asyncio.to_thread(lambda: [item.lines(width) for item in items])
+        items = await asyncio.to_thread(_replayed, batch, transcript.text_width)
         if more not in transcript.items:
             return
         self._earlier = self._earlier[:-_MORE]
@@ -225,10 +225,14 @@ def _context_window(kb: KnowledgeBase) -> int:
         return 0  # said when it is asked for an answer
 
 
-def _replayed(messages: list[SessionMessage]) -> list[Item]:
+def _replayed(messages: list[SessionMessage], width: int) -> list[Item]:
+    """The items of messages, laid out; for a thread."""
+    from kbtui.tui.chat.flow import prepare
     from kbtui.tui.chat.replay import replay
 
-    return replay(messages)
+    items = replay(messages)
+    prepare(items, width)
+    return items
 
 
 def _named(infos: list[SessionInfo], wanted: str) -> SessionInfo | None:

@@ -48,19 +48,32 @@ class Item:
     click: ClassVar[str] = ""
     turn: str = field(default="", kw_only=True)
     message: int | None = field(default=None, kw_only=True)
-    _width: int = field(default=0, init=False)
-    _lines: list[Line] = field(default_factory=list, init=False)
+    stale: bool = field(default=True, init=False)
+    _laid_out: tuple[int, list[Line]] = field(default=(0, []), init=False)
 
     def lines(self, width: int) -> list[Line]:
-        """The lines for a width, laid out anew only after a change."""
-        if width != self._width:
-            self._lines = self.lay_out(width)
-            self._width = width
-        return self._lines
+        """The lines for a width, laid out anew only after `changed`."""
+        if self.stale or width != self._laid_out[0]:
+            self.adopt(width, self.lay_out(width))
+        return self._laid_out[1]
 
     def changed(self) -> None:
-        """Forget the layout."""
-        self._width = 0
+        """The lines are no longer right."""
+        self.stale = True
+
+    def adopt(self, width: int, lines: list[Line]) -> None:
+        """Take over lines that were laid out for a width."""
+        self._laid_out = (width, lines)
+        self.stale = False
+
+    def hold(self, width: int) -> None:
+        """Show the former lines, or none, until others are adopted."""
+        self.adopt(width, self._laid_out[1])
+
+    @property
+    def weight(self) -> int:
+        """About how many characters have to be laid out."""
+        return 0
 
     def lay_out(self, width: int) -> list[Line]:
         """Make the lines; subclasses say how."""
@@ -106,6 +119,11 @@ class UserItem(Item):
         if self.queued:
             lines.append(Line(Content.styled("  queued · Up takes it back", ".chat--muted")))
         return lines
+
+    @property
+    def weight(self) -> int:
+        """The length of the text."""
+        return len(self.text)
 
     @property
     def source(self) -> str:

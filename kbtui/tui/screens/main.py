@@ -83,9 +83,10 @@ class MainScreen(Screen[None]):
         place = "" if status.offline else " local" if status.is_local else ""
         header.model = f"{status.name}{place}"
         used, window = conversation.spent.last_prompt, self.chat.commands.context_window
-        header.context_share = used / window if used and window else None
+        asked = bool(used and window) and not status.offline
+        header.context_share = used / window if asked else None
         priced = conversation.spent.calls > conversation.spent.unpriced
-        header.cost = conversation.spent.cost_usd if priced else None
+        header.cost = conversation.spent.cost_usd if priced and not status.offline else None
 
     # Panes
 

@@ -6,23 +6,23 @@ lays out only its unfinished end.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import asyncio
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
-from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 from textual.style import Style
 
 from kbtui.tui.actions import bindings
+from kbtui.tui.chat.flow import Flow
 from kbtui.tui.chat.styles import STYLES
-from kbtui.tui.widgets.line_view import Line, LineView
+from kbtui.tui.widgets.line_view import LineView
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from textual import events
     from textual.binding import BindingType
@@ -34,7 +34,7 @@ _GUTTER = 2
 _MARGIN = 1
 _FRAME = 1 / 25
 _LONGEST_PAUSE = 0.3
-_BLANK = Line(Content())
+_HEAVY = 6_000
 WELCOME = (
     "Tell me what is worth keeping, or ask what you once knew.",
     "",
@@ -73,18 +73,23 @@ class Transcript(LineView, can_focus=True):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self.items: list[Item] = []
-        self._tops: list[int] = []  # where each item begins, with the blank lines before it
-        self._starts: list[int] = []  # and without
+        self._flow = Flow()
         self._cursor: Item | None = None
-        self._laid_out_for = 0
         self._dirty: int | None = None
         self._timer: Timer | None = None
         self._cost = 0.0
         self._unseen = 0
         self._following = True
+        self._wanted_width = 0
+        self._aside: dict[Item, None] = {}  # what is to be laid out in a thread, in order
+        self._working_aside = False
 
     # Content
+
+    @property
+    def items(self) -> list[Item]:
+        """All items, top to bottom; changed by the methods below only."""
+        return self._flow.items
 
     @property
     def text_width(self) -> int:
@@ -119,12 +124,12 @@ class Transcript(LineView, can_focus=True):
         if places:
             if self._cursor is not None and id(self._cursor) in gone:
                 self._cursor = None
-            self.items = [item for item in self.items if id(item) not in gone]
+            self._flow.items = [item for item in self.items if id(item) not in gone]
             self._lay_out_from(places[0])
 
     def show_items(self, items: Sequence[Item]) -> None:
         """Show other items, at their end."""
-        self.items = list(items)
+        self._flow.items = list(items)
         self._cursor, self._following, self._unseen = None, True, 0
         self.post_message(self.Follow(0))
         self._lay_out_from(0)
@@ -140,12 +145,10 @@ class Transcript(LineView, can_focus=True):
 
     def item_changed(self, item: Item) -> None:
         """Lay an item out anew with the next frame; any number of calls cost one layout."""
-        item.changed()
-        at = len(self.items) - 1
-        while at >= 0 and self.items[at] is not item:
-            at -= 1
+        at = self._flow.index(item)
         if at < 0:
             return
+        item.changed()
         self._dirty = at if self._dirty is None else min(at, self._dirty)
         if self._timer is None:
             pause = min(_LONGEST_PAUSE, max(_FRAME, 4 * self._cost))
@@ -153,40 +156,61 @@ class Transcript(LineView, can_focus=True):
 
     def _flush(self) -> None:
         self._timer = None
-        if self._dirty is not None:
-            started = monotonic()
-            self._lay_out_from(self._dirty)
-            self._cost = monotonic() - started
+        if self._dirty is None:
+            return
+        started = monotonic()
+        changed = [item for item in self.items[self._dirty :] if item.stale]
+        heavy = [item for item in changed if item.weight > _HEAVY]
+        for item in heavy:
+            item.hold(self._flow.width)
+        self._lay_out_aside(heavy)
+        self._lay_out_from(self._dirty)
+        self._cost = monotonic() - started
 
     def _lay_out_from(self, at: int) -> None:
-        """Lay out the items from one on, and put their lines in place of the former ones."""
-        width = self.text_width
+        """Lay out the items from one on, and draw what came of it."""
         if not self.size.width:
             return  # the first resize comes back here
         at, self._dirty = (at if self._dirty is None else min(at, self._dirty)), None
-        if width != self._laid_out_for:
-            at, self._laid_out_for = 0, width
-        lines = list(self.lines)
-        start = self._tops[at] if at < len(self._tops) else len(lines)
-        del lines[start:], self._starts[at:], self._tops[at:]
-        for index in range(at, len(self.items)):
-            self._tops.append(len(lines))
-            lines += [_BLANK] * self._gap(index)
-            self._starts.append(len(lines))
-            lines += self.items[index].lines(width)
-        self._put(lines, start)
-
-    def _gap(self, at: int) -> int:
-        return self.items[at].gap_after(self.items[at - 1]) if at else 0
-
-    def _put(self, lines: list[Line], start: int) -> None:
-        self.lines = lines
-        for index in [key for key in self._strips.keys() if key >= start]:  # noqa: SIM118
+        first = self._flow.lay_out(at, self._flow.width or self.text_width)
+        self.lines = self._flow.lines
+        for index in [key for key in self._strips.keys() if key >= first]:  # noqa: SIM118
             self._strips.discard(index)
-        self.virtual_size = Size(self.size.width, len(lines))
+        self.virtual_size = Size(self.size.width, len(self.lines))
         if self._following:
             self.scroll_end(animate=False, force=True, immediate=True)
         self.refresh()
+
+    def _lay_out_aside(self, items: Iterable[Item]) -> None:
+        """Lay out much text in a thread; until that is done, the former lines are shown."""
+        self._aside.update(dict.fromkeys(items))
+        if self._aside and not self._working_aside:
+            self._working_aside = True
+            self.run_worker(self._work_aside(), group="layout")
+
+    async def _work_aside(self) -> None:
+        """Lay out what is heavy, again as long as more of it comes meanwhile."""
+        while self._aside:
+            items, width = list(self._aside), self._wanted_width
+            self._aside.clear()
+            for item in items:
+                item.adopt(width, await asyncio.to_thread(item.lay_out, width))
+            if width != self._flow.width:
+                self._take_width(width)
+            elif any(places := [self._flow.index(item) + 1 for item in items]):
+                self._lay_out_from(min(filter(None, places)) - 1)
+        self._working_aside = False
+
+    def _take_width(self, width: int) -> None:
+        """Show everything at another width, keeping the item at the top."""
+        top = self._flow.item_at(round(self.scroll_y))
+        self._flow.width = width
+        self._strips.clear()
+        self._flow.lay_out(0, width)
+        self._lay_out_from(len(self.items))
+        if not self._following and top is not None:
+            start = self._flow.span(top).start
+            self.scroll_to(y=start, animate=False, force=True, immediate=True)
 
     # Scrolling
 
@@ -209,19 +233,15 @@ class Transcript(LineView, can_focus=True):
         self.scroll_end(animate=False, force=True, immediate=True)
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Lay out for the new width, keeping the item at the top."""
-        if self.text_width == self._laid_out_for:
+        """Lay out for the new width; what is much is laid out beside the screen."""
+        width = self._wanted_width = self.text_width
+        if width == self._flow.width:
             if self._following:
                 self.to_end()
-            return
-        following, top = self._following, self._item_at(round(self.scroll_y))
-        self._lay_out_from(0)
-        if following:
-            self.to_end()
-        elif top is not None:
-            self.scroll_to(
-                y=self._starts[self.items.index(top)], animate=False, force=True, immediate=True
-            )
+        elif sum(item.weight for item in self.items) > _HEAVY and self._flow.width:
+            self._lay_out_aside(self.items)
+        else:
+            self._take_width(width)
 
     # The selected item
 
@@ -233,31 +253,25 @@ class Transcript(LineView, can_focus=True):
     def select(self, item: Item | None) -> None:
         """Select an item and bring it into view."""
         self._cursor = item
-        self._redraw()
-        if item is None:
+        self.refresh()
+        lines = self._flow.span(item) if item is not None else range(0)
+        if not lines:
             return
-        at = self.items.index(item)
-        first = self._starts[at]
-        last = first + len(item.lines(self._laid_out_for))
         top, height = self.scroll_y, self.size.height
-        if first < top or last - first >= height:
-            self.scroll_to(y=max(0, first - 1), animate=False, force=True, immediate=True)
-        elif last > top + height:
-            self.scroll_to(y=last - height, animate=False, force=True, immediate=True)
+        if lines.start < top or len(lines) >= height:
+            self.scroll_to(y=max(0, lines.start - 1), animate=False, force=True, immediate=True)
+        elif lines.stop > top + height:
+            self.scroll_to(y=lines.stop - height, animate=False, force=True, immediate=True)
 
     def on_focus(self) -> None:
         """Something is selected as long as keys come here."""
         if self._cursor is None and self.items:
             self.select(self.items[-1])
-        self._redraw()
+        self.refresh()
 
     def on_blur(self) -> None:
         """The bar beside the selected item goes."""
-        self._redraw()
-
-    def _item_at(self, line: int) -> Item | None:
-        at = bisect_right(self._starts, line) - 1
-        return self.items[at] if 0 <= at < len(self.items) else None
+        self.refresh()
 
     def _move(self, step: int) -> None:
         if not self.items:
@@ -337,7 +351,7 @@ class Transcript(LineView, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         """Select what was clicked; follow a link, open or close a card."""
-        item = self._item_at(event.y + round(self.scroll_y))
+        item = self._flow.item_at(event.y + round(self.scroll_y))
         if item is None:
             return
         self.select(item)
@@ -366,16 +380,10 @@ class Transcript(LineView, can_focus=True):
             return self._welcome_line(y)
         index = y + round(self.scroll_y)
         body = super().render_line(y)
-        bar = "  "
-        if self._cursor is not None and self.has_focus and index < len(self.lines):
-            at = bisect_right(self._starts, index) - 1
-            if at >= 0 and self.items[at] is self._cursor and self._within(at, index):
-                bar = "▌ "
+        marked = self._cursor if self.has_focus else None
+        bar = "▌ " if marked is not None and index in self._flow.span(marked) else "  "
         style = self.get_visual_style("chat--cursor").rich_style
         return Strip.join([Strip([Segment(bar, style)], _GUTTER), body]).crop(0, self.size.width)
-
-    def _within(self, at: int, line: int) -> bool:
-        return line < self._starts[at] + len(self.items[at].lines(self._laid_out_for))
 
     def _welcome_line(self, y: int) -> Strip:
         """An empty conversation says what it is for, at the foot of the pane."""

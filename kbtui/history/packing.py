@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from kbtui.history.repository import Repository
 
 ENOUGH = 3000  # loose objects that are worth a pack
-_MOST_COMMITS = 5000
 _DEPTH = 30
 _MOST_COPIED = 0xFFFFFF
 _MOST_INSERTED = 127
@@ -35,12 +34,12 @@ class PackRecord:
 
 
 def pack_history(repository: Repository, enough: int = ENOUGH) -> int:
-    """Pack the loose objects of the newest commits, if there are `enough`; how many were packed."""
+    """Pack what the commits since the last time made, if that is `enough`; how many objects."""
     if repository.count_loose() < enough:
         return 0
     chains = _chains(repository)
     identifiers = list(dict.fromkeys(name for chain in chains for name in chain))
-    if not identifiers:
+    if not identifiers or len(identifiers) < enough // 2:  # the rest belongs to no commit
         return 0
     repository.write_pack(len(identifiers), _records(repository, chains))
     repository.drop_loose(identifiers)
@@ -52,7 +51,7 @@ def _chains(repository: Repository) -> list[list[str]]:
     chains: dict[str, list[str]] = {}
     commits: list[str] = []
     identifier = repository.head()
-    while identifier and repository.is_loose(identifier) and len(commits) < _MOST_COMMITS:
+    while identifier and repository.is_loose(identifier):
         raw = repository.read_commit(identifier)
         commits.append(identifier)
         parent = raw.parents[0] if raw.parents else None

@@ -11,8 +11,8 @@ from __future__ import annotations
 import gc
 
 _YOUNG = 10_000
-_MIDDLE = 50
-_OLD = 1_000
+_MIDDLE = 5
+_OLD = 40
 
 
 def collect_rarely() -> None:

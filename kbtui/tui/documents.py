@@ -119,20 +119,16 @@ def _size(count: int) -> str:
 
 
 def _conversation(kb: KnowledgeBase, path: str) -> Document:
-    from kbtui.workspace.files import checked_path
-    from kbtui.workspace.jsonl import read_lines
-
-    records = read_lines(kb.workspace.root / checked_path(path)).records
-    title = next((str(r["title"]) for r in reversed(records) if r.get("title")), "Conversation")
-    parts = []
-    for record in records:
-        said = record.get("content")
-        if record.get("role") in {"user", "assistant"} and isinstance(said, str) and said.strip():
-            who = "you" if record["role"] == "user" else "kb"
-            parts.append(f"##### {who} · {record.get('id', '')}\n\n{said.strip()}\n")
+    log = kb.sessions.read_log(path.removeprefix("sessions/").removesuffix(".jsonl"))
+    parts = [
+        f"##### {'you' if said.role == 'user' else 'kb'} · {said.id}\n\n{said.content.strip()}\n"
+        for said in log.messages
+        if said.role in {"user", "assistant"} and said.content.strip()
+    ]
     body = "\n".join(parts)
+    title = clean_line(log.shown_title)
     reason = "" if body else "Nothing was said."
-    return Document(path, "conversation", clean_line(title), body, body, 1, False, reason)
+    return Document(path, "conversation", title, text=body, body=body, reason=reason)
 
 
 def message_line(document: Document, message: int) -> int:

@@ -11,6 +11,7 @@ from textual.app import App
 from kbtui.history.change import Actor
 from kbtui.history.history import History
 from kbtui.knowledge.library import Library
+from kbtui.memory.sessions import SessionStore
 from kbtui.search.results import Explain, Hit, SearchResult
 from kbtui.tui.widgets.notes_pane import NotesPane
 from kbtui.workspace.layout import create_workspace
@@ -84,7 +85,11 @@ def make_kb(root: Path, entries: Mapping[str, str | bytes] = DEFAULT) -> Any:
     history.open()
     history.adopt(settle=0)
     return SimpleNamespace(
-        workspace=workspace, history=history, library=library, search=ScriptedSearch()
+        workspace=workspace,
+        history=history,
+        library=library,
+        sessions=SessionStore(workspace),
+        search=ScriptedSearch(),
     )
 
 

@@ -201,13 +201,9 @@ async def test_a_very_long_entry_shows_its_beginning_before_all_of_it_is_ready(t
 
 async def test_a_conversation_can_be_read_and_opened_at_a_message(tmp_path):
     kb = make_kb(tmp_path)
-    file = kb.workspace.sessions / "s1.jsonl"
-    file.parent.mkdir(exist_ok=True)
-    lines = ['{"kind":"session","id":"s1","title":"Planning"}'] + [
-        f'{{"id":{n},"role":"{"user" if n % 2 else "assistant"}","content":"said {n}"}}'
-        for n in range(1, 60)
-    ]
-    file.write_text("\n".join(lines) + "\n")
+    with kb.sessions.create(title="Planning", id="s1") as session:
+        for number in range(1, 60):
+            session.append("user" if number % 2 else "assistant", f"said {number}")
     app = NotesApp(kb)
     async with app.run_test() as pilot:
         notes = await opened(pilot, "sessions/s1.jsonl", 40)

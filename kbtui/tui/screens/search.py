@@ -51,6 +51,7 @@ class SearchScreen(Screen[None]):
         #search-body { height: 1fr; layout: vertical; }
         #search-hits { height: 1fr; }
         #search-preview { height: 1fr; border-top: solid $foreground 20%; padding-left: 1; }
+        #search-preview > .lines--flash { background: $foreground 8%; }
         &.-beside #search-body { layout: horizontal; }
         &.-beside #search-hits { width: 1fr; height: 100%; }
         &.-beside #search-preview {

@@ -124,6 +124,12 @@ class NoteArea(TextArea):
                 blanks = len(line) - len(line.lstrip(" "))
                 self.delete((row, 0), (row, min(blanks, _INDENT)))
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """F6 and F7, which a text field has other ideas for, belong to the app."""
+        if action in {"select_line", "select_all"}:
+            return False
+        return super().check_action(action, parameters)
+
     def action_go_to_start(self) -> None:
         """Go to the beginning of the text."""
         self.move_cursor((0, 0))

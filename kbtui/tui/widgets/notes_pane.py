@@ -271,6 +271,12 @@ class NotesPane(Vertical):
 
     # Actions (their keys and names are in the registry)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """The bare letters mean nothing while somebody writes, so they aren't shown then."""
+        if self._editor is not None or self.panel.filter_has_focus:
+            return False
+        return super().check_action(action, parameters)
+
     def target(self) -> str | None:
         """What an action is about: the entry under the cursor, or the one that is read."""
         if self.knowledge_tree.has_focus or self.view is None:

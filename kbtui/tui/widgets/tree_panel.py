@@ -159,6 +159,11 @@ class TreePanel(Vertical):
             self.knowledge_tree.clear_filter()
             self.knowledge_tree.focus()
 
+    @property
+    def filter_has_focus(self) -> bool:
+        """Whether the person types into the filter."""
+        return self._field is not None and self._field.has_focus
+
     def filter_changed(self, text: str) -> None:
         """Search for what is typed; what was typed before is forgotten at once."""
         run_latest(self, "filter", self._search, text)

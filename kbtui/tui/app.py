@@ -18,6 +18,7 @@ from textual.worker import Worker, WorkerState
 
 from kbtui.errors import KbtuiError
 from kbtui.tui.actions import bindings
+from kbtui.tui.collector import collect_rarely, spare_what_stays
 from kbtui.tui.crash import report_crash
 from kbtui.tui.keys import teach_alt_enter
 from kbtui.tui.messages import (
@@ -58,6 +59,7 @@ def run_app(workspace: Path | None = None) -> int:
     Args:
         workspace: The folder that was named; None looks around and makes the default one.
     """
+    collect_rarely()
     teach_alt_enter()
     app = KbtuiApp(workspace)
     try:
@@ -143,6 +145,7 @@ class KbtuiApp(App[None]):
                 return
             kb.start()
         kb.models.warm_up()
+        spare_what_stays()
 
     def _opened(self, kb: KnowledgeBase) -> None:
         self.kb = kb

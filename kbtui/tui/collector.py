@@ -10,20 +10,21 @@ from __future__ import annotations
 
 import gc
 
-_YOUNG = 10_000
-_MIDDLE = 5
-_OLD = 40
+# New objects until the youngest are visited, and how many times more for each older generation.
+_RARELY = (10_000, 5, 40)
 
 
 def collect_rarely() -> None:
     """Make full collections rare; called once, when the app starts."""
-    gc.set_threshold(_YOUNG, _MIDDLE, _OLD)
+    gc.set_threshold(*_RARELY)
 
 
 def spare_what_stays() -> None:
     """Never again visit what exists now; called after something large was loaded.
 
     What is garbage at this moment, and part of a cycle, stays in memory: a price paid once for
-    each call, so this is for milestones and not for every day.
+    each call, so this is for milestones and not for every day. Without `collect_rarely` nothing
+    is done: then the process is somebody else's.
     """
-    gc.freeze()
+    if gc.get_threshold() == _RARELY:
+        gc.freeze()

@@ -24,6 +24,11 @@ def test_what_stays_is_not_visited_by_collections():
     assert not any(thing is kept for thing in gc.get_objects())
 
 
+def test_a_process_that_did_not_ask_for_it_is_left_alone():
+    spare_what_stays()
+    assert gc.get_freeze_count() == 0
+
+
 def test_what_is_made_afterwards_is_still_collected():
     collect_rarely()
     spare_what_stays()

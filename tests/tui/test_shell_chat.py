@@ -13,6 +13,7 @@ from kbtui.models.roles import ModelStatus
 from kbtui.tui.chat.answer import AnswerItem
 from kbtui.tui.chat.cards import ToolItem
 from kbtui.tui.chat.items import UserItem
+from kbtui.tui.widgets.transcript import Transcript
 from tests.tui.shell import ANSWER, running, said
 
 if TYPE_CHECKING:
@@ -328,3 +329,31 @@ async def test_the_finish_brings_the_whole_text_even_where_pieces_were_lost(shel
     await shell.say("well?")
     assert "the whole answer" in shell.text
     assert "a part" not in shell.text
+
+
+async def test_a_link_into_the_web_is_shown_before_it_is_opened(shell, monkeypatch) -> None:
+    opened = []
+    monkeypatch.setattr(shell.app, "open_url", lambda url, **_more: opened.append(url))
+    shell.agent.script = said("[harmless](https://example.org/x)")
+    await shell.say("a link, please")
+    await _click_link(shell)
+    await shell.until(lambda: type(shell.app.screen).__name__ == "KeyDialog")
+    assert "https://example.org/x" in str(shell.app.screen.query_one("Static").render())
+    assert opened == []
+    await shell.press("enter")
+    await shell.until(lambda: opened)
+    assert opened == ["https://example.org/x"]
+
+
+async def test_a_link_to_an_entry_opens_it(shell) -> None:
+    entry = shell.app.kb.library.create("person", "Alice", body="# Alice\n")
+    shell.agent.script = said("see [[alice]]")
+    await shell.say("who?")
+    await _click_link(shell)
+    await shell.until(lambda: shell.app.main.notes.current_path == entry.path)
+
+
+async def _click_link(shell) -> None:
+    (answer,) = _items(shell, AnswerItem)
+    await shell.until(lambda: answer.links)
+    shell.transcript.post_message(Transcript.Link(answer.link(0)))

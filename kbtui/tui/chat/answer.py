@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from textual.content import Content
 
 from kbtui.text import clean
 from kbtui.tui.chat.items import Item
 from kbtui.tui.widgets.line_view import Line
+
+if TYPE_CHECKING:
+    from kbtui.tui.markdown.inline import LinkRef
+    from kbtui.tui.markdown.layout import Rendered
 
 
 @dataclass(eq=False, slots=True)
@@ -18,6 +23,7 @@ class AnswerItem(Item):
     text: str = ""
     streaming: bool = False
     interrupted: bool = False
+    links: list[LinkRef] = field(default_factory=list, init=False)
     _stable: int = field(default=0, init=False)
     _stable_lines: list[Line] = field(default_factory=list, init=False)
     _stable_width: int = field(default=0, init=False)
@@ -38,11 +44,11 @@ class AnswerItem(Item):
     def lay_out(self, width: int) -> list[Line]:
         """Lay out all of it, or what came after the last finished paragraph."""
         if not self.streaming:
-            lines = _markdown(self.text, width)
+            lines, self.links = _markdown(self.text, width)
         else:
             self._settle(width)
             rest = self.text[self._stable :]
-            lines = [*self._stable_lines, *(_markdown(rest, width) if rest.strip() else ())]
+            lines = [*self._stable_lines, *(_markdown(rest, width)[0] if rest.strip() else ())]
         if self.interrupted:
             lines = [*lines, Line(Content.styled("stopped", ".chat--warning"))]
         return lines
@@ -52,9 +58,13 @@ class AnswerItem(Item):
             self._stable, self._stable_lines, self._stable_width = 0, [], width
         end = settled(self.text, self._stable)
         if end > self._stable:
-            part = _markdown(self.text[self._stable : end], width)
+            part, _ = _markdown(self.text[self._stable : end], width)
             self._stable_lines = [*self._stable_lines, *part, Line(Content())]
             self._stable = end
+
+    def link(self, number: int) -> LinkRef | None:
+        """The Markdown link of that number, once the answer is whole."""
+        return self.links[number] if number < len(self.links) else None
 
     @property
     def weight(self) -> int:
@@ -90,7 +100,7 @@ def _in_list(line: str) -> bool:
     return line[:2] in ("- ", "* ", "+ ", "> ") or line.split(maxsplit=1)[0].rstrip(".)").isdigit()
 
 
-def _markdown(text: str, width: int) -> list[Line]:
+def _markdown(text: str, width: int) -> Rendered:
     from kbtui.tui.markdown.layout import render_markdown
 
-    return render_markdown(text, width).lines
+    return render_markdown(text, width)

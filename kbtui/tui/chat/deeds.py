@@ -15,6 +15,7 @@ from kbtui.tui.messages import Notify, OpenEntry
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.tui.markdown.inline import LinkRef
     from kbtui.tui.widgets.chat_pane import ChatPane
     from kbtui.tui.widgets.transcript import Transcript
 
@@ -46,6 +47,32 @@ class Deeds:
 
     def _say(self, text: str, severity: str = "information") -> None:
         self._pane.post_message(Notify(text, severity))  # type: ignore[arg-type]
+
+    def follow_link(self, link: LinkRef) -> None:
+        """Go where a link in an answer leads: to an entry, or into the web after a question."""
+        kb = self._pane.kb
+        if link.kind == "web":
+            self._pane.run_worker(self._ask_about_url(link.target), group="link")
+        elif kb is not None:
+            self._pane.run_worker(self._open_entry(kb, link.target), group="link")
+
+    async def _ask_about_url(self, url: str) -> None:
+        from kbtui.tui.screens.dialogs import KeyDialog
+
+        dialog = KeyDialog("Open in the browser?", url, {"enter": "open", "y": "copy"})
+        answer = await self._pane.app.push_screen_wait(dialog)
+        if answer == "enter":
+            self._pane.app.open_url(url)
+        elif answer == "y":
+            self._pane.app.copy_to_clipboard(url)
+
+    async def _open_entry(self, kb: KnowledgeBase, name: str) -> None:
+        try:
+            entry = await asyncio.to_thread(kb.library.find, name.removesuffix(".md"))
+        except KbtuiError as error:
+            self._say(str(error), "warning")
+        else:
+            self._pane.post_message(OpenEntry(entry.path))
 
     # One method for each action
 

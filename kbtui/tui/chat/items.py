@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from kbtui.agent.events import Citation
     from kbtui.errors import KbtuiError
+    from kbtui.tui.markdown.inline import LinkRef
 
 _USER_MARK = "> "
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -91,6 +92,11 @@ class Item:
 
     def linked(self, number: int) -> Target | None:
         """Where the link of that number in its text leads."""
+        del number
+        return None
+
+    def link(self, number: int) -> LinkRef | None:
+        """The Markdown link of that number in its text."""
         del number
         return None
 

@@ -384,6 +384,11 @@ class ChatPane(Vertical):
         event.stop()
         self.post_message(OpenEntry(event.target.path, event.target.line))
 
+    @on(Transcript.Link)
+    def _follow_link(self, event: Transcript.Link) -> None:
+        event.stop()
+        self._deeds.follow_link(event.link)
+
     @on(Transcript.Follow)
     def _follow(self, event: Transcript.Follow) -> None:
         event.stop()

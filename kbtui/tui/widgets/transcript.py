@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from textual.timer import Timer
 
     from kbtui.tui.chat.items import Item, Target
+    from kbtui.tui.markdown.inline import LinkRef
 
 _GUTTER = 2
 _MARGIN = 1
@@ -63,6 +64,13 @@ class Transcript(LineView, can_focus=True):
         def __init__(self, target: Target) -> None:
             super().__init__()
             self.target = target
+
+    class Link(Message):
+        """A link in an answer was clicked."""
+
+        def __init__(self, link: LinkRef) -> None:
+            super().__init__()
+            self.link = link
 
     class Follow(Message):
         """How many items came below while the person was reading above."""
@@ -355,9 +363,12 @@ class Transcript(LineView, can_focus=True):
         if item is None:
             return
         self.select(item)
-        number = event.style.meta.get("target")
+        number, link_number = (event.style.meta.get(name) for name in ("target", "link"))
         target = item.linked(number) if isinstance(number, int) else None
-        if target is not None:
+        link = item.link(link_number) if isinstance(link_number, int) else None
+        if link is not None:
+            self.post_message(self.Link(link))
+        elif target is not None:
             self.post_message(self.Open(target))
         elif item.click == "open":
             self.action_open()

@@ -113,7 +113,7 @@ class _Progress:
 @json_option
 @pass_place
 def doctor(place: Place, as_json: bool) -> int:
-    """Check what is installed, reachable, indexed, and out of order."""
+    """Check installation, models, index and files."""
     from kbtui.doctor import Finding, examine_machine
 
     status = 0

@@ -126,7 +126,8 @@ async def test_a_new_session_leaves_the_old_one_to_be_condensed(tmp_path: Path) 
         await shell.say("/new", wait=False)
         history = tmp_path / "notes" / "memory/history.jsonl"
         await shell.until(history.exists)
-        await shell.until(lambda: "blue" in (tmp_path / "notes" / MEMORY).read_text())
+        memory = tmp_path / "notes" / MEMORY
+        await shell.until(lambda: memory.exists() and "blue" in memory.read_text())
 
 
 async def test_todays_note_is_begun_and_opened(tmp_path: Path) -> None:

@@ -1,0 +1,268 @@
+"""Models that answer badly while dreaming, over real HTTP: nothing changes, and it is tried later."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kbtui.models.litellm_model import warm_up
+from tests.memory.dream_room import (
+    FINISH,
+    MEMORY,
+    add,
+    archive,
+    does,
+    dream_room,
+    finding,
+    machine,
+    run,
+    seen,
+    state,
+    studied,
+)
+from tests.scripted_server import Reply, Request, ScriptedServer, call, raw_call
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from kbtui.memory.jobs import KeeperEvent
+    from tests.memory.memory_room import Room
+
+FACTS = "# Facts\n\n- Lives in Graz\n"
+GOOD = add("MEMORY.md", "Prefers dark mode")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model that gives this answer to whatever it is asked."""
+
+    name: str
+    answer: Reply | Callable[[Request], Reply]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _echo_as_text(request: Request) -> Reply:
+    return Reply(str(request.messages[-1]["content"]))
+
+
+def _echo_of_the_instructions(request: Request) -> Reply:
+    said = str(request.messages[0]["content"])
+    return Reply(tool_calls=[call("study_memory", findings=[finding(what=said[:3000])])])
+
+
+def _studies(arguments: str) -> Reply:
+    return Reply(tool_calls=[raw_call("study_memory", arguments)])
+
+
+ANYWHERE = [
+    Case("empty", Reply("")),
+    Case("blanks", Reply("  \n ")),
+    Case("prose", Reply("Sure! I would add that the user prefers dark mode.")),
+    Case("an echo of the prompt", _echo_as_text),
+    Case("a refusal", Reply("I'm sorry, but I can't help with that.")),
+    Case("an error text", Reply("Error: 502 Bad Gateway")),
+    Case("no JSON", Reply(body=b"<html><body>502 Bad Gateway</body></html>")),
+    Case("JSON that is no answer", Reply(body=b'{"detail": "busy"}')),
+    Case("no choices", Reply(body=b'{"id": "x", "object": "chat.completion", "choices": []}')),
+    Case("the wrong tool", Reply(tool_calls=[call("delete_everything", path="/")])),
+    Case(
+        "a hundred wrong tools",
+        Reply(tool_calls=[call(f"tool_{number}", path="x") for number in range(100)]),
+    ),
+    Case("400", Reply("tools are not supported", status=400)),
+    Case("401", Reply("bad key", status=401)),
+    Case("404", Reply("no such model", status=404)),
+    Case("429", Reply("slow down", status=429, headers={"Retry-After": "0"})),
+    Case("500", Reply("boom", status=500)),
+]
+STUDYING = [
+    *ANYWHERE,
+    Case("half a JSON", _studies('{"findings": [{"kind": "new", "abo')),
+    Case("a list for an object", _studies("[1, 2]")),
+    Case("findings that are a text", _studies('{"findings": "nothing"}')),
+    Case("findings that are numbers", _studies('{"findings": [5]}')),
+    Case("no findings at all", _studies("{}")),
+    Case("a finding without a text", _studies('{"findings": [{"kind": "new", "about": "x"}]}')),
+    Case("a kind that isn't one", studied(finding("spell"))),
+    Case("a finding that is an error text", studied(finding(what="Error: rate limit exceeded"))),
+    Case("a refusal in a finding", studied(finding(what="I'm sorry, but I can't help with that."))),
+    Case("an endless finding", studied(finding(what="word " * 2000))),
+    Case("a thousand findings", studied(*(finding(what=f"fact {n}") for n in range(1000)))),
+    Case("an echo of the instructions", _echo_of_the_instructions),
+    Case("cut off by length", Reply(tool_calls=studied().tool_calls, finish="length")),
+    Case("stopped by a filter", Reply(tool_calls=studied().tool_calls, finish="content_filter")),
+    Case("the tools of the other phase", does(GOOD)),
+]
+EDITING = [
+    *ANYWHERE,
+    Case("half a JSON", Reply(tool_calls=[raw_call("add_line", '{"path": "MEMORY.md", "li')])),
+    Case("a list for an object", Reply(tool_calls=[raw_call("add_line", "[1, 2]")])),
+    Case("wrong types", Reply(tool_calls=[call("add_line", path=["MEMORY.md"], line={"a": 1})])),
+    Case("cut off by length", Reply(tool_calls=[GOOD], finish="length")),
+    Case("stopped by a filter", Reply(tool_calls=[GOOD], finish="content_filter")),
+    Case("what is known already", does(add("MEMORY.md", "lives in Graz!"))),
+    Case("the tool of the other phase", studied()),
+    Case("a file that isn't there", does(call("read_file", path="people/nobody"))),
+]
+CUTS = [
+    Case(f"{cut} at {at}", Reply(tool_calls=[GOOD], cut_at=at, cut=cut))
+    for cut in ("chunked", "clean", "eof")
+    for at in range(0, 420, 140)
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _ready() -> None:
+    """Load litellm before anything is timed."""
+    warm_up()
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer() as server:
+        yield server
+
+
+def _room(tmp_path: Path, server: ScriptedServer, patience: float = 10) -> Room:
+    room = dream_room(tmp_path / "notes", server, patience=patience)
+    room.write("USER.md", "# User\n\n- Name: Ada\n")
+    machine(room, MEMORY=FACTS, topics__docker="# Docker\n\nRuns.\n")
+    archive(room)
+    return room
+
+
+async def _holds(room: Room, server: ScriptedServer) -> None:
+    """Run the bad answers, then good ones, and look after each that all is as it should be."""
+    before = state(room)
+    report = await run(room)
+    assert report.kind == "postponed"
+    assert report.error is not None
+    assert report.text.startswith("Dream is put off: ")
+    assert state(room) == before
+    assert room.pipeline.inbox.list() == []
+    assert seen(room) == 0
+    server.replies[:] = [studied(), does(GOOD), FINISH]
+    server._given = 0
+    again = await run(room)
+    assert again.kind == "changed", again.error
+    assert room.read(MEMORY).count("- Prefers dark mode") == 1
+    assert seen(room) == 1
+    assert (await run(room)).kind == "nothing"
+    room.close()
+
+
+@pytest.mark.parametrize("case", STUDYING, ids=str)
+async def test_a_bad_answer_to_the_study_changes_nothing(
+    tmp_path: Path, server: ScriptedServer, case: Case
+) -> None:
+    room = _room(tmp_path, server)
+    server.enqueue(case.answer)
+    await _holds(room, server)
+
+
+@pytest.mark.parametrize("case", EDITING, ids=str)
+async def test_a_bad_answer_instead_of_edits_changes_nothing(
+    tmp_path: Path, server: ScriptedServer, case: Case
+) -> None:
+    room = _room(tmp_path, server)
+    server.enqueue(studied(), case.answer)
+    await _holds(room, server)
+
+
+@pytest.mark.parametrize("case", CUTS, ids=str)
+async def test_an_answer_cut_anywhere_changes_nothing(
+    tmp_path: Path, server: ScriptedServer, case: Case
+) -> None:
+    room = _room(tmp_path, server)
+    server.enqueue(studied(), case.answer)
+    await _holds(room, server)
+
+
+@pytest.mark.parametrize("study", [True, False], ids=["studying", "editing"])
+async def test_a_stall_changes_nothing(tmp_path: Path, server: ScriptedServer, study: bool) -> None:
+    room = _room(tmp_path, server, patience=0.4)
+    server.enqueue(*([] if study else [studied()]), Reply(tool_calls=[GOOD], stall_at=30))
+    await _holds(room, server)
+
+
+async def test_the_network_that_fails_after_edits_takes_them_all_back(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = _room(tmp_path, server)
+    server.enqueue(studied(), does(GOOD), Reply("down", status=503))
+    await _holds(room, server)
+
+
+async def test_a_bad_answer_is_asked_for_again_with_what_was_wrong(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = _room(tmp_path, server)
+    server.enqueue(
+        *[_studies('{"findings": "no"}')] * 3,
+        studied(),
+        Reply("I think I should add a line."),
+        does(GOOD),
+        Reply("", tool_calls=[GOOD], finish="length"),
+        FINISH,
+    )
+    report = await run(room)
+    assert report.kind == "changed"
+    said = [str(each.get("content")) for request in server.prompts for each in request.messages]
+    assert any("Your last answer could not be used" in each for each in said)
+    assert any("Nothing is saved before you call finish" in each for each in said)
+    room.close()
+
+
+async def test_words_after_edits_end_the_run_and_keep_what_was_edited(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = _room(tmp_path, server)
+    server.enqueue(studied(), does(GOOD), Reply("All done! I added the line."))
+    report = await run(room)
+    assert report.kind == "changed"
+    assert report.ended != ""
+    assert "- Prefers dark mode" in room.read(MEMORY)
+    assert seen(room) == 1
+    room.close()
+
+
+async def test_the_keeper_tells_once_and_tries_again_later(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = _room(tmp_path, server)
+    server.enqueue(Reply("bad key", status=401))
+    keeper = room.pipeline.keeper
+    notices: list[str] = []
+    loop, finished = asyncio.get_running_loop(), asyncio.Event()
+    keeper.subscribe(lambda event: notices.append(event.text) if event.kind == "notice" else None)
+
+    def note(event: KeeperEvent) -> None:
+        if event.kind == "finished":
+            loop.call_soon_threadsafe(finished.set)
+
+    keeper.subscribe(note)
+    keeper.start()
+    try:
+        async with asyncio.timeout(30):
+            await finished.wait()  # it was due at the start
+            assert len(server.prompts) == 1
+            for _ in range(2):
+                report = await asyncio.wrap_future(keeper.run_job("dream"))
+                assert report.error is not None
+            assert len(notices) <= 1
+            server.replies[:] = [studied(), does(GOOD), FINISH]
+            server._given = 0
+            report = await asyncio.wrap_future(keeper.run_job("dream"))
+    finally:
+        await asyncio.to_thread(keeper.close)
+    assert report.error is None
+    assert report.changed
+    assert len([each for each in notices if "key" in each]) == 1
+    assert "- Prefers dark mode" in room.read(MEMORY)
+    room.close()

@@ -1,0 +1,170 @@
+"""What Dream did, seen and taken back; and when it runs by itself."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kbtui.errors import ModelUnreachableError, NotFoundError, UsageError
+from kbtui.history.change import Actor
+from kbtui.memory.cursors import CURSORS
+from kbtui.memory.dream.job import DreamJob
+from kbtui.memory.dream.report import DreamReport
+from tests.memory.dream_room import MEMORY, archive, dream_room, machine, person, run, seen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.memory.memory_room import Room
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Iterator[Room]:
+    room = dream_room(tmp_path / "notes")
+    yield room
+    room.close()
+
+
+async def _dreamt(room: Room, content: str) -> str:
+    archive(room, content)
+    report = await run(room)
+    assert report.commit is not None
+    return report.commit
+
+
+# The log -----------------------------------------------------------------------------------------
+
+
+async def test_the_log_shows_changes_and_leaves_out_runs_that_only_read(room: Room) -> None:
+    with pytest.raises(NotFoundError, match="nothing yet"):
+        room.pipeline.dream_log.show()
+    first = await _dreamt(room, "User prefers dark mode.")
+    await _dreamt(room, "They said hello.")
+    second = await _dreamt(room, "Alice owns billing.")
+    log = room.pipeline.dream_log
+    assert [commit.id for commit in log.log()] == [second, first]
+    assert [commit.id for commit in log.log(1)] == [second]
+    assert log.show().commit.id == second
+    assert [diff.path for diff in log.show().diffs] == ["knowledge/people/alice.md"]
+    shown = log.show(first[:8])
+    assert [diff.path for diff in shown.diffs] == [MEMORY]
+    lines = [line.text for hunk in shown.diffs[0].hunks for line in hunk.lines]
+    assert "- Prefers dark mode" in lines
+
+
+async def test_only_dreams_own_changes_are_in_it(room: Room) -> None:
+    machine(room, people__bob=person("Bob"))
+    for act in (room.pipeline.dream_log.show, room.pipeline.dream_log.preview):
+        with pytest.raises(UsageError, match="not by Dream"):
+            act("HEAD")
+    with pytest.raises(UsageError, match="not by Dream"):
+        room.pipeline.dream_log.restore("HEAD")
+
+
+async def test_restoring_brings_back_the_state_before_and_dream_reads_again(room: Room) -> None:
+    machine(room, people__bob=person("Bob"))
+    first = await _dreamt(room, "User prefers dark mode.")
+    await _dreamt(room, "Alice owns billing.")
+    room.write("USER.md", "# User\n\n- Name: Ada\n")
+    log = room.pipeline.dream_log
+    assert {diff.path for diff in log.preview(first)} == {
+        MEMORY,
+        "knowledge/people/alice.md",
+        "USER.md",
+        CURSORS,
+    }
+    commit = log.restore(first)
+    assert commit is not None
+    assert commit.actor is Actor.YOU
+    assert not room.exists(MEMORY)
+    assert not room.exists("knowledge/people/alice.md")
+    assert room.exists("knowledge/people/bob.md")
+    assert len(room.pipeline.archive.entries()) == 2, "what happened stays on record"
+    assert seen(room) == 0
+    assert not room.pipeline.tombstones.buried("Prefers dark mode")
+    report = await run(room)
+    assert report.entries == 2
+    assert "- Prefers dark mode" in room.read(MEMORY)
+
+
+async def test_undoing_one_change_keeps_the_later_ones_and_is_not_relearned(room: Room) -> None:
+    machine(room, MEMORY="# Skills\n\n- Speaks German\n")
+    first = await _dreamt(room, "User prefers dark mode.")
+    await _dreamt(room, "User knows Greek.")
+    room.history.undo(first)
+    assert "dark" not in room.read(MEMORY)
+    assert "- Knows Greek" in room.read(MEMORY)
+    assert seen(room) == 2, "it goes on where it was"
+    await _dreamt(room, "User prefers dark mode. User likes tea.")
+    assert "dark" not in room.read(MEMORY)
+    assert "- Likes tea" in room.read(MEMORY)
+
+
+async def test_the_archive_is_kept_short_by_what_dream_has_read(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kbtui.memory.archive.Archive.compact.__defaults__", (5,))
+    for number in range(12):
+        archive(room, f"Talk number {number}.", f"2025-03-{number + 1:02d} 10:00")
+    archive(room, "User prefers tea.")
+    await run(room)
+    assert room.exists("memory/history-2025.jsonl")
+    assert room.read("memory/history.jsonl").count("\n") == 5
+    assert len(room.pipeline.archive.entries()) == 13
+    assert [diff.path for diff in room.pipeline.dream_log.show().diffs] == [MEMORY]
+
+
+# The schedule ------------------------------------------------------------------------------------
+
+
+async def test_it_is_due_when_something_is_new_and_the_interval_is_over(room: Room) -> None:
+    job = DreamJob(room.pipeline.dream, room.history, 2, room.clock)
+    assert job.next_due(room.clock()) is None, "nothing is new"
+    archive(room, "User prefers tea.")
+    assert job.next_due(room.clock()) == room.clock(), "it has never run: it is overdue"
+    report = await job.run()
+    assert report.changed
+    assert "changed memory/MEMORY" in report.text
+    assert job.next_due(room.clock()) is None
+    archive(room, "User likes chess.")
+    assert job.next_due(room.clock()) == room.clock() + timedelta(hours=2)
+
+
+async def test_after_a_restart_the_last_commit_says_when_it_ran(room: Room) -> None:
+    await _dreamt(room, "User prefers tea.")
+    archive(room, "User likes chess.")
+    job = DreamJob(room.pipeline.dream, room.history, 2, room.clock)
+    last = next(iter(room.history.log(actor=Actor.DREAM)))
+    assert job.next_due(last.time) == last.time + timedelta(hours=2)
+
+
+async def test_without_an_interval_it_runs_only_when_asked(room: Room) -> None:
+    archive(room, "User prefers tea.")
+    job = DreamJob(room.pipeline.dream, room.history, 0, room.clock)
+    assert job.next_due(room.clock()) is None
+    assert (await job.run()).changed
+
+
+async def test_what_failed_is_due_again_after_the_interval(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive(room, "User prefers tea.")
+    job = DreamJob(room.pipeline.dream, room.history, 2, room.clock)
+
+    async def fail(**_options: object) -> DreamReport:
+        return DreamReport("postponed", error=ModelUnreachableError("No connection."))
+
+    monkeypatch.setattr(room.pipeline.dream, "run", fail)
+    report = await job.run()
+    assert isinstance(report.error, ModelUnreachableError)
+    assert not report.changed
+    assert job.next_due(room.clock()) == room.clock() + timedelta(hours=2)
+
+
+async def test_a_run_that_only_read_is_no_news(room: Room) -> None:
+    archive(room, "They said hello.")
+    report = await DreamJob(room.pipeline.dream, room.history, 2, room.clock).run()
+    assert (report.text, report.changed, report.error) == ("", True, None)

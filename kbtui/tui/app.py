@@ -21,6 +21,7 @@ from kbtui.tui.actions import bindings
 from kbtui.tui.collector import collect_rarely, spare_what_stays
 from kbtui.tui.crash import report_crash
 from kbtui.tui.keys import teach_alt_enter
+from kbtui.tui.looks import Looks
 from kbtui.tui.messages import (
     KnowledgeChanged,
     KnowledgeReady,
@@ -30,7 +31,6 @@ from kbtui.tui.messages import (
 )
 from kbtui.tui.screens.main import MainScreen
 from kbtui.tui.signals import SignalWatch
-from kbtui.tui.themes import first_theme, remember_theme
 from kbtui.tui.widgets.chat_pane import ChatPane
 
 if TYPE_CHECKING:
@@ -44,9 +44,7 @@ if TYPE_CHECKING:
 
     from kbtui.history.change import Changed
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.settings import Settings
     from kbtui.tui.actions import Action
-    from kbtui.tui.themes import LoadedThemes, ThemeSpec
 
 log = logging.getLogger(__name__)
 _QUIT_WITHIN = 1.0
@@ -110,10 +108,7 @@ class KbtuiApp(App[None]):
         self._services = threading.Lock()
         self._ending = False
         self._signals: SignalWatch | None = None
-        self._themes_found: Mapping[str, ThemeSpec] = {}
-        theme = first_theme()
-        self.register_theme(theme)
-        self.theme = theme.name
+        self.looks = Looks(self)
 
     def get_default_screen(self) -> Screen[None]:
         """The main screen is below all others."""
@@ -139,7 +134,9 @@ class KbtuiApp(App[None]):
         kb = self._opener(self._workspace)
         kb.subscribe(self._knowledge_changed)
         self.call_from_thread(self._opened, kb)
-        self._load_looks(kb.settings)
+        self.looks.load(kb.settings)
+        from kbtui.tui.markdown import layout  # noqa: F401 - slow to import, soon needed
+
         with self._services:
             if self._ending:
                 return
@@ -153,37 +150,8 @@ class KbtuiApp(App[None]):
         for notice in kb.notices:
             self.notify(notice, severity="warning", markup=False, timeout=_TOLD_FOR)
 
-    def _load_looks(self, settings: Settings) -> None:
-        """Read themes and keys; runs in the opening thread."""
-        from kbtui.settings import config_folder
-        from kbtui.tui.keys import checked_keymap
-        from kbtui.tui.markdown import layout  # noqa: F401 - slow to import, soon needed
-        from kbtui.tui.themes import bundled_folder, load_themes
-
-        loaded = load_themes([bundled_folder(), config_folder() / "themes"])
-        keymap, problems = checked_keymap(settings.ui.keys)
-        self.call_from_thread(self._show_looks, loaded, settings.ui.theme, keymap)
-        for problem in (*loaded.problems, *problems):
-            log.warning("%s", problem)
-        if loaded.problems or problems:
-            text = "\n".join([*loaded.problems, *problems])
-            self.call_from_thread(self._tell, text)
-
-    def _show_looks(self, loaded: LoadedThemes, theme: str, keymap: dict[str, str]) -> None:
-        self._themes_found = loaded.themes
-        for each in loaded.themes.values():
-            self.register_theme(each.to_theme())
-        if keymap:
-            self.set_keymap(keymap)
-        if theme not in self.available_themes:
-            self._tell(f"There is no theme `{theme}`; /theme shows all.")
-        else:
-            self.theme = theme
-            spec = loaded.themes.get(theme)
-            if spec is not None:
-                self.run_worker(lambda: remember_theme(spec), thread=True, group="theme")
-
-    def _tell(self, text: str) -> None:
+    def tell(self, text: str) -> None:
+        """Say something that should be seen, for a while."""
         self.notify(text, severity="warning", markup=False, timeout=_TOLD_FOR)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
@@ -266,7 +234,7 @@ class KbtuiApp(App[None]):
 
         copied = copy(text)
         if copied is None:
-            self.call_from_thread(self._tell, "Could not copy: no way to a clipboard works here.")
+            self.call_from_thread(self.tell, "Could not copy: no way to a clipboard works here.")
             return
         if copied.osc52:
             self.call_from_thread(super().copy_to_clipboard, text)
@@ -401,37 +369,13 @@ class KbtuiApp(App[None]):
     def action_theme(self, name: str = "") -> None:
         """Choose the colours."""
         if name in self.available_themes:
-            self.choose_theme(name)
+            self.looks.choose(name)
             return
         if name:
-            self._tell(f"There is no theme `{name}`.")
+            self.tell(f"There is no theme `{name}`.")
         from kbtui.tui.screens.theme import ThemeScreen
 
-        ours = [
-            (name, "dark" if spec.dark else "light")
-            for name, spec in sorted(
-                self._themes_found.items(), key=lambda each: not each[0].startswith("kbtui-")
-            )
-        ]
-        others = [
-            (name, "of Textual") for name in self.available_themes if name not in self._themes_found
-        ]
-        self.push_screen(ThemeScreen([*ours, *others]), self.choose_theme)
-
-    def choose_theme(self, name: str | None) -> None:
-        """Use a theme from now on, and at the next start."""
-        if name is not None:
-            self.theme = name
-            self._keep_theme(name)
-
-    @work(thread=True, group="theme", exclusive=True)
-    def _keep_theme(self, name: str) -> None:
-        from kbtui.tui.themes import keep_theme
-
-        try:
-            keep_theme(name, self._themes_found.get(name))
-        except KbtuiError as error:
-            self.call_from_thread(self._tell, str(error))
+        self.push_screen(ThemeScreen(self.looks.choices()), self.looks.choose)
 
     def action_config(self) -> None:
         """Show the settings."""
@@ -449,7 +393,7 @@ class KbtuiApp(App[None]):
         from kbtui.tui.screens.page import PageScreen
 
         if self.kb is None:
-            self._tell("The workspace is still being opened; try again in a moment.")
+            self.tell("The workspace is still being opened; try again in a moment.")
             return
         text = await asyncio.to_thread(getattr(reports, name), self.kb)
         self.push_screen(PageScreen(title, text))

@@ -78,6 +78,20 @@ class ThemeSpec:
         )
 
 
+def spec_of(theme: Theme) -> ThemeSpec:
+    """Describe a theme that came from elsewhere, so that it can be remembered like ours."""
+    colors = {name: getattr(theme, name) for name in _COLORS[1:] if getattr(theme, name)}
+    return ThemeSpec(
+        theme.name,
+        theme.primary,
+        theme.dark,
+        colors,
+        dict(theme.variables),
+        theme.luminosity_spread,
+        theme.text_alpha,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class LoadedThemes:
     """All themes by name, ours before a person's own, and what was wrong with the others."""
@@ -175,7 +189,7 @@ def remember_theme(theme: ThemeSpec) -> None:
     write_state(_first_file(), json.dumps(asdict(theme)))
 
 
-def keep_theme(name: str, theme: ThemeSpec | None) -> None:
+def keep_theme(theme: ThemeSpec) -> None:
     """Write the chosen theme into the person's settings; comments and order there stay.
 
     Raises:
@@ -186,12 +200,11 @@ def keep_theme(name: str, theme: ThemeSpec | None) -> None:
 
     from kbtui.settings import config_folder
 
-    if theme is not None:
-        remember_theme(theme)
+    remember_theme(theme)
     file = config_folder() / "config.toml"
     try:
         document = tomlkit.parse(file.read_text("utf-8")) if file.exists() else tomlkit.document()
-        document.setdefault("ui", tomlkit.table())["theme"] = name
+        document.setdefault("ui", tomlkit.table())["theme"] = theme.name
     except (tomlkit.exceptions.TOMLKitError, OSError, UnicodeDecodeError, TypeError) as error:
         raise ConfigurationError(
             f"{file} can't be changed: {clean_line(str(error))}.",

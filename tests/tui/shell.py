@@ -204,7 +204,7 @@ async def running(
     app = KbtuiApp(root, opener=opener)
     async with app.run_test(size=size) as pilot:
         shell = Shell(app, pilot, agent)
-        await shell.until(lambda: app.kb is not None and app._themes_found)
+        await shell.until(lambda: app.kb is not None and app.looks.found)
         await shell.until(lambda: shell.chat.commands.status is not None)
         try:
             yield shell

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from textual.color import Color
+from textual.theme import BUILTIN_THEMES
 
 from kbtui.errors import ConfigurationError
 from kbtui.tui.themes import (
@@ -16,6 +17,7 @@ from kbtui.tui.themes import (
     load_themes,
     parse_theme,
     remember_theme,
+    spec_of,
 )
 
 if TYPE_CHECKING:
@@ -125,16 +127,21 @@ def test_a_damaged_memory_of_it_gives_the_default(stored: str) -> None:
     assert first_theme().name == DEFAULT_THEME
 
 
+def test_a_theme_of_textuals_own_is_remembered_too() -> None:
+    remember_theme(spec_of(BUILTIN_THEMES["nord"]))
+    assert first_theme() == BUILTIN_THEMES["nord"]
+
+
 def test_choosing_a_theme_keeps_the_rest_of_the_settings() -> None:
     from kbtui.settings import config_folder, load_settings
 
     file = config_folder() / "config.toml"
     file.parent.mkdir(parents=True)
     file.write_text("# mine\n[search]\nsemantic = false # slow machine\n")
-    keep_theme("moss", OURS.themes["moss"])
+    keep_theme(OURS.themes["moss"])
     assert load_settings().ui.theme == "moss"
     assert "# slow machine" in file.read_text()
     file.write_text("not toml [")
     with pytest.raises(ConfigurationError, match=r"config\.toml"):
-        keep_theme("moss", None)
+        keep_theme(OURS.themes["paper"])
     assert file.read_text() == "not toml ["

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kbtui.history.change import Actor
+from kbtui.memory.jobs import KeeperEvent
 from kbtui.tui.actions import actions
 from kbtui.tui.screens.confirm import ConfirmScreen
+from kbtui.tui.screens.dialogs import KeyDialog
 from kbtui.tui.screens.history import HistoryScreen
 from kbtui.tui.screens.page import PageScreen
 from kbtui.tui.slash import parse
+from kbtui.tui.widgets.status_line import StatusLine
 from tests.tui.shell import running, said
 
 if TYPE_CHECKING:
@@ -147,3 +150,24 @@ async def test_tag_changes_the_entry_that_is_open(tmp_path: Path) -> None:
         await shell.until(lambda: shell.app.kb.library.tags() == {"work": 1, "home": 1})
         await shell.say("/tag -work", wait=False)
         await shell.until(lambda: shell.app.kb.library.tags() == {"home": 1})
+
+
+async def test_what_the_keeper_is_at_is_in_the_status_line(tmp_path: Path) -> None:
+    async with running(tmp_path / "notes") as shell:
+        keeper = shell.app.kb.memory.keeper
+        status = shell.app.main.query_one(StatusLine)
+        keeper._tell(KeeperEvent("started", "consolidate", "s", "Condensing s"))
+        await shell.until(lambda: "Condensing s" in status.render().plain)
+        keeper._tell(KeeperEvent("finished", "consolidate", "s"))
+        await shell.until(lambda: "Condensing s" not in status.render().plain)
+        keeper._tell(KeeperEvent("notice", "consolidate", "s", "Two messages are kept whole."))
+        await shell.notified("Two messages are kept whole.")
+
+
+async def test_a_paid_model_is_asked_about_and_the_answer_is_kept(tmp_path: Path) -> None:
+    async with running(tmp_path / "notes") as shell:
+        memory = shell.app.kb.memory
+        memory.keeper._tell(KeeperEvent("consent", "consolidate", model="openai/costly"))
+        await shell.until(lambda: isinstance(shell.app.screen, KeyDialog))
+        await shell.press("n")
+        await shell.until(lambda: memory.allowance.answer("openai/costly") is False)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from kbtui.tui.diff_lines import HunkPlace
 
 _USUAL = 3
+MAX_FILES = 200
+"""Files of one commit that are compared; an import may hold 10,000, which takes long."""
 
 
 def diffs_of(
@@ -26,7 +28,7 @@ def diffs_of(
     The generated catalogue comes last, and without its lines where anything else changed: they
     say what the entries above say.
     """
-    diffs = history.changes_of(commit.id)
+    diffs = _changes(history, commit, path)
     if not all(is_catalogue(diff.path) for diff in diffs) and not is_catalogue(path or ""):
         diffs = tuple(
             replace(diff, hunks=()) if is_catalogue(diff.path) else diff for diff in diffs
@@ -43,6 +45,24 @@ def diffs_of(
             ),
         )
     )
+
+
+def hidden_files(commit: Commit) -> int:
+    """How many files of a commit `diffs_of` leaves out."""
+    return max(0, len(commit.paths) - MAX_FILES)
+
+
+def _changes(history: History, commit: Commit, path: str | None) -> tuple[FileDiff, ...]:
+    if not hidden_files(commit):
+        return history.changes_of(commit.id)
+    chosen = sorted(commit.paths, key=lambda change: path not in {change.path, change.old_path})
+    paths = [
+        name
+        for change in chosen[:MAX_FILES]
+        for name in (change.path, change.old_path)
+        if name is not None
+    ]
+    return history.diff(commit.parent, commit.id, paths)
 
 
 def is_catalogue(path: str) -> bool:
@@ -78,7 +98,8 @@ def hunk_number(
     With more context than usual several may be shown as one: then there is no answer.
     """
     shown_diff = next(diff for diff in shown if diff.path == place.path)
-    real = next(diff for diff in history.changes_of(commit.id) if diff.path == place.path)
+    changes = _changes(history, commit, place.path)
+    real = next(diff for diff in changes if diff.path == place.path)
     wanted = {
         (line.kind, line.old, line.new)
         for line in shown_diff.hunks[place.number].lines

@@ -50,9 +50,16 @@ class _Piece(NamedTuple):
     content: Content
 
 
-def lay_out(diffs: Sequence[FileDiff], width: int, *, side_by_side: bool) -> DiffLayout:
-    """Lay out the differences of files, one below the other."""
+def lay_out(
+    diffs: Sequence[FileDiff], width: int, *, side_by_side: bool, note: str = ""
+) -> DiffLayout:
+    """Lay out the differences of files, one below the other, and a note at the end."""
     layout = DiffLayout()
+    if note:
+        end = Line(Content.styled(f" {note}", ".diff--muted"))
+        layout = lay_out(diffs, width, side_by_side=side_by_side)
+        layout.lines += [Line(Content()), end]
+        return layout
     for index, diff in enumerate(diffs):
         if index:
             layout.lines.append(Line(Content()))

@@ -222,3 +222,20 @@ async def test_ten_thousand_commits_arrive_in_parts_and_only_visible_ones_are_dr
         await pilot.pause()
         assert screen.list.cursor > 9_900
         assert len(set(drawn)) < 200
+
+
+async def test_of_a_commit_with_very_many_files_the_first_are_compared(tmp_path, monkeypatch):
+    from kbtui.tui import commit_diffs
+
+    monkeypatch.setattr(commit_diffs, "MAX_FILES", 5)
+    kb = make_kb(tmp_path, {f"topics/t{n:02}.md": f"# T{n}\n" for n in range(20)})
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 60)) as pilot:
+        screen = await history(pilot, kb)
+        await until(pilot, lambda: "more files" in text_of(screen.diff))
+        text = text_of(screen.diff)
+        assert text.count("topics/t") == 4, "INDEX.md is the fifth"
+        assert f"and {len(screen.list.commit.paths) - 5} more files" in text
+        await pilot.press("q")
+        screen = await history(pilot, kb, "knowledge/topics/t19.md")
+        await until(pilot, lambda: "topics/t19.md" in text_of(screen.diff))

@@ -169,6 +169,8 @@ class HistoryScreen(Screen[None]):
             run_latest(self, "diff", self._show, commit)
 
     async def _show(self, commit: Commit, *, keep: bool = False) -> None:
+        from kbtui.tui.commit_diffs import hidden_files
+
         if not keep:
             await asyncio.sleep(_DIFF_AFTER)
             self.query_one("#history-what", Static).update(_description(commit))
@@ -182,7 +184,9 @@ class HistoryScreen(Screen[None]):
             self.diff.show_text(clean_line(str(error)))
             return
         self._diffs = diffs
-        self.diff.show(diffs, keep=keep)
+        hidden = hidden_files(commit)
+        note = f"… and {hidden:,} more files" if hidden else ""
+        self.diff.show(diffs, keep=keep, note=note)
 
     def _read_diffs(self, commit: Commit) -> tuple[FileDiff, ...]:
         from kbtui.tui.commit_diffs import diffs_of

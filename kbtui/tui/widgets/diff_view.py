@@ -52,12 +52,14 @@ class DiffView(LineView):
         self._diffs: tuple[FileDiff, ...] = ()
         self._hunks: list[HunkPlace] = []
         self._hunk = 0
+        self._note = ""
         self._laid_out_for = (0, False)
         self._asked: bool | None = None
 
-    def show(self, diffs: Sequence[FileDiff], *, keep: bool = False) -> None:
+    def show(self, diffs: Sequence[FileDiff], *, keep: bool = False, note: str = "") -> None:
         """Show differences from their beginning, or from where the view stands with `keep`."""
         self._diffs = tuple(diffs)
+        self._note = note
         self._lay_out(keep=keep)
 
     def show_text(self, text: str) -> None:
@@ -88,7 +90,7 @@ class DiffView(LineView):
 
         width, beside = self.text_width, self.side_by_side
         layout: DiffLayout = await asyncio.to_thread(
-            lay_out, self._diffs, width, side_by_side=beside
+            lay_out, self._diffs, width, side_by_side=beside, note=self._note
         )
         self._laid_out_for = (width, beside)
         self._hunks = layout.hunks

@@ -100,22 +100,27 @@ class StatusLine(Static):
         return hints.truncate(room, pad=True) + "  " + state
 
     def _hints(self, room: int) -> Content:
-        line, seen = Content(), set()
+        """The hints, closer together where they don't fit, and as many as do."""
+        hints = self._all_hints()
+        width = sum(hint.cell_length for hint in hints)
+        blank = "  " if width + 2 * len(hints) <= room else " "
+        line = Content()
+        for hint in hints:
+            longer = Content(blank).join([line, hint]) if line.plain else hint
+            if longer.cell_length > room:
+                break
+            line = longer
+        return line
+
+    def _all_hints(self) -> list[Content]:
+        hints, seen = [], set()
         for key, active in self.screen.active_bindings.items():
             binding = active.binding
-            if not binding.show or binding.id in seen:
-                continue
-            seen.add(binding.id)
-            click = Style.from_meta({"key": key})
-            hint = Content.assemble(
-                "  " if line.plain else "",
-                (key_name(key), "bold $primary"),
-                (f" {binding.description}", "$text-muted"),
-            ).stylize(click)
-            if line.cell_length + hint.cell_length > room:
-                break
-            line += hint
-        return line
+            if binding.show and binding.id not in seen:
+                seen.add(binding.id)
+                text = (key_name(key), "bold $primary"), (f" {binding.description}", "$text-muted")
+                hints.append(Content.assemble(*text).stylize(Style.from_meta({"key": key})))
+        return hints
 
     def on_click(self, event: events.Click) -> None:
         """Do what the hint under the mouse says."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge.library import Library
     from kbtui.memory.exclusive import MemoryLock
+    from kbtui.memory.material import Conversation
     from kbtui.memory.page import Page
     from kbtui.memory.pending import Pending
     from kbtui.memory.ranges import Range
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _MOST_RAW_IN_A_ROW = 3
+_LONGEST_TURN = timedelta(minutes=15)
 # Tokens; what is shorter fails for other reasons than its length.
 _WORTH_HALVING = 1_000
 Kind = Literal["archived", "raw", "proposed", "nothing", "postponed"]
@@ -163,14 +165,16 @@ class Consolidator:
         Args:
             session: Its id.
             everything: All of it: the session is over, or has been quiet for long.
-            trigger: Why; goes into the log.
+            trigger: Why; a call without a result is waited for unless the session is over.
             on_progress: Told before each page.
         """
         run = _Run(session)
         try:
             async with self._lock.hold():
                 model = await asyncio.to_thread(self._model)
-                todo = await asyncio.to_thread(self._pages, session, model, everything=everything)
+                todo = await asyncio.to_thread(
+                    self._pages, session, model, trigger, everything=everything
+                )
                 log.info("condensing %s (%s): %d pages", session, trigger, len(todo))
                 for number, page in enumerate(todo, 1):
                     if on_progress is not None:
@@ -183,12 +187,15 @@ class Consolidator:
 
     # Pages -----------------------------------------------------------------------------------
 
-    def _pages(self, session: str, model: ChatModel, *, everything: bool) -> list[Page]:
+    def _pages(
+        self, session: str, model: ChatModel, trigger: Trigger, *, everything: bool
+    ) -> list[Page]:
         """What is to be condensed, in pages that the model can hold."""
         conversation = self._pending.conversation(session)
+        closed = everything and self._is_over(conversation, trigger)
         limit = self._condenser(model).page_limit(self._writer.memory_text())
         found: list[Page] = []
-        for part in self._pending.parts(conversation, closed=everything):
+        for part in self._pending.parts(conversation, closed=closed):
             units = part
             if not everything:
                 units = oldest_units(
@@ -199,6 +206,12 @@ class Consolidator:
                 )
             found += pages_for(conversation, units, limit, model.count_tokens)
         return found
+
+    def _is_over(self, conversation: Conversation, trigger: Trigger) -> bool:
+        """Whether no result can come any more for a call that has none."""
+        if trigger in (Trigger.CLOSED, Trigger.IDLE) or not conversation.messages:
+            return True
+        return self._clock() - conversation.messages[-1].time >= _LONGEST_TURN
 
     def _condenser(self, model: ChatModel) -> Condenser:
         return Condenser(model, self._library, self._settings.context.index_tokens)

@@ -182,6 +182,22 @@ async def test_the_oldest_half_goes_and_never_splits_a_call_from_its_result(
     room.close()
 
 
+async def test_a_turn_that_is_running_is_left_until_it_is_over(room: Room) -> None:
+    session = room.talk(SEED[:2])
+    session.append("user", "and docker?")
+    session.append("assistant", "", tool_calls=[ToolCall("c", "memory_search", "{}")])
+    outcome = await _run(room, session.id)
+    assert outcome.messages == (1, 3)
+    session.append("tool", "nothing", tool_call_id="c")
+    session.append("assistant", "I found nothing.")
+    outcome = await _run(room, session.id)
+    assert outcome.messages == (4, 6)
+    session.append("assistant", "Once more.", tool_calls=[ToolCall("d", "memory_search", "{}")])
+    assert (await _run(room, session.id)).kind == "nothing"
+    outcome = await _run(room, session.id, trigger=Trigger.CLOSED)
+    assert outcome.messages == (7, 7), "the session is over, so no result will come"
+
+
 async def test_what_was_injected_is_never_shown(asked: Room, server: ScriptedServer) -> None:
     session = asked.sessions.create()
     session.append("user", "what do we know about docker?")

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from kbtui.errors import KbtuiError
 from kbtui.workspace import files
 from kbtui.workspace.durable import FileBatch, storage_errors, sweep
-from kbtui.workspace.layout import MACHINE, conflict_copy_of
+from kbtui.workspace.layout import MACHINE, conflict_copy_of, is_recorded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 NAME = "intent.json"
+_ID = re.compile(r"[0-9a-f]{40}")
 Outcome = Literal["none", "replayed", "rolled back"]
 
 
@@ -90,9 +92,8 @@ class IntentLog:
     def _read(self) -> Intent | None:
         try:
             record = json.loads(self._file.read_bytes())
-            paths = {path: (old, new) for path, (old, new) in record["paths"].items()}
-            return Intent(record["commit"], record["parent"], paths)
-        except (ValueError, KeyError, TypeError, AttributeError):
+            return _checked(record)
+        except (ValueError, KeyError, TypeError, AttributeError, KbtuiError):
             # Never written by us like that: the record appears whole or not at all.
             aside = self._file.with_name(f"{NAME}.bad-{time.strftime('%Y%m%dT%H%M%S')}")
             self._file.rename(aside)
@@ -161,3 +162,14 @@ class IntentLog:
         """Remove the temporary files that the crash left in the folders it was writing to."""
         for folder in {(self._root / path).parent for path in intent.paths}:
             sweep(folder, everybody=True)
+
+
+def _checked(record: dict[str, Any]) -> Intent:
+    """Believe a record only if it is about recorded files: a shared folder may bring any."""
+    paths = {path: (old, new) for path, (old, new) in record["paths"].items()}
+    ids = [record["commit"], record["parent"], *(blob for pair in paths.values() for blob in pair)]
+    if not all(blob is None or _ID.fullmatch(blob) for blob in ids) or record["commit"] is None:
+        raise ValueError("an intent with wrong ids")
+    if not all(files.checked_path(path) == path and is_recorded(path) for path in paths):
+        raise ValueError("an intent about files that are not recorded")
+    return Intent(record["commit"], record["parent"], paths)

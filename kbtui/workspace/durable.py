@@ -70,6 +70,8 @@ def real_name(folder: int, name: str) -> str:
 
 def open_folder(root: Path, parts: Sequence[str], *, make: bool = False) -> int:
     """Open a folder below `root` step by step, following no link; the caller closes it."""
+    if any(part in {"", ".", ".."} for part in parts):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), "/".join(parts))
     folder = os.open(root, _FOLDER)
     try:
         for part in parts:

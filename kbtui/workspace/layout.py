@@ -141,6 +141,7 @@ def open_workspace(root: Path) -> Workspace:
             f"{root} is not a workspace: it has no {MACHINE} folder.",
             f"Make it one with `kbtui init {root}`.",
         )
+    _check_machine_room(root)
     workspace = Workspace(root, writable=_can_write(root))
     _check_format(workspace)
     return workspace
@@ -157,6 +158,7 @@ def create_workspace(root: Path) -> Workspace:
     try:
         root.mkdir(parents=True, exist_ok=True)
         root = root.resolve()
+        _check_machine_room(root)
         (root / MACHINE).mkdir(mode=0o700, exist_ok=True)
         for category in CATEGORIES:
             (root / "knowledge" / category).mkdir(parents=True, exist_ok=True)
@@ -189,6 +191,16 @@ def _check_folder(root: Path) -> None:
     raise WorkspaceError(
         f"There is no workspace at {root}.", f"Make one there with `kbtui init {root}`."
     )
+
+
+def _check_machine_room(root: Path) -> None:
+    """Refuse a machine room that is a link: a shared folder must not lead us elsewhere."""
+    for folder in (root / MACHINE, root / MACHINE / "history.git"):
+        if folder.is_symlink():
+            raise WorkspaceError(
+                f"{folder} is a link, and kbtui follows none inside a workspace.",
+                "Put the real folder there.",
+            )
 
 
 def _can_write(root: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -240,6 +241,19 @@ def test_an_unreadable_intent_is_set_aside(two_files: Notes) -> None:
     two_files.reopened()
     assert len(list(two_files.workspace.machine.glob("intent.json.bad-*"))) == 1
     two_files.check()
+
+
+@pytest.mark.parametrize("path", ["../outside.md", "/etc/outside", "docs/x.md", ".kbtui/format"])
+def test_an_intent_of_a_foreign_folder_writes_nothing_outside(two_files: Notes, path: str) -> None:
+    head = two_files.history.head()
+    blob = two_files.history.tree("HEAD")[A]
+    record = {"commit": head, "parent": head, "paths": {path: [None, blob]}}
+    (two_files.workspace.machine / "intent.json").write_text(json.dumps(record))
+    two_files.reopened()
+    assert not (two_files.workspace.root.parent / "outside.md").exists()
+    assert (two_files.workspace.machine / "format").read_text() == "1\n"
+    assert not (two_files.workspace.docs / "x.md").exists()
+    assert len(list(two_files.workspace.machine.glob("intent.json.bad-*"))) == 1
 
 
 def test_the_repository_comes_back_to_its_known_configuration(notes: Notes) -> None:

@@ -146,6 +146,19 @@ def test_a_workspace_reached_through_a_link_is_the_same_workspace(tmp_path: Path
     assert open_workspace(tmp_path / "link") == workspace
 
 
+@pytest.mark.parametrize("use", [open_workspace, create_workspace])
+@pytest.mark.parametrize("room", [".kbtui", ".kbtui/history.git"])
+def test_a_machine_room_that_is_a_link_is_refused(
+    tmp_path: Path, use: Callable[[Path], object], room: str
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "notes" / room).parent.mkdir(parents=True)
+    (tmp_path / "notes" / room).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(WorkspaceError, match="is a link"):
+        use(tmp_path / "notes")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
 def test_a_folder_that_may_not_be_written_gives_a_hint() -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o555)

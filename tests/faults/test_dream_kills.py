@@ -1,0 +1,160 @@
+"""Killed at any point of a dream: all of it has happened, or nothing has.
+
+Invariants I1 to I5 of the design, after each of many kills: what was acknowledged is in the
+history; the files are what the newest commit says; nothing is gone that nobody asked to go; git
+finds nothing wrong and no lock stays; the cursor only grows, in the same commit as what was made
+of the entries before it, and nothing is dreamt about twice.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kbtui.history.change import Actor, Origin
+from kbtui.memory.cursors import CURSORS, Cursors
+from tests.faults.test_memory_kills import Victim, _fsck
+from tests.memory.dream_room import MEMORY, archive, machine, person
+from tests.memory.memory_room import START, Clock, Room, open_room
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.faults
+ROOT = Path(__file__).resolve().parents[2]
+KILLS = 100 if os.environ.get("KBTUI_LONG") else 20
+MINE = "# Mine\n\n- Favorite color: blue\n- kept as it is\n"
+NOTE = "---\ntype: topic\n---\n# Docker\n\nMy own words.\n"
+
+
+class DreamVictim(Victim):
+    """The process that forks dreaming children to be killed."""
+
+    def __init__(self, root: Path) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.faults.dream_victim", str(root), "-"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=ROOT,
+            text=True,
+        )
+        assert self._out.readline() == "ready\n"
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Iterator[Room]:
+    room = open_room(tmp_path / "notes", Clock(START))
+    room.write(MEMORY, MINE)
+    room.write("knowledge/topics/docker.md", NOTE)
+    yield room
+    room.close()
+
+
+def _happen(room: Room, turn: int) -> None:
+    """Something new in the archive, two entries for one subject, and a link that is broken."""
+    twin = f"- Stands in rack {turn}\n"
+    machine(
+        room,
+        **{
+            f"facts__server{turn}": f"---\ntype: fact\n---\n# Server{turn}\n\n{twin}",
+            f"facts__server{turn}-twin": f"---\ntype: fact\n---\n# Server{turn}\n\n{twin}",
+            f"people__bob{turn}": person(f"Bob{turn}", f"- Uses [[ops/server{turn}]]\n"),
+        },
+    )
+    archive(
+        room,
+        f"- User prefers tool{turn}\n- Decided to use base{turn}\n- Alice leads group{turn}\n"
+        "- User's favorite color is green",
+        "2099-01-01 10:00",
+    )
+
+
+def _check(root: Path, acked: list[str], before: int = 0) -> int:
+    """Open the workspace as the next start does, look at every invariant; how far it has read."""
+    room = open_room(root, Clock(START))
+    assert room.history.adopt(settle=0) is None, "a machine's half-written change as the user's"
+    commits = list(room.history.log())
+    assert set(acked) <= {commit.id for commit in commits}, "I1"
+    assert room.history.diff("HEAD") == (), "I2: the files are what the newest commit says"
+    assert room.read("knowledge/topics/docker.md") == NOTE, "I3"
+    assert room.read(MEMORY).startswith(MINE), "I3"
+    gone = [each.path for c in commits for each in c.paths if each.kind == "deleted"]
+    assert all(path.endswith("-twin.md") for path in gone), "I3"
+    dreams = [commit.origin.cursor for commit in commits if commit.actor is Actor.DREAM]
+    assert dreams == sorted(dreams, key=lambda cursor: -(cursor or 0)), "I5: cursors"
+    assert len(dreams) == len(set(dreams)), "I5: twice"
+    seen = max(Cursors(room.workspace, room.history).seen().values(), default=0)
+    assert seen == (dreams[0] if dreams else 0), "I5: the cursor is that of the last commit"
+    assert room.exists(CURSORS) == bool(dreams)
+    assert seen >= before, "I5: the cursor went back"
+    assert room.pipeline.archive.problems() == ()
+    _check_made(room, seen)
+    assert not [*room.root.rglob("*.conflict-*"), *room.root.rglob(".*.tmp")]
+    room.library.close()
+    return seen
+
+
+def _check_made(room: Room, seen: int) -> None:
+    """What was read has been worked in, once and whole; what wasn't hasn't."""
+    memory = room.read(MEMORY)
+    room.library.refresh()
+    slugs = {info.slug for info in room.library.infos()}
+    alice = room.read("knowledge/people/alice.md") if "alice" in slugs else ""
+    for entry in room.pipeline.archive.entries():
+        turn, done = entry.cursor, int(entry.cursor <= seen)
+        assert memory.count(f"- Prefers tool{turn}\n") == done, turn
+        assert (f"2099-01-base{turn}" in slugs) == done, turn
+        assert alice.count(f"- Leads group{turn}\n") == done, turn
+    assert len(room.pipeline.inbox.list()) <= 1, "the same proposal twice"
+
+
+def test_killed_at_random_points_of_a_dream_it_always_comes_out_right(room: Room) -> None:
+    rng = random.Random(20261122)
+    victim = DreamVictim(room.root)
+    _happen(room, 1)
+    events = victim.run("whole")["events"]
+    assert events > 50
+    acked: list[str] = []
+    kills = seen = 0
+    for turn in range(2, KILLS + 2):
+        _happen(room, turn)
+        how = (
+            f"time {rng.uniform(0, 0.4)}" if turn % 4 == 0 else f"event {rng.randrange(1, events)}"
+        )
+        told = victim.run(how)
+        kills += told["killed"]
+        acked += told["acks"]
+        seen = _check(room.root, acked, seen)
+        if turn % 6 == 0:
+            _fsck(room.root)
+    assert kills > KILLS // 2
+    assert victim.run("whole")["killed"] is False
+    victim.close()
+    assert _check(room.root, acked, seen) == KILLS + 1, "all is read in the end"
+    _fsck(room.root)
+    memory = room.read(MEMORY)
+    assert "- Favorite color: blue\n" in memory, "the user's line waits in the inbox"
+    assert len(room.pipeline.inbox.list()) == 1
+    room.library.refresh()
+    assert not [info.path for info in room.library.infos() if info.path.endswith("-twin.md")]
+    links = room.library.outgoing("knowledge/people/bob3.md")
+    assert [link.path for link in links] == ["knowledge/facts/server3.md"]
+
+
+def test_the_checks_would_notice_a_cursor_without_what_was_made(room: Room) -> None:
+    _happen(room, 1)
+    victim = DreamVictim(room.root)
+    victim.run("whole")
+    victim.close()
+    seen = _check(room.root, [])
+    _happen(room, 2)
+    with room.history.change(Actor.DREAM, "read", Origin(cursor=2)) as change:
+        Cursors(room.workspace, room.history).stage(change, room.pipeline.archive.entries(seen))
+    with pytest.raises(AssertionError, match=r"^2\n"):
+        _check(room.root, [], seen)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def work(root: Path, _session: str, tell: int) -> None:
+def work(root: Path, session: str, tell: int) -> None:
     """Dream about all that is new."""
     room = open_room(root, Clock(START), dream={"max_batch_size": 2})
     room.history.adopt(settle=0)

@@ -91,8 +91,9 @@ def terms(text: str) -> list[str]:
 
 def spans(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
     """Each word with its offsets and its terms; an unspaced script gives one span a bigram."""
+    plain = text.isascii()
     for match in _WORD.finditer(text):
-        if not _IS_UNSPACED.search(match[0]):
+        if plain or not _IS_UNSPACED.search(match[0]):
             yield match.start(), match.end(), terms_of(match[0])
             continue
         for run in _RUN.finditer(match[0]):

@@ -59,10 +59,11 @@ class Background:
         self._stop.set()
         self._wake.set()
         self._embed.set()
-        self._watcher.stop()
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join()
+        # Last, as the first thread is who starts it.
+        self._watcher.stop()
 
     def wake(self) -> None:
         """There is something to refresh."""

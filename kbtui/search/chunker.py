@@ -13,7 +13,12 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kbtui.search.conversation import Message, archive_messages, session_messages
+from kbtui.search.conversation import (
+    Message,
+    archive_messages,
+    session_messages,
+    shown_title,
+)
 from kbtui.search.markdown import Block, Outline, cut_block, estimate, outline, pack
 from kbtui.search.properties import Properties, read_properties
 from kbtui.workspace.files import decode
@@ -205,7 +210,11 @@ def _conversation(path: str, title: str, messages: list[Message], limits: ChunkL
     A passage begins with the end of the message before, and the neighbours' words count a little:
     measured on LoCoMo, both find the turn that answers a question more often.
     """
-    properties = Properties(title=title, created=messages[0].day if messages else "")
+    properties = Properties(
+        title=shown_title(path, title, messages),
+        created=messages[0].day if messages else "",
+        extra=title,
+    )
     chunks: list[Chunk] = []
     for i, message in enumerate(messages):
         before = messages[i - 1].text if i else ""

@@ -41,9 +41,14 @@ class Message:
         return ", ".join(part for part in (self.speaker, said) if part)
 
 
+def session_name(path: str) -> str:
+    """The id of the session that a log is of."""
+    return path.rpartition("/")[2].removesuffix(".jsonl")
+
+
 def session_messages(path: str, text: str) -> tuple[str, list[Message]]:
-    """The title of a session log, and what was said in it and not taken back since."""
-    session = path.rpartition("/")[2].removesuffix(".jsonl")
+    """The title that a session was given, and what was said in it and not taken back since."""
+    session = session_name(path)
     title = ""
     last = 0
     messages: list[Message] = []
@@ -58,8 +63,13 @@ def session_messages(path: str, text: str) -> tuple[str, list[Message]]:
             messages = [m for m in messages if m.range and m.range[1] <= record["to_message"]]
         else:
             title = _text(record.get("title")) or title
+    return title, messages
+
+
+def shown_title(path: str, title: str, messages: list[Message]) -> str:
+    """The title of a session, else how it began, else its id."""
     begun = messages[0].text if messages else ""
-    return title or shorten(begun, _TITLE_WIDTH) or session, messages
+    return title or shorten(begun, _TITLE_WIDTH) or session_name(path)
 
 
 def archive_messages(text: str) -> list[Message]:

@@ -52,6 +52,11 @@ class ModelIdentity:
     versions: dict[str, str] = field(default_factory=dict)
     format: int = FORMAT
 
+    @property
+    def has_graph(self) -> bool:
+        """Whether the model could be exported; if not, sentence-transformers itself runs it."""
+        return self.graph_bytes > 0
+
     def to_json(self) -> str:
         """The identity as it is stored."""
         return json.dumps(asdict(self), indent=1)

@@ -173,8 +173,7 @@ class SearchIndex:
             return self._scanner.scan(*self._scopes.all)
         below = tuple(f"{area}/" for area in self._scopes.all)
         paths = {path for path in only if path.startswith(below)}
-        # Asked for by name, a file is scanned whether it is to be ignored or not: a new one is
-        # looked for in its folder.
+        # By name even an ignored file is scanned: a new one is looked for in its folder.
         old = paths & known.keys()
         places = old | {path.rpartition("/")[0] for path in paths - old}
         found = self._scanner.scan(*places) if places else {}
@@ -239,7 +238,7 @@ class SearchIndex:
         if opened is None:
             return IndexStatus("opening")
         return status_of(
-            opened.serving.store.counts(),
+            opened.serving.store,
             meaning if self._settings.semantic else None,
             self._activity,
             synced=self._synced.is_set(),
@@ -281,7 +280,10 @@ class SearchIndex:
     def embed_missing(self) -> int:
         """Embed all passages that have no vector yet; tells how many it did."""
         store = self._generations().serving.store
-        return self._semantic().embed_missing(store, self._stop, lambda *_: self._tell())
+        try:
+            return self._semantic().embed_missing(store, self._stop, lambda *_: self._tell())
+        finally:
+            self._tell()
 
     def _semantic(self) -> Semantic:
         with self._opening:
@@ -293,11 +295,9 @@ class SearchIndex:
             return self._meaning
 
     def _embedding_model(self) -> EmbeddingModel:
-        if self._model is None:
-            from kbtui.search.prepared import ConfiguredModel
+        from kbtui.search.prepared import ConfiguredModel
 
-            self._model = ConfiguredModel(self._embed)
-        return self._model
+        return self._model or ConfiguredModel(self._embed)
 
     def _cosines(
         self, asked: Query, corpus: Corpus, store: StateStore, *, wait: bool
@@ -313,7 +313,7 @@ class SearchIndex:
         except KbtuiError as error:
             return None, explain(error)
         cosines = meaning.scores(asked.text, corpus, store) if asked.has_words else None
-        return cosines, notice_of(meaning)
+        return cosines, notice_of(store, meaning)
 
     # Searching
 

@@ -6,12 +6,15 @@ checks the graph against the model, and moves the result into place in one step:
 there is complete. Killed half-way it leaves a folder with a name of its own, which the next run
 removes.
 
+A model that ONNX can't express is noted as such, and run here when it is needed (``--serve``).
+
 The last line of its output is JSON: ``{"ok": folder}``, or ``{"error": ..., "hint": ...}``.
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
 import hashlib
 import json
 import os
@@ -53,17 +56,26 @@ _SAMPLES = (
 )
 
 
+class NotExportableError(Exception):
+    """The model has something in it that ONNX can't say."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prepare the model that is named, and say so on the last line of the output."""
     cli = argparse.ArgumentParser(description="Prepare an embedding model.")
     cli.add_argument("name", nargs="?", default="", help="name or folder; empty: the bundled one")
     cli.add_argument("--into", type=Path, default=None, help="folder of prepared models")
+    cli.add_argument("--serve", action="store_true", help="embed what comes in")
     cli.add_argument("--nice", type=int, default=0, help="lower priority, as of nice(1)")
     asked = cli.parse_args(arguments)
     os.nice(asked.nice)
     os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1")
     try:
-        folder = prepare(locate(asked.name), asked.into or models_folder())
+        source, into = locate(asked.name), asked.into or models_folder()
+        if asked.serve:
+            serve(source, ModelIdentity.read(into / source.fingerprint))
+            return 0
+        folder = prepare(source, into)
     except KbtuiError as error:
         sys.stdout.write(json.dumps({"error": error.message, "hint": error.hint}) + "\n")
         return error.exit_code
@@ -75,7 +87,7 @@ def prepare(source: ModelSource, into: Path) -> Path:
     """Prepare `source` below `into`; a model that is there already is left alone.
 
     Raises:
-        ModelError: the weights aren't the expected ones, or the model can't be exported truly.
+        ModelError: the weights aren't the expected ones, or the model can't be loaded.
     """
     into.mkdir(parents=True, exist_ok=True, mode=0o700)
     target = into / source.fingerprint
@@ -95,6 +107,21 @@ def prepare(source: ModelSource, into: Path) -> Path:
     return target
 
 
+def serve(source: ModelSource, identity: ModelIdentity) -> None:
+    """Embed what comes in on the standard input until it ends; see `child_embedder`."""
+    model = load(source)
+    prompts = {"query": identity.query_prompt, "document": identity.document_prompt}
+    for line in sys.stdin:
+        try:
+            asked = json.loads(line)
+            vectors = _encode(model, [prompts[asked["prompt"]] + text for text in asked["texts"]])
+            answer = {"vectors": base64.b64encode(vectors.astype("<f4").tobytes()).decode()}
+        except (ValueError, KeyError, TypeError, RuntimeError) as error:
+            answer = {"error": shorten(str(error), 300)}
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+
+
 @contextmanager
 def _alone(lock: Path) -> Iterator[None]:
     import fcntl
@@ -106,7 +133,8 @@ def _alone(lock: Path) -> Iterator[None]:
 
 def _usable(folder: Path) -> bool:
     try:
-        OnnxEmbedder(folder)
+        if ModelIdentity.read(folder).has_graph:
+            OnnxEmbedder(folder)
     except UnreadableError:
         return False
     return True
@@ -120,39 +148,47 @@ def _sync(folder: Path) -> None:
 
 
 def _write(source: ModelSource, folder: Path) -> None:
+    """Write graph, tokenizer and identity; of a model that can't be exported the identity alone."""
     weights = _weights_sha256(source)
-    model = _load(source)
-    model.max_seq_length = min(model.max_seq_length or MOST_TOKENS, MOST_TOKENS)
-    inputs = _export(model, folder / GRAPH_FILE)
-    _optimise(folder / GRAPH_FILE)
-    model.tokenizer.backend_tokenizer.save(str(folder / TOKENIZER_FILE))
+    model = load(source)
+    try:
+        inputs = _export(model, folder / GRAPH_FILE)
+        _optimise(folder / GRAPH_FILE)
+        model.tokenizer.backend_tokenizer.save(str(folder / TOKENIZER_FILE))
+        identity = _identity(source, model, weights, inputs, (folder / GRAPH_FILE).stat().st_size)
+        _store(folder, identity)
+        cosine = _compare(model, folder, identity.document_prompt)
+    except (NotExportableError, AttributeError):
+        cosine = 0.0
+    if cosine < LEAST_COSINE:
+        (folder / GRAPH_FILE).unlink(missing_ok=True)
+        identity, cosine = _identity(source, model, weights, (), 0), 1.0
+    _store(folder, replace(identity, cosine=cosine))
+
+
+def _identity(
+    source: ModelSource, model: Any, weights: str, inputs: tuple[str, ...], graph_bytes: int
+) -> ModelIdentity:
     prompts = {key: value or "" for key, value in (model.prompts or {}).items()}
-    identity = ModelIdentity(
+    e5 = "e5-" in f"{source.name} {source.folder}".lower()  # its prompts aren't in its files
+    return ModelIdentity(
         name=source.name,
         fingerprint=source.fingerprint,
         weights_sha256=weights,
-        dimension=_dimension(model),
+        dimension=len(_encode(model, [PROBE])[0]),
         max_tokens=int(model.max_seq_length),
         pooling=_pooling(model),
         inputs=inputs,
-        graph_bytes=(folder / GRAPH_FILE).stat().st_size,
+        graph_bytes=graph_bytes,
         probe=tuple(float(value) for value in _encode(model, [PROBE])[0]),
-        query_prompt=prompts.get("query", "query: " if _is_e5(source) else ""),
+        query_prompt=prompts.get("query") or ("query: " if e5 else ""),
         document_prompt=prompts.get("document")
         or prompts.get("passage")
-        or ("passage: " if _is_e5(source) else ""),
+        or ("passage: " if e5 else ""),
         versions={
             name: metadata.version(name) for name in ("sentence-transformers", "torch", "onnx")
         },
     )
-    _store(folder, identity)
-    cosine = _compare(model, folder, identity.document_prompt)
-    if cosine < LEAST_COSINE:
-        raise ModelError(
-            f"The exported {source.name} differs from the model itself (cosine {cosine:.5f}).",
-            "Search by words goes on; name another model in models.embed.model.",
-        )
-    _store(folder, replace(identity, cosine=cosine))
 
 
 def _store(folder: Path, identity: ModelIdentity) -> None:
@@ -173,12 +209,17 @@ def _weights_sha256(source: ModelSource) -> str:
     return digest.hexdigest()
 
 
-def _load(source: ModelSource) -> Any:
+def load(source: ModelSource) -> Any:
+    """Load a model with sentence-transformers, from its folder alone.
+
+    Raises:
+        ModelError: it can't be loaded, or would run code of its own.
+    """
     _check_modules(source)
     from sentence_transformers import SentenceTransformer
 
     try:
-        return SentenceTransformer(
+        model = SentenceTransformer(
             str(source.folder),
             device="cpu",
             local_files_only=True,
@@ -187,6 +228,8 @@ def _load(source: ModelSource) -> Any:
         ).eval()
     except (OSError, ValueError, TypeError, KeyError, ImportError, RuntimeError) as error:
         raise ModelError(f"{source.name} can't be loaded: {shorten(str(error), 300)}") from error
+    model.max_seq_length = min(model.max_seq_length or MOST_TOKENS, MOST_TOKENS)
+    return model
 
 
 def _check_modules(source: ModelSource) -> None:
@@ -237,7 +280,7 @@ def _export(model: Any, target: Path) -> tuple[str, ...]:
                 dynamo=False,
             )
         except (RuntimeError, ValueError, TypeError, torch.onnx.OnnxExporterError) as error:
-            raise ModelError(f"The model can't be exported: {shorten(str(error), 300)}") from error
+            raise NotExportableError from error
     return names
 
 
@@ -265,17 +308,9 @@ def _encode(model: Any, texts: Sequence[str]) -> Any:
     return model.encode(texts, normalize_embeddings=True, show_progress_bar=False, prompt="")
 
 
-def _dimension(model: Any) -> int:
-    return len(_encode(model, [PROBE])[0])
-
-
 def _pooling(model: Any) -> str:
     modes = (getattr(module, "pooling_mode", None) for module in model)
     return next((str(mode) for mode in modes if mode), "")
-
-
-def _is_e5(source: ModelSource) -> bool:
-    return "e5-" in f"{source.name} {source.folder}".lower()
 
 
 if __name__ == "__main__":

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from kbtui.errors import KbtuiError, ModelError, UnreadableError
-from kbtui.search.embedder import IDENTITY_FILE, OnnxEmbedder
-from kbtui.search.model_source import locate, models_folder
+from kbtui.search.child import command, environment
+from kbtui.search.embedder import IDENTITY_FILE, ModelIdentity, OnnxEmbedder
+from kbtui.search.model_source import ModelSource, locate, models_folder
 from kbtui.text import shorten
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 REMOTE = "litellm:"
 _POLL_SECONDS = 0.1
 _TRIES = 2
-_NICENESS = 10
 
 
 class StoppedError(Exception):
@@ -72,13 +70,24 @@ class ConfiguredModel:
             from kbtui.search.remote_embedder import RemoteEmbedder
 
             return RemoteEmbedder(self._role)
-        folder = models_folder() / locate(self._role.model).fingerprint
+        source = locate(self._role.model)
+        folder = models_folder() / source.fingerprint
         if (folder / IDENTITY_FILE).is_file():
             try:
-                return OnnxEmbedder(folder)
+                return _open(folder, source)
             except UnreadableError:
                 pass  # damaged: preparing replaces it
-        return OnnxEmbedder(_prepare(self._role.model or "", stop))
+        return _open(_prepare(self._role.model or "", stop), source)
+
+
+def _open(folder: Path, source: ModelSource) -> Embedder:
+    """Load what was prepared: a graph, or the knowledge that there can't be one."""
+    model = ModelIdentity.read(folder)
+    if model.has_graph:
+        return OnnxEmbedder(folder)
+    from kbtui.search.child_embedder import ChildEmbedder
+
+    return ChildEmbedder(model, source.folder)
 
 
 def _prepare(name: str, stop: Event) -> Path:
@@ -98,14 +107,12 @@ def _prepare(name: str, stop: Event) -> Path:
 
 def _run_child(name: str, stop: Event) -> dict[str, str]:
     """Run ``prepare_model`` and give its answer; one that died says so under ``died``."""
-    command = [sys.executable, "-m", "kbtui.search.prepare_model", name]
-    command += ["--into", str(models_folder()), "--nice", str(_NICENESS)]
     with subprocess.Popen(
-        command,
+        command(name, "--into", str(models_folder())),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=_environment(),
+        env=environment(),
         start_new_session=True,  # Ctrl-C in the terminal is not for it
     ) as child:
         while True:
@@ -124,18 +131,6 @@ def _run_child(name: str, stop: Event) -> dict[str, str]:
         return answer
     last_words = errors.decode("utf-8", "replace").strip().rsplit("\n", 1)[-1]
     return {"died": shorten(last_words, 200) or f"it ended with {child.returncode}"}
-
-
-def _environment() -> dict[str, str]:
-    """The child's environment: it finds this very package, and leaves a core to the screen."""
-    package = str(Path(__file__).resolve().parents[2])
-    paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
-    threads = str(max(1, (os.cpu_count() or 2) - 1))
-    return {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(paths),
-        "OMP_NUM_THREADS": threads,
-    }
 
 
 def explain(error: KbtuiError) -> str:

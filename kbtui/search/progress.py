@@ -9,6 +9,7 @@ from kbtui.search.results import IndexStatus, State
 
 if TYPE_CHECKING:
     from kbtui.search.semantic import Semantic
+    from kbtui.search.store import StateStore
 
 PREPARING = "Preparing the embedding model, once; searching by words meanwhile."
 _MINUTE = 60
@@ -37,39 +38,43 @@ class Pace:
 
 
 def status_of(
-    counts: tuple[int, int], meaning: Semantic | None, activity: str, *, synced: bool
+    store: StateStore, meaning: Semantic | None, activity: str, *, synced: bool
 ) -> IndexStatus:
     """The status as it is now; without `meaning` only words are searched."""
-    state, message = _state(meaning, activity, synced=synced)
+    state, message = _state(store, meaning, activity, synced=synced)
     embedded = meaning.embedded if meaning else 0
-    return IndexStatus(state, *counts, embedded, message, meaning.name if meaning else "")
+    name = meaning.name if meaning else ""
+    return IndexStatus(state, *store.counts(), embedded, message, name)
 
 
-def notice_of(meaning: Semantic) -> str:
+def notice_of(store: StateStore, meaning: Semantic) -> str:
     """What a search says of the model, where it isn't all there."""
     if meaning.message:
         return meaning.message
     if meaning.state == "ready":
-        return f"{_embedding(meaning)}." if meaning.missing else ""
+        return f"{_embedding(store, meaning)}." if meaning.left(store) else ""
     return PREPARING
 
 
-def _state(meaning: Semantic | None, activity: str, *, synced: bool) -> tuple[State, str]:
+def _state(
+    store: StateStore, meaning: Semantic | None, activity: str, *, synced: bool
+) -> tuple[State, str]:
     if activity or not synced:
         return "syncing", activity
     if meaning is None or meaning.state == "failed":
         return "lexical-only", meaning.message if meaning else ""
     if meaning.state != "ready":
         return "preparing", PREPARING
-    if meaning.missing:
-        return "embedding", _embedding(meaning)
+    if meaning.left(store):
+        return "embedding", _embedding(store, meaning)
     return "ready", ""
 
 
-def _embedding(meaning: Semantic) -> str:
-    if meaning.missing < 0:
+def _embedding(store: StateStore, meaning: Semantic) -> str:
+    left = meaning.left(store)
+    if left < 0:
         return "Reading for meaning"
-    whole = meaning.embedded + meaning.missing
+    whole = meaning.embedded + left
     done = f"Reading for meaning: {100 * meaning.embedded // max(1, whole)} %"
-    estimate = meaning.pace.left(meaning.missing)
+    estimate = meaning.pace.left(left)
     return f"{done}, {estimate}" if estimate else done

@@ -178,15 +178,12 @@ def _check_sum(text: str, headings: str, passages: str, keys: bytes) -> int:
 def lexical_document(row: ChunkRow) -> LexicalDocument:
     """What the words index holds of a chunk."""
     headings = dict.fromkeys(part for _, path in row.headings for part in path.split(" > "))
-    name = "" if row.session else row.path.rpartition("/")[2].rpartition(".")[0]
     return LexicalDocument(
         row.id,
         {
-            "title": "\n".join((row.title, *row.aliases, "" if name == row.title else name)),
+            **_texts(row),
             "headings": "\n".join(headings),
             "tags": "\n".join((*row.tags, row.type)),
-            "body": row.text if row.ord else f"{row.text}\n{row.extra}",
-            "context": row.context,
         },
         {
             "scope": _folders(row.path),
@@ -197,6 +194,18 @@ def lexical_document(row: ChunkRow) -> LexicalDocument:
             "updated": _filled([row.updated]),
         },
     )
+
+
+def _texts(row: ChunkRow) -> dict[str, str]:
+    if row.session:
+        # A conversation's title would outshine what is said in each of its messages.
+        return {"title": "", "body": row.text, "context": f"{row.context}\n{row.extra}"}
+    name = row.path.rpartition("/")[2].rpartition(".")[0]
+    return {
+        "title": "\n".join((row.title, *row.aliases, "" if name == row.title else name)),
+        "body": row.text if row.ord else f"{row.text}\n{row.extra}",
+        "context": row.context,
+    }
 
 
 def _filled(values: Iterable[str]) -> tuple[str, ...]:

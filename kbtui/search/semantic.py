@@ -48,7 +48,6 @@ class Semantic:
         """Take the folder of the vectors, and the model to load."""
         self.state: State = "waiting"
         self.message = ""
-        self.missing = -1  # not counted yet
         self.pace = Pace()
         self._folder = folder
         self._model = model
@@ -58,6 +57,8 @@ class Semantic:
         self._embedder: Embedder | None = None
         self._vectors: VectorStore | None = None
         self._view: _View | None = None
+        self._left = 0
+        self._counted = -1  # the last chunk that was looked at for vectors
         self._keys = _KeysOfChunks()
 
     @property
@@ -97,7 +98,7 @@ class Semantic:
         """
         if not wait and not self._model.is_prepared():
             return
-        if self.load(stop):
+        if self.load(stop) and self.left(store):
             missing = self.count_missing(store)
             if missing and (wait or missing <= _A_MOMENT):
                 self.embed_missing(store, stop)
@@ -128,10 +129,19 @@ class Semantic:
             found[view.documents] = np.maximum.reduceat(cosines[view.rows], view.starts)
         return found
 
+    def left(self, store: StateStore) -> int:
+        """How many passages still have no vector; -1 while nobody has counted the newest."""
+        return self._left if store.last_chunk() == self._counted else -1
+
     def count_missing(self, store: StateStore) -> int:
-        """How many passages still have no vector."""
-        self.missing = len(self._missing(store))
-        return self.missing
+        """Count the passages that still have no vector."""
+        return len(self._count(store))
+
+    def _count(self, store: StateStore) -> list[tuple[bytes, int, int]]:
+        last = store.last_chunk()
+        waiting = self._missing(store)
+        self._left, self._counted = len(waiting), last
+        return waiting
 
     def embed_missing(
         self,
@@ -147,8 +157,7 @@ class Semantic:
         if self._embedder is None or self._vectors is None:
             return 0
         self._vectors.refresh()
-        waiting = self._missing(store)
-        self.missing = len(waiting)
+        waiting = self._count(store)
         done = 0
         pending: list[tuple[bytes, NDArray[np.float32]]] = []
         try:
@@ -158,13 +167,14 @@ class Semantic:
                 pending += self._embed(batch, store)
                 if len(pending) >= _STORED_AT_ONCE:
                     done += self._store(pending)
-                self.missing, self.message = len(waiting), ""
+                self._left, self.message = len(waiting) + len(pending), ""
                 progress(done + len(pending), len(waiting))
         except KbtuiError as error:
-            self.message = explain(error)
+            self.message, self._counted = explain(error), -1
             raise
         finally:
             done += self._store(pending)
+            self._left = len(waiting)
         return done
 
     def tidy(self, store: StateStore) -> bool:
@@ -227,7 +237,7 @@ class Semantic:
             vectors = self._vectors
             assert vectors is not None  # noqa: S101 — told to mypy; `scores` has looked
             view = self._view
-            if view is None or not view.fits(corpus, len(vectors)):
+            if view is None or not view.fits(corpus, len(vectors), busy=self.left(store) != 0):
                 view = self._view = _View(corpus, vectors, self._keys.read(store))
             return view
 
@@ -266,10 +276,10 @@ class _View:
         self.rows = rows[known]
         self.documents, self.starts = np.unique(owners[known], return_index=True)
 
-    def fits(self, corpus: Corpus, count: int) -> bool:
-        """Whether this is still the view to use; while much is being embedded, for a second."""
+    def fits(self, corpus: Corpus, count: int, *, busy: bool) -> bool:
+        """Whether this is still the view to use; while vectors are being made, for a second."""
         recent = time.monotonic() - self._made < _LEAST_SECONDS_BETWEEN_VIEWS
-        return self._corpus is corpus and (self._count == count or recent)
+        return self._corpus is corpus and (self._count == count or (busy and recent))
 
 
 def _split(keys: bytes) -> tuple[bytes, ...]:

@@ -142,6 +142,13 @@ class StateStore:
             (chunks,) = self._connection.execute("SELECT count(*) FROM chunks").fetchone()
         return files, chunks
 
+    def last_chunk(self) -> int:
+        """The highest chunk id ever given: as long as it stays, there is nothing new to embed."""
+        query = "SELECT seq FROM sqlite_sequence WHERE name = 'chunks'"
+        with self._lock:
+            row = self._connection.execute(query).fetchone()
+        return int(row[0]) if row else 0
+
     def begin(
         self, documents: Iterable[tuple[Document, str]], gone: Iterable[str]
     ) -> tuple[list[ChunkRow], list[int]]:

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 from kbtui.errors import ConfigurationError, ModelError, UnreadableError
-from kbtui.search import model_source, prepared
+from kbtui.search import child, model_source
+from kbtui.search.child_embedder import ChildEmbedder
 from kbtui.search.embedder import GRAPH_FILE, IDENTITY_FILE, ModelIdentity, OnnxEmbedder
 from kbtui.search.model_source import BUNDLED_SHA256, locate, models_folder
 from kbtui.search.prepared import ConfiguredModel, StoppedError
@@ -27,6 +28,7 @@ from tests.search.helpers import Desk, eventually, paths
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kbtui.search.embedder import Embedder
     from kbtui.search.results import SearchResult
 
 pytestmark = pytest.mark.model
@@ -198,32 +200,95 @@ def test_a_model_that_is_not_there_is_a_notice(desk: Desk) -> None:
 TINY = """
 import sys
 from pathlib import Path
+import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 from transformers import BertConfig, BertModel, BertTokenizerFast
+from kbtui.search.prepare_model import main
 folder = Path(sys.argv[1])
 config = BertConfig(vocab_size=30522, hidden_size=32, num_hidden_layers=1, num_attention_heads=2,
                     intermediate_size=64)
 BertModel(config).save_pretrained(folder / "bert")
-BertTokenizerFast(vocab_file=sys.argv[3]).save_pretrained(folder / "bert")
+BertTokenizerFast(vocab_file=sys.argv[2]).save_pretrained(folder / "bert")
 transformer = Transformer(str(folder / "bert"))
 model = SentenceTransformer(modules=[transformer, Pooling(32, pooling_mode="cls")])
 model.save_pretrained(str(folder / "model"))
-from kbtui.search.prepare_model import main
-raise SystemExit(main([str(folder / "model"), "--into", sys.argv[2]]))
+assert main([str(folder / "model"), "--into", str(folder / "exported")]) == 0
+def refuse(*arguments, **options):
+    raise torch.onnx.errors.UnsupportedOperatorError("odd", 17)
+torch.onnx.export = refuse
+raise SystemExit(main([str(folder / "model"), "--into", str(folder / "refused")]))
 """
 
 
-def test_a_model_in_a_folder_can_be_used(tmp_path: Path) -> None:
-    vocabulary = locate("").folder / "vocab.txt"
-    command = [sys.executable, "-W", "ignore", "-c", TINY, str(tmp_path), str(tmp_path / "into"), str(vocabulary)]  # fmt: skip
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A real model of random weights, prepared twice: the second time ONNX can't express it."""
+    folder = tmp_path_factory.mktemp("tiny")
+    vocabulary = str(locate("").folder / "vocab.txt")
+    command = [sys.executable, "-W", "ignore", "-c", TINY, str(folder), vocabulary]
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-500:] + done.stderr[-1500:]
-    source = locate(str(tmp_path / "model"))
-    embedder = OnnxEmbedder(tmp_path / "into" / source.fingerprint)
-    assert (embedder.name, embedder.dimension) == (str(tmp_path / "model"), 32)
+    return folder
+
+
+def load_tiny(tiny: Path, prepared: str) -> Embedder:
+    models_folder().parent.mkdir(parents=True)
+    models_folder().symlink_to(tiny / prepared)
+    model = ConfiguredModel(RoleSettings(model=str(tiny / "model")))
+    assert model.is_prepared()
+    return model.load(threading.Event())
+
+
+def test_a_model_in_a_folder_can_be_used(tiny: Path) -> None:
+    embedder = load_tiny(tiny, "exported")
+    assert isinstance(embedder, OnnxEmbedder)
+    assert (embedder.name, embedder.dimension) == (str(tiny / "model"), 32)
     assert embedder.model.pooling == "cls"
     assert np.allclose(np.linalg.norm(embedder.documents(["a", "b c"]), axis=1), 1, atol=1e-5)
+
+
+def test_a_model_that_cannot_be_exported_runs_in_a_child_that_stays(tiny: Path) -> None:
+    embedder = load_tiny(tiny, "refused")
+    assert isinstance(embedder, ChildEmbedder)
+    vectors = embedder.documents([f"text {i}" for i in range(20)])
+    assert vectors.shape == (20, 32)
+    assert np.allclose(embedder.query("text 3"), vectors[3], atol=1e-5)
+    started = embedder._child
+    embedder.close()
+    assert started is not None
+    assert started.poll() is not None
+
+
+ECHO = """
+import base64, json, struct, sys
+for line in sys.stdin:
+    texts = json.loads(line)["texts"]
+    if "die" in texts:
+        raise SystemExit(1)
+    if "fail" in texts:
+        print(json.dumps({"error": "it is tired"}), flush=True)
+        continue
+    packed = b"".join(struct.pack("<2f", 1.0, float(len(text))) for text in texts)
+    print(json.dumps({"vectors": base64.b64encode(packed).decode()}), flush=True)
+"""
+
+
+@pytest.mark.faults
+def test_a_child_that_dies_is_an_error_once_and_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    monkeypatch.setattr(child.sys, "executable", _script(tmp_path / "echo", ECHO))
+    model = replace(ModelIdentity.read(folder), dimension=2, graph_bytes=0)
+    embedder = ChildEmbedder(model, tmp_path)
+    assert embedder.query("four").tolist() == [1, 4]
+    with pytest.raises(ModelError, match="ended"):
+        embedder.query("die")
+    assert embedder.query("fives").tolist() == [1, 5]
+    with pytest.raises(ModelError, match="tired"):
+        embedder.query("fail")
+    assert embedder.documents(["a"] * 40).shape == (40, 2)
+    embedder.close()
 
 
 def test_a_fetched_model_is_found_by_its_name(
@@ -285,7 +350,7 @@ def test_closing_does_not_wait_for_a_preparation(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        prepared.sys, "executable", _script(desk.root / "slow", "import time; time.sleep(600)")
+        child.sys, "executable", _script(desk.root / "slow", "import time; time.sleep(600)")
     )
     stop = threading.Event()
     timer = threading.Timer(0.3, stop.set)
@@ -301,7 +366,7 @@ def test_a_preparation_that_dies_twice_is_reported(
 ) -> None:
     log = desk.root / "log"
     code = f"open({str(log)!r}, 'a').write('x'); raise SystemExit('out of memory, perhaps')"
-    monkeypatch.setattr(prepared.sys, "executable", _script(desk.root / "dying", code))
+    monkeypatch.setattr(child.sys, "executable", _script(desk.root / "dying", code))
     with pytest.raises(ModelError, match="out of memory"):
         ConfiguredModel(RoleSettings()).load(threading.Event())
     assert log.read_text() == "xx"

@@ -44,7 +44,6 @@ MOST_HITS = 1000
 _LOCK_SECONDS = 5.0
 _FIRST_ANSWER_SECONDS = 2.0
 _WORTH_TELLING = 50  # files
-
 _Result = TypeVar("_Result")
 
 
@@ -279,8 +278,8 @@ class SearchIndex:
 
     def embed_missing(self) -> int:
         """Embed all passages that have no vector yet; tells how many it did."""
-        store = self._generations().serving.store
         try:
+            store = self._generations().serving.store
             return self._semantic().embed_missing(store, self._stop, lambda *_: self._tell())
         finally:
             self._tell()

@@ -291,7 +291,10 @@ class KbtuiApp(App[None]):
         """Show every key and command."""
         from kbtui.tui.screens.help import HelpScreen
 
-        self.push_screen(HelpScreen(word, self.keymap))
+        if isinstance(self.screen, HelpScreen):
+            self.pop_screen()
+        else:
+            self.push_screen(HelpScreen(word, self.keymap))
 
     def action_keys(self) -> None:
         """Show every key."""

@@ -169,6 +169,24 @@ async def test_the_function_keys_lead_everywhere_and_esc_back(shell) -> None:
         assert shell.prompt.has_focus
 
 
+async def test_f1_opens_help_and_closes_it_again(shell) -> None:
+    await shell.press("f1")
+    await shell.until(lambda: isinstance(shell.app.screen, HelpScreen))
+    await shell.press("f1")
+    await shell.until(lambda: shell.app.screen is shell.app.main)
+
+
+async def test_slash_commands_lead_to_search_switcher_and_out(shell) -> None:
+    for command, screen in (("/search topic", "SearchScreen"), ("/open topic", "SwitcherScreen")):
+        await shell.say(command)
+        await shell.until(lambda name=screen: type(shell.app.screen).__name__ == name)
+        assert shell.app.screen.query_one(Input).value == "topic"
+        await shell.press("escape")
+        await shell.until(lambda: shell.app.screen is shell.app.main)
+    await shell.say("/quit", wait=False)
+    assert shell.app._exit
+
+
 async def test_f2_comes_back_from_any_screen(shell) -> None:
     await shell.press("f4")
     await shell.until(lambda: type(shell.app.screen).__name__ == "HistoryScreen")

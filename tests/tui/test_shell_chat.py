@@ -9,6 +9,7 @@ from textual.widgets import Input
 
 from kbtui.agent.events import ReasoningDelta, TextDelta, TurnFailed, TurnFinished
 from kbtui.errors import StorageError
+from kbtui.history.change import Actor, Origin
 from kbtui.models.roles import ModelStatus
 from kbtui.tui.chat.answer import AnswerItem
 from kbtui.tui.chat.cards import ToolItem
@@ -176,6 +177,7 @@ async def test_a_defect_in_a_turn_does_not_end_the_app(shell, monkeypatch) -> No
     await shell.say("hello")
     assert "ZeroDivisionError" in shell.text
     assert "secret value" not in shell.text
+    assert "kbtui.log" in shell.text.replace("\n", "").replace("▎ ", "")
     monkeypatch.undo()
     await shell.say("still there?")
     assert shell.agent.asked == ["still there?"]
@@ -188,6 +190,18 @@ async def test_reasoning_is_folded_until_somebody_wants_to_see_it(shell) -> None
     assert "Let me see." not in shell.text
     await shell.press("shift+tab", "k", "enter")
     await shell.until(lambda: "Let me see." in shell.text)
+
+
+async def test_u_takes_back_all_that_the_turn_changed_and_nothing_else(shell) -> None:
+    library = shell.app.kb.library
+    await shell.say("what did we decide on auth?")
+    library.create("topic", "Mine")
+    for title in ("One", "Two"):
+        library.create("topic", title, actor=Actor.AGENT, origin=Origin(turn="turn-1"))
+    await shell.press("shift+tab", "k", "u")
+    await shell.notified("Undone")
+    library.refresh()
+    assert [info.title for info in library.infos()] == ["Mine"]
 
 
 async def test_j_and_k_select_and_enter_expands_a_tool_and_opens_what_it_wrote(shell) -> None:

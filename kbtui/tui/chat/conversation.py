@@ -160,13 +160,15 @@ class Conversation:
 
     def failed(self, error: BaseException) -> None:
         """A turn ended by a defect: say so where the answer should be."""
+        from kbtui.logs import log_file
+
         log.error("a turn failed", exc_info=error)
         if self._view is not None:
             self._view.stop()
         self._transcript.add(
             NoticeItem(
                 title=f"The turn failed inside kbtui ({type(error).__name__}).",
-                text="Nothing that it had changed is lost; the log has the details.",
+                text=f"What was saved is safe. Details: {log_file()}",
                 kind="bad",
             ),
             before=self._first_queued(),

@@ -44,7 +44,6 @@ CONFIG = b"""\
 \tfilemode = false
 \tbare = true
 \tfsync = all
-\tfsyncObjectFiles = true
 \tquotepath = false
 \thooksPath = /dev/null
 \tattributesFile = /dev/null

@@ -334,6 +334,15 @@ def test_machines_store_no_secret_that_they_bring(notes: Notes) -> None:
         assert secret not in notes.git("show", commit)
 
 
+def test_a_machines_refused_version_is_kept_without_its_secrets(notes: Notes) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    notes.put(A, "one\n")
+    with pytest.raises(ConflictError), notes.history.change(Actor.AGENT, "") as change:
+        change.write(A, f"theirs: {secret}\n", expecting=files.blob_id(b"another\n"))
+    (copy,) = (notes.workspace.root / A).parent.glob("*.conflict-*")
+    assert copy.read_text() == "theirs: [redacted: GitHub token]\n"
+
+
 def test_what_the_user_writes_is_never_altered(notes: Notes) -> None:
     secret = "ghp_" + "a1B2" * 9
     notes.write(A, f"key: {secret}\n", Actor.YOU)

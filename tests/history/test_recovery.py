@@ -265,7 +265,7 @@ def test_the_repository_comes_back_to_its_known_configuration(notes: Notes) -> N
     assert config.read_bytes() == CONFIG
     assert notes.git("symbolic-ref", "HEAD").strip() == "refs/heads/main"
     assert notes.git("config", "core.hooksPath").strip() == "/dev/null"
-    assert notes.git("config", "core.fsyncObjectFiles").strip() == "true"
+    assert notes.git("config", "core.fsync").strip() == "all"
     assert notes.git("config", "gc.auto").strip() == "0"
 
 

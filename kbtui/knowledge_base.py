@@ -75,7 +75,14 @@ class KnowledgeBase:
         from kbtui.search.index import SearchIndex
 
         search, embed = self.settings.search, self.settings.models.embed
-        return SearchIndex(self.workspace, self._scanner, search, embed, tree_at=self._texts_at)
+        return SearchIndex(
+            self.workspace,
+            self._scanner,
+            search,
+            embed,
+            tree_at=self._texts_at,
+            is_private=self._is_private,
+        )
 
     @cached_property
     def sessions(self) -> SessionStore:
@@ -220,6 +227,10 @@ class KnowledgeBase:
         log.warning("%s", problem)
         if str(problem) not in self.notices:
             self.notices.append(str(problem))
+
+    def _is_private(self, path: str) -> bool:
+        info = self.library.info(path)
+        return info is not None and info.private
 
     def _texts_at(self, rev: str) -> Iterator[tuple[str, bytes]]:
         commit = self.history.resolve(rev)

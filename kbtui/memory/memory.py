@@ -13,9 +13,6 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import ConflictError
 from kbtui.memory.consolidator import Outcome, Trigger
-from kbtui.memory.dream.assembly import make_dream
-from kbtui.memory.dream.job import DreamJob
-from kbtui.memory.dream.log import DreamLog
 from kbtui.memory.forgetting import Forgetting
 from kbtui.memory.nanobot_sessions import count_consolidated
 from kbtui.memory.pipeline import Pipeline
@@ -45,8 +42,6 @@ class Memory(Pipeline):
     """Everything that makes and keeps memory.
 
     Attributes:
-        dream: Curates what is known; the keeper runs it every few hours.
-        dream_log: What it has changed, and the ways back.
         remembering: Keeps what a person says outright.
         forgetting: Finds and removes what a person wants forgotten.
     """
@@ -68,10 +63,6 @@ class Memory(Pipeline):
         self._history = history
         self._sessions = sessions
         self._settings = settings
-        self.dream = make_dream(self, workspace, history, library, search, settings, clock)
-        self.dream_log = DreamLog(history)
-        hours = settings.dream.interval_hours
-        self.keeper.add_job(DreamJob(self.dream, history, hours, clock))
         self.remembering = Remembering(workspace, history, self.tombstones)
         self.forgetting = Forgetting(workspace, history, library, sessions, self.tombstones)
 

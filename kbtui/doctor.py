@@ -154,7 +154,7 @@ def _search(search: SearchIndex, settings: Settings) -> Iterator[Finding]:
     yield Finding(
         "search",
         ok=status.state != "lexical-only",
-        text=f"{status.embedded:,} chunks embedded by {status.model}",
+        text=f"{status.embedded:,} passages embedded by {status.model}",
         hint=status.message,
     )
 

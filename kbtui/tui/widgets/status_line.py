@@ -77,10 +77,8 @@ class StatusLine(Static):
 
     def _show_index(self, status: IndexStatus) -> None:
         self.working = status.state in _WORKING
-        if status.state == "embedding" and status.chunks:
-            self.state = f"embedding {status.embedded / status.chunks:.0%}"
-        elif self.working:
-            said = clean_line(status.message)
+        if self.working:
+            said = clean_line(status.message).split(", ")[0]  # how far, not how long
             self.state = said if 0 < len(said) <= _SHORT else _WORKING[status.state]
         elif status.state == "lexical-only":
             self.state = f"{status.files:,} files · words only"

@@ -50,9 +50,9 @@ class Terminal:
         self.started = time.perf_counter()
         self.pid, self._fd = pty.fork()
         if self.pid == 0:  # pragma: no cover - the child becomes the program
+            _set_size(0, *size)  # before the program can ask
             full = {**env, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
             os.execvpe(argv[0], list(argv), full)
-        self.resize(*size)
 
     def __enter__(self) -> Self:
         return self
@@ -68,7 +68,7 @@ class Terminal:
     def resize(self, columns: int, rows: int) -> None:
         """Change the window's size, as a window manager would."""
         self._screen.resize(rows, columns)
-        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        _set_size(self._fd, columns, rows)
 
     def send(self, keys: str) -> float:
         """Type; returns the time of the key press."""
@@ -151,3 +151,7 @@ class Terminal:
                 os.write(self._fd, answer)
         self._stream.feed(data)
         return bool(data)
+
+
+def _set_size(terminal: int, columns: int, rows: int) -> None:
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))

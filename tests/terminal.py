@@ -51,7 +51,8 @@ class Terminal:
         self.pid, self._fd = pty.fork()
         if self.pid == 0:  # pragma: no cover - the child becomes the program
             _set_size(0, *size)  # before the program can ask
-            full = {**env, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+            kept = {k: v for k, v in env.items() if k not in {"COLUMNS", "LINES"}}  # they win
+            full = {**kept, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
             os.execvpe(argv[0], list(argv), full)
 
     def __enter__(self) -> Self:

@@ -27,7 +27,8 @@ def clean(text: str) -> str:
 
 def clean_line(text: str) -> str:
     """Clean text for a place that has one line: any white space becomes one blank."""
-    return " ".join(clean(text).split())
+    # White space first: some of it (U+0085) is unsafe too, and must part two words, not join them.
+    return " ".join(clean(" ".join(text.split())).split())
 
 
 def fold(text: str) -> str:

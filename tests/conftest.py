@@ -8,6 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# The same examples every time: a red gate can be repeated. A long run looks for new ones.
+settings.register_profile("gate", derandomize=True, deadline=None)
+settings.register_profile("long", max_examples=1000, deadline=None)
+settings.load_profile("long" if os.environ.get("KBTUI_LONG") else "gate")
 
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 _REAL_CONNECT = socket.socket.connect

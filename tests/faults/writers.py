@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -17,6 +18,7 @@ from kbtui.workspace.scan import Scanner
 from tests.faults.world import check_with_git, open_history
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from kbtui.history.history import History
@@ -33,12 +35,21 @@ class Outcome:
     wrong: list[str] = field(default_factory=list)
 
 
-def run_writers(root: Path, each: int) -> Outcome:
-    """Let two processes make `each` changes, and check that every one is accounted for."""
+def run_writers(root: Path, each: int, *, collide: bool = False) -> Outcome:
+    """Let two processes make `each` changes, and check that every one is accounted for.
+
+    With `collide` they meet between reading and writing, so that each shared file is a sure race.
+    """
     create_workspace(root)
     open_history(root)
     reports = [root.parent / f"writer-{name}.json" for name in "ab"]
-    children = [_fork(root, name, each, report) for name, report in zip("ab", reports, strict=True)]
+    pipes = (os.pipe(), os.pipe()) if collide else ()
+    children = [
+        _fork(root, name, each, report, meeting=_meeting(pipes, number))
+        for number, (name, report) in enumerate(zip("ab", reports, strict=True))
+    ]
+    for end in (end for pipe in pipes for end in pipe):
+        os.close(end)
     for child in children:
         os.waitpid(child, 0)
     outcome = Outcome()
@@ -49,19 +60,38 @@ def run_writers(root: Path, each: int) -> Outcome:
     return outcome
 
 
-def _fork(root: Path, name: str, each: int, report: Path) -> int:
+def _meeting(pipes: Sequence[tuple[int, int]], number: int) -> Callable[[], None]:
+    """What a writer calls to wait for the other one; a writer that is gone keeps nobody waiting."""
+    if not pipes:
+        return lambda: None
+    (mine, my_end), (other_end, others) = pipes[number], pipes[1 - number]
+    foreign = [my_end, other_end]
+
+    def meet() -> None:
+        while foreign:
+            os.close(foreign.pop())
+        with contextlib.suppress(BrokenPipeError):
+            os.write(others, b".")
+        os.read(mine, 1)
+
+    return meet
+
+
+def _fork(root: Path, name: str, each: int, report: Path, *, meeting: Callable[[], None]) -> int:
     child = os.fork()
     if child:
         return child
     try:
-        report.write_text(json.dumps(_write(root, name, each)))
+        report.write_text(json.dumps(_write(root, name, each, meeting)))
     except BaseException:  # noqa: BLE001 — a child reports whatever happens to it
         report.write_text(json.dumps([{"error": traceback.format_exc()}]))
     finally:
         os._exit(0)
 
 
-def _write(root: Path, name: str, each: int) -> list[dict[str, str | None]]:
+def _write(
+    root: Path, name: str, each: int, meet: Callable[[], None]
+) -> list[dict[str, str | None]]:
     """Read a file, write its next version; half of the files are shared with the other writer."""
     rng = random.Random(name)
     history = open_history(root)
@@ -73,6 +103,7 @@ def _write(root: Path, name: str, each: int) -> list[dict[str, str | None]]:
         base = None if before is None else files.blob_id(before)
         text = f"writer {name}\nchange {number}\nbase {base}\n{'x' * rng.randint(0, 500)}\n"
         record = {"path": path, "text": text, "base": base, "commit": None, "kept": None}
+        meet()
         try:
             with history.change(actor, f"{name} {number}") as change:
                 change.write(path, text, expecting=base)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kbtui.memory.facts import normalise, plain_fact, statements
@@ -51,6 +51,7 @@ def test_what_differs_stays_different(one: str, other: str) -> None:
     assert normalise(one) != normalise(other)
 
 
+@example("𝐀")
 @given(st.text(max_size=80))
 def test_normalising_again_changes_nothing(text: str) -> None:
     once = normalise(text)

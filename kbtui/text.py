@@ -35,7 +35,7 @@ def fold(text: str) -> str:
     """Casefold and strip accents, for comparing what people type with what is stored."""
     if text.isascii():
         return text.lower()
-    # Decomposed on both sides of the casefold: each of the two brings up work for the other (𝐀, ß).
+    # Decomposed on both sides of the casefold: each of the two brings up work for the other.
     decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     return unicodedata.normalize(
         "NFC", "".join(char for char in decomposed if not unicodedata.combining(char))

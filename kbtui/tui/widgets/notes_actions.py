@@ -113,7 +113,7 @@ class NotesActions:
             await pane.show(path)
         elif line is None and view.body.scroll_y > 0:
             line = view.body.top_source
-        await pane.open_editor(EntryEditor(self._kb, document, line=line, id="notes-editor"))
+        await pane.place.open_editor(EntryEditor(self._kb, document, line=line, id="notes-editor"))
 
     def edit_outside(self) -> None:
         """Hand the file to $VISUAL or $EDITOR; what it saves is the person's own change."""

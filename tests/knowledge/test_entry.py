@@ -155,7 +155,7 @@ def test_hostile_text_is_read_in_linear_time(text: str) -> None:
     began = time.process_time()
     entry = parse_entry("knowledge/hostile.md", text.encode())
     assert entry.text == text
-    assert time.process_time() - began < 2
+    assert time.process_time() - began < 5
 
 
 @given(st.binary(max_size=400))

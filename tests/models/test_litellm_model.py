@@ -183,7 +183,7 @@ async def test_a_stall_in_the_middle_ends_after_the_idle_wait() -> None:
     script = Scripted(
         "Hello there, my friend.", stall_at=stream_length(Scripted("Hello there, ")) - 400
     )
-    options = ModelOptions(first_token_seconds=5, idle_seconds=0.3)
+    options = ModelOptions(first_token_seconds=30, idle_seconds=1)
     with ScriptedServer([script]) as server:
         stream = model_at(server, options).stream(ASK)
         assert await anext(stream) == ReplyText("Hello there,")

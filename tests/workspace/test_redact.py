@@ -150,4 +150,4 @@ def test_hostile_text_does_not_take_long(piece: str) -> None:
     text = piece * (200_000 // len(piece))
     started = time.process_time()
     redact(text)
-    assert time.process_time() - started < 2
+    assert time.process_time() - started < 5

@@ -107,6 +107,15 @@ async def test_enter_carries_out_the_marked_command(shell) -> None:
     assert shell.prompt.text == ""
 
 
+async def test_enter_means_what_is_typed_by_then_not_what_the_popup_still_offers(shell) -> None:
+    await shell.type("/")
+    await shell.until(lambda: shell.chat.popup.display)
+    shell.prompt.insert("theme")
+    shell.prompt.action_send()
+    await shell.until(lambda: type(shell.app.screen).__name__ != "MainScreen")
+    assert type(shell.app.screen).__name__ == "ThemeScreen"
+
+
 async def test_entries_are_completed_and_tab_elsewhere_moves_on(shell) -> None:
     await shell.type("see @topic")
     await shell.press("space", "escape", "ctrl+u")

@@ -34,7 +34,8 @@ class ConfirmScreen(ModalScreen[str | None]):
             background: $surface; border: round $primary 60%; padding: 0 1;
             border-title-color: $primary; border-subtitle-color: $text-muted;
         }
-        #confirm-text { height: auto; max-height: 50%; }
+        #confirm-text { height: auto; max-height: 80vh; }
+        .-diffs #confirm-text { max-height: 50%; }
         #confirm-text Static { height: auto; }
         #confirm.-diffs { height: 90%; }
         DiffView { height: 1fr; margin-top: 1; }

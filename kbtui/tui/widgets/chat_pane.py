@@ -74,6 +74,7 @@ class ChatPane(Vertical):
         self.prompt.popup_is_open = lambda: self.popup.display
         self._drafts: Drafts | None = None
         self._before_search = ""
+        self._offered = ""
 
     def compose(self) -> ComposeResult:
         """Title, conversation, popup, prompt."""
@@ -294,6 +295,7 @@ class ChatPane(Vertical):
     async def _offer_entries(self, token: str) -> None:
         choices = await self._completer.entries(token)
         if self.prompt.token == token:
+            self._offered = token
             self._offer("entry", choices)
 
     def _offer(self, kind: str, choices: Sequence[Choice], title: str = "") -> None:
@@ -336,14 +338,27 @@ class ChatPane(Vertical):
         self.popup.move(1)
 
     def _key_accept(self) -> None:
+        self._catch_up()
         self._accept()
+
+    def _catch_up(self) -> None:
+        """Let the popup offer what fits what is typed by now: keys can be ahead of it."""
+        token = self.prompt.token
+        if self.popup.kind == "command":
+            choices = self._completer.commands(token) if token.startswith("/") else []
+            self._offer("command", choices)
+        elif self.popup.kind == "entry" and token != self._offered:
+            self.popup.hide()
 
     def _key_accept_or_send(self) -> None:
         """Enter: a command is carried out at once where it needs nothing more."""
+        self._catch_up()
         choice = self.popup.chosen
         kind = self.popup.kind
         self._accept()
-        if kind == "command" and choice is not None and "<" not in choice.label:
+        if choice is None:
+            self.prompt.send()
+        elif kind == "command" and choice is not None and "<" not in choice.label:
             self.prompt.send()
 
     def _key_take_back(self) -> None:

@@ -356,9 +356,7 @@ class ChatPane(Vertical):
         choice = self.popup.chosen
         kind = self.popup.kind
         self._accept()
-        if choice is None:
-            self.prompt.send()
-        elif kind == "command" and choice is not None and "<" not in choice.label:
+        if choice is None or (kind == "command" and "<" not in choice.label):
             self.prompt.send()
 
     def _key_take_back(self) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.history.adoption import Adoption, MassDeletionError
+from kbtui.history.blame import Blame
 from kbtui.history.change import Actor, Change, Commit, Origin, PathChange
 from kbtui.history.diff import FileDiff, diff_file, find_renames
 from kbtui.history.door import Door
@@ -31,10 +32,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from kbtui.history.commit import Changed
+    from kbtui.history.conflict import Conflict, Resolution
     from kbtui.history.intent import Outcome
+    from kbtui.history.origins import LineOrigin
     from kbtui.history.undo import UndoPlan
     from kbtui.workspace.layout import Workspace
     from kbtui.workspace.scan import Scanner
+
+    Decisions = Mapping[Conflict, Resolution]
 
 __all__ = ["Commit", "History", "MassDeletionError", "OpenReport", "PathChange"]
 
@@ -70,6 +75,7 @@ class History:
         self._door = Door(workspace, scanner, self._repository, self._log, clock)
         self._undo = Undo(workspace.root, self._repository, self._log)
         self._adoption = Adoption(workspace, scanner, self._repository, self._door)
+        self._blame = Blame(self._repository, self._log, workspace.cache / "blame.sqlite")
 
     def open(self) -> OpenReport:
         """Make or check the repository, and settle what a crash left.
@@ -140,6 +146,7 @@ class History:
         paths: Sequence[str] = (),
         hunk: int | None = None,
         actor: Actor = Actor.YOU,
+        decisions: Decisions | None = None,
     ) -> Commit:
         """Take out exactly what a commit did; later changes stay as they are.
 
@@ -149,17 +156,29 @@ class History:
             hunk: Only this hunk, counted from 1 through the chosen files as `changes_of` orders
                 them.
             actor: Who undoes.
+            decisions: What is to stand in the places that an attempt before had refused.
 
         Raises:
             UndoConflictError: The same lines were changed again. Nothing was changed; `conflicts`
-                holds a `merge.Conflict` for each place.
+                holds a `conflict.Conflict` for each place that nobody has decided about.
             UsageError: Nothing is left to undo, or there is no such path or hunk.
         """
-        return self._apply_undo(self._undo.of_commit(self.resolve(rev), paths, hunk), actor)
+        plan = self._undo.of_commit(self.resolve(rev), paths, hunk, decisions)
+        return self._apply_undo(plan, actor)
 
-    def undo_turn(self, turn: str, *, actor: Actor = Actor.YOU) -> Commit:
+    def undo_turn(
+        self, turn: str, *, actor: Actor = Actor.YOU, decisions: Decisions | None = None
+    ) -> Commit:
         """Take out everything that a turn changed, as one commit; raises as `undo`."""
-        return self._apply_undo(self._undo.of_turn(turn), actor)
+        commits = self._log.commits_of("turn", turn)
+        return self._apply_undo(self._undo.of_several(commits, decisions), actor)
+
+    def undo_batch(
+        self, batch: str, *, actor: Actor = Actor.YOU, decisions: Decisions | None = None
+    ) -> Commit:
+        """Take out all of a batch (an import, a run of Dream's) as one commit; as `undo`."""
+        commits = self._log.commits_of("batch", batch)
+        return self._apply_undo(self._undo.of_several(commits, decisions), actor)
 
     def restore(self, path: str, at: str, *, actor: Actor = Actor.YOU) -> Commit | None:
         """Make a file what it was in a commit; None when it is that already.
@@ -277,6 +296,28 @@ class History:
             NotFoundError: There was no such file, or there is no such commit.
         """
         return read_version(self._repository, self.resolve(at), files.checked_path(path))
+
+    def blame(
+        self, path: str, at: str | None = None, text: str | None = None
+    ) -> tuple[LineOrigin, ...]:
+        """Say of each line which commit wrote it; only a line feed ends a line.
+
+        Args:
+            path: The file.
+            at: A revision; None: the file as it stands now, lines that aren't recorded included.
+            text: What the file says, where the caller has read it already.
+
+        Raises:
+            NotFoundError: There was or is no such file, or there is no such commit.
+        """
+        path = files.checked_path(path)
+        if at is not None:
+            commit = self.resolve(at)
+            read_version(self._repository, commit, path)
+            return self._blame.at(path, commit)
+        if text is None:
+            text = files.decode(files.read_bytes(self._workspace.root, path)).text
+        return self._blame.of_text(path, text)
 
     def diff(
         self, a: str | None, b: str | None = None, paths: Sequence[str] = ()

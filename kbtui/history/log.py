@@ -7,7 +7,7 @@ from the repository before it is read; walking ten thousand trees happens once.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from kbtui.errors import NotFoundError
 from kbtui.history import log_table
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kbtui.workspace.layout import Workspace
 
 _BATCH = 1000
+_FIRST_PAGE = 4  # who goes on from what is known needs only the newest
 _Result = TypeVar("_Result")
 
 
@@ -53,15 +54,16 @@ class CommitLog:
         raw = self._repository.read_commit(identifier)
         return read_commit(identifier, raw, self._paths_of(raw))
 
-    def commits_of_turn(self, turn: str) -> list[Commit]:
-        """The commits of one turn, newest first.
+    def commits_of(self, kind: Literal["turn", "batch"], name: str) -> list[Commit]:
+        """The commits of one turn or one batch, newest first.
 
         Raises:
             NotFoundError: It made none.
         """
-        found = list(self.commits(None, log_table.LogFilter(turn=turn)))
+        turn, batch = (name, None) if kind == "turn" else (None, name)
+        found = list(self.commits(None, log_table.LogFilter(turn=turn, batch=batch)))
         if not found:
-            raise NotFoundError(f"The turn {turn} changed nothing.", "See `kbtui log`.")
+            raise NotFoundError(f"The {kind} {name} changed nothing.", "See `kbtui log`.")
         return found
 
     def since(self, identifier: str) -> Iterator[Commit]:
@@ -82,6 +84,35 @@ class CommitLog:
                 yield commit, change
                 if change.kind == "renamed" and change.path != path:
                     path = change.path
+                    break
+
+    def versions(self, path: str, upto: str) -> Iterator[tuple[Commit, str]]:
+        """Yield the commits up to one that touched a file, newest first, each with its name then.
+
+        A commit that isn't on the branch, as the other side of a merge isn't, is walked back from
+        until the branch is met.
+        """
+        self.update()
+        while (number := self._number_of(upto)) is None:
+            commit = self.commit(upto)
+            if any(path in {change.path, change.old_path} for change in commit.paths):
+                yield commit, path
+                path = _former_name(commit, path) or path
+            if commit.parent is None:
+                return
+            upto = commit.parent
+        yield from self._versions_on_branch(path, number + 1)
+
+    def _versions_on_branch(self, path: str, before: int) -> Iterator[tuple[Commit, str]]:
+        limit = _FIRST_PAGE
+        while rows := self._query(
+            partial(log_table.page_of_path, path=path, before=before, limit=limit)
+        ):
+            limit = min(limit * 8, log_table.PAGE)
+            for before, commit in rows:
+                yield commit, path
+                if old := _former_name(commit, path):
+                    path = old
                     break
 
     def note(self, identifier: str, raw: RawCommit, paths: tuple[PathChange, ...]) -> None:
@@ -194,7 +225,7 @@ def _former_name(commit: Commit, path: str) -> str | None:
 
 def _path_change(path: str, was: str | None, now: str | None, old_path: str | None) -> PathChange:
     if old_path is not None:
-        return PathChange(path, "renamed", old_path)
+        return PathChange(path, "renamed", old_path, blob=now)
     if was is None:
-        return PathChange(path, "added")
-    return PathChange(path, "deleted" if now is None else "modified")
+        return PathChange(path, "added", blob=now)
+    return PathChange(path, "deleted" if now is None else "modified", blob=now)

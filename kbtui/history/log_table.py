@@ -7,7 +7,7 @@ import sqlite3
 import zlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kbtui.history.commit import Commit, PathChange, RawCommit, read_commit
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from kbtui.history.commit import Actor
 
-IDENTITY = "commits 1"
+IDENTITY = "commits 2"
 SCHEMA = (
     """
     CREATE TABLE commits (
         seq INTEGER PRIMARY KEY, id TEXT UNIQUE, parent TEXT, time INTEGER, actor TEXT, turn TEXT,
-        message TEXT, paths TEXT, crc INTEGER
+        batch TEXT, message TEXT, paths TEXT, crc INTEGER
     )
     """,
     "CREATE TABLE paths (seq INTEGER, path TEXT, old_path TEXT)",
@@ -29,10 +29,11 @@ SCHEMA = (
     "CREATE INDEX commits_of_path ON paths (path, seq)",
     "CREATE INDEX commits_of_old_path ON paths (old_path, seq) WHERE old_path IS NOT NULL",
     "CREATE INDEX commits_of_turn ON commits (turn) WHERE turn IS NOT NULL",
+    "CREATE INDEX commits_of_batch ON commits (batch) WHERE batch IS NOT NULL",
 )
 PAGE = 256
 NEWEST = 1 << 62
-_COLUMNS = "seq, id, parent, time, actor, turn, message, paths, crc"
+_COLUMNS = "seq, id, parent, time, actor, turn, batch, message, paths, crc"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +45,14 @@ class LogFilter:
     since: datetime | None = None
     until: datetime | None = None
     turn: str | None = None
+    batch: str | None = None
 
     def matches(self, commit: Commit) -> bool:
         """Whether one commit is wanted."""
         return (
             (self.actor is None or commit.actor == self.actor)
             and (self.turn is None or commit.origin.turn == self.turn)
+            and (self.batch is None or commit.origin.batch == self.batch)
             and (self.since is None or commit.time >= self.since)
             and (self.until is None or commit.time <= self.until)
             and self.matches_text(commit)
@@ -84,7 +87,7 @@ def append(
     db.execute("DELETE FROM paths WHERE seq > ?", (base,))
     for seq, (identifier, raw, paths) in enumerate(rows, base + 1):
         db.execute(
-            f"INSERT INTO commits ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+            f"INSERT INTO commits ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
             _row(seq, identifier, raw, paths),
         )
         db.executemany(
@@ -108,14 +111,15 @@ def _row(
 ) -> tuple[int | str | None, ...]:
     commit = read_commit(identifier, raw)
     # Without line counts: a table that was rebuilt says the same as one that grew.
-    listed = json.dumps([[path.path, path.kind, path.old_path] for path in paths])
+    listed = json.dumps([[path.path, path.kind, path.old_path, path.blob] for path in paths])
     row = (
         seq,
         identifier,
-        commit.parent,
+        " ".join(raw.parents),
         int(commit.time.timestamp()),
         commit.actor.value,
         commit.origin.turn,
+        commit.origin.batch,
         raw.message,
         listed,
     )
@@ -128,6 +132,7 @@ def page(db: sqlite3.Connection, wanted: LogFilter, before: int) -> list[tuple[i
     for clause, value in (
         ("actor = ?", wanted.actor and wanted.actor.value),
         ("turn = ?", wanted.turn),
+        ("batch = ?", wanted.batch),
         ("time >= ?", wanted.since and wanted.since.timestamp()),
         ("time <= ?", wanted.until and wanted.until.timestamp()),
     ):
@@ -137,7 +142,9 @@ def page(db: sqlite3.Connection, wanted: LogFilter, before: int) -> list[tuple[i
     return _select(db, " AND ".join(clauses), values)
 
 
-def page_of_path(db: sqlite3.Connection, path: str, before: int) -> list[tuple[int, Commit]]:
+def page_of_path(
+    db: sqlite3.Connection, path: str, before: int, limit: int | None = None
+) -> list[tuple[int, Commit]]:
     """The newest commits before row `before` that touched a path, or anything below it."""
     where = """
     seq < ? AND seq IN (
@@ -149,7 +156,7 @@ def page_of_path(db: sqlite3.Connection, path: str, before: int) -> list[tuple[i
     """
     # "0" is the character after "/", so this is the range of all that lies below the folder.
     below = [f"{path}/", f"{path}0"]
-    return _select(db, where, [before, path, path, *below, *below])
+    return _select(db, where, [before, path, path, *below, *below], limit=limit)
 
 
 def later_of_path(db: sqlite3.Connection, path: str, after: int) -> list[tuple[int, Commit]]:
@@ -159,20 +166,27 @@ def later_of_path(db: sqlite3.Connection, path: str, after: int) -> list[tuple[i
 
 
 def _select(
-    db: sqlite3.Connection, where: str, values: Sequence[int | str], order: str = "DESC"
+    db: sqlite3.Connection,
+    where: str,
+    values: Sequence[int | str],
+    order: str = "DESC",
+    limit: int | None = None,
 ) -> list[tuple[int, Commit]]:
     rows = db.execute(
-        f"SELECT {_COLUMNS} FROM commits WHERE {where} ORDER BY seq {order} LIMIT {PAGE}",  # noqa: S608
+        f"SELECT {_COLUMNS} FROM commits WHERE {where} ORDER BY seq {order} LIMIT {limit or PAGE}",  # noqa: S608
         values,
     )
     return [(row[0], _commit(row)) for row in rows]
 
 
-def _commit(row: tuple[int, str, str | None, int, str, str | None, str, str, int]) -> Commit:
+def _commit(row: tuple[Any, ...]) -> Commit:
     *fields, crc = row
     if zlib.crc32(repr(tuple(fields)).encode("utf-8", "replace")) != crc:
         raise sqlite3.DatabaseError("a row of the log's table is damaged")
-    _, identifier, parent, time, _, _, message, paths, _ = row
-    raw = RawCommit("", (parent,) if parent else (), datetime.fromtimestamp(time, UTC), message)
-    changes = tuple(PathChange(*fields) for fields in json.loads(paths))
+    _, identifier, parents, time, _, _, _, message, paths, _ = row
+    raw = RawCommit("", tuple(parents.split()), datetime.fromtimestamp(time, UTC), message)
+    changes = tuple(
+        PathChange(path, kind, old_path, blob=blob)
+        for path, kind, old_path, blob in json.loads(paths)
+    )
     return read_commit(identifier, raw, changes)

@@ -8,9 +8,10 @@ import pytest
 
 from kbtui.errors import NotFoundError, UndoConflictError, UsageError
 from kbtui.history.change import Actor
-from kbtui.history.merge import Conflict
+from kbtui.history.conflict import Conflict, Side
 
 if TYPE_CHECKING:
+    from kbtui.history.conflict import Resolution
     from tests.history.conftest import Notes
 
 A, B = "knowledge/topics/a.md", "knowledge/topics/b.md"
@@ -113,12 +114,133 @@ def test_a_creation_is_undone_by_removing(notes: Notes) -> None:
     assert not notes.exists(A)
 
 
-def test_a_creation_that_was_built_upon_is_not_removed(notes: Notes) -> None:
-    commit = notes.write(A, "text\n", Actor.AGENT)
-    notes.write(A, "text\nmine\n")
-    with pytest.raises(UndoConflictError):
+def test_of_a_creation_that_was_built_upon_only_its_own_lines_go(notes: Notes) -> None:
+    made = "---\ntype: topic\ntags: [x]\n---\n# T\n\nfirst\n\n## Notes\n\n- one\n"
+    commit = notes.write(A, made, Actor.AGENT)
+    grown = made.replace("tags: [x]", "tags: [x, y]") + "- mine\n"
+    notes.write(A, grown)
+    undo = notes.history.undo(commit.id)
+    front = "---\ntype: topic\ntags: [x, y]\n---\n"
+    assert notes.text(A) == f"{front}# T\n\n## Notes\n\n- mine\n"
+    notes.history.undo(undo.id)
+    assert notes.text(A) == grown
+
+
+def test_a_line_of_a_creation_that_was_changed_again_is_a_conflict(notes: Notes) -> None:
+    commit = notes.write(A, "one\ntwo\n", Actor.AGENT)
+    notes.write(A, "one\ntwo, but mine\n")
+    with pytest.raises(UndoConflictError) as caught:
         notes.history.undo(commit.id)
-    assert notes.text(A) == "text\nmine\n"
+    assert caught.value.conflicts == (Conflict(A, 2, "two", "two, but mine", ""),)
+    assert notes.text(A) == "one\ntwo, but mine\n"
+
+
+def test_a_creation_of_which_a_key_was_changed_again_is_a_conflict(notes: Notes) -> None:
+    commit = notes.write(A, "---\nstatus: open\n---\ntext\n", Actor.AGENT)
+    notes.write(A, "---\nstatus: done\n---\ntext\n")
+    with pytest.raises(UndoConflictError) as caught:
+        notes.history.undo(commit.id)
+    (conflict,) = caught.value.conflicts
+    assert (conflict.kind, conflict.ours, conflict.theirs) == ("key", "status: done\n", "")
+    notes.history.undo(commit.id, decisions={conflict: Side.OURS})
+    assert notes.text(A) == "---\nstatus: done\n---\n"
+    notes.history.undo("HEAD")
+    notes.history.undo(commit.id, decisions={conflict: Side.THEIRS})
+    assert not notes.exists(A)
+
+
+# What somebody decided about a conflict
+
+
+def conflict_of(notes: Notes, rev: str) -> Conflict:
+    head = notes.history.head()
+    with pytest.raises(UndoConflictError) as caught:
+        notes.history.undo(rev)
+    assert notes.history.head() == head, "nothing is changed before it is decided"
+    (conflict,) = caught.value.conflicts
+    return conflict
+
+
+@pytest.mark.parametrize(
+    ("decision", "line"),
+    [
+        (Side.OURS, "green\n"),
+        (Side.THEIRS, "red\n"),
+        ("teal\nand more", "teal\nand more\n"),
+        ("", ""),
+    ],
+)
+def test_a_conflict_is_settled_by_a_side_or_by_another_text(
+    notes: Notes, decision: Resolution, line: str
+) -> None:
+    notes.write(A, "top\nred\nlow\n")
+    wrong = notes.write(A, "TOP\nblue\nlow\n", Actor.AGENT)
+    notes.write(A, "TOP\ngreen\nlow\nlater\n")
+    conflict = conflict_of(notes, wrong.id)
+    undo = notes.history.undo(wrong.id, decisions={conflict: decision})
+    assert undo.origin.undoes == wrong.id
+    assert notes.text(A) == f"top\n{line}low\nlater\n"
+    notes.history.undo(undo.id)
+    assert notes.text(A) == "TOP\ngreen\nlow\nlater\n"
+    notes.check()
+
+
+def test_a_decision_about_what_has_changed_since_does_not_hold(notes: Notes) -> None:
+    notes.write(A, "red\n")
+    wrong = notes.write(A, "blue\n", Actor.AGENT)
+    notes.write(A, "green\n")
+    conflict = conflict_of(notes, wrong.id)
+    notes.put(A, "grey\n")
+    with pytest.raises(UndoConflictError) as caught:
+        notes.history.undo(wrong.id, decisions={conflict: Side.THEIRS})
+    assert caught.value.conflicts[0].ours == "grey"
+    assert notes.text(A) == "grey\n"
+
+
+@pytest.mark.parametrize(("decision", "left"), [(Side.OURS, None), (Side.THEIRS, "one\n")])
+def test_a_file_that_is_gone_comes_back_only_if_that_was_decided(
+    notes: Notes, decision: Resolution, left: str | None
+) -> None:
+    notes.write(A, "one\n")
+    with notes.history.change(Actor.AGENT, "") as change:
+        change.write(A, "two\n")
+        change.write(B, "made\n")
+    notes.write(A, None)
+    conflict = conflict_of(notes, "HEAD~1")
+    assert (conflict.kind, conflict.ours, conflict.theirs) == ("file", "", "one\n")
+    notes.history.undo("HEAD~1", decisions={conflict: decision})
+    assert (notes.text(A) if notes.exists(A) else None) == left
+    assert not notes.exists(B)
+
+
+def test_a_name_that_is_taken_can_be_kept(notes: Notes) -> None:
+    notes.write(A, "one\ntwo\nthree\n")
+    with notes.history.change(Actor.AGENT, "") as change:
+        change.rename(A, B)
+        change.write("knowledge/topics/c.md", "made\n")
+    notes.write(A, "somebody new\n")
+    conflict = conflict_of(notes, "HEAD~1")
+    with pytest.raises(UsageError, match="exists already"):
+        notes.history.undo("HEAD~1", decisions={conflict: Side.THEIRS})
+    notes.history.undo("HEAD~1", decisions={conflict: Side.OURS})
+    assert notes.text(B) == "one\ntwo\nthree\n"
+    assert not notes.exists("knowledge/topics/c.md")
+
+
+def test_a_place_that_was_changed_again_is_asked_about(notes: Notes) -> None:
+    sections = ["# A\n- a\n", "# B\n- b1\n- b2\n", "# C\n- c1\n- c2\n- c3\n"]
+    a, b, c = sections
+    notes.write(A, a + b + c)
+    moved = notes.write(A, b + c + a, Actor.AGENT)
+    notes.write(A, b + a + c)
+    head = notes.history.head()
+    with pytest.raises(UndoConflictError) as caught:
+        notes.history.undo(moved.id)
+    conflicts = caught.value.conflicts
+    assert {conflict.kind for conflict in conflicts} == {"place"}
+    assert notes.history.head() == head
+    notes.history.undo(moved.id, decisions=dict.fromkeys(conflicts, Side.THEIRS))
+    assert notes.text(A) == a + b + c
 
 
 def test_a_deletion_is_undone_by_bringing_back(notes: Notes) -> None:
@@ -235,6 +357,23 @@ def test_a_turn_leaves_out_what_was_undone_by_itself(notes: Notes) -> None:
     notes.history.undo(first.id)
     commit = notes.history.undo_turn("t1")
     assert [path.path for path in commit.paths] == [B]
+
+
+def test_a_batch_is_undone_as_one_and_what_came_later_stays(notes: Notes) -> None:
+    notes.write(A, "start\n")
+    for n in range(4):
+        notes.write(f"knowledge/topics/i{n}.md", f"imported {n}\n", Actor.IMPORT, batch="i1")
+    notes.write("knowledge/topics/i2.md", "imported 2\nmine\n")
+    commit = notes.history.undo_batch("i1")
+    assert len((commit.origin.undoes or "").split()) == 4
+    assert "and 1 more" in commit.body
+    assert notes.text("knowledge/topics/i2.md") == "mine\n"
+    assert not notes.exists("knowledge/topics/i0.md")
+    with pytest.raises(NotFoundError, match="batch i2 changed nothing"):
+        notes.history.undo_batch("i2")
+    notes.history.undo(commit.id)
+    assert notes.text("knowledge/topics/i2.md") == "imported 2\nmine\n"
+    assert notes.text("knowledge/topics/i0.md") == "imported 0\n"
 
 
 def test_a_turn_that_changed_nothing_is_said(notes: Notes) -> None:

@@ -1,0 +1,234 @@
+"""One undo in the making: what files will say without some changes, on top of what they say now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kbtui.errors import UndoConflictError, UsageError
+from kbtui.history.conflict import Conflict, Decisions, Side
+from kbtui.history.diff import diff_file, split_lines
+from kbtui.history.front_keys import split_front
+from kbtui.history.merge import LATER_WINS, take_out, take_out_creation
+from kbtui.workspace import files
+from kbtui.workspace.layout import short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from kbtui.history.commit import Commit, PathChange
+    from kbtui.history.conflict import Resolution
+    from kbtui.history.log import CommitLog
+    from kbtui.history.repository import Repository
+    from kbtui.workspace.files import Decoded
+
+Edits = dict[str, "bytes | None"]
+
+
+class TakingOut:
+    """Takes changes out one after the other; nothing is written.
+
+    Attributes:
+        edits: What each path will hold; None is no file.
+        before: What it was worked out from.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        repository: Repository,
+        log: CommitLog,
+        decisions: Mapping[Conflict, Resolution] | None,
+    ) -> None:
+        self._root = root
+        self._repository = repository
+        self._log = log
+        self._decisions = Decisions(decisions)
+        self.edits: Edits = {}
+        self.before: Edits = {}
+
+    def check(self) -> None:
+        """Refuse while a conflict is open.
+
+        Raises:
+            UndoConflictError: One is.
+        """
+        conflicts = self._decisions.open
+        if not conflicts:
+            return
+        paths = tuple(dict.fromkeys(conflict.path for conflict in conflicts))
+        count = len(conflicts)
+        places = "1 place was" if count == 1 else f"{count} places were"
+        raise UndoConflictError(
+            f"{places} changed again since, in {', '.join(map(short_name, paths))}.",
+            "Nothing was changed. Say which side is to stand, or undo the later change first.",
+            paths=paths,
+            conflicts=conflicts,
+        )
+
+    def take_out(self, commit: Commit, change: PathChange) -> None:
+        """Take out what a commit did to one path."""
+        old = self._recorded(commit.parent, change.old_path or change.path)
+        new = self._recorded(commit.id, change.path)
+        if new is None:
+            self._bring_back(change.path, old)
+        elif old is None:
+            self._take_away(commit, change.path, new)
+        else:
+            path = self._merge(commit, change.path, new, old)
+            if change.old_path is not None:
+                self._rename_back(path, change.path, change.old_path)
+
+    def take_out_hunk(self, commit: Commit, changes: Sequence[PathChange], hunk: int) -> None:
+        """Take out one hunk; hunks are numbered from 1 through all files, in their order.
+
+        Raises:
+            UsageError: There is no such hunk.
+        """
+        count = 0
+        for change in changes:
+            old = self._recorded(commit.parent, change.old_path or change.path)
+            new = self._recorded(commit.id, change.path)
+            hunks = diff_file(change.path, old, new).hunks
+            count += len(hunks)
+            if hunk < 1 or hunk > count:
+                continue
+            if old is None or new is None:
+                self.take_out(commit, change)
+                return
+            chosen = hunks[hunk - 1 - (count - len(hunks))]
+            before, after = (split_lines(files.decode(data).text) for data in (old, new))
+            start, first = chosen.new_start - 1, chosen.old_start - 1
+            if not chosen.new_count:
+                start += 1
+            if not chosen.old_count:
+                first += 1
+            after[start : start + chosen.new_count] = before[first : first + chosen.old_count]
+            self._merge(commit, change.path, new, "".join(after).encode())
+            return
+        raise UsageError(f"There is no hunk {hunk}.", f"It has {count}: 1 to {count}.")
+
+    # What files hold
+
+    def _recorded(self, commit: str | None, path: str) -> bytes | None:
+        blob = self._repository.blob_at(commit, path)
+        return None if blob is None else self._repository.read_blob(blob)
+
+    def _now(self, path: str) -> bytes | None:
+        if path in self.edits:
+            return self.edits[path]
+        data = files.read_bytes(self._root, path) if files.exists(self._root, path) else None
+        return self.before.setdefault(path, data)
+
+    def _put(self, path: str, data: bytes | None) -> None:
+        self._now(path)
+        self.edits[path] = data
+
+    def _follow(self, commit: Commit, path: str) -> tuple[str, list[bytes]]:
+        """Where a file is now, and every version that it had since the commit."""
+        versions = []
+        for later, change in self._log.later(commit.id, path):
+            path = change.path
+            data = self._recorded(later.id, path)
+            if data is not None:
+                versions.append(data)
+        return path, versions
+
+    # The cases
+
+    def _bring_back(self, path: str, old: bytes | None) -> None:
+        """Bring back a file that the commit had deleted."""
+        now = self._now(path)
+        if now is None:
+            self._put(path, old)
+        elif now != old:
+            self._ask_about_file(path, None, now, old)
+
+    def _take_away(self, commit: Commit, path: str, new: bytes) -> None:
+        """Take away a file that the commit had created, but for what was added to it since."""
+        path, versions = self._follow(commit, path)
+        now = self._now(path)
+        if now is None:
+            return
+        if _significant(now) == _significant(new):
+            self._put(path, None)
+            return
+        texts = [files.decode(data) for data in (new, *versions, now)]
+        if not _are_text(texts):
+            self._ask_about_file(path, new, now, None)
+            return
+        left = take_out_creation(path, [text.text for text in texts], self._decisions)
+        self._put(path, None if left is None else left.encode(texts[-1].encoding))
+
+    def _merge(self, commit: Commit, path: str, new: bytes, old: bytes) -> str:
+        """Bring the lines of a file back; returns the path that it has now."""
+        path, versions = self._follow(commit, path)
+        now = self._now(path)
+        if now is None:
+            if not _only_adds(new, old):
+                self._ask_about_file(path, new, None, old)
+        elif now == new:
+            self._put(path, old)
+        elif now != old:
+            texts = [files.decode(data) for data in (new, *versions, now, old)]
+            if not _are_text(texts):
+                self._ask_about_file(path, new, now, old)
+                return path
+            said = [text.text for text in texts]
+            merge = take_out(path, said[:-1], said[-1], self._decisions)
+            self._put(path, merge.text.encode(texts[-2].encoding))
+        return path
+
+    def _rename_back(self, path: str, new_name: str, old_name: str) -> None:
+        """Give a file the name back that it had before the commit."""
+        content = self._now(path)
+        if content is None:
+            return
+        if path != new_name or self._now(old_name) not in {None, content}:
+            conflict = Conflict(path, 0, new_name, path, old_name, "name")
+            decided = self._decisions.on(conflict)
+            if decided is Side.THEIRS and self._now(old_name) is not None:
+                raise UsageError(
+                    f"{short_name(old_name)} exists already, so {short_name(path)} can't be"
+                    " called so again.",
+                    "Keep the name that it has, or rename the other one first.",
+                )
+            if decided is not Side.THEIRS:
+                return
+        self._put(path, None)
+        self._put(old_name, content)
+
+    def _ask_about_file(
+        self, path: str, written: bytes | None, ours: bytes | None, theirs: bytes | None
+    ) -> None:
+        """Decide about a file as a whole, where its lines can't be told apart."""
+        conflict = Conflict(path, 0, _text(written), _text(ours), _text(theirs), "file")
+        if self._decisions.on(conflict) is Side.THEIRS:
+            self._put(path, theirs)
+
+
+def _are_text(texts: Sequence[Decoded]) -> bool:
+    return all(text.exact and text.encoding.startswith("utf-8") for text in texts)
+
+
+def _only_adds(new: bytes, old: bytes) -> bool:
+    """Whether all that led from `old` to `new` were new lines: with the file, they are gone."""
+    hunks = diff_file("", old, new).hunks
+    return bool(hunks) and all(
+        line.kind != "-" or line.text.startswith("updated:")
+        for hunk in hunks
+        for line in hunk.lines
+    )
+
+
+def _text(data: bytes | None) -> str:
+    return files.decode(data or b"").text
+
+
+def _significant(data: bytes) -> tuple[object, ...] | bytes:
+    """What of an entry counts as changed: all but the date that the door keeps."""
+    front = split_front(_text(data))
+    if front is None:
+        return data
+    units = {key: unit for key, unit in front.units.items() if key not in LATER_WINS}
+    return tuple(units.items()), tuple(front.body)

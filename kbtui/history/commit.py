@@ -8,15 +8,20 @@ the last paragraph is text.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from kbtui.history.moves import Moved
 from kbtui.text import clean, clean_line
 from kbtui.workspace.layout import short_name
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 _SUBJECT_WIDTH = 100
+_MOVED = "Moved"
 _IDENTITY = re.compile(rb"^(?P<who>.*) (?P<time>-?\d+) (?P<zone>[+-]\d{4})$", re.DOTALL)
 _TRAILER = re.compile(r"^(?P<key>[A-Z][a-z]+): (?P<value>.*)$")
 
@@ -42,7 +47,10 @@ class Actor(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a change comes from; `messages` is an inclusive range of message ids."""
+    """Where a change comes from; `messages` is an inclusive range of message ids.
+
+    `epoch` counts the purges of the history: a commit that has one is the end of a purge.
+    """
 
     session: str | None = None
     messages: tuple[int, int] | None = None
@@ -51,22 +59,32 @@ class Origin:
     cursor: int | None = None
     undoes: str | None = None
     batch: str | None = None
+    epoch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PathChange:
-    """One path of a commit; `added` and `removed` count lines where they are known."""
+    """One path of a commit.
+
+    `added` and `removed` count lines where they are known; `blob` is what stands there since, None
+    where the file is gone.
+    """
 
     path: str
     kind: Literal["added", "modified", "deleted", "renamed"]
     old_path: str | None = None
     added: int | None = None
     removed: int | None = None
+    blob: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A recorded change. `body` is the reason that was given for it, `time` is in UTC."""
+    """A recorded change.
+
+    `body` is the reason that was given for it, `time` is in UTC, `moves` are the lines that went
+    from one file to another.
+    """
 
     id: str
     parent: str | None
@@ -76,6 +94,7 @@ class Commit:
     body: str
     origin: Origin
     paths: tuple[PathChange, ...] = ()
+    moves: tuple[Moved, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +162,13 @@ def _describe_one(change: PathChange) -> str:
     )
 
 
-def write_message(subject: str, reason: str, actor: Actor, origin: Origin) -> str:
+def write_message(
+    subject: str, reason: str, actor: Actor, origin: Origin, moves: Iterable[Moved] = ()
+) -> str:
     """Compose the whole message of a commit."""
     body = clean(reason).strip()
-    paragraphs = [subject, body, "\n".join(_trailers(actor, origin))]
+    trailers = _trailers(actor, origin) + [f"{_MOVED}: {clean_line(str(each))}" for each in moves]
+    paragraphs = [subject, body, "\n".join(trailers)]
     return "\n\n".join(part for part in paragraphs if part) + "\n"
 
 
@@ -161,6 +183,7 @@ def _trailers(actor: Actor, origin: Origin) -> list[str]:
         ("Cursor", origin.cursor),
         ("Undoes", origin.undoes),
         ("Batch", origin.batch),
+        ("Epoch", origin.epoch),
     )
     return [f"{key}: {clean_line(str(value))}" for key, value in values if value is not None]
 
@@ -170,9 +193,10 @@ def read_commit(identifier: str, raw: RawCommit, paths: tuple[PathChange, ...] =
     text = raw.message.strip("\n")
     head, _, last = text.rpartition("\n\n")
     matches = [_TRAILER.match(line) for line in last.split("\n")]
-    trailers = {m["key"]: m["value"] for m in matches if m} if all(matches) and head else {}
+    pairs = [(m["key"], m["value"]) for m in matches if m] if all(matches) and head else []
+    trailers = dict(pairs)
     if "Actor" not in trailers:
-        trailers, head = {}, text
+        pairs, trailers, head = [], {}, text
     subject, _, body = head.partition("\n")
     return Commit(
         id=identifier,
@@ -183,6 +207,7 @@ def read_commit(identifier: str, raw: RawCommit, paths: tuple[PathChange, ...] =
         body=body.strip("\n"),
         origin=_origin(trailers),
         paths=paths,
+        moves=tuple(m for key, value in pairs if key == _MOVED and (m := Moved.read(value))),
     )
 
 
@@ -196,7 +221,7 @@ def _actor(value: str | None) -> Actor:
 def _origin(trailers: dict[str, str]) -> Origin:
     first, _, last = trailers.get("Messages", "").partition("-")
     ranged = (int(first), int(last)) if first.isdecimal() and last.isdecimal() else None
-    cursor = trailers.get("Cursor", "")
+    cursor, epoch = trailers.get("Cursor", ""), trailers.get("Epoch", "")
     return Origin(
         session=trailers.get("Session"),
         messages=ranged,
@@ -205,18 +230,27 @@ def _origin(trailers: dict[str, str]) -> Origin:
         cursor=int(cursor) if cursor.isdecimal() else None,
         undoes=trailers.get("Undoes"),
         batch=trailers.get("Batch"),
+        epoch=int(epoch) if epoch.isdecimal() else None,
     )
 
 
 def encode_commit(
-    tree: str, parent: str | None, author: str, when: datetime, message: str
+    tree: str,
+    parent: str | None,
+    author: str,
+    when: datetime,
+    message: str,
+    *,
+    also: str | None = None,
 ) -> bytes:
-    """Write a commit object's content; `author` is ``Name <address>``."""
+    """Write a commit object's content; `author` is ``Name <address>``, `also` a second parent."""
     zone = when.strftime("%z")[:5] or "+0000"
     stamp = f"{int(when.timestamp())} {zone}"
     lines = [f"tree {tree}"]
     if parent is not None:
         lines.append(f"parent {parent}")
+    if also is not None:
+        lines.append(f"parent {also}")
     lines += [f"author {author} {stamp}", f"committer kbtui <kbtui@localhost> {stamp}", "", message]
     return "\n".join(lines).encode("utf-8", "replace")
 

@@ -23,12 +23,14 @@ from kbtui.history.commit import (
     decode_commit,
     describe,
     encode_commit,
+    is_derived,
     read_commit,
     write_message,
 )
 from kbtui.history.diff import count_lines, find_renames
 from kbtui.history.identity import author_of
 from kbtui.history.intent import Intent, IntentLog
+from kbtui.history.moves import MOST_FILES, Rewritten, find_moves_between
 from kbtui.history.trees import git_object, update_tree
 from kbtui.workspace import files
 from kbtui.workspace.durable import FileBatch, storage_errors
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from kbtui.history.commit import RawCommit
     from kbtui.history.intent import Outcome
     from kbtui.history.log import CommitLog
+    from kbtui.history.moves import Moved
     from kbtui.history.repository import Repository
     from kbtui.history.trees import GitObject
     from kbtui.workspace.layout import Workspace
@@ -274,7 +277,8 @@ class Door:
         head = self._repository.head()
         before = current | {path: self._in_head(head, path) for path in in_place}
         paths = _path_changes(before, in_place | written)
-        commit, raw, objects = self._build(change, head, in_place | written, paths)
+        moves = _moves(before, in_place | written, paths)
+        commit, raw, objects = self._build(change, head, in_place | written, paths, moves)
         intent = Intent(commit.id, head, _blob_pairs(current, written))
         with storage_errors("Can't record the change"):
             self._repository.store(objects)
@@ -299,7 +303,12 @@ class Door:
         return None if blob is None else self._repository.read_blob(blob)
 
     def _build(
-        self, change: Change, head: str | None, edits: Edits, paths: tuple[PathChange, ...]
+        self,
+        change: Change,
+        head: str | None,
+        edits: Edits,
+        paths: tuple[PathChange, ...],
+        moves: tuple[Moved, ...],
     ) -> tuple[Commit, RawCommit, list[GitObject]]:
         blobs = {
             path: git_object(b"blob", data) for path, data in edits.items() if data is not None
@@ -307,7 +316,7 @@ class Door:
         ids = {path: blobs[path].id if path in blobs else None for path in edits}
         root = self._repository.read_commit(head).tree if head else None
         tree, trees = update_tree(root, ids, self._repository.read_tree)
-        message = write_message(describe(paths), change.reason, change.actor, change.origin)
+        message = write_message(describe(paths), change.reason, change.actor, change.origin, moves)
         data = encode_commit(tree, head, author_of(change.actor), self._clock(), message)
         made = git_object(b"commit", data)
         for stored, entries in trees.items():
@@ -350,6 +359,25 @@ def _blob(data: bytes | None) -> str | None:
     return None if data is None else files.blob_id(data)
 
 
+def _moves(before: Edits, after: Edits, paths: tuple[PathChange, ...]) -> tuple[Moved, ...]:
+    """Which lines went from one file to another; nothing in what follows from other files."""
+    written = [path for path in paths if path.path.endswith(".md") and not is_derived(path.path)]
+    losing = {path.path for path in written if path.removed}
+    gaining = {path.path for path in written if path.added}
+    if not losing or not gaining or len(losing | gaining) == 1 or len(written) > MOST_FILES:
+        return ()
+    changed = [path for path in written if path.path in losing | gaining]
+    return find_moves_between(
+        Rewritten(
+            path.path,
+            path.old_path or path.path,
+            files.decode(before.get(path.old_path or path.path) or b"").text,
+            files.decode(after[path.path] or b"").text,
+        )
+        for path in changed
+    )
+
+
 def _blob_pairs(current: Edits, written: Edits) -> dict[str, tuple[str | None, str | None]]:
     return {path: (_blob(current[path]), _blob(data)) for path, data in written.items()}
 
@@ -366,8 +394,9 @@ def _path_changes(before: Edits, after: Edits) -> tuple[PathChange, ...]:
             continue
         if path in renames:
             counts = count_lines(before[renames[path]], new)
-            changes.append(PathChange(path, "renamed", renames[path], *counts))
+            changes.append(PathChange(path, "renamed", renames[path], *counts, _blob(new)))
         else:
             kind = "deleted" if new is None else "added" if old is None else "modified"
-            changes.append(PathChange(path, kind, None, *count_lines(old, new)))  # type: ignore[arg-type]
+            counts = count_lines(old, new)
+            changes.append(PathChange(path, kind, None, *counts, _blob(new)))  # type: ignore[arg-type]
     return tuple(changes)

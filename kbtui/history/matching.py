@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from difflib import SequenceMatcher
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -83,10 +84,20 @@ def _split(
     if not anchors:
         return [start, *_by_difflib(a[a1:a2], b[b1:b2], a1, b1), end]
     parts: list[tuple[int, int, int, int] | Block] = [start]
-    for i, j in anchors:
-        parts += [(a1, i, b1, j), (i, j, 1)]
-        a1, b1 = i + 1, j + 1
+    for i, j, size in _runs(anchors):
+        parts += [(a1, i, b1, j), (i, j, size)]
+        a1, b1 = i + size, j + size
     return [*parts, (a1, a2, b1, b2), end]
+
+
+def _runs(pairs: Sequence[tuple[int, int]]) -> Iterator[Block]:
+    """Anchors that follow one another on both sides as one block."""
+    first = 0
+    for n, (i, j) in enumerate(pairs, 1):
+        if n == len(pairs) or pairs[n] != (i + 1, j + 1):
+            size = n - first
+            yield i + 1 - size, j + 1 - size, size
+            first = n
 
 
 def _anchors(
@@ -100,6 +111,8 @@ def _anchors(
 
 
 def _longest_increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    if all(before[1] < pair[1] for before, pair in pairwise(pairs)):
+        return pairs  # most often nothing has changed places
     ends: list[int] = []
     last: list[int] = []
     before: list[int] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Literal
 
 from kbtui.history.matching import opcodes
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _ALIKE = 0.5
+_FEW = 4  # lines that stand where they stood, for each that doesn't
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,57 @@ class Fate:
 def keys_of(lines: Sequence[str]) -> list[str]:
     """Lines as they are compared: how they end doesn't matter."""
     return [line.rstrip("\r\n") for line in lines]
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text as they are compared; only a line feed ends one, as in git."""
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return keys_of(lines) if "\r" in text else lines
+
+
+def common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
+    """How many lines two texts have in common at their beginning, and then at their end."""
+    shorter = min(len(old), len(new))
+    head = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), shorter)
+    rest = shorter - head
+    backwards = zip(reversed(old), reversed(new), strict=False)
+    tail = next((n for n, (a, b) in enumerate(islice(backwards, rest)) if a != b), rest)
+    return head, tail
+
+
+def carried(old: Sequence[str], new: Sequence[str]) -> list[int]:
+    """Say for each line of `new` which line of `old` it is, kept or moved; -1 where it is new."""
+    if not old or not new:
+        return [-1] * len(new)
+    if len(old) == len(new):
+        differing = [n for n, (a, b) in enumerate(zip(old, new, strict=True)) if a != b]
+        if len(differing) * _FEW <= len(new):
+            return _with_moves(old, new, list(range(len(new))), differing, differing)
+    origins = [-1] * len(new)
+    gone: list[int] = []
+    come: list[int] = []
+    for tag, a1, a2, b1, b2 in opcodes(old, new):
+        if tag == "equal":
+            origins[b1:b2] = range(a1, a2)
+        else:
+            gone += range(a1, a2)
+            come += range(b1, b2)
+    return _with_moves(old, new, origins, gone, come)
+
+
+def _with_moves(
+    old: Sequence[str],
+    new: Sequence[str],
+    origins: list[int],
+    gone: Sequence[int],
+    come: Sequence[int],
+) -> list[int]:
+    moves = {j: i for i, j in find_moves(old, new, gone, come).items()}
+    for j in come:
+        origins[j] = moves.get(j, -1)
+    return origins
 
 
 def follow(versions: Sequence[Sequence[str]]) -> list[Fate]:

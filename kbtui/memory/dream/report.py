@@ -82,6 +82,9 @@ class DreamReport:
             return "There is nothing new to dream about."
         dry = self.kind == "dry-run"
         count = f"{self.entries} new archive {'entry' if self.entries == 1 else 'entries'}"
+        if not self.diffs and not self.suggestions:
+            verb = "would read" if dry else "has read"
+            return f"Dream {verb} {count}; nothing had to change.{self._early}"
         parts = [f"Dream {'would work in' if dry else 'has worked in'} {count}"]
         names = ", ".join(short_name(diff.path) for diff in self.diffs)
         if names:
@@ -90,6 +93,8 @@ class DreamReport:
         if self.suggestions:
             waits = f"{len(self.suggestions)} change{'s' * (len(self.suggestions) > 1)}"
             text += f" {waits} of your notes {'would be proposed' if dry else 'wait in the inbox'}."
-        if self.ended:
-            text += f" It was stopped early: {self.ended}"
-        return text
+        return text + self._early
+
+    @property
+    def _early(self) -> str:
+        return f" It was stopped early: {self.ended}" if self.ended else ""

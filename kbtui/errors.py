@@ -16,6 +16,8 @@ that the command line ends with::
     │   ├── ModelUnreachableError 4   no connection, or none in time
     │   ├── ModelOverloadedError  4   429 and 5xx after the retries
     │   └── ModelAnswerError      4   an answer that breaks the protocol
+    ├── RemoteError               4   the other end of a sync, or the way there
+    ├── RefusedHistoryError       5   what a remote holds can't be brought together with ours
     ├── ConflictError             5   somebody else changed the same thing
     │   ├── WorkspaceBusyError    5   another process holds the lock
     │   └── UndoConflictError     5   the lines to undo were changed again
@@ -98,6 +100,18 @@ class ModelOverloadedError(ModelError):
 
 class ModelAnswerError(ModelError):
     """The provider answered with something that isn't an answer."""
+
+
+class RemoteError(KbtuiError):
+    """The other end of a sync, or the way there, doesn't work."""
+
+    exit_code = 4
+
+
+class RefusedHistoryError(KbtuiError):
+    """What a remote holds can't be brought together with ours; nothing of it was applied."""
+
+    exit_code = 5
 
 
 class ConflictError(KbtuiError):

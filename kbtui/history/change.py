@@ -49,6 +49,7 @@ class Change:
         self.reason = reason
         self.origin = origin
         self.adopted = adopted
+        self.brings: str | None = None
         self.result: Commit | None = None
         self._root = root
         self._edits: dict[str, bytes | None] = {}

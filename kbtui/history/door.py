@@ -31,7 +31,9 @@ from kbtui.history.diff import count_lines, find_renames
 from kbtui.history.identity import author_of
 from kbtui.history.intent import Intent, IntentLog
 from kbtui.history.moves import MOST_FILES, Rewritten, find_moves_between
+from kbtui.history.remote import MovedError
 from kbtui.history.trees import git_object, update_tree
+from kbtui.text import clean_line
 from kbtui.workspace import files
 from kbtui.workspace.durable import FileBatch, storage_errors
 from kbtui.workspace.layout import conflict_copy_of, short_name
@@ -157,7 +159,53 @@ class Door:
         written = {p: change.edits[p] for p in added if change.edits[p] != current[p]}
         return self._commit(change, written, current, events, in_place)
 
+    def bring_in(self, change: Change, onto: str) -> None:
+        """Commit what a merge makes of our files; the other side is the second parent.
+
+        Args:
+            change: Its sealed edits are what both sides together say; companions may add others.
+            onto: The commit that the merge was worked out for.
+
+        Raises:
+            MovedError: Files or history are different by now; nothing is applied.
+        """
+        with self.entered() as events:
+            self._check_still(onto)
+            for companion in self.companions:
+                companion(change)
+            current = self._read(change.edits)
+            self._check_recorded(current)
+            edits = {path: data for path, data in change.edits.items() if data != current[path]}
+            self._check_names(edits)
+            change.result = self._commit(change, edits, current, events)
+
+    def forward(self, onto: str | None, commit: str) -> None:
+        """Go on to a commit that somebody else made: the files become what it says.
+
+        Raises:
+            MovedError: Files or history are different by now; nothing is applied.
+        """
+        with self.entered() as events:
+            self._check_still(onto)
+            blobs = {path: now for path, _, now in self._repository.compare(onto, commit)}
+            current = self._read(blobs)
+            self._check_recorded(current)
+            read = self._repository.read_blob
+            written = {path: None if blob is None else read(blob) for path, blob in blobs.items()}
+            self._check_names(written)
+            self._put_in_place(Intent(commit, onto, _blob_pairs(current, written)), written, [])
+            events.append(Changed(commit, tuple(blobs), Actor.SYNC))
+
     # Steps ---------------------------------------------------------------------------------
+
+    def _check_still(self, head: str | None) -> None:
+        if self._repository.head() != head:
+            raise MovedError("The history moved on meanwhile.", "Try again.")
+
+    def _check_recorded(self, current: Edits) -> None:
+        """Refuse to touch files with edits that nobody has recorded."""
+        if self._unrecorded(current):
+            raise MovedError("A file was edited meanwhile.", "Try again.")
 
     def _check_writable(self) -> None:
         if not self._workspace.writable:
@@ -280,23 +328,27 @@ class Door:
         moves = _moves(before, in_place | written, paths)
         commit, raw, objects = self._build(change, head, in_place | written, paths, moves)
         intent = Intent(commit.id, head, _blob_pairs(current, written))
+        self._put_in_place(intent, written, objects)
+        self._log.note(commit.id, raw, paths)
+        events.append(Changed(commit.id, tuple(path.path for path in paths), change.actor))
+        return commit
+
+    def _put_in_place(self, intent: Intent, written: Edits, objects: list[GitObject]) -> None:
+        """Store objects, write files, move the branch; a failure leaves all as it was."""
         with storage_errors("Can't record the change"):
             self._repository.store(objects)
             try:
                 if written:
                     self._intents.write(intent)
                     self._write_files(intent, written)
-                self._repository.branch.move(head, commit.id)
+                self._repository.branch.move(intent.parent, intent.commit)
             except BaseException:  # an interrupt as well must not leave half a change
                 self._take_back(intent)
                 raise
         self._intents.clear()
-        self._log.note(commit.id, raw, paths)
         for path, data in written.items():
             if data is not None:
                 self._scanner.note(path, data)
-        events.append(Changed(commit.id, tuple(path.path for path in paths), change.actor))
-        return commit
 
     def _in_head(self, head: str | None, path: str) -> bytes | None:
         blob = self._repository.blob_at(head, path)
@@ -316,8 +368,11 @@ class Door:
         ids = {path: blobs[path].id if path in blobs else None for path in edits}
         root = self._repository.read_commit(head).tree if head else None
         tree, trees = update_tree(root, ids, self._repository.read_tree)
-        message = write_message(describe(paths), change.reason, change.actor, change.origin, moves)
-        data = encode_commit(tree, head, author_of(change.actor), self._clock(), message)
+        subject = describe(paths) if paths else clean_line(change.reason)
+        message = write_message(subject, change.reason, change.actor, change.origin, moves)
+        data = encode_commit(
+            tree, head, author_of(change.actor), self._clock(), message, also=change.brings
+        )
         made = git_object(b"commit", data)
         for stored, entries in trees.items():
             self._repository.remember_tree(stored.id, entries)

@@ -121,3 +121,11 @@ def _render(items: list[str], ours: tuple[str, ...], target: tuple[str, ...]) ->
     if not items:
         return (f"{ours[0].rstrip()} []{end}",)
     return (ours[0], *(f"{lead}{item}{end}" for item in items))
+
+
+def common_items(ours: tuple[str, ...], theirs: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The list of what two lists share, written as `ours` is; None when one is no plain list."""
+    here, there = _items(ours), _items(theirs)
+    if here is None or there is None:
+        return None
+    return _render([item for item in here if item in there], ours, theirs)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from kbtui.errors import NotFoundError, UsageError
+from kbtui.errors import NotFoundError, StorageError, UsageError
 from kbtui.history.adoption import Adoption, MassDeletionError
 from kbtui.history.blame import Blame
 from kbtui.history.change import Actor, Change, Commit, Origin, PathChange
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from kbtui.history.conflict import Conflict, Resolution
     from kbtui.history.intent import Outcome
     from kbtui.history.origins import LineOrigin
+    from kbtui.history.remote import Address, Watcher
+    from kbtui.history.sync import SyncReport, SyncRules
     from kbtui.history.undo import UndoPlan
     from kbtui.workspace.layout import Workspace
     from kbtui.workspace.scan import Scanner
@@ -234,6 +236,25 @@ class History:
         if change.result is None:
             raise UsageError("Nothing is left to undo: it is all taken back already.")
         return change.result
+
+    def sync(
+        self,
+        address: Address,
+        watcher: Watcher | None = None,
+        rules: SyncRules | None = None,
+        *,
+        replace_theirs: bool = False,
+    ) -> SyncReport:
+        """Bring this history and another one together: see `sync.Sync.run`, also for errors."""
+        from kbtui.history.remote import Watcher
+        from kbtui.history.sync import Sync, SyncRules
+
+        if not self._workspace.writable:
+            raise StorageError("The workspace is read-only: it can't be synced.")
+        sync = Sync(
+            self._workspace.root, self._repository, self._door, self._adoption, rules or SyncRules()
+        )
+        return sync.run(address, watcher or Watcher(), replace_theirs=replace_theirs)
 
     def tidy(self) -> int:
         """Pack older objects when many lie around; for idle moments. How many were packed.

@@ -10,11 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kbtui.history.lineage import newer
 from kbtui.history.trees import changed_objects
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
+    from kbtui.history.commit import RawCommit
     from kbtui.history.repository import Repository
 
 ENOUGH = 3000  # loose objects that are worth a pack
@@ -37,7 +39,10 @@ def pack_history(repository: Repository, enough: int = ENOUGH) -> int:
     """Pack what the commits since the last time made, if that is `enough`; how many objects."""
     if repository.count_loose() < enough:
         return 0
-    chains = _chains(repository)
+    commits = [
+        each for each in newer(repository, repository.head()) if repository.is_loose(each[0])
+    ]
+    chains = _chains(repository, commits, repository.is_loose)
     identifiers = list(dict.fromkeys(name for chain in chains for name in chain))
     if not identifiers or len(identifiers) < enough // 2:  # the rest belongs to no commit
         return 0
@@ -46,21 +51,33 @@ def pack_history(repository: Repository, enough: int = ENOUGH) -> int:
     return len(identifiers)
 
 
-def _chains(repository: Repository) -> list[list[str]]:
-    """The versions of each folder and file that are loose, newest first."""
+def pack_of(
+    repository: Repository, commits: Sequence[tuple[str, RawCommit]]
+) -> tuple[int, Iterator[PackRecord]]:
+    """All objects that commits brought, for those who have everything before: how many, and they.
+
+    Args:
+        repository: Where they are.
+        commits: Parents before their children.
+    """
+    chains = _chains(repository, commits, lambda _: True)
+    count = len({name for chain in chains for name in chain})
+    return count, _records(repository, chains)
+
+
+def _chains(
+    repository: Repository,
+    commits: Sequence[tuple[str, RawCommit]],
+    wanted: Callable[[str], bool],
+) -> list[list[str]]:
+    """The versions of each folder and file that are wanted, newest first."""
     chains: dict[str, list[str]] = {}
-    commits: list[str] = []
-    identifier = repository.head()
-    while identifier and repository.is_loose(identifier):
-        raw = repository.read_commit(identifier)
-        commits.append(identifier)
-        parent = raw.parents[0] if raw.parents else None
-        before = repository.read_commit(parent).tree if parent else None
+    for _, raw in reversed(commits):
+        before = repository.read_commit(raw.parents[0]).tree if raw.parents else None
         for path, made in changed_objects(before, raw.tree, repository.read_entries):
-            if repository.is_loose(made):
+            if wanted(made):
                 chains.setdefault(path, []).append(made)
-        identifier = parent
-    return [commits, *chains.values()]
+    return [[identifier for identifier, _ in reversed(commits)], *chains.values()]
 
 
 def _records(repository: Repository, chains: list[list[str]]) -> Iterator[PackRecord]:

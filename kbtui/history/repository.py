@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import threading
 import weakref
 import zlib
@@ -28,13 +29,14 @@ from kbtui.history.trees import (
     split_tree,
     walk_files,
 )
-from kbtui.workspace.durable import FileBatch, sweep, sync_folder
+from kbtui.workspace.durable import FileBatch, is_alive, sweep, sync_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from dulwich.object_store import DiskObjectStore
+    from dulwich.pack import UnpackedObject
 
     from kbtui.history.trees import GitObject
 
@@ -96,6 +98,11 @@ class Repository:
         self._engine = threading.Lock()  # dulwich's packs are not made for several threads
 
     @property
+    def folder(self) -> Path:
+        """Where it lies."""
+        return self._folder
+
+    @property
     def exists(self) -> bool:
         """Whether it has been made, and may be looked at."""
         return os.path.isdir(self._folder / "objects")  # noqa: PTH112 — never raises
@@ -120,7 +127,15 @@ class Repository:
         sweep(self._folder / "refs" / "heads")
         for stale in (self._folder / "objects" / "pack").glob("pack-*.idx.lock"):
             stale.unlink(missing_ok=True)  # only we write packs so, and only under the lock
+        self._sweep_incoming()
         return made
+
+    def _sweep_incoming(self) -> None:
+        """Remove what an interrupted fetch of a dead process left."""
+        for folder in self._folder.glob("incoming-*.tmp"):
+            owner = folder.name.split("-")[1]
+            if owner.isdecimal() and not is_alive(int(owner)):
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _holds(self, name: str, data: bytes) -> bool:
         try:
@@ -152,6 +167,13 @@ class Repository:
                 "Run `kbtui doctor`; a backup of .kbtui/history.git may have it.",
             ) from error
         return found
+
+    def has(self, identifier: str) -> bool:
+        """Whether an object is there."""
+        if self.is_loose(identifier):
+            return True
+        with self._engine:
+            return identifier.encode() in self._store
 
     def is_intact(self, identifier: str) -> bool:
         """Whether an object is there and holds what its id says."""
@@ -279,25 +301,19 @@ class Repository:
             StorageError: What was written is not what was to be written.
         """
         from dulwich.errors import ApplyDeltaError, ChecksumMismatch
-        from dulwich.pack import UnpackedObject, UnresolvedDeltas
+        from dulwich.pack import UnresolvedDeltas
 
         wanted: set[bytes] = set()
 
-        def shaped() -> Iterator[UnpackedObject]:
+        def noted() -> Iterator[PackRecord]:
             for record in records:
                 wanted.add(bytes.fromhex(record.id))
-                yield UnpackedObject(
-                    _NUMBERS[record.kind],
-                    delta_base=bytes.fromhex(record.base) if record.base else None,
-                    decomp_len=len(record.data),
-                    sha=bytes.fromhex(record.id),
-                    decomp_chunks=[record.data],
-                )
+                yield record
 
         # A store of its own: the one that is read from isn't kept waiting.
         with contextlib.closing(self._open_store()) as store:
             try:
-                pack = store.add_pack_data(count, shaped())
+                pack = store.add_pack_data(count, as_unpacked(noted()))
             except (ApplyDeltaError, ChecksumMismatch, UnresolvedDeltas) as error:
                 raise StorageError(f"A pack could not be written: {error}.") from error
             # Its index was made by reading everything back, so it names what is really there.
@@ -317,6 +333,12 @@ class Repository:
 
     # Engine ----------------------------------------------------------------------------------
 
+    def close(self) -> None:
+        """Let go of the files; the next look opens them again."""
+        store = self.__dict__.pop("_store", None)
+        if store is not None:
+            store.close()
+
     @cached_property
     def _store(self) -> DiskObjectStore:
         store = self._open_store()
@@ -331,6 +353,20 @@ class Repository:
             fsync_object_files=True,
             loose_compression_level=_LEVEL,
             pack_compression_level=_LEVEL,
+        )
+
+
+def as_unpacked(records: Iterable[PackRecord]) -> Iterator[UnpackedObject]:
+    """Give records the shape that the engine writes packs from."""
+    from dulwich.pack import UnpackedObject
+
+    for record in records:
+        yield UnpackedObject(
+            _NUMBERS[record.kind],
+            delta_base=bytes.fromhex(record.base) if record.base else None,
+            decomp_len=len(record.data),
+            sha=bytes.fromhex(record.id),
+            decomp_chunks=[record.data],
         )
 
 

@@ -115,12 +115,13 @@ def sweep(folder: Path, *, everybody: bool = False) -> None:
     for name in names:
         owner = name.removeprefix(TEMPORARY).partition("-")[0]
         is_ours = name.startswith(TEMPORARY) and name.endswith(".tmp") and owner.isdecimal()
-        if is_ours and (everybody or not _is_alive(int(owner))):
+        if is_ours and (everybody or not is_alive(int(owner))):
             with contextlib.suppress(OSError):
                 (folder / name).unlink()
 
 
-def _is_alive(process: int) -> bool:
+def is_alive(process: int) -> bool:
+    """Whether a process runs; one that is somebody else's counts as running."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

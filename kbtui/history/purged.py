@@ -1,0 +1,37 @@
+"""Which commits a purge has replaced: a remote that is still there holds nothing that we lack."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kbtui.workspace import files
+from kbtui.workspace.layout import MACHINE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+_NAME = f"{MACHINE}/purged"
+
+
+class PurgedCommits:
+    """The ids of commits that were rewritten, one a line; ids tell nothing of a secret."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def knows(self, commit: str) -> bool:
+        """Whether a commit was replaced by a purge here."""
+        return commit in self._read()
+
+    def add(self, commits: Iterable[str]) -> None:
+        """Remember commits."""
+        known = dict.fromkeys([*self._read(), *commits])
+        text = "".join(f"{commit}\n" for commit in known)
+        files.write_machine_file(self._root, _NAME, text.encode())
+
+    def _read(self) -> list[str]:
+        try:
+            return (self._root / _NAME).read_text("ascii", "replace").split()
+        except OSError:
+            return []

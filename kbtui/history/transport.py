@@ -1,0 +1,307 @@
+"""The way to another repository and back, by dulwich: a folder, https, ssh, git.
+
+Whatever goes wrong on the way is one sentence. What comes in lies apart until it was looked
+through (see `inspection`); what goes out is taken over by the other end whole or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from typing import TYPE_CHECKING, Any
+
+from kbtui.errors import KbtuiError, RemoteError
+from kbtui.history.branch import NAME
+from kbtui.history.inspection import Inspection, check_pack
+from kbtui.history.remote import MovedError, SyncCancelledError
+from kbtui.history.remote_errors import remote_error
+from kbtui.history.repository import Repository, as_unpacked
+from kbtui.text import clean_line
+from kbtui.workspace.durable import storage_errors, sync_folder, temporary_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from dulwich.client import GitClient
+
+    from kbtui.history.packing import PackRecord
+    from kbtui.history.remote import Address, Watcher
+
+INCOMING = "incoming-"
+MAX_PACK = 4 << 30
+_SECONDS = 60.0
+_SSH = "ssh -oBatchMode=yes -oConnectTimeout=20 -oServerAliveInterval=20 -oServerAliveCountMax=3"
+_REF = NAME.encode()
+
+
+class Incoming:
+    """Objects that were fetched and not yet let in."""
+
+    def __init__(self, repository: Repository) -> None:
+        from dulwich.object_store import DiskObjectStore
+
+        self._home = repository
+        self._folder = repository.folder / temporary_name(INCOMING)
+        objects = self._folder / "objects"
+        (objects / "pack").mkdir(mode=0o700, parents=True)
+        (objects / "info").mkdir()
+        (objects / "info" / "alternates").write_text(
+            f"{(repository.folder / 'objects').resolve()}\n"
+        )
+        self.repository = Repository(self._folder)
+        self._store = DiskObjectStore(objects, fsync_object_files=True)
+        self.file, self._commit, self._abort = self._store.add_pack()
+        self._size = 0
+
+    def write(self, data: bytes) -> int:
+        """Take a piece of the pack."""
+        self._size += len(data)
+        if self._size > MAX_PACK:
+            raise RemoteError("The other history is larger than 4 GB; that can't be right.")
+        return self.file.write(data)
+
+    def admit(self, tip: str) -> None:
+        """Look everything through, then let it in.
+
+        Raises:
+            RefusedHistoryError: Something in it doesn't belong into a workspace.
+            RemoteError: What came is no pack.
+        """
+        if self._size:
+            self.file.flush()
+            check_pack(self.file)
+            try:
+                self._commit()
+            except _damage() as error:
+                raise RemoteError("What the other side sent is damaged.", "Try again.") from error
+        Inspection(self.repository, _Admitted(self._home)).check(tip)
+        self._move_in()
+
+    def _move_in(self) -> None:
+        """The packs first, then their indexes: until then nobody sees them."""
+        ours = self._home.folder / "objects" / "pack"
+        packs = self._folder / "objects" / "pack"
+        for suffix in ("*.pack", "*.idx"):
+            for file in packs.glob(suffix):
+                if not (ours / file.name).exists():
+                    file.rename(ours / file.name)
+        sync_folder(ours)
+
+    def close(self) -> None:
+        """Remove what wasn't let in."""
+        if not self.file.closed:
+            with contextlib.suppress(OSError):
+                self._abort()
+        self._store.close()
+        self.repository.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class _Admitted:
+    """The commits that were let in before, with all that they hold."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+
+    def __contains__(self, commit: object) -> bool:
+        return self._repository.has(str(commit))
+
+
+class Transport:
+    """The connection to one address."""
+
+    def __init__(self, address: Address, repository: Repository, watcher: Watcher) -> None:
+        self._address = address
+        self._repository = repository
+        self._watcher = watcher
+
+    def fetch(self, head: str | None) -> str | None:
+        """Bring over what the other side has, and let it in.
+
+        Args:
+            head: Our newest commit.
+
+        Returns:
+            Their newest commit; None where there is none.
+
+        Raises:
+            RemoteError: The way or the other end doesn't work.
+            RefusedHistoryError: What they have doesn't belong into a workspace.
+        """
+        if self._address.folder is not None:
+            prepare_folder(self._address.folder)
+        with storage_errors("Can't keep what was fetched"):
+            incoming = Incoming(self._repository)
+        try:
+            tip = self._fetch_into(incoming, head)
+            if tip is not None and not self._repository.has(tip):
+                self._watcher.tell("Looking through what came")
+                incoming.admit(tip)
+        finally:
+            incoming.close()
+        return tip
+
+    def push(
+        self,
+        new: str,
+        expected: str | None,
+        pack: Callable[[], tuple[int, Iterator[PackRecord]]],
+    ) -> None:
+        """Send commits and let their branch point to `new`.
+
+        Args:
+            new: The commit.
+            expected: What their branch has to point to now.
+            pack: How many objects they lack, and these.
+
+        Raises:
+            MovedError: It points elsewhere by now.
+            RemoteError: The way or the other end doesn't work.
+        """
+
+        def update(refs: dict[Any, Any]) -> dict[Any, Any]:
+            if refs.get(_REF) != (expected.encode() if expected else None):
+                raise MovedError("The other side has moved on.")
+            return {_REF: new.encode()}
+
+        def data(*_: Any, **__: Any) -> tuple[int, Iterator[Any]]:
+            count, records = pack()
+            return count, as_unpacked(self._watched(count, records))
+
+        with self._connected() as (client, path):
+            result = client.send_pack(path, update, data, progress=self._progress)
+        for refusal in (result.ref_status or {}).values():
+            if refusal:
+                self._refused(str(refusal))
+        if self._address.folder is not None:
+            _settle(self._address.folder)
+
+    def _refused(self, why: str) -> None:
+        if any(word in why for word in ("unable to set", "fetch first", "stale", "lock")):
+            raise MovedError("The other side has moved on.")
+        raise RemoteError(
+            f"{self._address.shown} doesn't take the changes: {clean_line(why)}.",
+            "Your own history is as it was. Look whether the branch `main` is protected there.",
+        )
+
+    def _watched(self, count: int, records: Iterator[PackRecord]) -> Iterator[PackRecord]:
+        for number, record in enumerate(records):
+            if number % 500 == 0:
+                self._watcher.tell(f"Sending {number:,} of {count:,}")
+            yield record
+
+    def _fetch_into(self, incoming: Incoming, head: str | None) -> str | None:
+        from dulwich.object_store import ObjectStoreGraphWalker
+
+        found: list[str] = []
+
+        def wants(refs: dict[Any, Any], depth: int | None = None) -> list[Any]:  # noqa: ARG001
+            tip = refs.get(_REF)
+            if tip is not None:
+                found.append(tip.decode())
+            return [] if tip is None or self._repository.has(found[0]) else [tip]
+
+        def parents(identifier: bytes) -> list[Any]:
+            return [
+                each.encode() for each in self._repository.read_commit(identifier.decode()).parents
+            ]
+
+        def take(data: bytes) -> int:
+            self._watcher.check()
+            return incoming.write(data)
+
+        walker = ObjectStoreGraphWalker([head.encode()] if head else [], parents)  # type: ignore[list-item, arg-type]
+        with self._connected() as (client, path):
+            client.fetch_pack(path, wants, walker, take, progress=self._progress)
+        return found[0] if found else None
+
+    def _progress(self, data: bytes) -> None:
+        text = data.decode("utf-8", "replace").replace("\r", "\n").strip().rpartition("\n")[2]
+        self._watcher.tell(text)
+
+    @contextlib.contextmanager
+    def _connected(self) -> Iterator[tuple[GitClient, Any]]:
+        """A client for the block; what goes wrong there is a sentence."""
+        from dulwich.client import default_urllib3_manager, get_transport_and_path
+
+        self._watcher.tell(f"Connecting to {self._address.shown}")
+        try:
+            pool = None
+            if self._address.text.startswith("http"):
+                pool = default_urllib3_manager(None, base_url=self._address.text, timeout=_SECONDS)
+            client, path = get_transport_and_path(
+                self._address.text,
+                thin_packs=False,
+                quiet=True,
+                ssh_command=os.environ.get("GIT_SSH_COMMAND", _SSH),
+                pool_manager=pool,  # type: ignore[arg-type]
+            )
+            with contextlib.closing(client):
+                yield client, path
+        except (KbtuiError, SyncCancelledError):
+            raise
+        except Exception as error:
+            known = remote_error(error, self._address)
+            if known is None:
+                raise
+            raise known from error
+
+
+def prepare_folder(folder: Path) -> None:
+    """Make an empty or missing folder a repository that others can sync with as well.
+
+    Raises:
+        RemoteError: There is something else, or the disk isn't there.
+    """
+    from dulwich.repo import Repo
+
+    if (folder / "objects").is_dir() or (folder / ".git").exists():
+        return
+    taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+    if taken or not folder.parent.is_dir():
+        raise RemoteError(
+            f"{folder} is no place to sync with: there is no history there.",
+            "Is the disk connected? A new place has to be an empty folder.",
+        )
+    with storage_errors(f"Can't make a history in {folder}"):
+        folder.mkdir(exist_ok=True)
+        with contextlib.closing(Repo.init_bare(folder)) as made:
+            made.refs.set_symbolic_ref(b"HEAD", _REF)  # type: ignore[arg-type]
+            config = made.get_config()
+            config.set((b"core",), b"fsync", b"all")
+            config.write_to_path()
+
+
+def _settle(folder: Path) -> None:
+    """Make what was written into a folder durable: sticks are pulled out."""
+    bare = folder / ".git" if (folder / ".git").is_dir() else folder
+    with storage_errors(f"Can't write {folder}"):
+        for place in (bare / "objects" / "pack", (bare / NAME).parent):
+            newest = sorted(place.iterdir(), key=lambda file: file.stat().st_mtime)[-3:]
+            for file in newest:
+                descriptor = os.open(file, os.O_RDONLY)
+                try:
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
+            sync_folder(place)
+
+
+def _damage() -> tuple[type[Exception], ...]:
+    import zlib
+
+    from dulwich.errors import ApplyDeltaError, ChecksumMismatch, FileFormatException
+    from dulwich.pack import UnresolvedDeltas
+
+    return (
+        ApplyDeltaError,
+        ChecksumMismatch,
+        FileFormatException,
+        UnresolvedDeltas,
+        zlib.error,
+        AssertionError,
+        KeyError,
+        ValueError,
+    )

@@ -100,11 +100,11 @@ def redact(text: str, keep: str = "") -> Redaction:
         text: What a machine is about to store.
         keep: What stood there before: secrets that the user wrote into it are the user's to remove.
     """
-    spans = _without_overlaps(_spans(text))
+    start = _looked_through(text, keep)
     pieces: list[str] = []
     found: list[Finding] = []
     end = 0
-    for first, last, kind in spans:
+    for first, last, kind in _without_overlaps(_spans(text, start)):
         secret = text[first:last]
         if keep and secret in keep:
             continue
@@ -114,27 +114,36 @@ def redact(text: str, keep: str = "") -> Redaction:
     return Redaction("".join([*pieces, text[end:]]), tuple(found))
 
 
-def _spans(text: str) -> Iterator[tuple[int, int, str]]:
-    """Where secrets stand, the certain kinds first."""
-    yield from _with_known_form(text)
-    for match in _IN_URL.finditer(text):
+def _looked_through(text: str, keep: str) -> int:
+    """Where to begin: what only grew by whole lines needn't be searched from its beginning.
+
+    Nothing but a private key goes over several lines.
+    """
+    grew = keep.endswith("\n") and text.startswith(keep)
+    return len(keep) if grew and "PRIVATE KEY" not in text else 0
+
+
+def _spans(text: str, start: int) -> Iterator[tuple[int, int, str]]:
+    """Where secrets stand after `start`, the certain kinds first."""
+    yield from _with_known_form(text, start)
+    for match in _IN_URL.finditer(text, start):
         if not _PLACEHOLDER.search(match["secret"]):
             yield *match.span("secret"), "password"
-    for match in _ASSIGNED.finditer(text):
+    for match in _ASSIGNED.finditer(text, start):
         is_password = "pass" in match["name"].lower()
         if _is_random(match["secret"], is_password=is_password) and not _is_in_link(text, match):
             yield *match.span("secret"), "password" if is_password else "secret"
-    for match in _BEARER.finditer(text):
+    for match in _BEARER.finditer(text, start):
         if _is_random(match["secret"]):
             yield *match.span("secret"), "token"
 
 
-def _with_known_form(text: str) -> Iterator[tuple[int, int, str]]:
+def _with_known_form(text: str, start: int) -> Iterator[tuple[int, int, str]]:
     if "PRIVATE KEY" in text:
         for match in _PRIVATE_KEY.finditer(text):
             yield *match.span(), "private key"
     for kind, marker, form in _KNOWN:
-        for match in form.finditer(text) if marker in text else ():
+        for match in form.finditer(text, start) if text.find(marker, start) >= 0 else ():
             # "sk-" begins words of everyday text as well.
             if marker != "sk-" or _is_random(match[0].removeprefix(marker)):
                 yield *match.span(), kind

@@ -151,3 +151,13 @@ def test_hostile_text_does_not_take_long(piece: str) -> None:
     started = time.process_time()
     redact(text)
     assert time.process_time() - started < 5
+
+
+def test_what_only_grew_is_searched_where_it_grew() -> None:
+    mine = "my key: AKIAABCDEFGHIJKLMNOP\n"
+    added = f"theirs: ghp_{'a1B2' * 9}\n"
+    result = redact(mine + added, keep=mine)
+    assert result.text == mine + "theirs: [redacted: GitHub token]\n"
+    assert [finding.line for finding in result.found] == [2]
+    key = "-----BEGIN PRIVATE KEY-----\nMIIE\n"
+    assert "MIIE" not in redact(key + "abc\n-----END PRIVATE KEY-----\n", keep=key).text

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from kbtui.history.commit import Changed
     from kbtui.memory.memory import Memory
     from kbtui.memory.sessions import SessionStore
+    from kbtui.memory.syncing import Syncing
     from kbtui.models.roles import ModelRegistry
     from kbtui.search.index import SearchIndex
     from kbtui.settings import Settings
@@ -127,6 +128,13 @@ class KnowledgeBase:
             self.models,
             self.settings,
         )
+
+    @cached_property
+    def syncing(self) -> Syncing:
+        """Bringing several machines together."""
+        from kbtui.memory.syncing import Syncing
+
+        return Syncing(self.workspace, self.history, lambda: self.memory.inbox)
 
     @classmethod
     def open(

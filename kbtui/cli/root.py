@@ -29,6 +29,7 @@ from kbtui.cli.context import Place
 from kbtui.cli.dream import dream
 from kbtui.cli.inbox import inbox
 from kbtui.cli.report import INTERRUPTED, complain, report
+from kbtui.cli.sync import sync
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,6 +91,7 @@ for _command in (
     memory.consolidate,
     dream,
     inbox,
+    sync,
     memory.audit,
     maintenance.reindex,
     maintenance.doctor,

@@ -57,8 +57,21 @@ def remote_error(error: Exception, address: Address) -> KbtuiError | None:
     return None
 
 
+_SHORTLY = (
+    ("connection refused", "the connection was refused"),
+    ("failed to resolve", "there is no such machine, or no network"),
+    ("name or service not known", "there is no such machine, or no network"),
+    ("temporary failure in name resolution", "there is no network"),
+    ("timed out", "no answer in time"),
+    ("certificate", "its certificate is not trusted"),
+    ("reset by peer", "the connection broke"),
+    ("broken pipe", "the connection broke"),
+)
+
+
 def _by_words(said: str, place: str) -> RemoteError:
     said = clean_line(said).strip(". ")
+    said = next((short for words, short in _SHORTLY if words in said.lower()), said)
     low = said.lower()
     if any(word in low for word in _DENIED):
         return RemoteError(f"{place} doesn't let us in: {said[:200]}.", _ACCESS)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kbtui.errors import KbtuiError, RemoteError
 from kbtui.history.branch import NAME
 from kbtui.history.inspection import Inspection, check_pack
-from kbtui.history.remote import MovedError, SyncCancelledError
+from kbtui.history.remote import MovedError
 from kbtui.history.remote_errors import remote_error
 from kbtui.history.repository import Repository, as_unpacked
 from kbtui.text import clean_line
@@ -221,26 +221,36 @@ class Transport:
         text = data.decode("utf-8", "replace").replace("\r", "\n").strip().rpartition("\n")[2]
         self._watcher.tell(text)
 
+    def _client(self) -> tuple[GitClient, str]:
+        from dulwich.client import (
+            LocalGitClient,
+            default_urllib3_manager,
+            get_transport_and_path,
+        )
+
+        text = self._address.text
+        if self._address.folder is not None:
+            return LocalGitClient(thin_packs=False), text
+        pool = None
+        if text.startswith("http"):
+            pool = default_urllib3_manager(None, base_url=text, timeout=_SECONDS)
+        return get_transport_and_path(
+            text,
+            thin_packs=False,
+            quiet=True,
+            ssh_command=os.environ.get("GIT_SSH_COMMAND", _SSH),
+            pool_manager=pool,  # type: ignore[arg-type]
+        )
+
     @contextlib.contextmanager
     def _connected(self) -> Iterator[tuple[GitClient, Any]]:
         """A client for the block; what goes wrong there is a sentence."""
-        from dulwich.client import default_urllib3_manager, get_transport_and_path
-
         self._watcher.tell(f"Connecting to {self._address.shown}")
         try:
-            pool = None
-            if self._address.text.startswith("http"):
-                pool = default_urllib3_manager(None, base_url=self._address.text, timeout=_SECONDS)
-            client, path = get_transport_and_path(
-                self._address.text,
-                thin_packs=False,
-                quiet=True,
-                ssh_command=os.environ.get("GIT_SSH_COMMAND", _SSH),
-                pool_manager=pool,  # type: ignore[arg-type]
-            )
+            client, path = self._client()
             with contextlib.closing(client):
                 yield client, path
-        except (KbtuiError, SyncCancelledError):
+        except KbtuiError:
             raise
         except Exception as error:
             known = remote_error(error, self._address)

@@ -113,3 +113,10 @@ def prompt_text(
         counts = ", ".join(f"{count:,} in {name or 'other'}" for name, count in left_out.items())
         sections.append(f"Not listed here: {counts}. Find them with `memory_search`.")
     return "\n\n".join(sections)
+
+
+def without_block(data: bytes) -> bytes:
+    """What stands around the generated block of an INDEX.md."""
+    return _BLOCK.sub("", data.decode("utf-8", "surrogateescape")).encode(
+        "utf-8", "surrogateescape"
+    )

@@ -1,0 +1,145 @@
+"""Syncing a knowledge base: what is merged how, and where a person decides.
+
+The history room brings two histories together; here it learns which files are accounts of the
+memory or generated, and that what both sides changed in the same place goes into the inbox.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kbtui.errors import UsageError
+from kbtui.history.change import Actor
+from kbtui.history.commit import is_derived
+from kbtui.history.remote import Address, Watcher, parse_address
+from kbtui.history.sync import SyncReport, SyncRules
+from kbtui.history.three_way import merge_three
+from kbtui.knowledge.catalog_text import without_block
+from kbtui.memory.record_merge import resolver_of
+from kbtui.memory.remotes import Remotes
+from kbtui.memory.shipped_skills import SKILLS
+from kbtui.workspace import files
+from kbtui.workspace.layout import short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from kbtui.history.history import History
+    from kbtui.history.tree_merge import Clash, Resolver
+    from kbtui.memory.inbox import Inbox
+    from kbtui.workspace.layout import Workspace
+
+_INDEX = re.compile(r"knowledge/(?:.*/)?INDEX\.md")
+_SHIPPED = frozenset(f"skills/{name}/SKILL.md" for name in SKILLS)
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """What a sync did, and the proposals that wait for a person because of it."""
+
+    report: SyncReport
+    proposals: tuple[str, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """What happened, in one line."""
+        report = self.report
+        if report.replaced:
+            return f"The history at {report.remote} is replaced by yours: {report.sent:,} commits."
+        if not report.received and not report.sent:
+            return f"Up to date with {report.remote}."
+        parts = [
+            f"{count:,} {'change' if count == 1 else 'changes'} {what}"
+            for count, what in ((report.received, "received"), (report.sent, "sent"))
+            if count
+        ]
+        return f"{' and '.join(parts)}: in step with {report.remote}."
+
+
+class Syncing:
+    """Syncs one workspace with the place that is remembered for it."""
+
+    def __init__(self, workspace: Workspace, history: History, inbox: Callable[[], Inbox]) -> None:
+        self._workspace = workspace
+        self._history = history
+        self._inbox = inbox
+        self._remotes = Remotes(workspace)
+
+    @property
+    def remembered(self) -> Address | None:
+        """The place that was synced with before."""
+        text = self._remotes.get()
+        return parse_address(text) if text else None
+
+    def run(
+        self,
+        remote: str | None = None,
+        *,
+        tell: Callable[[str], None] = lambda _: None,
+        stopped: Callable[[], bool] | None = None,
+        replace_theirs: bool = False,
+    ) -> Synced:
+        """Sync, and remember where with.
+
+        Args:
+            remote: The address; None: the one that is remembered.
+            tell: Is told what is being done.
+            stopped: Says whether somebody wants to stop.
+            replace_theirs: After a purge: drop what the other side has that we don't.
+
+        Raises:
+            UsageError: No address is known.
+            RemoteError: The way or the other end doesn't work; nothing is lost.
+            RefusedHistoryError: The histories can't be brought together; nothing was changed.
+        """
+        address = parse_address(remote) if remote else self.remembered
+        if address is None:
+            raise UsageError(
+                "There is no place to sync with yet.",
+                "Name one: kbtui sync /media/stick/notes.git, or git@HOST:ME/notes.git",
+            )
+        proposals: list[str] = []
+        rules = SyncRules(
+            _resolver_of, lambda clashes: self._propose(clashes, proposals), _is_unused
+        )
+        watcher = Watcher(tell, stopped)
+        report = self._history.sync(address, watcher, rules, replace_theirs=replace_theirs)
+        self._remotes.put(address.text)
+        return Synced(report, tuple(dict.fromkeys(proposals)))
+
+    def _propose(self, clashes: Sequence[Clash], proposals: list[str]) -> None:
+        for clash in clashes:
+            proposal = self._inbox().add(
+                Actor.SYNC,
+                f"{short_name(clash.path)} was changed on another machine in the same place.",
+                {clash.path: files.decode(clash.theirs).text},
+                bases={clash.path: clash.kept},
+            )
+            proposals.append(proposal.id)
+
+
+def _is_unused(path: str) -> bool:
+    return is_derived(path) or path in _SHIPPED
+
+
+def _resolver_of(path: str) -> Resolver | None:
+    return _merge_index if _INDEX.fullmatch(path) else resolver_of(path)
+
+
+def _merge_index(
+    path: str, base: bytes | None, ours: bytes | None, theirs: bytes | None
+) -> bytes | None:
+    """Keep what people wrote around a generated index; the index is generated anew."""
+    if ours is None or theirs is None:
+        return ours if theirs is None else theirs
+    was, here, there = (without_block(data or b"") for data in (base, ours, theirs))
+    if there in (was, here):
+        return ours
+    if here == was:
+        return theirs
+    merged = merge_three(path, was, here, there)
+    if merged is None or merged.theirs is not None:
+        merged = merge_three(path, None, here, there)  # both texts, one below the other
+    return ours if merged is None else merged.data

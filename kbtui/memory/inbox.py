@@ -1,50 +1,55 @@
 """The inbox: changes that a machine wanted to make and a person must decide on.
 
 Each proposal is one file under ``.kbtui/inbox``, complete with the texts it was made from, so that
-it can be merged into what the files have become since. It stays until it is accepted or rejected.
+it can be merged into what the files have become since. It stays until all of its places are
+accepted or rejected, or stand in the files already.
 """
 
 from __future__ import annotations
 
-import json
-import secrets
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from kbtui.errors import ConflictError, KbtuiError, NotFoundError, UsageError
+from kbtui.errors import NotFoundError, UsageError
 from kbtui.history.change import Actor, Origin
-from kbtui.history.merge import take_out
+from kbtui.memory.inbox_store import InboxStore
+from kbtui.memory.planner import Planner
 from kbtui.memory.proposal import (
     Proposal,
     ProposedEdit,
-    as_json,
     fingerprint,
-    from_json,
-    new_facts,
+    place_fingerprints,
     sources_of,
+    without_places,
 )
+from kbtui.memory.proposal_decisions import Decision, accepted, edited, rejected
+from kbtui.memory.proposal_drafts import Draft, check_settled, region, theirs_of
 from kbtui.memory.tombstones import Tombstones
-from kbtui.text import clean_line
 from kbtui.workspace import files
-from kbtui.workspace.durable import storage_errors
-from kbtui.workspace.jsonl import append_line, read_lines
-from kbtui.workspace.layout import MACHINE, is_recorded, short_name
+from kbtui.workspace.layout import is_recorded
+from kbtui.workspace.lock import WorkspaceLock
 from kbtui.workspace.redact import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Mapping, Sequence
 
     from kbtui.history.change import Commit
     from kbtui.history.history import History
+    from kbtui.memory.proposal_plan import Plan, PlannedFile, PlannedHunk
     from kbtui.workspace.layout import Workspace
 
 __all__ = ["Inbox", "Proposal", "ProposedEdit"]
 
-_FOLDER = f"{MACHINE}/inbox"
-_REJECTED = f"{_FOLDER}/rejected.jsonl"
-_SUFFIX = ".json"
+# What these propose again after it was rejected isn't asked about again; an agent was told to.
+_UNASKED = {
+    Actor.CONSOLIDATOR,
+    Actor.FLUSHER,
+    Actor.SESSION_MEMORY,
+    Actor.DREAM,
+    Actor.IMPORT,
+}
 
 
 class Inbox:
@@ -57,12 +62,15 @@ class Inbox:
         tombstones: Tombstones | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._workspace = workspace
+        self._store = InboxStore(workspace)
         self._history = history
         self._tombstones = tombstones or Tombstones(workspace, history, clock)
         self._clock = clock
+        self._planner = Planner(workspace, history)
         self._listeners: list[Callable[[], None]] = []
-        self._lock = threading.RLock()
+        self._adding = threading.RLock()
+        # Held from reading a proposal until what is left of it is stored, over all processes.
+        self._deciding = WorkspaceLock(workspace, "inbox.lock")
 
     def add(
         self,
@@ -76,7 +84,8 @@ class Inbox:
         """Propose a change to the files as they are now; secrets are redacted.
 
         The same change proposed again by the same actor is the same proposal, brought up to date
-        with what the files say now. See `was_rejected` before asking a second time.
+        with what the files say now. What the user has rejected of it before is left out, if anybody
+        else than the agent proposes it unasked. See `was_rejected` before asking a second time.
 
         Args:
             actor: Who proposes it.
@@ -92,22 +101,56 @@ class Inbox:
         proposed = tuple(self._edit(path, text, bases) for path, text in sorted(edits.items()))
         if not proposed:
             raise UsageError("A proposal needs at least one file that it changes.")
-        with self._lock:
+        with self._adding:
+            if actor in _UNASKED:
+                proposed = without_places(actor, proposed, self._store.rejections()) or proposed
             known = self._same(actor, proposed)
-            if known is not None and known.edits == proposed:
+            if known is not None and (known.edits == proposed or known.was):
                 return known
             proposal = Proposal(
-                known.id if known else self._free_id(),
+                known.id if known else self._store.free_id(),
                 known.created if known else self._clock(),
                 actor,
                 redact(reason).text,
                 origin or Origin(),
                 proposed,
             )
-            data = json.dumps(as_json(proposal), ensure_ascii=False, indent=1).encode()
-            files.write_machine_file(self._workspace.root, self._path(proposal.id), data)
+            self._store.put(proposal)
         self._tell()
         return proposal
+
+    def add_to_turn(
+        self, reason: str, edits: Mapping[str, str | None], origin: Origin, built_on: str = ""
+    ) -> Proposal:
+        """Propose what an agent wants to do, together with what else it wants to do in its turn.
+
+        Args:
+            reason: What it is.
+            edits: As in `add`.
+            origin: Which turn it is.
+            built_on: The path whose text was made from the one that is proposed already.
+        """
+        with self._deciding.hold(), self._adding:
+            known = next((each for each in self.list() if _is_of_turn(each, origin)), None)
+            before = {edit.path: edit for edit in known.edits} if known else {}
+            if known is None or any(path in before and path != built_on for path in edits):
+                return self.add(Actor.AGENT, reason, edits, origin=origin)
+            for path, text in edits.items():
+                edit = self._edit(path, text, None)
+                if path in before:
+                    edit = replace(before[path], text=edit.text)
+                before[edit.path] = edit
+            reasons = dict.fromkeys([*known.reason.split("; "), redact(reason).text])
+            both = replace(known, reason="; ".join(reasons), edits=tuple(before.values()))
+            self._store.put(both)
+        self._tell()
+        return both
+
+    def of_turn(self, turn: str | None) -> dict[str, str | None]:
+        """What an agent has proposed in a turn so far: the text of each path."""
+        wanted = Origin(turn=turn)
+        mine = (each for each in self.list() if turn and _is_of_turn(each, wanted))
+        return {edit.path: edit.text for each in mine for edit in each.edits}
 
     def was_rejected(
         self,
@@ -117,17 +160,15 @@ class Inbox:
     ) -> bool:
         """Whether the user has rejected this very change before: these lines in, those out."""
         proposed = [self._edit(path, text, bases) for path, text in sorted(edits.items())]
-        wanted = fingerprint(actor, proposed)
-        rejected = read_lines(self._workspace.root / _REJECTED).records
-        return any(record.get("change") == wanted for record in rejected)
+        known = self._store.rejections()
+        if fingerprint(actor, proposed) in known:
+            return True
+        places = place_fingerprints(actor, proposed)
+        return bool(places) and known.issuperset(places)
 
     def list(self) -> list[Proposal]:
         """All proposals that wait, the oldest first."""
-        found = (self._load(file) for file in self._files())
-        return sorted(
-            (proposal for proposal in found if proposal is not None),
-            key=lambda proposal: (proposal.created, proposal.id),
-        )
+        return self._store.list()
 
     def get(self, ref: str) -> Proposal:
         """One proposal by its id or the unique beginning of it.
@@ -136,68 +177,149 @@ class Inbox:
             NotFoundError: there is none.
             UsageError: several begin so.
         """
-        wanted = ref.strip().lower()
-        found = [proposal for proposal in self.list() if wanted and proposal.id.startswith(wanted)]
-        if not found:
-            raise NotFoundError(
-                f"There is no proposal {ref!r}.", "`kbtui inbox` lists those that wait."
-            )
-        if len(found) > 1:
-            ids = ", ".join(proposal.id for proposal in found)
-            raise UsageError(f"{ref!r} could be {ids}.", "Say more of it.")
-        return found[0]
+        return self._store.get(ref)
 
-    def accept(self, ref: str, actor: Actor = Actor.YOU) -> Commit | None:
-        """Make the whole proposed change, merged into what the files say now.
+    def plan(self, ref: str | Proposal) -> Plan:
+        """What a proposal would do to the files as they are now, place by place; reads files.
+
+        Raises:
+            NotFoundError: there is no such proposal.
+        """
+        return self._planner.plan(ref if isinstance(ref, Proposal) else self.get(ref))
+
+    def waiting(self) -> tuple[Plan, ...]:
+        """The plans of all proposals of which something is left to decide, the oldest first."""
+        plans = (self._planner.plan(proposal) for proposal in self.list())
+        return tuple(plan for plan in plans if plan.hunks)
+
+    def accept(
+        self,
+        ref: str,
+        actor: Actor = Actor.YOU,
+        *,
+        hunks: Sequence[str] | None = None,
+        theirs: bool = False,
+    ) -> Commit | None:
+        """Make a proposed change, or some places of it, merged into what the files say now.
+
+        Args:
+            ref: The proposal.
+            actor: Who accepts.
+            hunks: The keys or the numbers (from 1) of places; None: all that wait.
+            theirs: Where the file was changed meanwhile, what is proposed takes the place of that.
 
         Returns:
             The commit; None when everything stood there already.
 
         Raises:
-            NotFoundError: there is no such proposal.
+            NotFoundError: there is no such proposal or place.
             ConflictError: a file was changed where the proposal changes it; nothing is done, and
                 the proposal stays.
         """
-        with self._lock:
-            proposal = self.get(ref)
-            merged = {edit.path: self._merged(edit) for edit in proposal.edits}
-            with self._history.change(actor, _accepting(proposal), proposal.origin) as change:
-                for path, (before, after) in merged.items():
+        with self._deciding.hold():
+            plan = self.plan(ref)
+            keys = _keys(plan, hunks)
+            if theirs:
+                plan, keys = self._with_theirs(plan, keys)
+            decision = accepted(plan, keys)
+            reason = _described("Accepted", plan, decision)
+            with self._history.change(actor, reason, plan.proposal.origin) as change:
+                for path, (before, after) in decision.writes.items():
                     if after is None:
                         change.delete(path, expecting=before)
                     else:
                         change.write(path, after, expecting=before)
-            self._remove(proposal)
+                self._tombstones.lift(change, decision.facts)
+            self._keep(plan.proposal, decision.left)
         self._tell()
         return change.result
 
-    def reject(self, ref: str, actor: Actor = Actor.YOU) -> Proposal:
-        """Put a proposal away, and see to it that its facts aren't proposed again.
+    def reject(
+        self, ref: str, actor: Actor = Actor.YOU, *, hunks: Sequence[str] | None = None
+    ) -> Proposal:
+        """Put a proposal or some places of it away; their facts aren't proposed again.
+
+        Args:
+            ref: The proposal.
+            actor: Who rejects.
+            hunks: As in `accept`.
+
+        Returns:
+            The proposal as it was.
 
         Raises:
-            NotFoundError: there is no such proposal.
+            NotFoundError: there is no such proposal or place.
         """
-        with self._lock:
-            proposal = self.get(ref)
-            with self._history.change(
-                actor,
-                f"Rejected a proposal of {proposal.actor}: {proposal.reason}",
-                proposal.origin,
-            ) as change:
-                self._tombstones.bury(change, new_facts(proposal), sources_of(proposal.origin))
-            rejected = fingerprint(proposal.actor, proposal.edits)
-            append_line(
-                self._workspace.root / _REJECTED,
-                {"change": rejected, "time": self._clock().isoformat()},
-            )
-            self._remove(proposal)
+        with self._deciding.hold():
+            plan = self.plan(ref)
+            proposal = plan.proposal
+            decision = rejected(plan, _keys(plan, hunks))
+            reason = _described("Rejected", plan, decision)
+            with self._history.change(actor, reason, proposal.origin) as change:
+                self._tombstones.bury(change, decision.facts, sources_of(proposal.origin))
+            record: dict[str, object] = {
+                "time": self._clock().isoformat(),
+                "places": list(dict.fromkeys(decision.prints)),
+            }
+            if not decision.left:
+                record["change"] = fingerprint(proposal.actor, proposal.edits)
+            self._store.note_rejection(record)
+            self._keep(proposal, decision.left)
         self._tell()
         return proposal
 
+    def draft(self, ref: str, hunk: str) -> Draft:
+        """What to start from for a text of one's own in a place: key or number, as in `accept`.
+
+        Raises:
+            NotFoundError: there is no such proposal or place.
+        """
+        return region(*self._place(self.plan(ref), hunk))
+
+    def edit(self, ref: str, hunk: str, text: str, *, seen: str | None = None) -> Proposal:
+        """Let a text of one's own take the place of what is proposed; nothing is written yet.
+
+        Args:
+            ref: The proposal.
+            hunk: The place, as in `accept`.
+            text: What is to stand there.
+            seen: `Draft.seen`, so that a change made meanwhile isn't lost.
+
+        Raises:
+            NotFoundError: there is no such proposal or place.
+            ConflictError: something else stands there by now.
+            UsageError: both sides of a conflict are still marked in the text.
+        """
+        check_settled(text)
+        with self._deciding.hold():
+            plan = self.plan(ref)
+            _, place = self._place(plan, hunk)
+            left = edited(plan, place.key, text, seen)
+            was = (*plan.proposal.was, fingerprint(plan.proposal.actor, plan.proposal.edits))
+            proposal = replace(plan.proposal, edits=tuple(left), was=was)
+            self._keep(proposal, left)
+        self._tell()
+        return proposal
+
+    def settle(self) -> int:
+        """Remove proposals of which nothing is left, since it stands in the files; how many."""
+        count = 0
+        with self._deciding.hold():
+            for proposal in self.list():
+                if not self.plan(proposal).hunks:
+                    self._store.remove(proposal)
+                    count += 1
+        if count:
+            self._tell()
+        return count
+
+    def stamp(self) -> int:
+        """Changes whenever a proposal came or went, in whichever process."""
+        return self._store.stamp()
+
     def problems(self) -> tuple[str, ...]:
         """Files in the inbox that can't be read; they stay there."""
-        broken = (file.name for file in self._files() if self._load(file) is None)
-        return tuple(f"{_FOLDER}/{name}" for name in broken)
+        return self._store.problems()
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` when proposals come or go; returns the way out."""
@@ -215,7 +337,7 @@ class Inbox:
         path = files.checked_path(path)
         if not is_recorded(path):
             raise UsageError(f"{path} is not a file that the history keeps.")
-        data = bases[path] if bases is not None and path in bases else self._read(path)
+        data = bases[path] if bases is not None and path in bases else self._planner.read(path)
         before = None if data is None else files.decode(data).text
         if text is not None:
             text = redact(text, keep=before or "").text
@@ -223,62 +345,80 @@ class Inbox:
 
     def _same(self, actor: Actor, edits: Sequence[ProposedEdit]) -> Proposal | None:
         wanted = fingerprint(actor, edits)
-        same = (each for each in self.list() if fingerprint(each.actor, each.edits) == wanted)
+        same = (
+            each
+            for each in self.list()
+            if wanted in each.was or fingerprint(each.actor, each.edits) == wanted
+        )
         return next(same, None)
 
-    def _merged(self, edit: ProposedEdit) -> tuple[str | None, str | None]:
-        """The blob id of a file now and the text it is to have."""
-        data = self._read(edit.path)
-        now = None if data is None else files.blob_id(data)
-        text = None if data is None else files.decode(data).text
-        if now == edit.base or text == edit.text:
-            return now, edit.text
-        if text is not None and edit.text is not None:
-            merge = take_out(edit.path, [edit.base_text or "", text], edit.text)
-            if not merge.conflicts:
-                return now, merge.text
-            places = "; ".join(clean_line(each.ours)[:60] for each in merge.conflicts[:3])
+    def _with_theirs(self, plan: Plan, keys: set[str] | None) -> tuple[Plan, set[str] | None]:
+        """Settle the conflicts among the chosen places: what is proposed shall stand there."""
+        for hunk in plan.conflicts:
+            found = plan.find(hunk.key) if keys is None or hunk.key in keys else None
+            if found is None:
+                continue
+            before = {each.key for each in plan.hunks}
+            left = edited(plan, hunk.key, theirs_of(*found))
+            plan = self.plan(replace(plan.proposal, edits=tuple(left)))
+            if keys is not None:
+                keys = keys | {each.key for each in plan.hunks if each.key not in before}
+        return plan, keys
+
+    def _place(self, plan: Plan, hunk: str) -> tuple[PlannedFile, PlannedHunk]:
+        (key,) = _keys(plan, [hunk]) or {""}
+        found = plan.find(key)
+        if found is None:
+            raise _no_place(plan, hunk)
+        return found
+
+    def _keep(self, proposal: Proposal, left: Sequence[ProposedEdit]) -> None:
+        """Store what is left of a proposal; without anything it goes."""
+        rest = replace(proposal, edits=tuple(left))
+        if left and self.plan(rest).hunks:
+            self._store.put(rest)
         else:
-            places = "it is not there" if text is None else "it is to be deleted"
-        raise ConflictError(
-            f"{short_name(edit.path)} was changed since this was proposed: {places}.",
-            "Nothing was changed. Reject the proposal, or edit the file yourself.",
-            paths=(edit.path,),
-        )
-
-    def _read(self, path: str) -> bytes | None:
-        try:
-            return files.read_bytes(self._workspace.root, path)
-        except NotFoundError:
-            return None
-
-    def _files(self) -> Iterable[Path]:
-        folder = self._workspace.root / _FOLDER
-        return sorted(file for file in folder.glob(f"[!.]*{_SUFFIX}") if file.is_file())
-
-    def _load(self, file: Path) -> Proposal | None:
-        try:
-            return from_json(json.loads(file.read_bytes()), file.name.removesuffix(_SUFFIX))
-        except (OSError, KbtuiError, ValueError, KeyError, TypeError, RecursionError):
-            return None
-
-    def _remove(self, proposal: Proposal) -> None:
-        with storage_errors(f"Can't remove the proposal {proposal.id}"):
-            (self._workspace.root / self._path(proposal.id)).unlink(missing_ok=True)
-
-    def _path(self, proposal_id: str) -> str:
-        return f"{_FOLDER}/{proposal_id}{_SUFFIX}"
-
-    def _free_id(self) -> str:
-        while True:
-            new = secrets.token_hex(3)
-            if not (self._workspace.root / self._path(new)).exists():
-                return new
+            self._store.remove(proposal)
 
     def _tell(self) -> None:
         for listener in list(self._listeners):
             listener()
 
 
-def _accepting(proposal: Proposal) -> str:
-    return f"Accepted a proposal of {proposal.actor}: {proposal.reason}"
+def _keys(plan: Plan, hunks: Sequence[str] | None) -> set[str] | None:
+    """The keys of places that were named by key or number."""
+    if hunks is None:
+        return None
+    waiting = plan.hunks
+    known = {hunk.key for hunk in waiting}
+    keys = set()
+    for name in hunks:
+        number = int(name) if name.isascii() and name.isdigit() else 0
+        if 0 < number <= len(waiting):
+            keys.add(waiting[number - 1].key)
+        elif name in known:
+            keys.add(name)
+        else:
+            raise _no_place(plan, name)
+    return keys
+
+
+def _no_place(plan: Plan, name: str) -> NotFoundError:
+    count = len(plan.hunks)
+    return NotFoundError(
+        f"There is no place {name} in the proposal {plan.proposal.id} any more.",
+        f"It has {count}; `kbtui inbox show {plan.proposal.id}` shows them."
+        if count
+        else "Nothing of it waits.",
+    )
+
+
+def _described(done: str, plan: Plan, decision: Decision) -> str:
+    proposal = plan.proposal
+    whole = decision.count == len(plan.hunks)
+    what = "a proposal" if whole else f"{decision.count} of {len(plan.hunks)} places of a proposal"
+    return f"{done} {what} of {proposal.actor}: {proposal.reason}"
+
+
+def _is_of_turn(proposal: Proposal, origin: Origin) -> bool:
+    return proposal.actor is Actor.AGENT and proposal.origin.turn == origin.turn is not None

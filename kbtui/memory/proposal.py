@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from kbtui.history.change import Actor, Origin
-from kbtui.memory.facts import statements
+from kbtui.history.diff import split_lines
+from kbtui.memory.proposal_cuts import cut, put
 from kbtui.memory.ranges import read_range
 from kbtui.memory.tombstones import Source
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from kbtui.memory.proposal_cuts import Cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +45,13 @@ class Proposal:
     reason: str
     origin: Origin
     edits: tuple[ProposedEdit, ...]
+    was: tuple[str, ...] = ()
+    """Fingerprints of what it was before a person wrote their own text into it."""
 
     @property
     def paths(self) -> tuple[str, ...]:
         """The files that it would change."""
         return tuple(edit.path for edit in self.edits)
-
-
-def new_facts(proposal: Proposal) -> list[str]:
-    """What the proposal states and the files didn't."""
-    return [
-        fact
-        for edit in proposal.edits
-        if edit.text is not None
-        for fact in _missing(statements(edit.text), statements(edit.base_text or ""))
-    ]
 
 
 def fingerprint(actor: Actor, edits: Sequence[ProposedEdit]) -> str:
@@ -69,12 +64,53 @@ def fingerprint(actor: Actor, edits: Sequence[ProposedEdit]) -> str:
     return hashlib.sha256(repr((actor.value, parts)).encode()).hexdigest()
 
 
+def place_fingerprints(
+    actor: Actor, edits: Sequence[ProposedEdit], within: Cut | None = None
+) -> list[str]:
+    """What each place of a change does; a file that comes or goes is one place.
+
+    `within`: only the places in those lines.
+    """
+    found = []
+    for edit in edits:
+        if edit.base_text is None or edit.text is None:
+            found.append(fingerprint(actor, [edit]))
+            continue
+        base = split_lines(edit.base_text)
+        for each in cut(edit.base_text, edit.text):
+            if within is None or (within.first <= each.first and each.last <= within.last):
+                lines = (_said(each.removed(base)), _said(each.lines))
+                said = repr((actor.value, edit.path, lines))
+                found.append(hashlib.sha256(said.encode("utf-8", "replace")).hexdigest())
+    return found
+
+
+def without_places(
+    actor: Actor, edits: Sequence[ProposedEdit], unwanted: frozenset[str]
+) -> tuple[ProposedEdit, ...]:
+    """Leave out the places whose fingerprint is unwanted."""
+    kept: list[ProposedEdit] = []
+    for edit in edits:
+        prints = place_fingerprints(actor, [edit])
+        if unwanted.isdisjoint(prints):
+            kept.append(edit)
+        elif edit.base_text is not None and edit.text is not None:
+            cuts = [
+                each
+                for each, name in zip(cut(edit.base_text, edit.text), prints, strict=True)
+                if name not in unwanted
+            ]
+            if cuts:
+                kept.append(replace(edit, text=put(edit.base_text, cuts)))
+    return tuple(kept)
+
+
+def _said(lines: Sequence[str]) -> list[str]:
+    return [line.rstrip() for line in lines if line.strip()]
+
+
 def _lines(text: str | None) -> list[str]:
     return [line.rstrip() for line in (text or "").splitlines() if line.strip()]
-
-
-def _missing(facts: list[str], known: list[str]) -> list[str]:
-    return [fact for fact in facts if fact not in known]
 
 
 def sources_of(origin: Origin) -> tuple[Source, ...]:
@@ -98,6 +134,7 @@ def as_json(proposal: Proposal) -> dict[str, Any]:
             {"path": e.path, "base": e.base, "text": e.text, "base_text": e.base_text}
             for e in proposal.edits
         ],
+        "was": list(proposal.was),
     }
 
 
@@ -115,6 +152,7 @@ def from_json(value: Any, name: str) -> Proposal:
         str(value["reason"]),
         Origin(**{**origin, "messages": read_range(origin.get("messages"))}),
         tuple(_edit_from_json(edit) for edit in value["edits"]),
+        tuple(str(each) for each in value.get("was", ())),
     )
 
 

@@ -15,18 +15,22 @@ from kbtui.errors import NotFoundError
 if TYPE_CHECKING:
     from kbtui.knowledge.entry import Entry
     from kbtui.knowledge.library import EntryInfo
+    from kbtui.knowledge.past import PastLibrary
     from kbtui.knowledge_base import KnowledgeBase
 
 
 @click.command("list")
 @click.option("--type", "type_", metavar="T", shell_complete=entry_types, help="Only this type.")
 @click.option("--tag", metavar="T", help="Only with this tag, or one below it (a/b).")
+@click.option("--at", metavar="REV", help="As they were then: a commit id, HEAD~1, a date.")
 @json_option
 @pass_place
-def list_command(place: Place, type_: str | None, tag: str | None, as_json: bool) -> int:
+def list_command(
+    place: Place, type_: str | None, tag: str | None, at: str | None, as_json: bool
+) -> int:
     """List the entries."""
     with place.opened() as kb:
-        infos = [info for info in kb.library.infos() if _fits(info, type_, tag)]
+        infos = [info for info in _infos(kb, at) if _fits(info, type_, tag)]
     if as_json:
         from kbtui.cli.shapes import info_shape
 
@@ -34,6 +38,16 @@ def list_command(place: Place, type_: str | None, tag: str | None, as_json: bool
     else:
         _print_infos(infos)
     return 1 if (type_ or tag) and not infos else 0
+
+
+def _infos(kb: KnowledgeBase, at: str | None) -> list[EntryInfo]:
+    return kb.library.infos() if at is None else _past(kb, at).infos()
+
+
+def _past(kb: KnowledgeBase, at: str) -> PastLibrary:
+    from kbtui.knowledge.past import PastLibrary
+
+    return PastLibrary(kb.history, at, kb.library)
 
 
 def _fits(info: EntryInfo, type_: str | None, tag: str | None) -> bool:
@@ -102,6 +116,8 @@ def recorded_path(kb: KnowledgeBase, ref: str, at: str | None = None) -> str:
             path = checked_path(candidate)
             if _was_there(kb, path, at):
                 return path
+        if at is not None:
+            return _past(kb, at).find_path(ref)
         raise error from None
     if at is not None and not _was_there(kb, path, at):
         # It is called so today; then it may have been another file's name.

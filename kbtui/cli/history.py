@@ -1,4 +1,4 @@
-"""What was changed, by whom, and taking it back: log, diff, undo, restore."""
+"""What was changed, and by whom: log, diff."""
 
 from __future__ import annotations
 
@@ -134,56 +134,3 @@ def print_patch(patch: str) -> None:
         bold = line.startswith(("diff ", "+++", "---"))
         colour = None if bold else colours.get(line[:1])
         say_line(click.style(line, fg=colour, bold=bold))
-
-
-@click.command()
-@click.argument("rev", required=False)
-@click.option("--hunk", metavar="N", type=click.IntRange(1), help="Only the Nth hunk of it.")
-@click.option("--path", "paths", metavar="PATH", multiple=True, help="Only this file of it.")
-@click.option("--turn", metavar="ID", help="Undo all that one turn of conversation changed.")
-@json_option
-@pass_place
-def undo(
-    place: Place,
-    rev: str | None,
-    hunk: int | None,
-    paths: tuple[str, ...],
-    turn: str | None,
-    as_json: bool,
-) -> None:
-    """Take back exactly one change; later ones stay."""
-    if (rev is None) == (turn is None):
-        raise UsageError(
-            "Undo needs one change.", "Name it by its id from `kbtui log`, or by --turn ID."
-        )
-    with place.opened() as kb:
-        if turn is not None:
-            commit = kb.history.undo_turn(turn)
-        else:
-            named = [recorded_path(kb, ref) for ref in paths]
-            commit = kb.history.undo(rev or "", paths=named, hunk=hunk)
-    _say_commit(commit, as_json=as_json)
-
-
-@click.command()
-@click.argument("path", shell_complete=entry_names)
-@click.option("--at", metavar="REV", required=True, help="A commit id, HEAD~1, a date.")
-@json_option
-@pass_place
-def restore(place: Place, path: str, at: str, as_json: bool) -> None:
-    """Make an entry what it was in a revision."""
-    with place.opened() as kb:
-        commit = kb.history.restore(recorded_path(kb, path, kb.history.resolve(at)), at)
-    if commit is None:
-        note("It is that already.")
-    else:
-        _say_commit(commit, as_json=as_json)
-
-
-def _say_commit(commit: Commit, *, as_json: bool) -> None:
-    if as_json:
-        from kbtui.cli.shapes import commit_shape
-
-        say_json(commit_shape(commit))
-    else:
-        say(f"{commit.id[:10]} {commit.subject}")

@@ -23,6 +23,7 @@ from kbtui.cli import (
     search,
     sessions,
     shell,
+    undoing,
 )
 from kbtui.cli.config import config
 from kbtui.cli.context import Place
@@ -83,8 +84,8 @@ for _command in (
     editing.delete,
     history.log,
     history.diff,
-    history.undo,
-    history.restore,
+    undoing.undo,
+    undoing.restore,
     memory.remember,
     memory.forget,
     sessions.sessions,

@@ -129,3 +129,11 @@ def common_items(ours: tuple[str, ...], theirs: tuple[str, ...]) -> tuple[str, .
     if here is None or there is None:
         return None
     return _render([item for item in here if item in there], ours, theirs)
+
+
+def holds_all_of(unit: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether a key says what another says, or is a list that holds all of its items."""
+    if [line.rstrip() for line in unit] == [line.rstrip() for line in other]:
+        return True
+    items, wanted = _items(unit), _items(other)
+    return items is not None and wanted is not None and set(wanted) <= set(items)

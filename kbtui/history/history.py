@@ -195,6 +195,14 @@ class History:
             change.write(path, data)
         return change.result
 
+    def restore_preview(self, path: str, at: str) -> tuple[FileDiff, ...]:
+        """What `restore` would change; raises as that does."""
+        path = files.checked_path(path)
+        data = read_version(self._repository, self.resolve(at), path)
+        there = files.exists(self._workspace.root, path)
+        now = files.read_bytes(self._workspace.root, path) if there else None
+        return () if now == data else (diff_file(path, now, data),)
+
     def restore_before(self, rev: str, *, actor: Actor = Actor.YOU) -> Commit | None:
         """Make every durable file what it was before a commit; None when all of them are.
 
@@ -317,6 +325,14 @@ class History:
             NotFoundError: There was no such file, or there is no such commit.
         """
         return read_version(self._repository, self.resolve(at), files.checked_path(path))
+
+    def read_blob(self, blob: str) -> bytes:
+        """Read what `tree` names.
+
+        Raises:
+            NotFoundError: It isn't there, or is damaged.
+        """
+        return self._repository.read_blob(blob)
 
     def blame(
         self, path: str, at: str | None = None, text: str | None = None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from kbtui.errors import UndoConflictError, UsageError
 from kbtui.history.conflict import Conflict, Decisions, Side
 from kbtui.history.diff import diff_file, split_lines
-from kbtui.history.front_keys import split_front
+from kbtui.history.front_keys import holds_all_of, split_front
 from kbtui.history.merge import LATER_WINS, take_out, take_out_creation
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
@@ -212,13 +213,16 @@ def _are_text(texts: Sequence[Decoded]) -> bool:
 
 
 def _only_adds(new: bytes, old: bytes) -> bool:
-    """Whether all that led from `old` to `new` were new lines: with the file, they are gone."""
-    hunks = diff_file("", old, new).hunks
-    return bool(hunks) and all(
-        line.kind != "-" or line.text.startswith("updated:")
-        for hunk in hunks
-        for line in hunk.lines
+    """Whether nothing of `old` is missing in `new`: what was added is gone with the file."""
+    texts = _text(old), _text(new)
+    before, after = (split_front(text) for text in texts)
+    if before is None or after is None:
+        return not Counter(split_lines(texts[0])) - Counter(split_lines(texts[1]))
+    kept = all(
+        key in LATER_WINS or (key in after.units and holds_all_of(after.units[key], unit))
+        for key, unit in before.units.items()
     )
+    return kept and not Counter(before.body) - Counter(after.body)
 
 
 def _text(data: bytes | None) -> str:

@@ -130,3 +130,82 @@ def test_git_takes_what_diff_prints(told: Command, tmp_path: Path) -> None:
     patch.write_text(told("diff", "HEAD~1", "HEAD").out)
     program.ok("git", "apply", "-R", str(patch), workspace=told.root)
     assert "Two." in told.file("knowledge/topics/docker.md").read_text()
+
+
+@pytest.fixture
+def changed_again(told: Command) -> tuple[Command, str]:
+    """A line that was changed twice; the first of these changes."""
+    first = told.ok("log", "--json", "-n", "1").json[0]["commit"]
+    file = told.file("knowledge/topics/docker.md")
+    file.write_text(file.read_text().replace("Zwei.", "Deux."))
+    told.ok("log")
+    return told, first
+
+
+def test_a_conflict_shows_both_sides_and_changes_nothing(
+    changed_again: tuple[Command, str],
+) -> None:
+    told, first = changed_again
+    done = told("undo", first)
+    assert done.status == 5
+    assert "now: Deux." in done.err
+    assert "before: Two." in done.err
+    assert "--prefer" in done.err
+    assert "Deux." in told.file("knowledge/topics/docker.md").read_text()
+
+
+@pytest.mark.parametrize(("side", "status", "line"), [("now", 2, "Deux."), ("before", 0, "Two.")])
+def test_a_conflict_is_settled_by_a_side(
+    changed_again: tuple[Command, str], side: str, status: int, line: str
+) -> None:
+    told, first = changed_again
+    done = told("undo", first, "--prefer", side)
+    assert done.status == status, done
+    assert line in told.file("knowledge/topics/docker.md").read_text()
+
+
+def test_everything_goes_back_to_before_a_change_and_a_dry_run_only_shows_it(
+    told: Command,
+) -> None:
+    told.ok("log")
+    ann = told.ok("log", "people/ann", "--json").json[0]["commit"]
+    told.file("knowledge/topics/by-hand.md").write_text("# By hand\n")
+    shown = told.ok("restore", "--to-before", ann, "--dry-run").out
+    assert "-Zwei.\n" in shown
+    assert told.file("knowledge/people/ann.md").exists()
+    told.ok("restore", "--to-before", ann)
+    assert not told.file("knowledge/people/ann.md").exists()
+    assert not told.file("knowledge/topics/by-hand.md").exists()
+    assert "Two." in told.file("knowledge/topics/docker.md").read_text()
+    told.ok("restore", "by-hand", "--at", "HEAD~1")
+    assert told.file("knowledge/topics/by-hand.md").read_text() == "# By hand\n"
+    assert told("restore", "docker").status == 2
+    assert told("restore", "--at", "HEAD").status == 2
+
+
+def test_a_dry_run_of_a_restore_shows_it(told: Command) -> None:
+    told.ok("log")
+    shown = told.ok("restore", "docker", "--at", "HEAD~1", "--dry-run").out
+    assert "-Zwei.\n+Two.\n" in shown
+    assert "Zwei." in told.file("knowledge/topics/docker.md").read_text()
+
+
+def test_entries_are_listed_shown_and_searched_as_they_were(told: Command) -> None:
+    told.ok("delete", "ann")
+    now = [entry["path"] for entry in told.ok("list", "--json").json]
+    then = [entry["path"] for entry in told.ok("list", "--json", "--at", "HEAD~1").json]
+    assert sorted({*then} - {*now}) == ["knowledge/people/ann.md"]
+    today = told.ok("log", "--json", "-n", "1").json[0]["time"][:10]
+    assert [e["path"] for e in told.ok("list", "--json", "--at", today).json] == now
+    assert "Two." in told.ok("show", "docker", "--at", "HEAD~2").out
+    assert "Zwei." in told.ok("show", "docker", "--at", today).out
+    hits = told.ok("search", "Two", "--at", "HEAD~2", "--json").json["hits"]
+    assert hits[0]["path"] == "knowledge/topics/docker.md"
+    assert told("search", "Two", "--at", today).status == 1
+    assert told("list", "--at", "1999-01-01").status == 1
+
+
+def test_an_undo_of_a_batch_that_is_not_there_says_so(told: Command) -> None:
+    done = told("undo", "--batch", "i9")
+    assert done.status == 1
+    assert "The batch i9 changed nothing." in done.err

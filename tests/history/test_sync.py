@@ -1,0 +1,327 @@
+"""Sync: both sides' changes, the same history on all machines, and never a lost side."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kbtui.errors import RefusedHistoryError, RemoteError, UsageError
+from kbtui.history.change import Actor
+from kbtui.history.lineage import diverge
+from kbtui.history.remote import SyncCancelledError, Watcher, parse_address, shown_address
+from kbtui.history.repository import Repository
+from tests.history.sync_room import Machine, fsck
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+A = "knowledge/topics/a.md"
+B = "knowledge/topics/b.md"
+TEXT = """\
+---
+title: A
+created: 2026-01-02
+updated: 2026-01-02
+tags: [x]
+---
+# A
+
+- one
+- two
+
+The end.
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Machine:
+    machine = Machine(tmp_path / "here", tmp_path / "remote.git")
+    machine.write(A, TEXT)
+    machine.sync()
+    return machine
+
+
+@pytest.fixture
+def there(here: Machine, tmp_path: Path) -> Machine:
+    machine = Machine(tmp_path / "there", here.remote)
+    machine.sync()
+    return machine
+
+
+def in_step(*machines: Machine) -> dict[str, str]:
+    """All machines at the same commit with the same files, everything sound."""
+    for machine in machines:
+        machine.check()
+    files = machines[0].files()
+    assert all(machine.files() == files for machine in machines)
+    assert len({machine.history.head() for machine in machines}) == 1
+    return files
+
+
+def test_an_empty_folder_becomes_a_place_to_sync_with(here: Machine, tmp_path: Path) -> None:
+    fsck(tmp_path / "remote.git")
+    again = here.sync()
+    assert (again.received, again.sent, again.merge) == (0, 0, None)
+
+
+def test_a_new_workspace_takes_what_is_there(here: Machine, there: Machine) -> None:
+    assert in_step(here, there) == {A: TEXT}
+
+
+def test_edits_of_both_sides_end_in_one_text(here: Machine, there: Machine) -> None:
+    here.write(A, TEXT.replace("- one\n", "- one\n- here\n").replace("[x]", "[x, h]"))
+    there.write(A, TEXT.replace("- two\n", "- two\n- there\n").replace("[x]", "[t, x]"))
+    here.sync()
+    report = there.sync()
+    here.sync()
+    assert report.merge is not None
+    assert report.merge.actor is Actor.SYNC
+    assert not there.clashes
+    text = in_step(here, there)[A]
+    assert "- one\n- here\n- two\n- there\n" in text
+    assert "tags: [t, x, h]" in text
+    assert len(there.git("cat-file", "-p", "HEAD").split("parent ")) == 3
+
+
+def test_of_dates_the_later_update_and_the_earlier_creation_win(
+    here: Machine, there: Machine
+) -> None:
+    here.write(A, TEXT.replace("updated: 2026-01-02", "updated: 2026-03-01"))
+    there.write(
+        A,
+        TEXT.replace("updated: 2026-01-02", "updated: 2026-02-01").replace(
+            "created: 2026-01-02", "created: 2025-12-31"
+        ),
+    )
+    here.sync()
+    there.sync()
+    here.sync()
+    text = in_step(here, there)[A]
+    assert "updated: 2026-03-01" in text
+    assert "created: 2025-12-31" in text
+    assert not there.clashes
+
+
+def test_of_one_line_changed_on_both_sides_ours_stays_and_theirs_is_handed_over(
+    here: Machine, there: Machine
+) -> None:
+    here.write(A, TEXT.replace("The end.", "The end of here."))
+    there.write(A, TEXT.replace("The end.", "The end of there."))
+    here.sync()
+    there.sync()
+    here.sync()
+    assert "The end of there." in in_step(here, there)[A]
+    [clash] = there.clashes
+    assert clash.path == A
+    assert clash.kept == there.text(A).encode()
+    assert clash.theirs.decode() == there.text(A).replace("end of there", "end of here")
+
+
+def test_an_edit_wins_over_a_deletion(here: Machine, there: Machine) -> None:
+    here.write(B, "# B\n")
+    here.sync()
+    there.sync()
+    here.write(A, None)
+    there.write(A, TEXT + "More.\n")
+    there.write(B, None)
+    here.write(B, "# B\n\nMore.\n")
+    here.sync()
+    report = there.sync()
+    here.sync()
+    assert in_step(here, there) == {A: TEXT + "More.\n", B: "# B\n\nMore.\n"}
+    assert [note.split(" ", 2)[:2] for note in report.notes] == [
+        ["topics/a", "stays:"],
+        ["topics/b", "is"],
+    ]
+
+
+@pytest.mark.parametrize("first", ["rename", "edit"])
+def test_an_edit_follows_a_rename(here: Machine, there: Machine, first: str) -> None:
+    with there.history.change(Actor.YOU, "rename") as change:
+        change.rename(A, B)
+    here.write(A, TEXT.replace("- two", "- two, and more"))
+    order = (there, here) if first == "rename" else (here, there)
+    for machine in (*order, *order):
+        machine.sync()
+    assert in_step(here, there) == {B: TEXT.replace("- two", "- two, and more")}
+
+
+def test_a_file_renamed_on_both_sides_keeps_one_name(here: Machine, there: Machine) -> None:
+    with here.history.change(Actor.YOU, "rename") as change:
+        change.rename(A, "knowledge/topics/here.md")
+    with there.history.change(Actor.YOU, "rename") as change:
+        change.rename(A, "knowledge/topics/there.md")
+    here.sync()
+    report = there.sync()
+    here.sync()
+    assert in_step(here, there) == {"knowledge/topics/there.md": TEXT}
+    assert report.notes
+
+
+def test_files_made_on_both_sides_under_one_name_become_one(here: Machine, there: Machine) -> None:
+    front = "---\ntype: topic\ncreated: 2026-01-0{}\ntags: [{}]\n---\n# B\n\n"
+    here.write(B, front.format(1, "h") + "Here.\n")
+    there.write(B, front.format(2, "t") + "There.\n")
+    here.sync()
+    there.sync()
+    here.sync()
+    text = in_step(here, there)[B]
+    assert text.count("---\n") == 2
+    assert text.count("# B") == 1
+    assert "created: 2026-01-01" in text
+    assert {"Here.", "There."} <= set(text.splitlines())
+
+
+def test_what_no_text_can_hold_lies_beside(here: Machine, there: Machine) -> None:
+    file = "knowledge/topics/a.bin"
+    for machine, data in ((here, b"\0here"), (there, b"\0there")):
+        (machine.workspace.root / file).write_bytes(data)
+    here.sync()
+    there.sync()
+    here.sync()
+    [copy] = there.workspace.root.glob("knowledge/topics/a.conflict-*.bin")
+    assert copy.read_bytes() == b"\0here"
+    assert (here.workspace.root / file).read_bytes() == b"\0there"
+    in_step(here, there)
+
+
+def test_outside_edits_are_recorded_first(here: Machine, there: Machine) -> None:
+    here.put(A, TEXT + "From an editor.\n")
+    here.sync()
+    there.put(B, "Not recorded yet.\n")
+    there.sync()
+    here.sync()
+    assert in_step(here, there) == {A: TEXT + "From an editor.\n", B: "Not recorded yet.\n"}
+
+
+def test_a_merge_can_be_undone(here: Machine, there: Machine) -> None:
+    here.write(A, TEXT.replace("- one\n", "- one\n- here\n"))
+    there.write(B, "# B\n")
+    here.sync()
+    merge = there.sync().merge
+    assert merge is not None
+    there.history.undo(merge.id)
+    assert there.text(A) == TEXT
+    assert there.text(B) == "# B\n"
+    there.sync()
+    here.sync()
+    assert in_step(here, there) == {A: TEXT, B: "# B\n"}
+
+
+def test_another_knowledge_base_is_refused(here: Machine, tmp_path: Path) -> None:
+    stranger = Machine(tmp_path / "stranger", here.remote)
+    stranger.write(B, "Something else.\n")
+    before = stranger.history.head()
+    with pytest.raises(RefusedHistoryError, match="no past in common"):
+        stranger.sync()
+    assert stranger.history.head() == before
+    assert stranger.files() == {B: "Something else.\n"}
+
+
+class _Race(Watcher):
+    """Does something on another machine in the moment before our push."""
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        super().__init__(self._hear)
+        self._act: Callable[[], object] | None = act
+
+    def _hear(self, text: str) -> None:
+        if text.startswith("Sending") and self._act is not None:
+            act, self._act = self._act, None
+            act()
+
+
+def test_who_was_slower_takes_over_and_tries_again(here: Machine, there: Machine) -> None:
+    there.write(A, TEXT + "There.\n")
+    here.write(B, "# B\n")
+    report = there.sync(_Race(here.sync))
+    assert report.merge is not None
+    here.sync()
+    assert in_step(here, there) == {A: TEXT + "There.\n", B: "# B\n"}
+
+
+@pytest.mark.parametrize("moment", ["Connecting", "Looking", "Bringing", "Sending"])
+def test_a_stopped_sync_leaves_everything_and_can_be_repeated(
+    here: Machine, there: Machine, moment: str
+) -> None:
+    here.write(A, TEXT + "Here.\n")
+    here.sync()
+    there.write(B, "# B\n")
+    stopped: list[bool] = []
+    watcher = Watcher(
+        lambda text: stopped.append(True) if text.startswith(moment) else None,
+        lambda: bool(stopped),
+    )
+    with pytest.raises(SyncCancelledError):
+        there.sync(watcher)
+    assert there.text(B) == "# B\n"
+    there.check()
+    there.sync()
+    here.sync()
+    in_step(here, there)
+    assert not list(there.workspace.repository.glob("incoming-*"))
+
+
+def test_a_missing_disk_and_a_wrong_address_are_sentences(here: Machine, tmp_path: Path) -> None:
+    for remote in (tmp_path / "gone" / "remote.git", here.workspace.root, "git://127.0.0.1:1/x"):
+        here.remote = str(remote)
+        with pytest.raises(RemoteError) as caught:
+            here.sync()
+        assert caught.value.exit_code == 4
+        assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "text", ["", "-oProxyCommand=x", "ext::sh -c x", "ftp://h/x", "https://", "a\nb"]
+)
+def test_what_is_no_address_is_refused(text: str, tmp_path: Path) -> None:
+    try:
+        address = parse_address(text, tmp_path)
+    except UsageError:
+        return
+    assert address.folder is not None
+    assert address.folder.is_relative_to(tmp_path)
+
+
+def test_a_token_is_never_shown() -> None:
+    assert shown_address("https://me:geheim@host.example/x.git") == "https://host.example/x.git"
+    assert shown_address("https://geheim@host.example/x.git") == "https://host.example/x.git"
+    assert shown_address("ssh://me@host.example/x.git") == "ssh://me@host.example/x.git"
+
+
+def test_three_machines_in_a_ring_without_a_centre_agree(tmp_path: Path) -> None:
+    """Two places, synced with crosswise: merges of merges."""
+    one, two = tmp_path / "one.git", tmp_path / "two.git"
+    first, second = Machine(tmp_path / "first", one), Machine(tmp_path / "second", one)
+    first.write(A, TEXT)
+    first.sync()
+    second.sync()
+    for round_ in range(3):
+        first.write(A, first.text(A) + f"- first {round_}\n")
+        second.write(A, second.text(A).replace("- one", f"- second {round_}\n- one"))
+        for machine, remote in ((first, one), (second, two), (first, two), (second, one)):
+            machine.remote = str(remote)
+            machine.sync()
+    for machine, remote in ((first, one), (first, two), (second, one), (second, two), (first, one)):
+        machine.remote = str(remote)
+        machine.sync()
+    text = in_step(first, second)[A]
+    assert all(f"- first {n}" in text and f"- second {n}" in text for n in range(3))
+
+
+def test_how_far_two_histories_are_apart(here: Machine, there: Machine) -> None:
+    base = here.history.head()
+    mine = here.write(B, "b\n").id
+    theirs = there.write(A, TEXT + "x\n").id
+    here.sync()
+    merge = there.sync().merge
+    assert merge is not None
+    repository = Repository(there.workspace.repository)
+    apart = diverge(repository, mine, theirs)
+    assert apart.base == base
+    assert [each for each, _ in apart.ours] == [mine]
+    assert [each for each, _ in apart.theirs] == [theirs]
+    assert diverge(repository, merge.id, mine).base == mine
+    repository.close()

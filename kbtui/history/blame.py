@@ -1,8 +1,8 @@
 """Blame: for each line of a file the commit that wrote it.
 
 A file's versions are gone through from the oldest to the newest. A line that stays, or moves inside
-the file, keeps its origin; so does one that came from another file of the same commit (its ``Moved``
-trailers), from the other side of a merge, or that an undo or a restore brought back. What is left
+the file, keeps its origin; so does one that came from another file of the same commit (its trailers
+``Moved``), from the other side of a merge, or that an undo or a restore brought back. What is left
 was written by the commit. What has been worked out is gone on from: one more commit costs one
 comparison.
 """
@@ -103,8 +103,13 @@ class Blame:
         """
         steps: list[_Step] = []
         version = _NOTHING
+        kept: dict[str, str | None] = {}  # by each name that the file has had
         for commit, name in self._log.versions(path, upto):
-            known = self._remembered(name, commit.id)
+            if name not in kept:
+                kept[name] = self._cache.commit_of(name)
+            known = self._known.get((name, commit.id))
+            if known is None and kept[name] == commit.id:
+                known = self._loaded(name, commit.id)
             if known is not None:
                 version = known
                 break
@@ -120,11 +125,8 @@ class Blame:
             self._cache.store(steps[0].path, steps[0].commit.id, steps[0].blob, version)
         return version
 
-    def _remembered(self, path: str, commit: str) -> Version | None:
-        version = self._known.get((path, commit))
-        if version is not None:
-            return version
-        kept = self._cache.load(path, commit)
+    def _loaded(self, path: str, commit: str) -> Version | None:
+        kept = self._cache.load(path)
         if kept is None:
             return None
         lines = self._lines(kept.blob)

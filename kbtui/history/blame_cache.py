@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from dataclasses import asdict
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _IDENTITY = "blame 1"
+_FIELDS = tuple(each.name for each in fields(Origin))
 _SCHEMA = ('CREATE TABLE files (path TEXT PRIMARY KEY, "commit" TEXT, blob TEXT, data BLOB)',)
 
 
@@ -35,14 +36,18 @@ class BlameCache:
     def __init__(self, file: Path) -> None:
         self._database = DerivedDatabase(file, _SCHEMA, _IDENTITY)
 
-    def load(self, path: str, commit: str) -> Kept | None:
-        """What is kept of a file as of a commit."""
-        row = self._database.run(
-            lambda db: db.execute(
-                'SELECT blob, data FROM files WHERE path = ? AND "commit" = ?', (path, commit)
-            ).fetchone()
-        )
-        return None if row is None else self._read(row[0], row[1])
+    def commit_of(self, path: str) -> str | None:
+        """The commit that a file is known up to."""
+        row = self._one('SELECT "commit" FROM files WHERE path = ?', path)
+        return row[0] if row else None
+
+    def load(self, path: str) -> Kept | None:
+        """What is kept of a file."""
+        row = self._one("SELECT blob, data FROM files WHERE path = ?", path)
+        return self._read(*row) if row else None
+
+    def _one(self, query: str, path: str) -> Any:
+        return self._database.run(lambda db: db.execute(query, (path,)).fetchone())
 
     def store(self, path: str, commit: str, blob: str | None, version: Version) -> None:
         """Keep a file's version in place of the one before."""
@@ -87,7 +92,8 @@ def _packed(version: Version) -> bytes:
 
 
 def _as_row(origin: LineOrigin) -> list[Any]:
-    known = {key: value for key, value in asdict(origin.origin).items() if value is not None}
+    of = origin.origin
+    known = {name: value for name in _FIELDS if (value := getattr(of, name)) is not None}
     seconds = origin.time.timestamp() if origin.time else None
     return [origin.commit, origin.actor.value, seconds, known, origin.path]
 

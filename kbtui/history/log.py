@@ -109,7 +109,8 @@ class CommitLog:
             partial(log_table.page_of_path, path=path, before=before, limit=limit)
         ):
             limit = min(limit * 8, log_table.PAGE)
-            for before, commit in rows:
+            for number, commit in rows:
+                before = number
                 yield commit, path
                 if old := _former_name(commit, path):
                     path = old

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from typing import TYPE_CHECKING
 
 from kbtui.history.commit import Actor, Origin
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,7 @@ class LineOrigin:
     commit: str | None
     actor: Actor = Actor.YOU
     time: datetime | None = None
-    origin: Origin = Origin()
+    origin: Origin = field(default_factory=Origin)
     path: str = ""
     line: int = 0
 

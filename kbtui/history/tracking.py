@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from kbtui.history.matching import opcodes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 _ALIKE = 0.5
 _FEW = 4  # lines that stand where they stood, for each that doesn't
@@ -46,11 +46,24 @@ def lines_of(text: str) -> list[str]:
 def common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
     """How many lines two texts have in common at their beginning, and then at their end."""
     shorter = min(len(old), len(new))
-    head = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), shorter)
-    rest = shorter - head
-    backwards = zip(reversed(old), reversed(new), strict=False)
-    tail = next((n for n, (a, b) in enumerate(islice(backwards, rest)) if a != b), rest)
+    head = _longest(shorter, lambda low, high: old[low:high] == new[low:high])
+    a, b = len(old), len(new)
+    tail = _longest(
+        shorter - head, lambda low, high: old[a - high : a - low] == new[b - high : b - low]
+    )
     return head, tail
+
+
+def _longest(most: int, is_same: Callable[[int, int], bool]) -> int:
+    """The length of the longest common stretch; whole slices compare faster than their lines."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if is_same(low, middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def carried(old: Sequence[str], new: Sequence[str]) -> list[int]:

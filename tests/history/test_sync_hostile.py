@@ -1,0 +1,227 @@
+"""A remote may be anybody's: what isn't a plain history of notes is refused whole."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from hashlib import sha1
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kbtui.errors import RefusedHistoryError
+from kbtui.history import inspection
+from kbtui.history.inspection import check_pack
+from tests.history.sync_room import Machine, plumb
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+A = "knowledge/a.md"
+_OUTSIDE = b"escaped"
+
+
+class Remote:
+    """A repository whose owner wants to do harm; real git writes whatever is asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.base = plumb(folder, "rev-parse", "main")
+
+    def blob(self, data: bytes = _OUTSIDE) -> str:
+        return plumb(self.folder, "hash-object", "-w", "--stdin", stdin=data)
+
+    def tree(self, *entries: tuple[str, bytes, str]) -> str:
+        data = b"".join(
+            mode.encode() + b" " + name + b"\0" + bytes.fromhex(sha) for mode, name, sha in entries
+        )
+        return plumb(
+            self.folder, "hash-object", "-w", "-t", "tree", "--literally", "--stdin", stdin=data
+        )
+
+    def offer(self, knowledge: str, top: bytes = b"knowledge", commit: bytes | None = None) -> None:
+        """Let the branch point to a commit with this folder in it."""
+        root = self.tree(("40000", top, knowledge))
+        who = b"Mallory <m@example.org> 1763700000 +0000"
+        data = commit or b"author %b\ncommitter %b\n\nhello\n" % (who, who)
+        head = b"tree %b\nparent %b\n" % (root.encode(), self.base.encode())
+        made = plumb(
+            self.folder,
+            *("hash-object", "-w", "-t", "commit", "--literally", "--stdin"),
+            stdin=head + data,
+        )
+        plumb(self.folder, "update-ref", "refs/heads/main", made)
+
+
+@pytest.fixture(scope="module")
+def home_of_module(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("hostile")
+
+
+@pytest.fixture
+def victim(home_of_module: Path) -> Machine:
+    """One workspace for all cases: nothing may ever be applied, so it stays as it is."""
+    machine = Machine(home_of_module / "notes", home_of_module / "remote.git")
+    if machine.history.head() is None:
+        machine.write(A, "mine\n")
+        machine.sync()
+    return machine
+
+
+@pytest.fixture
+def remote(victim: Machine, home_of_module: Path) -> Remote:
+    folder = home_of_module / "remote.git"
+    plumb(folder, "update-ref", "refs/heads/main", victim.history.head() or "")
+    return Remote(folder)
+
+
+def refused(victim: Machine, saying: str) -> None:
+    """Nothing at all is applied, inside or outside, and it is a sentence."""
+    head, around = victim.history.head(), sorted(victim.workspace.root.parent.iterdir())
+    with pytest.raises(RefusedHistoryError, match=saying) as caught:
+        victim.sync()
+    assert caught.value.exit_code == 5
+    assert "\n" not in str(caught.value)
+    assert "\x1b" not in str(caught.value)
+    assert victim.history.head() == head
+    assert victim.files() == {A: "mine\n"}
+    assert sorted(victim.workspace.root.parent.iterdir()) == around
+    assert not [
+        file
+        for file in victim.workspace.root.rglob("*")
+        if file.is_file() and file.read_bytes() == _OUTSIDE
+    ]
+    assert not list(victim.workspace.repository.glob("incoming-*"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        b".git",
+        b".GIT",
+        b".git\xe2\x80\x8c",
+        b"git~1",
+        b"..",
+        b".",
+        b"a/b.md",
+        b"/etc",
+        b"a\\b.md",
+        b"a\x1b[2J.md",
+        b"a\nb.md",
+        b"\xff\xfe.md",
+        b"a.md:x:$DATA",
+        b"a.md::$INDEX_ALLOCATION",
+        b"a.md ",
+        b"\xe2\x80\xaegpj.md",
+        b"e\xcc\x81.md",
+        b"x" * 300,
+    ],
+)
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_a_name_that_is_no_notes_name_is_refused(
+    victim: Machine, remote: Remote, name: bytes, kind: str
+) -> None:
+    blob = remote.blob()
+    if kind == "file":
+        remote.offer(remote.tree(("100644", name, blob)))
+    else:
+        remote.offer(remote.tree(("40000", name, remote.tree(("100644", b"config", blob)))))
+    refused(victim, "it holds the name")
+
+
+@pytest.mark.parametrize(
+    ("mode", "saying"),
+    [
+        ("120000", "a link"),
+        ("160000", "a submodule"),
+        ("100600", "no plain"),
+        ("40001", "no plain"),
+    ],
+)
+def test_links_submodules_and_odd_modes_are_refused(
+    victim: Machine, remote: Remote, mode: str, saying: str
+) -> None:
+    target = remote.base if mode == "160000" else remote.blob(b"/etc/passwd")
+    remote.offer(remote.tree((mode, b"b.md", target)))
+    refused(victim, saying)
+
+
+def test_names_that_differ_only_in_case_are_refused(victim: Machine, remote: Remote) -> None:
+    blob = remote.blob()
+    remote.offer(remote.tree(("100644", b"A.md", blob), ("100644", b"a.md", blob)))
+    refused(victim, "only in case")
+
+
+def test_a_name_twice_and_a_wrong_order_are_refused(victim: Machine, remote: Remote) -> None:
+    one, two = remote.blob(b"1"), remote.blob(b"2")
+    remote.offer(remote.tree(("100644", b"b.md", one), ("100644", b"b.md", two)))
+    refused(victim, "malformed")
+    remote.offer(remote.tree(("100644", b"c.md", one), ("100644", b"b.md", two)))
+    refused(victim, "malformed")
+
+
+def test_what_no_workspace_keeps_is_refused(victim: Machine, remote: Remote) -> None:
+    remote.offer(remote.tree(("100644", b"kbtui.toml", remote.blob())), top=b"sessions")
+    refused(victim, "not a file that a workspace keeps")
+
+
+def test_a_commit_that_is_none_is_refused(victim: Machine, remote: Remote) -> None:
+    folder = remote.tree(("100644", b"a.md", remote.blob()))
+    for commit in (
+        b"\nhello",
+        b"author x\ncommitter x\n\nhello",
+        b"author A <a> 99999999999999 +0",
+    ):
+        remote.offer(folder, commit=commit)
+        refused(victim, "malformed|missing or damaged")
+
+
+def test_a_file_where_a_folder_should_be_is_refused(victim: Machine, remote: Remote) -> None:
+    remote.offer(remote.tree(("40000", b"people", remote.blob())))
+    refused(victim, "no folder|missing or damaged")
+
+
+def test_a_file_that_is_too_large_is_refused(
+    victim: Machine, remote: Remote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inspection, "MAX_OBJECT", 4096)
+    remote.offer(remote.tree(("100644", b"a.md", remote.blob(b"\0" * 5000))))
+    refused(victim, "a file of")
+
+
+def _pack(size: int, data: bytes) -> BytesIO:
+    head = bytearray()
+    byte, rest = 3 << 4 | size & 15, size >> 4
+    while rest:
+        head.append(byte | 0x80)
+        byte, rest = rest & 0x7F, rest >> 7
+    head.append(byte)
+    body = b"PACK" + struct.pack(">LL", 2, 1) + bytes(head) + zlib.compress(data)
+    return BytesIO(body + sha1(body, usedforsecurity=False).digest())
+
+
+@pytest.mark.parametrize(
+    ("size", "data", "saying"),
+    [
+        (1 << 40, b"x", "a file of"),
+        (10, b"\0" * (1 << 22), "larger than it says"),
+        (10, b"x", "smaller than it says"),
+    ],
+)
+def test_a_bomb_is_not_unpacked(size: int, data: bytes, saying: str) -> None:
+    with pytest.raises(RefusedHistoryError, match=saying):
+        check_pack(_pack(size, data))
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"PACK", b"PACK\0\0\0\2\0\0\0\5", b"<html>", b"PACK" + b"\xff" * 40]
+)
+def test_what_is_no_pack_is_refused(data: bytes) -> None:
+    with pytest.raises(RefusedHistoryError):
+        check_pack(BytesIO(data))
+
+
+def test_an_honest_remote_is_taken(victim: Machine, remote: Remote) -> None:
+    remote.offer(remote.tree(("100644", b"a.md", remote.blob(b"mine\n"))))
+    assert victim.sync().received == 1

@@ -1,0 +1,221 @@
+"""Sync over real connections on this machine: git's own daemon, and git over HTTP."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kbtui.errors import RemoteError
+from tests.history.sync_room import Machine, fsck, plumb
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+A = "knowledge/topics/a.md"
+_EXEC = Path(
+    subprocess.run(
+        ["git", "--exec-path"], capture_output=True, text=True, check=False
+    ).stdout.strip()
+    if shutil.which("git")
+    else "/nonexistent"
+)
+
+
+def _needs(program: str) -> None:
+    if not (_EXEC / program).exists():
+        pytest.skip(f"this git has no {program}")
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    folder = tmp_path / "served" / "notes.git"
+    subprocess.run(["git", "init", "-q", "--bare", folder], check=True)
+    plumb(folder, "symbolic-ref", "HEAD", "refs/heads/main")
+    plumb(folder, "config", "http.receivepack", "true")
+    return folder
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _is_open(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture
+def daemon(bare: Path) -> Iterator[str]:
+    _needs("git-daemon")
+    port = _free_port()
+    command = ["git", "daemon", "--enable=receive-pack", "--export-all", "--reuseaddr"]
+    command += [f"--base-path={bare.parent}", "--listen=127.0.0.1", f"--port={port}"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True) as process:
+        deadline = time.monotonic() + 30
+        while not _is_open(port) and time.monotonic() < deadline:
+            threading.Event().wait(0.02)
+        yield f"git://127.0.0.1:{port}/notes.git"
+        os.killpg(process.pid, 15)
+
+
+class _Git(BaseHTTPRequestHandler):
+    """Hands requests to ``git http-backend``, as a web server does; may cut the line."""
+
+    protocol_version = "HTTP/1.0"
+    folder: Path
+    token = ""
+    cut = False
+
+    def _serve(self) -> None:
+        if self.token and self.headers.get("Authorization") != self.token:
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", "Basic")
+            self.end_headers()
+            return
+        path, _, query = self.path.partition("?")
+        body = self._body()
+        if self.cut and self.command == "POST":
+            self.wfile.write(b"HTTP/1.0 200 OK\r\nContent-Length: 9999\r\n\r\n0008NAK\n")
+            return
+        environment = {
+            **os.environ,
+            "GIT_PROJECT_ROOT": str(self.folder),
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "PATH_INFO": path,
+            "QUERY_STRING": query,
+            "REQUEST_METHOD": self.command,
+            "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+            "CONTENT_LENGTH": str(len(body)),
+            "REMOTE_USER": "me",
+        }
+        if encoding := self.headers.get("Content-Encoding"):
+            environment["HTTP_CONTENT_ENCODING"] = encoding
+        run = subprocess.run(
+            [_EXEC / "git-http-backend"],
+            env=environment,
+            input=body,
+            capture_output=True,
+            check=True,
+        )
+        head, _, answer = run.stdout.partition(b"\r\n\r\n")
+        status = 200
+        lines = [line.decode().split(": ", 1) for line in head.split(b"\r\n")]
+        for key, value in lines:
+            status = int(value.split()[0]) if key == "Status" else status
+        self.send_response(status)
+        for key, value in lines:
+            self.send_header(key, value)
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def _body(self) -> bytes:
+        if "chunked" not in self.headers.get("Transfer-Encoding", ""):
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = b""
+        while size := int(self.rfile.readline().strip() or b"0", 16):
+            body += self.rfile.read(size)
+            self.rfile.readline()
+        return body
+
+    do_GET = do_POST = _serve  # noqa: N815 — the names are the base class's
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def web(folder: Path, **options: object) -> Iterator[str]:
+    _needs("git-http-backend")
+    handler = type("Handler", (_Git,), {"folder": folder.parent, **options})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/{folder.name}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def _both_ways(tmp_path: Path, address: str, bare: Path) -> None:
+    here, there = (Machine(tmp_path / name, address) for name in ("here", "there"))
+    here.write(A, "one\n\ntwo\n")
+    assert here.sync().sent == 1
+    assert there.sync().received == 1
+    here.write(A, "one here\n\ntwo\n")
+    there.write(A, "one\n\ntwo there\n")
+    here.sync()
+    assert there.sync().merge is not None
+    here.sync()
+    assert here.text(A) == there.text(A) == "one here\n\ntwo there\n"
+    fsck(bare)
+    here.check()
+
+
+def test_two_machines_sync_through_gits_own_daemon(tmp_path: Path, bare: Path, daemon: str) -> None:
+    _both_ways(tmp_path, daemon, bare)
+
+
+def test_two_machines_sync_over_http(tmp_path: Path, bare: Path) -> None:
+    with web(bare) as address:
+        _both_ways(tmp_path, address, bare)
+
+
+def test_a_token_in_the_address_opens_the_door_and_is_never_told(
+    tmp_path: Path, bare: Path
+) -> None:
+    token = "Basic bWU6c2VjcmV0d29yZA=="  # me:secretword
+    with web(bare, token=token) as address:
+        machine = Machine(tmp_path / "here", address)
+        machine.write(A, "one\n")
+        with pytest.raises(RemoteError, match="who you are") as caught:
+            machine.sync()
+        assert "TOKEN" in caught.value.hint
+        machine.remote = address.replace("http://", "http://me:secretword@")
+        report = machine.sync()
+    assert report.sent == 1
+    assert "secretword" not in report.remote
+    with pytest.raises(RemoteError) as caught:  # nobody listens there any more
+        machine.sync()
+    assert "secretword" not in str(caught.value)
+
+
+def test_a_line_that_is_cut_loses_nothing(tmp_path: Path, bare: Path) -> None:
+    with web(bare) as address:
+        here = Machine(tmp_path / "here", address)
+        here.write(A, "one\n")
+        here.sync()
+    with web(bare, cut=True) as address:
+        there = Machine(tmp_path / "there", address)
+        with pytest.raises(RemoteError):
+            there.sync()
+        assert there.history.head() is None
+        here.remote = address
+        here.write(A, "two\n")
+        with pytest.raises(RemoteError):
+            here.sync()
+    with web(bare) as address:
+        here.remote = there.remote = address
+        here.sync()
+        there.sync()
+    assert there.text(A) == "two\n"
+
+
+def test_a_server_that_is_no_git_is_a_sentence(tmp_path: Path, bare: Path) -> None:
+    with web(bare) as address:
+        machine = Machine(tmp_path / "here", f"{address}/nothing")
+        machine.write(A, "one\n")
+        with pytest.raises(RemoteError, match="no repository"):
+            machine.sync()

@@ -17,7 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Container, Iterator
 
 VERSION = "1"
 MAX_TERM = 96
@@ -104,6 +104,25 @@ def spans(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
             for i in range(max(1, len(run[0]) - 1)):
                 pair = run[0][i : i + 2]
                 yield start + i, start + i + len(pair), (fold(pair),)
+
+
+def matches(text: str, wanted: Container[str]) -> Iterator[tuple[int, int, str]]:
+    """Where words of a text have a term that is `wanted`: start, end, and which term."""
+    if not text.isascii() and _IS_UNSPACED.search(text):
+        for start, end, of_word in spans(text):
+            hit = next((term for term in of_word if term in wanted), None)
+            if hit is not None:
+                yield start, end, hit
+        return
+    # A word is looked at once, however often it stands there.
+    known: dict[str, str | None] = {}
+    for match in _WORD.finditer(text):
+        word = match[0]
+        if word not in known:
+            known[word] = next((term for term in terms_of(word) if term in wanted), None)
+        hit = known[word]
+        if hit is not None:
+            yield match.start(), match.end(), hit
 
 
 def terms_of(word: str) -> tuple[str, ...]:

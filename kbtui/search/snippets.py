@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from kbtui.search import analyser
@@ -43,12 +44,7 @@ def _matches(
     for phrase in phrases:
         if pattern := phrase_pattern(phrase):
             found += [(m.start(), m.end(), "") for m in pattern.finditer(text)]
-    for start, end, of_word in analyser.spans(text):
-        hit = next((term for term in of_word if term in terms), None)
-        if hit is not None:
-            found.append((start, end, hit))
-            if len(found) >= _MOST_MATCHES:
-                break
+    found += islice(analyser.matches(text, terms), max(0, _MOST_MATCHES - len(found)))
     return sorted(found)
 
 

@@ -1,31 +1,51 @@
 """Joins the two rankings, by words and by meaning, into one.
 
-A weighted sum of scores that are normalised for each query. Of the methods tried on LoCoMo,
-chunking_eval and Cranfield (min-max, z-scores, raw cosines, reciprocal ranks with k from 10 to 60)
-this was the best or level with it on each; reciprocal ranks lost 2 to 10 points.
+Each score is told in deviations from the mean of its own hundred best (so that one list's spread
+doesn't drown the other's), the two are added up with weights, and a passage gets a share of the
+best one of its file: where a conversation answers a question, it mostly does so in several turns.
+Before that the question is moved a little towards the passages that answer best (Rocchio's
+feedback, on vectors). Chosen by measurement on all judged sets, with one configuration for all;
+`tests/benchmarks/README.md` has what was tried.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from kbtui.search.bm25f import Mask
 
     Scores = NDArray[np.float64]
 
-# Cosines of one model crowd together, so the whole of their span counts as this much of BM25's:
-# with the weights 0.7 and 0.3 both then count alike, which measured best.
-SEMANTIC_SPAN = 0.45
-# Where all cosines are alike, their order is mostly chance.
-_LEAST_SPAN = 0.3
+# With the weights 0.7 and 0.3 the two then count about 2 to 3, which measured best.
+MEANING_SHARE = 0.3
+SHARE_OF_FILE = 0.3
 # What no word of the query is in must be among the nearest by meaning.
 MOST_BY_MEANING_ALONE = 100
+_BEST = 100  # that tell how far the scores of a query lie apart
+_FED_BACK = 5
+# Where all are nearly alike, their order is mostly chance: for cosines, and as a share of a score.
+_LEAST_COSINES_APART = 0.02
+_LEAST_APART = 0.05
+_DIGITS = 7
+
+
+class Meaning(Protocol):
+    """One query compared by meaning with every document."""
+
+    @property
+    def cosines(self) -> Scores:
+        """The cosine of each document; NaN where it has no vector (yet)."""
+
+    def nearer(self, numbers: NDArray[np.int64]) -> Scores:
+        """The cosines of the query when it is moved towards some documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,28 +58,70 @@ class Fused:
 
 def fuse(
     lexical: Scores,
-    semantic: Scores | None,
+    meaning: Meaning | None,
     mask: Mask,
     weights: tuple[float, float],
+    *,
+    live: Mask | None = None,
+    best_of_file: Callable[[Scores], Scores] = lambda scores: scores,
 ) -> Fused:
     """Join BM25 scores with cosines; `weights` are those of meaning and of words.
 
-    `semantic` is NaN where a document has no vector (yet): its words then speak for both, so it
-    is neither favoured nor lost. A document that only its words speak for always stays.
+    A document without a vector has its words speak for both, so it is neither favoured nor lost.
+    One that only its words speak for always stays. Filters (`mask`) never reorder what is left:
+    all is measured over the `live` documents.
     """
-    highest = float(lexical[mask].max(initial=0.0))
-    words = lexical / highest if highest > 0 else np.zeros_like(lexical)
+    live = np.ones(len(mask), dtype=np.bool_) if live is None else live
     by_words = mask & (lexical > 0)
-    if semantic is None or not np.isfinite(semantic).any():
-        return Fused(_even(words), by_words)
-    known = np.isfinite(semantic)
-    top = float(semantic[known].max())
-    span = max(top - float(semantic[known].min()), _LEAST_SPAN)
-    meaning = np.where(known, np.clip(1 - (top - semantic) / span, 0, 1), words)
-    heavy, light = weights[0] * SEMANTIC_SPAN, weights[1]
-    total = heavy + light or 1.0
-    scores = (heavy * meaning + light * words) / total
-    return Fused(_even(scores), by_words | _nearest(semantic, mask & known))
+    words, no_words = _in_deviations(lexical, live, _LEAST_APART * float(lexical.max(initial=0.0)))
+    if meaning is None or not (live & np.isfinite(meaning.cosines)).any():
+        return Fused(_spread(words, no_words, live, best_of_file), by_words)
+    share = _share_of_meaning(weights)
+    total, _ = _join(words, meaning.cosines, live, share)
+    cosines = meaning.nearer(best_first(_even(total), live, _FED_BACK)[:_FED_BACK])
+    total, lowest = _join(words, cosines, live, share)
+    floor = share * lowest + (1 - share) * no_words
+    candidates = by_words | _nearest(cosines, mask & np.isfinite(cosines))
+    return Fused(_spread(total, floor, live, best_of_file), candidates)
+
+
+def _share_of_meaning(weights: tuple[float, float]) -> float:
+    heavy, light = weights[0] * MEANING_SHARE, weights[1]
+    return heavy / (heavy + light) if heavy + light else 0.5
+
+
+def _join(words: Scores, cosines: Scores, live: Mask, share: float) -> tuple[Scores, float]:
+    """The weighted sum; and where the scale of meaning ends below."""
+    known = np.isfinite(cosines) & live
+    lowest = float(cosines[known].min())
+    filled = np.where(np.isfinite(cosines), cosines, lowest)
+    meant, _ = _in_deviations(filled, known, _LEAST_COSINES_APART)
+    joined: Scores = share * np.where(known, meant, words) + (1 - share) * words
+    return joined, float(meant[known].min())
+
+
+def _in_deviations(scores: Scores, among: Mask, least: float) -> tuple[Scores, float]:
+    """Scores in deviations from the mean of the best of them; and what a score of 0 is then."""
+    found = scores[among]
+    if not len(found):
+        return np.zeros_like(scores), 0.0
+    most = min(_BEST, len(found))
+    best = np.sort(np.partition(found, -most)[-most:])
+    apart = max(float(best.std()), least) or 1.0
+    mean = float(best.mean())
+    return (scores - mean) / apart, -mean / apart
+
+
+def _spread(
+    scores: Scores, floor: float, live: Mask, best_of_file: Callable[[Scores], Scores]
+) -> Scores:
+    """Add each file's share, and spread what comes out over 0..1: 1 is the best of all files."""
+    shared = _even(scores + SHARE_OF_FILE * best_of_file(scores))
+    highest = float(shared[live].max(initial=floor))
+    lowest = floor * (1 + SHARE_OF_FILE)
+    if highest - lowest < 10**-_DIGITS:
+        return np.ones_like(shared)
+    return np.round(np.clip((shared - lowest) / (highest - lowest), 0, 1), _DIGITS)
 
 
 def _nearest(semantic: Scores, allowed: Mask) -> Mask:
@@ -83,15 +145,14 @@ def best_first(scores: Scores, candidates: Mask, most: int) -> NDArray[np.int64]
     return order
 
 
-def rank_of(values: Scores, number: int, candidates: Mask) -> int | None:
-    """The place of a document in one of the lists; None if it isn't in it."""
-    value = values[number]
+def rank_of(value: float, among: Scores) -> int | None:
+    """The place of a value in a list that holds it; None if it speaks for nothing."""
     if not np.isfinite(value) or value <= 0:
         return None
-    return int((values[candidates] > value).sum()) + 1
+    return int((among > value).sum()) + 1
 
 
 def _even(scores: Scores) -> Scores:
     """Drop the last digits, which depend on the order in which numbers were added up."""
-    rounded: Scores = np.round(scores, 9)
+    rounded: Scores = np.round(scores, _DIGITS)
     return rounded

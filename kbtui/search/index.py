@@ -21,16 +21,13 @@ from kbtui.search.scopes import Scopes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from kbtui.search.background import Background
     from kbtui.search.bm25f import Corpus
     from kbtui.search.chunker import ChunkLimits
     from kbtui.search.generations import Generations
     from kbtui.search.prepared import EmbeddingModel
     from kbtui.search.query import Query
-    from kbtui.search.semantic import Semantic
+    from kbtui.search.semantic import Comparison, Semantic
     from kbtui.search.store import StateStore
     from kbtui.search.tree_index import TreeReader
     from kbtui.settings import RoleSettings, SearchSettings
@@ -298,9 +295,9 @@ class SearchIndex:
 
         return self._model or ConfiguredModel(self._embed)
 
-    def _cosines(
+    def _compare(
         self, asked: Query, corpus: Corpus, store: StateStore, *, wait: bool
-    ) -> tuple[NDArray[np.float64] | None, str]:
+    ) -> tuple[Comparison | None, str]:
         """Compare by meaning, if the model is there; and what to say where it isn't all there."""
         from kbtui.search.prepared import explain
         from kbtui.search.progress import notice_of
@@ -311,8 +308,8 @@ class SearchIndex:
                 meaning.get_ready(store, self._stop, wait=wait)
         except KbtuiError as error:
             return None, explain(error)
-        cosines = meaning.scores(asked.text, corpus, store) if asked.has_words else None
-        return cosines, notice_of(store, meaning)
+        compared = meaning.compare(asked.text, corpus, store) if asked.has_words else None
+        return compared, notice_of(store, meaning)
 
     # Searching
 
@@ -362,17 +359,17 @@ class SearchIndex:
         notice = self._catch_up()
         generation = self._generations().serving
         corpus = generation.corpus()
-        cosines, said = None, ""
+        meaning, said = None, ""
         if semantic and self._settings.semantic:
-            cosines, said = self._cosines(asked, corpus, generation.store, wait=wait)
+            meaning, said = self._compare(asked, corpus, generation.store, wait=wait)
         weights = searcher.Weights(self._settings.vector_weight, self._settings.text_weight)
-        ranking = searcher.rank(corpus, asked, self._scopes.folders(scope), cosines, weights)
+        ranking = searcher.rank(corpus, asked, self._scopes.folders(scope), meaning, weights)
         hits = searcher.hits(corpus, generation.store, asked, ranking, limit)
         return SearchResult(
             query,
             scope,
             0.0,
-            semantic=cosines is not None,
+            semantic=meaning is not None,
             hits=hits,
             notice=" ".join(filter(None, (notice, said))),
             suggestion=searcher.suggest(corpus, asked, generation.store.words),

@@ -46,9 +46,10 @@ if TYPE_CHECKING:
     from kbtui.search.bm25f import Postings
     from kbtui.search.rows import LexicalDocument
 
-VERSION = "1"
+VERSION = "2"
 FILTER_FIELDS = ("scope", "path", "type", "tag", "created", "updated")
 _CHUNK = "chunk"
+_FILE = "file"
 _BLOCK = 4096
 _LENGTH_OF_BYTE = np.array([byte_to_length(i) for i in range(256)], dtype=np.float32)
 
@@ -81,6 +82,7 @@ def _exact(field_name: str) -> str:
 def _schema() -> fields.Schema:
     schema = fields.Schema()
     schema.add(_CHUNK, fields.COLUMN(columns.NumericColumn("i", default=-1)))
+    schema.add(_FILE, fields.COLUMN(columns.NumericColumn("i")))
     for name in SCORED_FIELDS:
         schema.add(name, TermsField(scorable=True))
         schema.add(_exact(name), fields.COLUMN(columns.NumericColumn("i")))
@@ -189,6 +191,7 @@ class WhooshSegment:
         self._vocabulary: dict[str, list[str]] = {}
         self.name = str(self._segment.segment_id())
         self.chunks = self._column(_CHUNK, ">i4", -1).astype(np.int64)
+        self.files = self._column(_FILE, ">i4", 0).astype(np.int64)
         self._lengths = {
             name: _LENGTH_OF_BYTE[self._column(f"_{name}_len", "u1", 0)] for name in SCORED_FIELDS
         }
@@ -287,6 +290,7 @@ class _BulkWriter(SegmentWriter):  # type: ignore[misc]
         """Add one chunk as a document."""
         self.perdocwriter.start_doc(self.docnum)
         self.perdocwriter.add_column_value(_CHUNK, self.schema[_CHUNK].column_type, document.chunk)
+        self.perdocwriter.add_column_value(_FILE, self.schema[_FILE].column_type, document.file)
         for name in SCORED_FIELDS:
             counts = Counter(analyser.terms(document.texts.get(name, "")))
             self._gather(name, counts)

@@ -37,6 +37,7 @@ _DAY = r"\d{4}(?:-\d{1,2}){0,2}"
 _RANGE = re.compile(rf"(?P<since>{_DAY})?\.\.(?P<until>{_DAY})?")
 _COMPARED = re.compile(rf"(?P<sign>[<>]=?)?(?P<day>{_DAY})")
 _RECENT = {"today": 0, "yesterday": 1, "week": 7, "month": 31, "year": 366}
+_ASKING = ("?", "\N{FULLWIDTH QUESTION MARK}", "\N{ARABIC QUESTION MARK}")
 _LAST = "~"  # sorts behind every digit and dash
 
 
@@ -66,6 +67,11 @@ class Query:
     def has_words(self) -> bool:
         """Whether there is anything to rank by, beside filters."""
         return bool(self.words or self.phrases or self.required or self.beginnings)
+
+    @property
+    def demanded_phrases(self) -> tuple[str, ...]:
+        """The phrases that a hit must hold; what a question quotes is only a part of it."""
+        return () if self.words and self.words[-1].endswith(_ASKING) else self.phrases
 
     def terms(self) -> dict[str, str]:
         """The terms to score by, with the word each came from.

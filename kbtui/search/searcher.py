@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kbtui.search.bm25f import Corpus, Mask
+    from kbtui.search.fusion import Meaning
     from kbtui.search.query import Condition, Query
     from kbtui.search.rows import ChunkRow
 
@@ -27,14 +30,17 @@ if TYPE_CHECKING:
 
 # Found and checked whatever the limit is, so that the first ones don't depend on it.
 LOOKED_AT = 300
-_MORE = 20  # fetched beyond twice the limit, as some are left out
+_MORE = 4  # fetched beyond the limit, as some are left out
 _CHECKED_FOR_PHRASES = 3000
 # An entry is one thing and shown once; of a long document or log several places may answer.
 _OF_ONE_FILE = {"knowledge": 1, "memory": 3, "docs": 3}
 _BEGINNING_WEIGHT = 0.8
+_SHORT_QUERY = 4  # terms
+_TITLED = 1.3
 _SHORTEST_TYPO = 4
 _LOOK_ALIKES = 20
 _WRITTEN = ("title", "body")
+_NUMBER = re.compile(r"([0-9]{1,18})")
 
 
 class Rows(Protocol):
@@ -44,7 +50,7 @@ class Rows(Protocol):
         """The chunks with these ids that are there."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ranking:
     """The scores of all documents of a corpus, joined and apart, and what matched."""
 
@@ -52,6 +58,16 @@ class Ranking:
     lexical: Scores
     semantic: Scores | None
     terms: frozenset[str]
+
+    @cached_property
+    def word_scores(self) -> Scores:
+        """The scores by words of all candidates."""
+        return self.lexical[self.fused.candidates]
+
+    @cached_property
+    def cosines(self) -> Scores:
+        """The cosines of all candidates."""
+        return self.lexical[:0] if self.semantic is None else self.semantic[self.fused.candidates]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +82,10 @@ def rank(
     corpus: Corpus,
     asked: Query,
     scope: Sequence[str],
-    semantic: Scores | None = None,
+    meaning: Meaning | None = None,
     weights: Weights = Weights(),
 ) -> Ranking:
-    """Score every document; `scope` are folders, and `semantic` cosines, NaN where unknown."""
+    """Score every document of some folders."""
     mask = corpus.live & corpus.holding("scope", scope)
     for condition in asked.conditions:
         mask &= _meets(corpus, condition)
@@ -78,13 +94,31 @@ def rank(
     for word in asked.excluded:
         mask &= ~_holds(corpus, word)
     terms = weighted_terms(corpus, asked)
-    for phrase in asked.phrases:
+    for phrase in asked.demanded_phrases:
         mask &= _holds(corpus, phrase)
     lexical = corpus.scores(terms.items())
-    fused = fuse(lexical, semantic, mask, (weights.meaning, weights.words))
+    lexical[_titled(corpus, asked)] *= _TITLED
+    fused = fuse(
+        lexical,
+        meaning,
+        mask,
+        (weights.meaning, weights.words),
+        live=corpus.live,
+        best_of_file=corpus.best_of_file,
+    )
     if not asked.has_words:
         fused = Fused(np.where(mask, 1.0, 0.0), mask)
+    semantic = meaning.cosines if meaning is not None else None
     return Ranking(fused, lexical, semantic, frozenset(terms))
+
+
+def _titled(corpus: Corpus, asked: Query) -> Mask:
+    """The documents whose title, or an alias, holds a short query whole: that is what is meant."""
+    terms = list(asked.terms())
+    mask: Mask = np.full(corpus.size, 0 < len(terms) <= _SHORT_QUERY)
+    for term in terms if len(terms) <= _SHORT_QUERY else ():
+        mask &= corpus.holding("title", [term])
+    return mask
 
 
 def weighted_terms(corpus: Corpus, asked: Query) -> dict[str, float]:
@@ -93,12 +127,12 @@ def weighted_terms(corpus: Corpus, asked: Query) -> dict[str, float]:
     beginnings = [analyser.fold(word) for word in asked.beginnings]
     for term, word in asked.terms().items():
         if corpus.knows(term):
-            found[term] = 1.0
+            found[term] = corpus.rarity(term)
         elif len(term) > 1 or analyser.is_unspaced(term):
             beginnings += [term, analyser.fold(word)]
     for beginning in dict.fromkeys(beginnings):
         for term in corpus.expand(beginning, ("title", "headings", "tags", "body")):
-            found.setdefault(term, _BEGINNING_WEIGHT)
+            found.setdefault(term, _BEGINNING_WEIGHT * corpus.rarity(term))
     return found
 
 
@@ -163,19 +197,19 @@ def _in_order(
     Their texts are fetched as they are needed.
     """
     scores = ranking.fused.scores
-    most = _CHECKED_FOR_PHRASES if asked.phrases or asked.excluded_phrases else LOOKED_AT
+    most = _CHECKED_FOR_PHRASES if asked.demanded_phrases or asked.excluded_phrases else LOOKED_AT
     if not asked.has_words:
         most = corpus.size
     numbers = best_first(scores, ranking.fused.candidates, max(most, limit))
     start = 0
     while start < len(numbers):
-        end = min(len(numbers), start + 2 * limit + _MORE)
+        end = min(len(numbers), start + limit + _MORE)
         while end < len(numbers) and scores[numbers[end]] == scores[numbers[end - 1]]:
             end += 1
         part = numbers[start:end].tolist()
         stored = rows.rows([int(corpus.chunks[number]) for number in part])
         found = [(n, stored[chunk]) for n in part if (chunk := int(corpus.chunks[n])) in stored]
-        found.sort(key=lambda pair: (pair[1].path, pair[1].ord))
+        found.sort(key=lambda pair: (_natural(pair[1].path), pair[1].ord))
         if not asked.has_words:
             found.sort(key=lambda pair: pair[1].updated, reverse=True)
         found.sort(key=lambda pair: -float(scores[pair[0]]))
@@ -183,11 +217,17 @@ def _in_order(
         start = end
 
 
+def _natural(path: str) -> list[tuple[int, str]]:
+    """Sorts as people do: ``note-9`` before ``note-10``."""
+    parts = _NUMBER.split(path)
+    return [(int(part), "") if i % 2 else (0, part) for i, part in enumerate(parts)]
+
+
 def _has_phrases(row: ChunkRow, asked: Query) -> bool:
-    if not asked.phrases and not asked.excluded_phrases:
+    if not asked.demanded_phrases and not asked.excluded_phrases:
         return True
     places = [row.title, row.text, *row.tags, *row.aliases, *(path for _, path in row.headings)]
-    return all(_says(places, phrase) for phrase in asked.phrases) and not any(
+    return all(_says(places, phrase) for phrase in asked.demanded_phrases) and not any(
         _says(places, phrase) for phrase in asked.excluded_phrases
     )
 
@@ -203,9 +243,9 @@ def _says(places: Sequence[str], phrase: str) -> bool:
 
 
 def _hit(row: ChunkRow, number: int, asked: Query, ranking: Ranking) -> Hit:
-    candidates = ranking.fused.candidates
     semantic = ranking.semantic
     cosine = float(semantic[number]) if semantic is not None else float("nan")
+    word_score = float(ranking.lexical[number])
     snippet = snippets.make_snippet(row.text, ranking.terms, asked.phrases, _first_prose(row))
     line = min(row.lines[0] + snippet.line, row.lines[1])
     return Hit(
@@ -217,9 +257,9 @@ def _hit(row: ChunkRow, number: int, asked: Query, ranking: Ranking) -> Hit:
         matches=snippet.matches,
         score=round(float(ranking.fused.scores[number]), 6),
         explain=Explain(
-            lexical_rank=rank_of(ranking.lexical, number, candidates),
-            semantic_rank=None if semantic is None else rank_of(semantic, number, candidates),
-            lexical=round(float(ranking.lexical[number]), 6),
+            lexical_rank=rank_of(word_score, ranking.word_scores),
+            semantic_rank=rank_of(cosine, ranking.cosines),
+            lexical=round(word_score, 6),
             semantic=round(cosine, 6) if np.isfinite(cosine) else 0.0,
         ),
         session=row.session,

@@ -36,8 +36,10 @@ class MemorySegment:
         self.chunks = np.array([row.id for row in rows], dtype=np.int64)
         self._terms: dict[str, dict[str, list[tuple[int, int]]]] = {}
         self._lengths = {field: np.zeros(len(rows), dtype=np.int64) for field in SCORED_FIELDS}
+        self.files = np.zeros(len(rows), dtype=np.int64)
         for number, row in enumerate(rows):
             document = lexical_document(row)
+            self.files[number] = document.file
             for field, text in document.texts.items():
                 counts = Counter(analyser.terms(text))
                 self._lengths[field][number] = counts.total()

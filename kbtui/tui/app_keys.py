@@ -6,12 +6,18 @@ from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
-from textual.app import App
 from textual.command import CommandPalette
 
 from kbtui.tui.actions import bindings
-from kbtui.tui.messages import OpenHistory, OpenSearch, OpenSwitcher
+from kbtui.tui.messages import (
+    OpenHistory,
+    OpenInbox,
+    OpenPast,
+    OpenSearch,
+    OpenSwitcher,
+)
 from kbtui.tui.screens.main import MainScreen
+from kbtui.tui.typed_ahead import KeysInOrder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,9 +29,10 @@ if TYPE_CHECKING:
 
 _QUIT_WITHIN = 1.0
 _TOLD_FOR = 8.0
+_LEADS_AWAY = {"chat", "notes", "history", "open", "inbox", "search", "zoom", "palette"}
 
 
-class AppKeys(App[None]):
+class AppKeys(KeysInOrder):
     """The actions of the context ``global``, for an app whose first screen is the main one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("global")]
@@ -59,7 +66,7 @@ class AppKeys(App[None]):
         parameters: tuple[object, ...],  # noqa: ARG002 - Textual's signature
     ) -> bool | None:
         """Keys that lead elsewhere wait while a dialog asks something."""
-        leads_away = action in {"chat", "notes", "history", "open", "search", "zoom", "palette"}
+        leads_away = action in _LEADS_AWAY
         return not (leads_away and self.screen.is_modal)
 
     # Showing
@@ -98,9 +105,21 @@ class AppKeys(App[None]):
         """Open an entry by its name."""
         self._to_main().post_message(OpenSwitcher(name))
 
+    def action_inbox(self) -> None:
+        """Show what waits for a decision."""
+        self._to_main().post_message(OpenInbox())
+
     def action_search(self, words: str = "") -> None:
-        """Search."""
-        self._to_main().post_message(OpenSearch(words))
+        """Search; back in time what was there then."""
+        from kbtui.tui.screens.time_travel import TimeTravelScreen
+
+        here = self.screen
+        place = here if isinstance(here, TimeTravelScreen) else self._to_main()
+        place.post_message(OpenSearch(words))
+
+    def action_at(self, moment: str = "") -> None:
+        """Look at everything as it was at a date or a change."""
+        self._to_main().post_message(OpenPast(moment))
 
     def action_palette(self) -> None:
         """Find a command by typing."""

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from time import monotonic
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
-
-from textual.app import App
 
 from kbtui.history.change import Actor
 from kbtui.history.history import History
 from kbtui.knowledge.library import Library
 from kbtui.memory.sessions import SessionStore
 from kbtui.search.results import Explain, Hit, SearchResult
+from kbtui.tui.typed_ahead import KeysInOrder
 from kbtui.tui.widgets.notes_pane import NotesPane
 from kbtui.workspace.layout import create_workspace
 from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from textual.pilot import Pilot
@@ -98,7 +98,7 @@ def agent_writes(kb: Any, path: str, text: str) -> None:
     kb.library.write(path, text, expecting=old, actor=Actor.AGENT, reason="told so")
 
 
-class NotesApp(App[None]):
+class NotesApp(KeysInOrder):
     """Shows a `NotesPane` and remembers what it asks of the rest of the app."""
 
     def __init__(self, kb: Any, screen: Callable[[], Screen[Any]] | None = None) -> None:
@@ -122,6 +122,11 @@ class NotesApp(App[None]):
 
     def _changed(self, event: Any) -> None:
         self.call_later(self.notes.knowledge_changed, event.paths, event.commit, event.actor)
+
+    async def _press_keys(self, keys: Iterable[str]) -> None:
+        await super()._press_keys(keys)
+        while not self.at_rest:  # noqa: ASYNC110 - it comes to rest by itself
+            await asyncio.sleep(0)
 
     @property
     def notes(self) -> NotesPane:

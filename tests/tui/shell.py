@@ -113,12 +113,14 @@ async def until(pilot: Pilot[Any], condition: Callable[[], object]) -> None:
 
 
 async def settle(pilot: Pilot[Any]) -> None:
-    """Let all messages be handled, and those that they lead to.
+    """Let all keys and messages be handled, and those that they lead to.
 
     Pilot's own `pause` waits until the process is idle, which threads in the background delay.
     """
     for _ in range(4):
         await pilot._wait_for_screen()
+        while not pilot.app.at_rest:  # noqa: ASYNC110 - it comes to rest by itself
+            await asyncio.sleep(0)
 
 
 def key_event(key: str) -> events.Key:

@@ -92,7 +92,7 @@ async def test_the_filter_forgives_a_typing_error_and_knows_aliases_and_tags(tmp
     async with app.run_test() as pilot:
         tree = (await ready(pilot)).knowledge_tree
         for typed, slug in (("psotgres", "postgresql"), ("#team", "alice"), ("doker", "docker")):
-            app.notes.start_filter(typed)
+            await app.notes.start_filter(typed)
             await until(
                 pilot, lambda s=slug: tree.filtering and tree.entry and tree.entry.slug == s
             )

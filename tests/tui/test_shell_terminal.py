@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from kbtui.tui.state import Drafts
-from tests.terminal import CTRL_C, ENTER, F, Terminal
+from tests.terminal import CTRL_C, ENTER, F
+from tests.tui.pty_app import start
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.pty
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = """
-import sys
-from pathlib import Path
-from kbtui.tui.app import run_app
-sys.exit(run_app(Path(sys.argv[1])))
-"""
 ALT_SCREEN_OFF, CURSOR_ON, KITTY_OFF = b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[<u"
 
 
@@ -28,11 +24,6 @@ def workspace(tmp_path: Path) -> Path:
     from kbtui.workspace.layout import create_workspace
 
     return create_workspace(tmp_path / "notes").root
-
-
-def _start(workspace: Path, size: tuple[int, int] = (120, 40)) -> Terminal:
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "KBTUI_SEARCH__SEMANTIC": "false"}
-    return Terminal([sys.executable, "-c", PROGRAM, str(workspace)], env, size)
 
 
 def _is_stopped(pid: int) -> bool:
@@ -45,7 +36,7 @@ def _restored(output: bytes) -> bool:
 
 
 def test_the_first_frame_takes_typing_and_alt_enter_is_a_new_line(workspace: Path) -> None:
-    with _start(workspace) as terminal:
+    with start(workspace) as terminal:
         terminal.wait_for("CHAT", "KNOWLEDGE", "F1 Help")
         terminal.send("first\x1b\rsecond")
         terminal.wait_for("first", "second")
@@ -62,7 +53,7 @@ def test_the_first_frame_takes_typing_and_alt_enter_is_a_new_line(workspace: Pat
 def test_a_signal_restores_the_terminal_and_keeps_the_draft(
     workspace: Path, number: signal.Signals
 ) -> None:
-    with _start(workspace) as terminal:
+    with start(workspace) as terminal:
         terminal.wait_for("offline")
         terminal.send("not sent yet")
         terminal.wait_for("not sent yet")
@@ -73,7 +64,7 @@ def test_a_signal_restores_the_terminal_and_keeps_the_draft(
 
 
 def test_a_terminal_that_goes_away_ends_the_app_and_keeps_the_draft(workspace: Path) -> None:
-    terminal = _start(workspace)
+    terminal = start(workspace)
     terminal.wait_for("offline")
     terminal.send("not sent yet")
     terminal.wait_for("not sent yet")
@@ -84,7 +75,7 @@ def test_a_terminal_that_goes_away_ends_the_app_and_keeps_the_draft(workspace: P
 
 
 def test_ctrl_z_goes_into_the_background_and_comes_back(workspace: Path) -> None:
-    with _start(workspace) as terminal:
+    with start(workspace) as terminal:
         terminal.wait_for("CHAT")
         terminal.send("draft\x1a")
         terminal.wait(lambda _screen: _is_stopped(terminal.pid))
@@ -96,7 +87,7 @@ def test_ctrl_z_goes_into_the_background_and_comes_back(workspace: Path) -> None
 
 
 def test_ctrl_c_twice_quits(workspace: Path) -> None:
-    with _start(workspace, (80, 24)) as terminal:
+    with start(workspace, (80, 24)) as terminal:
         terminal.wait_for("CHAT")
         terminal.send(CTRL_C)
         terminal.wait_for("Ctrl+C again quits")
@@ -105,14 +96,14 @@ def test_ctrl_c_twice_quits(workspace: Path) -> None:
 
 
 def test_a_missing_workspace_is_a_sentence_and_an_exit_code(tmp_path: Path) -> None:
-    with _start(tmp_path / "none") as terminal:
+    with start(tmp_path / "none") as terminal:
         assert terminal.wait_exit() == 3
         assert b"kbtui: " in terminal.output
         assert b"Traceback" not in terminal.output
 
 
 def test_a_resize_is_followed(workspace: Path) -> None:
-    with _start(workspace) as terminal:
+    with start(workspace) as terminal:
         terminal.wait_for("CHAT", "KNOWLEDGE")
         terminal.resize(80, 24)
         terminal.wait_gone("KNOWLEDGE")

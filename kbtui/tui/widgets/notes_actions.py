@@ -239,7 +239,7 @@ class NotesActions:
             PickDialog("Tags", [Choice(f"#{tag}", f"{count:,}", tag) for tag, count in ranked])
         )
         if tag is not None:
-            self._pane.start_filter(f"#{tag}")
+            await self._pane.start_filter(f"#{tag}")
 
     def ask_about_url(self, url: str) -> None:
         """Show where a link leads before anything is opened."""

@@ -130,9 +130,9 @@ class NotesKeys(Vertical):
 
     # Doing
 
-    def action_filter(self) -> None:
+    async def action_filter(self) -> None:
         """Filter the tree."""
-        self.panel.start_filter()
+        await self.panel.start_filter()
 
     def action_backlinks(self) -> None:
         """Unfold where the entry leads and what leads to it."""

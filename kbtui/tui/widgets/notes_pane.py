@@ -129,9 +129,9 @@ class NotesPane(NotesKeys):
 
         return NotesActions(self)
 
-    def start_filter(self, text: str = "") -> None:
+    async def start_filter(self, text: str = "") -> None:
         """Filter the tree, perhaps by something already."""
-        self.panel.start_filter(text)
+        await self.panel.start_filter(text)
 
     @on(TreePanel.Chosen)
     def _open_chosen(self, event: TreePanel.Chosen) -> None:

@@ -67,6 +67,7 @@ class ReadingPlace:
         self.editor = editor
         self._pane.add_class("-editing")
         await self._room.mount(editor)
+        go_to(editor.text_area)
 
     async def close_editor(self) -> None:
         """Give its place back to tree and reader."""

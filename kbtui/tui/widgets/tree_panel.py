@@ -13,6 +13,7 @@ from textual.widgets import Static
 
 from kbtui.errors import KbtuiError
 from kbtui.tui.background import run_latest
+from kbtui.tui.focus import go_to
 from kbtui.tui.messages import OpenSearch
 from kbtui.tui.widgets.knowledge_tree import KnowledgeTree, Mark
 from kbtui.tui.widgets.row_list import RowList
@@ -138,17 +139,17 @@ class TreePanel(Vertical):
 
     # Filter
 
-    def start_filter(self, text: str = "") -> None:
-        """Open the filter line, or go back to it."""
+    async def start_filter(self, text: str = "") -> None:
+        """Open the filter line, or go back to it; it has the focus when this returns."""
         if self._field is None:
             from kbtui.tui.widgets.filter_input import FilterInput
 
             self._field = FilterInput(self, id="notes-filter")
-            self.mount(self._field, after="#notes-title")
+            await self.mount(self._field, after="#notes-title")
         if text:
             self._field.value = text
             self._field.cursor_position = len(text)
-        self._field.focus()
+        go_to(self._field)
 
     def end_filter(self) -> None:
         """Show all entries again."""
@@ -157,7 +158,7 @@ class TreePanel(Vertical):
             self._field.remove()
             self._field = None
             self.knowledge_tree.clear_filter()
-            self.knowledge_tree.focus()
+            go_to(self.knowledge_tree)
 
     @property
     def filter_has_focus(self) -> bool:
@@ -201,7 +202,7 @@ class TreePanel(Vertical):
             self.end_filter()
             self.post_message(OpenSearch(text.strip()))
         else:
-            self.knowledge_tree.focus()
+            go_to(self.knowledge_tree)
 
 
 def _read_entries(kb: KnowledgeBase) -> tuple[dict[str, EntryInfo], Folder]:

@@ -1,0 +1,156 @@
+"""Keys typed ahead reach what the keys before them opened.
+
+Textual hands each key to the widget that has the focus when the key is read. What a key does comes
+later: the widget passes it up to the app, whose action mounts a field or a screen, and that asks
+for the focus. Of ``/dddd`` in one piece, or typed while the machine is busy, the letters would be
+read before the field is there, and would delete entries in place of filtering them. So here a
+key waits until everything that the key before it set going has come to rest.
+
+Text for a field that has the focus needs no waiting: it can't open anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from typing import TYPE_CHECKING, TypeGuard
+
+from textual import events
+from textual.app import App, ScreenStackError
+from textual.widgets import Input, TextArea
+
+if TYPE_CHECKING:
+    from textual.message_pump import MessagePump
+    from textual.screen import Screen
+    from textual.worker import Worker
+
+_OPENING = frozenset({"open", "action", "close", "command", "edit", "follow", "link", "save"})
+"""Groups of workers that a key starts to open something."""
+_LONGEST = 3.0
+"""Seconds after which keys go on all the same: something hangs, and Ctrl+C must get through."""
+_ROUNDS = 8
+_LOOK_AGAIN = 0.005
+_Typed = events.Key | events.Paste
+
+
+class KeysInOrder(App[None]):
+    """An app that handles what is typed one key after the other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._typed_ahead: deque[_Typed] = deque()
+        self._follower: asyncio.Task[None] | None = None
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether all that was typed has been handled, and what it opened is there."""
+        return self._follower is None or self._follower.done() or self._exit
+
+    async def on_event(self, event: events.Event) -> None:
+        """Hold keys back while the one before them is at work."""
+        if not _is_typed(event):
+            await super().on_event(event)
+        elif not self.at_rest:
+            self._typed_ahead.append(event)
+        elif self._is_text(event):
+            await super().on_event(event)
+        else:
+            before = Moment(self)
+            await super().on_event(event)
+            self._follower = asyncio.create_task(self._follow(before))
+
+    def _is_text(self, event: _Typed) -> bool:
+        """Whether this only writes into the field that has the focus."""
+        if not isinstance(self.focused, Input | TextArea):
+            return False
+        return isinstance(event, events.Paste) or event.is_printable
+
+    async def _follow(self, before: Moment) -> None:
+        """Let the keys through that wait, each when the one before has come to rest."""
+        await before.rest()
+        while self._typed_ahead:
+            event = self._typed_ahead.popleft()
+            text, before = self._is_text(event), Moment(self)
+            await self._deliver(event)
+            if not text:
+                await before.rest()
+
+    async def _deliver(self, event: _Typed) -> None:
+        """Handle a key in the app's own task, as if it had just come."""
+        delivered = asyncio.Event()
+
+        async def deliver() -> None:
+            try:
+                await super(KeysInOrder, self).on_event(event)
+            finally:
+                delivered.set()
+
+        if self.call_later(deliver):
+            await delivered.wait()
+
+
+def _is_typed(event: events.Event) -> TypeGuard[_Typed]:
+    return isinstance(event, events.Key | events.Paste) and not event.is_forwarded
+
+
+class Moment:
+    """How things stood when a key came.
+
+    Args:
+        app: What the key is for.
+    """
+
+    def __init__(self, app: App[None]) -> None:
+        self._app = app
+        self._screen: Screen[object] = app.screen
+        self._workers: set[Worker[object]] = set(app.workers)
+        target = app.focused or self._screen
+        self._way: list[MessagePump] = [*target.ancestors_with_self]
+
+    async def rest(self) -> None:
+        """Wait until nothing that the key set going may still open something."""
+        with contextlib.suppress(TimeoutError, ScreenStackError):
+            async with asyncio.timeout(_LONGEST):
+                await self._queues_rest()
+                opened = False
+                while self._opening():
+                    opened = True
+                    await asyncio.sleep(_LOOK_AGAIN)
+                if opened:
+                    await self._queues_rest()
+
+    def _opening(self) -> bool:
+        """Whether a worker of the key's is about to open something, and hasn't yet."""
+        if self._app.screen is not self._screen:
+            return False
+        return any(
+            worker.group in _OPENING and not worker.is_finished
+            for worker in self._app.workers
+            if worker not in self._workers
+        )
+
+    async def _queues_rest(self) -> None:
+        """Wait until the key and all messages that came of it have been handled.
+
+        They travel from the focused widget up to the app, and may start again there or at the
+        screen that is in front by now.
+        """
+        for number in range(_ROUNDS):
+            screen = self._app.screen
+            way = self._way if screen in self._way else [*self._way, screen]
+            waited = [await _passed(node) for node in way]
+            if number and not any(waited) and self._app.screen is screen:
+                return
+
+
+async def _passed(node: MessagePump) -> bool:
+    """Wait until a node has handled what it has to handle now; whether that was anything."""
+    had_some = node.message_queue_size > 0
+    ran = node.is_running  # a screen that was only just pushed may not yet
+    passed = asyncio.Event()
+    if node.call_later(passed.set):
+        while not passed.is_set() and node.is_running >= ran:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(passed.wait(), 4 * _LOOK_AGAIN)
+    return had_some

@@ -1,0 +1,23 @@
+"""The app in a real terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from tests.terminal import Terminal
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = """
+import sys
+from pathlib import Path
+from kbtui.tui.app import run_app
+sys.exit(run_app(Path(sys.argv[1])))
+"""
+
+
+def start(workspace: Path, size: tuple[int, int] = (120, 40)) -> Terminal:
+    """Start the app on a workspace, without reading for meaning."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "KBTUI_SEARCH__SEMANTIC": "false"}
+    return Terminal([sys.executable, "-c", PROGRAM, str(workspace)], env, size)

@@ -1,0 +1,131 @@
+"""What is typed in one piece reaches what its first key opens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from textual.widgets import Input
+
+from tests.terminal import CTRL_S, ENTER, ESC, F, Terminal
+from tests.tui.notes_support import NotesApp, make_kb, opened, ready, until
+from tests.tui.pty_app import start
+from tests.tui.shell import key_event, running
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+def type_at_once(app: Any, *keys: str) -> None:
+    """Put keys into the queue as a terminal does that sends them in one piece."""
+    for key in keys:
+        app.post_message(key_event(key))
+
+
+def line_typed(app: Any) -> str:
+    return "".join(field.value for field in app.screen.query(Input).results(Input))
+
+
+async def test_letters_after_the_filter_key_are_filtered_by(tmp_path):
+    kb = make_kb(tmp_path)
+    head = kb.history.head()
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        type_at_once(app, "j", "j", "/", *"dddd")
+        await until(pilot, lambda: line_typed(app) == "dddd")
+    assert kb.history.head() == head
+
+
+async def test_letters_after_a_key_that_asks_something_are_part_of_the_answer(tmp_path):
+    kb = make_kb(tmp_path)
+    head = kb.history.head()
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        for key in "nRmt":
+            type_at_once(app, "j", key, *"dud")
+            await until(pilot, lambda: line_typed(app).endswith("dud"), f"{key} asks")
+            type_at_once(app, "escape")
+    assert kb.history.head() == head
+
+
+async def test_letters_after_the_edit_key_are_written_into_the_entry(tmp_path):
+    kb = make_kb(tmp_path)
+    head = kb.history.head()
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        notes = await ready(pilot)
+        type_at_once(app, "j", "e", *"dud")
+        await until(pilot, lambda: notes.editor is not None)
+        await until(pilot, lambda: notes.editor.text_area.text.startswith("dud"))
+    assert kb.history.head() == head
+
+
+async def test_enter_and_a_letter_act_on_the_entry_that_enter_opened(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, "knowledge/topics/docker.md")
+        notes.focus_tree()
+        type_at_once(app, "/", *"alice", "enter", "e", "X")
+        await until(pilot, lambda: notes.editor is not None)
+        await until(pilot, lambda: notes.editor.text_area.text.startswith("X"))
+        assert notes.editor.path == "knowledge/people/alice.md"
+
+
+async def test_words_after_a_key_that_opens_a_screen_are_typed_there(tmp_path):
+    ways = (("f5",), ("f7",), ("f4", "/"), (*"/search", "enter"), (*"/open", "enter"))
+    async with running(tmp_path) as shell:
+        for keys in ways:
+            type_at_once(shell.app, *keys, *"auth")
+            await shell.until(lambda: line_typed(shell.app) == "auth")
+            assert shell.app.screen is not shell.app.main
+            assert shell.prompt.text == ""
+            type_at_once(shell.app, "escape", "escape", "f2")
+            await shell.until(lambda: shell.app.screen is shell.app.main)
+
+
+async def test_a_key_waits_for_no_work_but_what_opens_something(tmp_path):
+    """An answer that comes for minutes holds nothing back."""
+    async with running(tmp_path) as shell:
+        shell.agent.gate.clear()
+        await shell.say("hello", wait=False)
+        type_at_once(shell.app, *"more", "f5", *"x")
+        await shell.until(lambda: line_typed(shell.app) == "x")
+        assert shell.prompt.text == "more"
+        shell.agent.gate.set()
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    make_kb(tmp_path / "notes")
+    with start(tmp_path / "notes") as terminal:
+        terminal.wait_for("offline", "people", "topics")
+        terminal.send(F[3])
+        terminal.wait_for("/ Filter")
+        yield terminal
+
+
+@pytest.mark.pty
+def test_bursts_in_a_terminal_delete_nothing_and_arrive(terminal: Terminal, tmp_path: Path):
+    notes = tmp_path / "notes" / "knowledge"
+    before = sorted(file for file in notes.rglob("*.md"))
+    terminal.send("j/dddd")
+    terminal.wait_for("dddd")
+    terminal.send(ESC)
+    terminal.wait_gone("dddd")
+    terminal.send("nabc ddd")
+    terminal.wait_for("New entry", "abc ddd")
+    terminal.send(ESC)
+    terminal.wait_gone("New entry")
+    terminal.send("jjeddd")
+    terminal.wait_for("not saved", "ddd")
+    assert sorted(file for file in notes.rglob("*.md")) == before
+    terminal.send(CTRL_S)
+    terminal.wait_gone("not saved")
+    assert any(file.read_text().startswith("ddd") for file in before)
+    terminal.send(ESC)
+    terminal.wait_gone("Save")
+    terminal.send(F[5] + "alice" + ENTER + "e" + "QQ")
+    terminal.wait_for("people/alice", "QQ", "not saved")

@@ -31,6 +31,7 @@ from kbtui.cli.dream import dream
 from kbtui.cli.inbox import inbox
 from kbtui.cli.report import INTERRUPTED, complain, report
 from kbtui.cli.sync import sync
+from kbtui.cli.why import why
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,6 +85,7 @@ for _command in (
     editing.delete,
     history.log,
     history.diff,
+    why,
     undoing.undo,
     undoing.restore,
     memory.remember,

@@ -43,6 +43,14 @@ class Cursors:
             state = {DREAM: self._nanobots()}
         return dict(state.get(reader, {}))
 
+    def at(self, commit: str, reader: str = DREAM) -> dict[str, int]:
+        """The last cursor of each origin that a reader had seen when a commit was made."""
+        try:
+            state = _parse(self._history.read(CURSORS, commit))
+        except NotFoundError:
+            return {}
+        return dict((state or {}).get(reader, {}))
+
     def stage(
         self, change: Change, entries: Iterable[ArchiveEntry], reader: str = DREAM
     ) -> dict[str, int]:

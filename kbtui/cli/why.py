@@ -1,0 +1,191 @@
+"""Why a line stands where it stands, and who wrote how much of an entry."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kbtui.cli.completing import entry_names
+from kbtui.cli.context import Place, json_option, pass_place
+from kbtui.cli.entries import recorded_path
+from kbtui.cli.output import say, say_json, say_line, say_styled
+from kbtui.errors import NotFoundError
+from kbtui.text import shorten
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.memory.archive import ArchiveEntry
+    from kbtui.memory.sessions import SessionMessage
+    from kbtui.memory.why import Share, Why
+
+_LINE = re.compile(r"(?P<ref>.+):(?P<line>\d{1,9})")
+_MOST = 12
+_WIDTH = 300
+
+
+@click.command()
+@click.argument("place", metavar="PATH:LINE", shell_complete=entry_names)
+@click.option("--at", metavar="REV", help="As it was then: a commit id, HEAD~1, a date.")
+@json_option
+@pass_place
+def why(workspace: Place, place: str, at: str | None, as_json: bool) -> None:
+    """Say who wrote a line, and from which messages; without a line, who wrote how much."""
+    with workspace.opened() as kb:
+        rev = kb.history.resolve(at) if at else None
+        path, line = _place(kb, place, rev)
+        provenance = kb.memory.provenance
+        if line is None:
+            shares = provenance.authors(path, rev)
+            say_json(_authors_shape(path, shares)) if as_json else _print_shares(path, shares)
+            return
+        found = provenance.why(path, line, rev)
+    if as_json:
+        say_json(_why_shape(found))
+    else:
+        _print_why(found)
+
+
+def _place(kb: KnowledgeBase, words: str, rev: str | None) -> tuple[str, int | None]:
+    """Read ``PATH:LINE``; a name may hold a colon itself."""
+    match = _LINE.fullmatch(words)
+    if match is None:
+        return _path(kb, words, rev), None
+    try:
+        return _path(kb, match["ref"], rev), int(match["line"])
+    except NotFoundError as error:
+        try:
+            return _path(kb, words, rev), None
+        except NotFoundError:
+            raise error from None
+
+
+def _path(kb: KnowledgeBase, ref: str, rev: str | None) -> str:
+    """The file of a name; that of a note in memory/ will do as well."""
+    try:
+        return recorded_path(kb, ref, rev)
+    except NotFoundError as error:
+        try:
+            return recorded_path(kb, f"memory/{ref}", rev)
+        except NotFoundError:
+            raise error from None
+
+
+def _print_why(why: Why) -> None:
+    say_line(say_styled(f"{why.path}:{why.line}", fg="cyan"), "  ", say_styled(why.text.strip()))
+    say(why.note)
+    if why.commit is not None:
+        say()
+        say_line(
+            say_styled(why.commit.id[:10], fg="yellow"),
+            "  ",
+            _day(why.commit.time),
+            "  ",
+            say_styled(why.commit.actor.value, fg="cyan"),
+            "  ",
+            say_styled(why.commit.subject),
+        )
+        if why.commit.body:
+            say(_indented(why.commit.body))
+    if why.moved_from:
+        say(f"It stood in {why.moved_from}:{why.origin.line} first.")
+    for entry in why.archives[:3]:
+        say()
+        say_line(say_styled(f"archive entry {entry.cursor}", bold=True), f"  {entry.timestamp}")
+        say(_indented(shorten(entry.content, _WIDTH)))
+    _print_messages(why)
+
+
+def _print_messages(why: Why) -> None:
+    if not why.messages:
+        return
+    say()
+    say_line(say_styled(why.title, bold=True), "  ", say_styled(why.session or "", dim=True))
+    shown = [each for each in why.messages if each.id in why.telling] or list(why.messages)
+    for each in shown[:_MOST]:
+        who = say_styled(f"{each.id:>5} {each.role}", fg="green")
+        say_line(f"{_day(each.time)} {who}")
+        say(_indented(shorten(each.content, _WIDTH)))
+    left = len(why.messages) - len(shown[:_MOST])
+    if left:
+        say(f"  and {left} more of messages {why.messages[0].id} to {why.messages[-1].id}")
+
+
+def _print_shares(path: str, shares: tuple[Share, ...]) -> None:
+    say_line(say_styled(path, fg="cyan"))
+    for share in shares:
+        when = _day(share.last) if share.last else "not recorded yet"
+        lines = f"{share.lines} line{'' if share.lines == 1 else 's'}"
+        commits = f"{share.commits} change{'' if share.commits == 1 else 's'}"
+        say(f"  {share.actor.value:<14} {lines:>12}  {commits:>12}  {when}")
+
+
+def _day(time: datetime) -> str:
+    return time.astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())
+
+
+def _why_shape(why: Why) -> dict[str, Any]:
+    commit, origin = why.commit, why.origin
+    return {
+        "path": why.path,
+        "line": why.line,
+        "text": why.text,
+        "commit": origin.commit,
+        "time": origin.time.isoformat() if origin.time else None,
+        "actor": origin.actor.value,
+        "subject": commit.subject if commit else None,
+        "reason": commit.body if commit else None,
+        "note": why.note,
+        "written": {"path": origin.path, "line": origin.line} if origin.commit else None,
+        "session": why.session,
+        "title": why.title or None,
+        "messages": [_message_shape(each, why) for each in why.messages],
+        "archive": _archive_shape(why.archive) if why.archive else None,
+        "archives": [_archive_shape(each) for each in why.archives],
+    }
+
+
+def _message_shape(message: SessionMessage, why: Why) -> dict[str, Any]:
+    return {
+        "id": message.id,
+        "role": message.role,
+        "time": message.time.isoformat(),
+        "text": message.content,
+        "telling": message.id in why.telling,
+    }
+
+
+def _archive_shape(entry: ArchiveEntry) -> dict[str, Any]:
+    return {
+        "cursor": entry.cursor,
+        "origin": entry.origin,
+        "timestamp": entry.timestamp,
+        "content": entry.content,
+        "session": entry.session,
+        "messages": list(entry.messages) if entry.messages else None,
+        "raw": entry.raw,
+    }
+
+
+def _authors_shape(path: str, shares: tuple[Share, ...]) -> dict[str, Any]:
+    return {
+        "path": path,
+        "lines": sum(share.lines for share in shares),
+        "authors": [
+            {
+                "actor": share.actor.value,
+                "lines": share.lines,
+                "commits": share.commits,
+                "first": share.first.isoformat() if share.first else None,
+                "last": share.last.isoformat() if share.last else None,
+            }
+            for share in shares
+        ],
+    }

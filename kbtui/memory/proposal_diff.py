@@ -1,22 +1,119 @@
-"""What a proposal would change, as a difference to be shown."""
+"""What a proposal would change in the files as they are, as differences to be shown."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kbtui.history.diff import diff_file
+from kbtui.history.diff import CONTEXT, DiffLine, FileDiff, Hunk, split_lines
 
 if TYPE_CHECKING:
-    from kbtui.history.diff import FileDiff
-    from kbtui.memory.proposal import Proposal
+    from collections.abc import Iterator, Sequence
+
+    from kbtui.memory.proposal_plan import Plan, PlannedFile, PlannedHunk
 
 
-def proposal_diff(proposal: Proposal) -> tuple[FileDiff, ...]:
-    """The difference of each file to the text that the proposal was made from."""
-    return tuple(
-        diff_file(edit.path, _data(edit.base_text), _data(edit.text)) for edit in proposal.edits
+@dataclass(frozen=True, slots=True)
+class PlaceHunk(Hunk):
+    """A place of a proposal with the lines around it; `title` says which and how it stands."""
+
+    title: str = ""
+    conflict: bool = False
+
+    @property
+    def header(self) -> str:
+        """As in a patch, where the line may end with a text."""
+        start, count = _range(self.old_start, self.old_count), self.new_count
+        return f"@@ -{start} +{_range(self.new_start, count)} @@ {self.title}"
+
+
+def plan_diff(plan: Plan) -> tuple[FileDiff, ...]:
+    """The difference of each file to what it is now; a hunk for each place that waits, in order.
+
+    Of a conflict, what stands there now is shown as removed, and what is proposed as added.
+    """
+    total = len(plan.hunks)
+    diffs: list[FileDiff] = []
+    number = 1
+    for file in plan.files:
+        if file.waiting:
+            diffs.append(_file_diff(file, number, total))
+            number += len(file.waiting)
+    return tuple(diffs)
+
+
+def _file_diff(file: PlannedFile, number: int, total: int) -> FileDiff:
+    source = file.now if file.old is None else file.old[1]
+    now = split_lines(source.text or file.now.text or "")
+    return FileDiff(
+        path=file.now.path,
+        old_path=None if file.old is None else file.old[1].path,
+        kind=file.kind,
+        hunks=tuple(_hunks(file.waiting, now, number, total)),
+        old_blob=source.blob,
+        new_blob=None,
     )
 
 
-def _data(text: str | None) -> bytes | None:
-    return None if text is None else text.encode("utf-8", "replace")
+def _hunks(
+    places: Sequence[PlannedHunk], now: Sequence[str], number: int, total: int
+) -> Iterator[Hunk]:
+    """The places with what stands around them; a line between two of them is shown once."""
+    added = shown = 0
+    ordered = sorted(places, key=lambda hunk: hunk.place.first)
+    starts = [hunk.place.first for hunk in ordered] + [len(now)]
+    for index, hunk in enumerate(places):
+        at = ordered.index(hunk)
+        first = max(shown, hunk.place.first - CONTEXT)
+        last = min(hunk.place.last + CONTEXT, max(starts[at + 1], hunk.place.last))
+        shown = max(shown, last)
+        lines = tuple(_lines(hunk, now, min(first, hunk.place.first), last, added))
+        added += len(hunk.place.theirs) - len(hunk.place.ours)
+        yield _hunk(lines, hunk, f"{number + index} of {total}")
+
+
+def _lines(
+    hunk: PlannedHunk, now: Sequence[str], first: int, last: int, added: int
+) -> Iterator[DiffLine]:
+    place = hunk.place
+    for index in range(first, place.first):
+        yield _line(" ", now[index], index, index + added)
+    for index, line in enumerate(place.ours, place.first):
+        yield _line("-", line, index, None)
+    for index, line in enumerate(place.theirs, place.first + added):
+        yield _line("+", line, None, index)
+    added += len(place.theirs) - len(place.ours)
+    for index in range(place.last, last):
+        yield _line(" ", now[index], index, index + added)
+
+
+def _line(kind: str, text: str, old: int | None, new: int | None) -> DiffLine:
+    return DiffLine(
+        kind,  # type: ignore[arg-type]
+        None if old is None else old + 1,
+        None if new is None else new + 1,
+        text.removesuffix("\n"),
+        newline=text.endswith("\n"),
+    )
+
+
+def _hunk(lines: tuple[DiffLine, ...], hunk: PlannedHunk, title: str) -> PlaceHunk:
+    old = [line.old for line in lines if line.old is not None]
+    new = [line.new for line in lines if line.new is not None]
+    conflict = hunk.state == "conflict"
+    if conflict:
+        title += f"  CONFLICT: {hunk.why} (- now, + proposed)"
+    start = hunk.place.first
+    return PlaceHunk(
+        old[0] if old else start,
+        len(old),
+        new[0] if new else start,
+        len(new),
+        lines,
+        title,
+        conflict,
+    )
+
+
+def _range(start: int, count: int) -> str:
+    return str(start) if count == 1 else f"{start},{count}"

@@ -29,6 +29,7 @@ Context = Literal[
     "sessions",
     "memory",
 ]
+    "inbox",
 CONTEXTS: tuple[Context, ...] = get_args(Context)
 CONTEXT_TITLES: dict[Context, str] = {
     "global": "Everywhere",
@@ -44,6 +45,7 @@ CONTEXT_TITLES: dict[Context, str] = {
     "memory": "Memory",
 }
 
+    "inbox": "Inbox",
 
 @dataclass(frozen=True, slots=True)
 class Action:
@@ -93,6 +95,7 @@ _memory = _in("memory")
 ACTIONS: tuple[Action, ...] = (
     _everywhere(
         "help",
+_inbox = _in("inbox")
         "f1",
         "Help",
         "Show every key and command.",
@@ -131,6 +134,15 @@ ACTIONS: tuple[Action, ...] = (
     _everywhere(
         "search",
         "f7",
+    _everywhere(
+        "inbox",
+        "f6",
+        "Inbox",
+        "Decide on changes of your notes that were proposed.",
+        slash="/inbox",
+        show=True,
+        priority=True,
+    ),
         "Search",
         "Search entries, memory and documents.",
         slash="/search",
@@ -427,3 +439,17 @@ def bindings(context: Context) -> list[Binding]:
 def commands() -> dict[str, Action]:
     """Every slash command with its action, in the order of the registry."""
     return {action.slash: action for action in ACTIONS if action.slash}
+    _inbox("down", "j,down", "Next proposal", "Go to the next proposal."),
+    _inbox("up", "k,up", "Previous proposal", "Go to the proposal before."),
+    _inbox("next_hunk", "n", "Next place", "Go to the next place that would be changed."),
+    _inbox("previous_hunk", "p", "Place before", "Go to the place before."),
+    _inbox("accept", "a", "Accept", "Make the change in this place.", show=True),
+    _inbox("reject", "x", "Reject", "Put this place away; it isn't proposed again.", show=True),
+    _inbox("edit", "e", "Edit", "Write yourself what shall stand in this place.", show=True),
+    _inbox("accept_all", "A", "Accept all", "Make the whole proposed change.", show=True),
+    _inbox("reject_all", "X", "Reject all", "Put the whole proposal away."),
+    _inbox("undo", "u", "Take back", "Undo what was accepted last."),
+    _inbox("open", "o", "Open the entry", "Show the entry as it is now."),
+    _inbox("zoom", "enter", "Whole screen", "Give the difference the whole screen, and back."),
+    _inbox("side_by_side", "s", "Side by side", "Show before and after beside each other."),
+    _inbox("back", "q,escape", "Back", "Close the inbox.", show=True),

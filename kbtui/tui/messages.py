@@ -76,6 +76,22 @@ class AskAbout(Message):
         self.path = path
 
 
+class OpenInbox(Message):
+    """Show the inbox, with one proposal selected where one is named."""
+
+    def __init__(self, proposal: str = "") -> None:
+        super().__init__()
+        self.proposal = proposal
+
+
+class InboxChanged(Message):
+    """Proposals came or went; `count` wait now."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.count = count
+
+
 class Notify(Message, namespace="kbtui"):
     """Tell the person something in one line; `text` is plain, never markup."""
 

@@ -14,6 +14,7 @@ from kbtui.tui.chat.memory_commands import MemoryCommands
 from kbtui.tui.keys import checked_keymap, key_name, key_names, keys_of
 from kbtui.tui.screens.help import help_table
 from kbtui.tui.screens.history import HistoryScreen
+from kbtui.tui.screens.inbox import InboxScreen
 from kbtui.tui.screens.search import SearchScreen
 from kbtui.tui.screens.sessions import SessionsScreen
 from kbtui.tui.screens.switcher import SwitcherScreen
@@ -36,6 +37,7 @@ HOSTS = {
     "switcher": SwitcherScreen,
     "sessions": SessionsScreen,
     "memory": ChatPane,
+    "inbox": InboxScreen,
 }
 
 

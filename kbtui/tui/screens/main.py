@@ -10,11 +10,13 @@ from textual.screen import Screen
 
 from kbtui.tui.messages import (
     AskAbout,
+    InboxChanged,
     KnowledgeChanged,
     KnowledgeReady,
     Notify,
     OpenEntry,
     OpenHistory,
+    OpenInbox,
     OpenSearch,
     OpenSwitcher,
 )
@@ -69,6 +71,7 @@ class MainScreen(Screen[None]):
         """Tell the panes what a commit changed."""
         self.chat.knowledge_changed()
         self.notes.knowledge_changed(event.paths, event.commit, event.actor)
+        self.query_one(StatusLine).knowledge_changed()
         for screen in self.app.screen_stack[1:]:
             screen.post_message(KnowledgeChanged(event.paths, event.commit, event.actor))
 
@@ -153,6 +156,20 @@ class MainScreen(Screen[None]):
             from kbtui.tui.screens.history import HistoryScreen
 
             self.app.push_screen(HistoryScreen(self.chat.kb, event.path, event.commit))
+
+    @on(OpenInbox)
+    def _open_inbox_wanted(self, event: OpenInbox) -> None:
+        """Show the inbox."""
+        if self.chat.kb is not None:
+            from kbtui.tui.screens.inbox import InboxScreen
+
+            self.app.push_screen(InboxScreen(self.chat.kb, event.proposal))
+
+    @on(InboxChanged)
+    def _inbox_changed(self, event: InboxChanged) -> None:
+        """Tell the inbox, if it is open."""
+        for screen in self.app.screen_stack[1:]:
+            screen.post_message(InboxChanged(event.count))
 
     @on(OpenSearch)
     def _open_search_wanted(self, event: OpenSearch) -> None:

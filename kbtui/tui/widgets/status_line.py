@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+from textual import on
 from textual.content import Content
 from textual.reactive import reactive
 from textual.style import Style
@@ -12,6 +13,7 @@ from textual.widgets import Static
 
 from kbtui.text import clean_line
 from kbtui.tui.keys import key_name
+from kbtui.tui.messages import InboxChanged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.search.results import IndexStatus
+    from kbtui.tui.inbox_watch import InboxWatch
     from kbtui.tui.keeper_watch import KeeperWatch
 
 _ROOM_FOR_STATE = 10
@@ -39,11 +42,13 @@ class StatusLine(Static):
     state: reactive[str] = reactive("opening")
     working: reactive[bool] = reactive(True)
     memory: reactive[str] = reactive("")
+    inbox: reactive[int] = reactive(0)
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, markup=False)
         self._stop_listening: Callable[[], None] | None = None
         self._keeper: KeeperWatch | None = None
+        self._inbox: InboxWatch | None = None
 
     def on_mount(self) -> None:
         """Follow the focus."""
@@ -53,12 +58,23 @@ class StatusLine(Static):
         self.refresh()
 
     def knowledge_ready(self, kb: KnowledgeBase) -> None:
-        """Follow the state of the search index, and what the keeper of memory is at."""
+        """Follow the state of the search index, the keeper of memory, and the inbox."""
+        from kbtui.tui.inbox_watch import InboxWatch
         from kbtui.tui.keeper_watch import KeeperWatch
 
         self._keeper = KeeperWatch(self, kb, self._show_memory)
+        self._inbox = InboxWatch(self, kb)
         self._stop_listening = kb.search.subscribe(self._index_changed)
         self._show_index(kb.search.status())
+
+    def knowledge_changed(self) -> None:
+        """Notes were changed: what waits in the inbox may stand there by now."""
+        if self._inbox is not None:
+            self._inbox.files_changed()
+
+    @on(InboxChanged)
+    def _inbox_changed(self, event: InboxChanged) -> None:
+        self.inbox = event.count
 
     def _index_changed(self, status: IndexStatus) -> None:
         """Called in the index's own threads, perhaps while the app is closing."""
@@ -71,6 +87,8 @@ class StatusLine(Static):
             self._stop_listening()
         if self._keeper is not None:
             self._keeper.stop()
+        if self._inbox is not None:
+            self._inbox.stop()
 
     def _show_memory(self, text: str) -> None:
         self.memory = text
@@ -91,6 +109,8 @@ class StatusLine(Static):
         busy = self.working or bool(self.memory)
         said = self.memory or self.state
         state = Content.styled(said, "$warning" if busy else "$text-muted")
+        if self.inbox:
+            state = Content.styled(f"inbox {self.inbox}", "$text-accent") + " · " + state
         room = width - state.cell_length - 2
         hints = self._hints(max(0, room))
         if room < _ROOM_FOR_STATE:

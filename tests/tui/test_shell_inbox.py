@@ -1,0 +1,211 @@
+"""The inbox on the screen: what waits, place by place, and what becomes of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kbtui.history.change import Actor, Origin
+from kbtui.tui.screens.dialogs import KeyDialog
+from kbtui.tui.screens.inbox import InboxScreen
+from kbtui.tui.widgets.place_editor import PlaceEditor
+from kbtui.tui.widgets.status_line import StatusLine
+from tests.tui.notes_support import text_of
+from tests.tui.shell import running
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.tui.shell import Shell
+
+MEMORY = "memory/MEMORY.md"
+OLD = "# Facts\n\n- Lives in Bonn\n- Likes tea\n- Works at Initech\n"
+NEW = "# Facts\n\n- Lives in Graz\n- Likes tea\n- Works at Initech\n- Has a cat\n"
+SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
+
+
+def write(shell: Shell, text: str, path: str = MEMORY) -> None:
+    with shell.app.kb.history.change(Actor.YOU, "wrote") as change:
+        change.write(path, text)
+
+
+def propose(shell: Shell, text: str | None = NEW, reason: str = "It says so now.") -> Any:
+    origin = Origin(session="s", messages=(3, 4))
+    return shell.app.kb.memory.inbox.add(Actor.DREAM, reason, {MEMORY: text}, origin=origin)
+
+
+def now(tmp_path: Path) -> str:
+    return (tmp_path / "notes" / MEMORY).read_text()
+
+
+async def opened(shell: Shell) -> InboxScreen:
+    """F6, and wait until the first proposal is on the screen."""
+    await shell.press("f6")
+    await shell.until(lambda: isinstance(shell.app.screen, InboxScreen))
+    screen = shell.app.screen
+    await shell.until(lambda: screen.has_class("-empty") or screen.view.place is not None)
+    return screen
+
+
+async def waiting(shell: Shell, screen: InboxScreen, places: int) -> None:
+    """Wait until so many places of the selected proposal wait, and are drawn."""
+    await shell.until(
+        lambda: (
+            screen.has_class("-empty")
+            if not places
+            else screen.list.plan is not None
+            and len(screen.list.plan.hunks) == screen.view.hunk_count == places
+        )
+    )
+
+
+@SIZES
+async def test_places_are_accepted_and_rejected_one_by_one(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    async with running(tmp_path / "notes", size=size) as shell:
+        write(shell, OLD)
+        propose(shell)
+        screen = await opened(shell)
+        await waiting(shell, screen, 2)
+        assert "dream" in text_of(screen.list)
+        assert "It says so now." in text_of(screen.list)
+        assert "+ - Lives in Graz" in text_of(screen.view)
+        await shell.press("n", "a")
+        await waiting(shell, screen, 1)
+        assert now(tmp_path) == OLD + "- Has a cat\n"
+        await shell.notified("u takes it back. 1 still waits.")
+        await shell.press("x")
+        await waiting(shell, screen, 0)
+        assert now(tmp_path) == OLD + "- Has a cat\n"
+        assert shell.app.kb.memory.tombstones.buried("Lives in Graz")
+        assert "Nothing waits for you." in str(screen.query_one("#inbox-empty").render())
+        newest = next(shell.app.kb.history.log(MEMORY))
+        assert (newest.actor, newest.origin.messages) == (Actor.YOU, (3, 4))
+        await shell.press("u")
+        await shell.until(lambda: now(tmp_path) == OLD)
+        await shell.press("q")
+        assert shell.app.screen is shell.app.main
+
+
+@SIZES
+async def test_a_conflict_shows_both_sides_and_is_settled_in_place(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    async with running(tmp_path / "notes", size=size) as shell:
+        write(shell, OLD)
+        propose(shell)
+        write(shell, OLD.replace("Bonn", "Rome"))
+        screen = await opened(shell)
+        await waiting(shell, screen, 2)
+        assert "CONFLICT" in text_of(screen.view)
+        assert "- - Lives in Rome" in text_of(screen.view)
+        await shell.press("a")
+        await shell.until(lambda: isinstance(shell.app.screen, KeyDialog))
+        await shell.press("e")
+        await shell.until(lambda: screen.query("#place-text"))
+        editor = screen.query_one(PlaceEditor)
+        await shell.until(lambda: editor.area.has_focus)
+        await shell.press("ctrl+s")
+        await shell.notified("Both sides are still marked")
+        editor.area.text = "- Lived in Rome, now in Graz"
+        await shell.press("ctrl+s")
+        await shell.until(lambda: not screen.query("#place-editor"))
+        await shell.until(lambda: screen.view.place and screen.view.place.state == "clean")
+        assert now(tmp_path) == OLD.replace("Bonn", "Rome"), "nothing is written yet"
+        await shell.press("A")
+        await waiting(shell, screen, 0)
+        assert now(tmp_path) == NEW.replace("Lives in Graz", "Lived in Rome, now in Graz")
+
+
+async def test_the_proposed_side_of_a_conflict_can_be_taken(tmp_path: Path) -> None:
+    async with running(tmp_path / "notes") as shell:
+        write(shell, OLD)
+        propose(shell)
+        write(shell, OLD.replace("Bonn", "Rome"))
+        screen = await opened(shell)
+        await shell.press("A")
+        await waiting(shell, screen, 1)
+        assert now(tmp_path) == OLD.replace("Bonn", "Rome") + "- Has a cat\n"
+        await shell.press("a")
+        await shell.until(lambda: isinstance(shell.app.screen, KeyDialog))
+        await shell.press("t")
+        await waiting(shell, screen, 0)
+        assert now(tmp_path) == NEW
+
+
+async def test_what_comes_is_told_once_and_counted_in_the_status_line(tmp_path: Path) -> None:
+    async with running(tmp_path / "notes") as shell:
+        write(shell, OLD)
+        status = shell.app.main.query_one(StatusLine)
+        propose(shell, reason="You moved.")
+        await shell.notified("F6: dream proposes a change of your notes: You moved.")
+        await shell.until(lambda: status.inbox == 1)
+        assert "inbox 1" in str(status.render())
+        screen = await opened(shell)
+        write(shell, NEW)
+        await waiting(shell, screen, 0)
+        await shell.until(lambda: status.inbox == 0)
+        told = [n for n in shell.app._notifications if "You moved." in n.message]
+        assert len(told) == 1
+
+
+async def test_the_cursor_stays_on_its_proposal_when_another_comes(tmp_path: Path) -> None:
+    async with running(tmp_path / "notes") as shell:
+        write(shell, OLD)
+        write(shell, "# Me\n", "USER.md")
+        first = propose(shell)
+        screen = await opened(shell)
+        await waiting(shell, screen, 2)
+        shell.app.kb.memory.inbox.add(Actor.SYNC, "from elsewhere", {"USER.md": "# You\n"})
+        await shell.until(lambda: len(screen.list.plans) == 2)
+        assert screen.list.plan.proposal.id == first.id
+        await shell.press("j")
+        await shell.until(lambda: "# You" in text_of(screen.view))
+        await shell.press("X")
+        await shell.until(lambda: len(screen.list.plans) == 1)
+        assert screen.list.plan.proposal.id == first.id
+
+
+async def test_many_places_are_asked_about_before_all_are_accepted(tmp_path: Path) -> None:
+    async with running(tmp_path / "notes") as shell:
+        write(shell, OLD)
+        propose(shell, OLD + "".join(f"- fact {n}\n" for n in range(7)))
+        screen = await opened(shell)
+        await shell.press("A")
+        await shell.until(lambda: isinstance(shell.app.screen, KeyDialog))
+        await shell.press("escape")
+        assert now(tmp_path) == OLD
+        await shell.press("A")
+        await shell.until(lambda: isinstance(shell.app.screen, KeyDialog))
+        await shell.press("y")
+        await waiting(shell, screen, 0)
+        assert now(tmp_path).count("- fact") == 7
+
+
+async def test_what_was_typed_is_given_up_only_after_a_question(tmp_path: Path) -> None:
+    async with running(tmp_path / "notes") as shell:
+        write(shell, OLD)
+        propose(shell)
+        screen = await opened(shell)
+        await shell.press("e")
+        await shell.until(lambda: screen.query("#place-text"))
+        await shell.press("x", "escape")
+        await shell.until(lambda: isinstance(shell.app.screen, KeyDialog))
+        await shell.press("escape")
+        assert screen.query_one(PlaceEditor).area.text == "x- Lives in Graz\n"
+        await shell.press("escape")
+        await shell.until(lambda: isinstance(shell.app.screen, KeyDialog))
+        await shell.press("d")
+        await shell.until(lambda: not screen.query("#place-editor"))
+        await waiting(shell, screen, 2)
+
+
+async def test_the_slash_command_and_the_palette_lead_there(tmp_path: Path) -> None:
+    async with running(tmp_path / "notes", size=(80, 24)) as shell:
+        await shell.say("/inbox", wait=False)
+        await shell.until(lambda: isinstance(shell.app.screen, InboxScreen))
+        await shell.until(lambda: shell.app.screen.has_class("-empty"))
+        await shell.press("a", "x", "e", "A", "n", "enter", "escape")
+        assert shell.app.screen is shell.app.main

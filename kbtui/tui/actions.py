@@ -24,12 +24,13 @@ Context = Literal[
     "notes",
     "editor",
     "history",
+    "past",
     "search",
     "switcher",
     "sessions",
     "memory",
-]
     "inbox",
+]
 CONTEXTS: tuple[Context, ...] = get_args(Context)
 CONTEXT_TITLES: dict[Context, str] = {
     "global": "Everywhere",
@@ -39,13 +40,14 @@ CONTEXT_TITLES: dict[Context, str] = {
     "notes": "Notes",
     "editor": "Editing an entry",
     "history": "History",
+    "past": "Back in time",
     "search": "Search",
     "switcher": "Open",
     "sessions": "Sessions",
     "memory": "Memory",
+    "inbox": "Inbox",
 }
 
-    "inbox": "Inbox",
 
 @dataclass(frozen=True, slots=True)
 class Action:
@@ -88,14 +90,15 @@ _transcript = _in("transcript")
 _notes = _in("notes")
 _editor = _in("editor")
 _history = _in("history")
+_past = _in("past")
 _search = _in("search")
 _switcher = _in("switcher")
 _sessions = _in("sessions")
 _memory = _in("memory")
+_inbox = _in("inbox")
 ACTIONS: tuple[Action, ...] = (
     _everywhere(
         "help",
-_inbox = _in("inbox")
         "f1",
         "Help",
         "Show every key and command.",
@@ -132,9 +135,6 @@ _inbox = _in("inbox")
         priority=True,
     ),
     _everywhere(
-        "search",
-        "f7",
-    _everywhere(
         "inbox",
         "f6",
         "Inbox",
@@ -143,6 +143,9 @@ _inbox = _in("inbox")
         show=True,
         priority=True,
     ),
+    _everywhere(
+        "search",
+        "f7",
         "Search",
         "Search entries, memory and documents.",
         slash="/search",
@@ -178,6 +181,14 @@ _inbox = _in("inbox")
     ),
     _everywhere(
         "suspend", "ctrl+z", "Suspend", "Put kbtui into the background (`fg` brings it back)."
+    ),
+    _everywhere(
+        "at",
+        "",
+        "Time travel",
+        "Look at everything as it was at a date or a change.",
+        slash="/at",
+        usage="[date or revision]",
     ),
     _everywhere("theme", "", "Theme", "Change the colours.", slash="/theme", usage="[name]"),
     _everywhere("keys", "", "Keys", "Show every key, and how to change one.", slash="/keys"),
@@ -324,8 +335,12 @@ _inbox = _in("inbox")
     _history("more_context", "}", "More context", "Show more unchanged lines."),
     _history("side_by_side", "s", "Side by side", "Show before and after beside each other."),
     _history("copy", "y", "Copy id", "Copy the id of the commit."),
+    _history("copy_patch", "Y", "Copy patch", "Copy what the change did as a patch."),
     _history("undo", "u", "Undo this", "Undo exactly this change; later ones stay.", show=True),
     _history("undo_hunk", "U", "Undo this place", "Undo only the changed place shown."),
+    _history(
+        "undo_group", "A", "Undo all of it", "Undo the whole turn or batch that it belongs to."
+    ),
     _history(
         "restore",
         "R",
@@ -333,8 +348,25 @@ _inbox = _in("inbox")
         "Bring the entry back to how it was at this point.",
         show=True,
     ),
+    _history(
+        "restore_all",
+        "B",
+        "Back to before",
+        "Bring everything back to how it was before this change; shows it first.",
+    ),
+    _history(
+        "time_travel",
+        "T",
+        "Time travel",
+        "Look at everything as it was after this change.",
+        show=True,
+    ),
     _history("filter", "slash", "Filter", "Show only changes that match.", show=True),
     _history("back", "q,escape", "Back", "Close the history.", show=True),
+    _past("now", "T,escape", "Back to now", "Leave the past.", show=True),
+    _past("restore", "R", "Restore entry", "Make the entry what it was then.", show=True),
+    _past("compare", "c", "Compare with now", "Show what changed in the entry since.", show=True),
+    _past("search", "s", "Search then", "Search what was there then.", show=True),
     _search("down", "down", "Down", "Next hit."),
     _search("up", "up", "Up", "Previous hit."),
     _search("open", "enter", "Open", "Open the hit at its line.", show=True),
@@ -411,6 +443,20 @@ _inbox = _in("inbox")
         slash="/tag",
         usage="<names>",
     ),
+    _inbox("down", "j,down", "Next proposal", "Go to the next proposal."),
+    _inbox("up", "k,up", "Previous proposal", "Go to the proposal before."),
+    _inbox("next_hunk", "n", "Next place", "Go to the next place that would be changed."),
+    _inbox("previous_hunk", "p", "Place before", "Go to the place before."),
+    _inbox("accept", "a", "Accept", "Make the change in this place.", show=True),
+    _inbox("reject", "x", "Reject", "Put this place away; it isn't proposed again.", show=True),
+    _inbox("edit", "e", "Edit", "Write yourself what shall stand in this place.", show=True),
+    _inbox("accept_all", "A", "Accept all", "Make the whole proposed change.", show=True),
+    _inbox("reject_all", "X", "Reject all", "Put the whole proposal away."),
+    _inbox("undo", "u", "Take back", "Undo what was accepted last."),
+    _inbox("open", "o", "Open the entry", "Show the entry as it is now."),
+    _inbox("zoom", "enter", "Whole screen", "Give the difference the whole screen, and back."),
+    _inbox("side_by_side", "s", "Side by side", "Show before and after beside each other."),
+    _inbox("back", "q,escape", "Back", "Close the inbox.", show=True),
 )
 
 
@@ -439,17 +485,3 @@ def bindings(context: Context) -> list[Binding]:
 def commands() -> dict[str, Action]:
     """Every slash command with its action, in the order of the registry."""
     return {action.slash: action for action in ACTIONS if action.slash}
-    _inbox("down", "j,down", "Next proposal", "Go to the next proposal."),
-    _inbox("up", "k,up", "Previous proposal", "Go to the proposal before."),
-    _inbox("next_hunk", "n", "Next place", "Go to the next place that would be changed."),
-    _inbox("previous_hunk", "p", "Place before", "Go to the place before."),
-    _inbox("accept", "a", "Accept", "Make the change in this place.", show=True),
-    _inbox("reject", "x", "Reject", "Put this place away; it isn't proposed again.", show=True),
-    _inbox("edit", "e", "Edit", "Write yourself what shall stand in this place.", show=True),
-    _inbox("accept_all", "A", "Accept all", "Make the whole proposed change.", show=True),
-    _inbox("reject_all", "X", "Reject all", "Put the whole proposal away."),
-    _inbox("undo", "u", "Take back", "Undo what was accepted last."),
-    _inbox("open", "o", "Open the entry", "Show the entry as it is now."),
-    _inbox("zoom", "enter", "Whole screen", "Give the difference the whole screen, and back."),
-    _inbox("side_by_side", "s", "Side by side", "Show before and after beside each other."),
-    _inbox("back", "q,escape", "Back", "Close the inbox.", show=True),

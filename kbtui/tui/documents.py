@@ -81,9 +81,13 @@ def load_document(kb: KnowledgeBase, path: str) -> Document:
 
 def _file(kb: KnowledgeBase, path: str) -> Document:
     from kbtui.knowledge.entry import parse_entry
+    from kbtui.tui.past import PastKnowledge
     from kbtui.workspace.files import decode, read_bytes
 
-    data = read_bytes(kb.workspace.root, path, READ_LIMIT)
+    if isinstance(kb, PastKnowledge):
+        data = kb.read(path)
+    else:
+        data = read_bytes(kb.workspace.root, path, READ_LIMIT)
     if _is_binary(data):
         title = clean_line(path.rpartition("/")[2])
         return Document(path, "binary", title, reason=f"{_size(len(data))}, not text.")

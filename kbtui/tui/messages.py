@@ -52,6 +52,14 @@ class OpenHistory(Message):
         self.commit = commit
 
 
+class OpenPast(Message):
+    """Show everything as it was at a date or revision; asks for one where none is given."""
+
+    def __init__(self, moment: str = "") -> None:
+        super().__init__()
+        self.moment = moment
+
+
 class OpenSearch(Message):
     """Show the search screen, with a query already asked where one is given."""
 
@@ -68,14 +76,6 @@ class OpenSwitcher(Message):
         self.query = query
 
 
-class AskAbout(Message):
-    """Put a reference to an entry into the prompt and go there."""
-
-    def __init__(self, path: str) -> None:
-        super().__init__()
-        self.path = path
-
-
 class OpenInbox(Message):
     """Show the inbox, with one proposal selected where one is named."""
 
@@ -90,6 +90,14 @@ class InboxChanged(Message):
     def __init__(self, count: int) -> None:
         super().__init__()
         self.count = count
+
+
+class AskAbout(Message):
+    """Put a reference to an entry into the prompt and go there."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self.path = path
 
 
 class Notify(Message, namespace="kbtui"):

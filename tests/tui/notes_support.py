@@ -58,10 +58,18 @@ class ScriptedSearch:
         self.hits: tuple[Hit, ...] = ()
         self.notice = ""
         self.suggestion: str | None = None
+        self.at: str | None = None
 
     def search(
-        self, query: str, scope: str = "default", limit: int = 10, *, semantic: bool = True
+        self,
+        query: str,
+        scope: str = "default",
+        limit: int = 10,
+        *,
+        semantic: bool = True,
+        at: str | None = None,
     ) -> SearchResult:
+        self.at = at
         self.asked.append((query, scope, semantic))
         hits = self.hits[:limit]
         return SearchResult(query, scope, 1.0, semantic, hits, self.notice, self.suggestion)

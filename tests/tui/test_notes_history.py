@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from kbtui.history.change import Actor
+from kbtui.history.change import Actor, Origin
+from kbtui.tui.screens.confirm import ConfirmScreen
 from kbtui.tui.screens.history import HistoryScreen
+from kbtui.tui.screens.text_edit import TextEditScreen
+from kbtui.tui.screens.undo_conflict import UndoConflictScreen
 from tests.tui.notes_support import NotesApp, agent_writes, make_kb, ready, text_of, until
 
 PATH = "knowledge/topics/notes.md"
@@ -117,31 +120,120 @@ async def test_several_places_shown_as_one_are_not_undone_by_a_guess(kb):
         assert kb.history.head() == head
 
 
-async def test_an_undo_conflict_shows_both_sides_and_changes_nothing(kb):
+@pytest.fixture
+def changed_again(kb):
+    """The agent's second place was changed again by you."""
     old = kb.history.tree("HEAD")[PATH]
     text = (kb.workspace.root / PATH).read_text().replace("thirty", "something else")
     kb.library.write(PATH, text, expecting=old, actor=Actor.YOU, reason="again")
+    return kb
+
+
+async def conflict(pilot, kb) -> UndoConflictScreen:
+    """Undo the agent's change, which runs into yours."""
+    await history(pilot, kb, PATH, list(kb.history.log(PATH))[2].id)
+    await pilot.press("u")
+    await until(pilot, lambda: isinstance(pilot.app.screen, UndoConflictScreen), "it is shown")
+    screen = pilot.app.screen
+    await until(pilot, lambda: "something else" in text_of(screen.query_one("DiffView")))
+    return screen
+
+
+async def test_an_undo_conflict_shows_both_sides_and_changes_nothing(changed_again):
+    kb = changed_again
     app = NotesApp(kb)
     async with app.run_test(size=(110, 40)) as pilot:
-        await history(pilot, kb, PATH, list(kb.history.log(PATH))[2].id)
+        screen = await conflict(pilot, kb)
         head = kb.history.head()
-        await pilot.press("u")
-        await until(pilot, lambda: len(app.screen_stack) == 3, "the conflict is shown")
-        conflict = app.screen.query_one("DiffView")
-        await until(pilot, lambda: "something else" in text_of(conflict))
-        assert "line 30" in text_of(conflict)
+        assert "line 30" in text_of(screen.query_one("DiffView"))
+        await pilot.press("enter")
+        await until(pilot, lambda: "Say of each place" in app.toasts)
+        await pilot.press("escape")
+        await until(pilot, lambda: len(app.screen_stack) == 2)
         assert kb.history.head() == head
+
+
+@pytest.mark.parametrize(("key", "line"), [("m", "something else"), ("t", "line 30")])
+async def test_a_conflict_is_settled_by_choosing_a_side(changed_again, key, line):
+    kb = changed_again
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        await conflict(pilot, kb)
+        head = kb.history.head()
+        await pilot.press(key)
+        assert kb.history.head() == head, "deciding changes nothing yet"
+        await pilot.press("enter")
+        await until(pilot, lambda: kb.history.head() != head)
+        text = (kb.workspace.root / PATH).read_text().split("\n")
+        assert text[29] == line
+        assert text[4] == "line 5"
+        assert text[19] == "twenty"
+        undo = kb.history.commit("HEAD")
+        assert undo.origin.undoes == list(kb.history.log(PATH))[3].id
+
+
+async def test_a_conflict_is_settled_by_another_text(changed_again):
+    kb = changed_again
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        await conflict(pilot, kb)
         await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, TextEditScreen))
+        await pilot.press("ctrl+u", *"both", "ctrl+s")
+        await until(pilot, lambda: isinstance(app.screen, UndoConflictScreen))
+        shown = app.screen.query_one("DiffView")
+        await until(pilot, lambda: "your own text" in text_of(shown))
+        await pilot.press("enter")
+        file = kb.workspace.root / PATH
+        await until(pilot, lambda: "both" in file.read_text().split("\n"))
+
+
+async def test_a_conflict_can_be_settled_by_hand_where_it_stands(changed_again):
+    app = NotesApp(changed_again)
+    async with app.run_test(size=(110, 40)) as pilot:
+        await conflict(pilot, changed_again)
+        await pilot.press("o")
         await until(pilot, lambda: app.notes.editor is not None, "it can be settled by hand")
 
 
-async def test_shift_r_brings_the_file_back_to_how_it_was(kb):
+async def test_shift_a_undoes_the_whole_turn(kb):
+    for name in ("one", "two"):
+        with kb.history.change(Actor.AGENT, "", Origin(turn="t1")) as change:
+            change.write(f"knowledge/topics/{name}.md", f"# {name}\n")
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        await history(pilot, kb)
+        await pilot.press("A")
+        await until(pilot, lambda: not (kb.workspace.knowledge / "topics/one.md").exists())
+        assert not (kb.workspace.knowledge / "topics/two.md").exists()
+
+
+async def test_shift_b_goes_back_to_before_a_change_after_a_look_at_it(kb):
+    head = kb.history.head()
+    second = list(kb.history.log(PATH))[1]
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        await history(pilot, kb, PATH, second.id)
+        await pilot.press("B")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        await until(pilot, lambda: "- five" in text_of(app.screen.query_one("DiffView")))
+        assert kb.history.head() == head
+        await pilot.press("enter")
+        file = kb.workspace.root / PATH
+        await until(pilot, lambda: file.read_text() == lines())
+        assert not (kb.workspace.knowledge / "people/alice.md").exists()
+
+
+async def test_shift_r_brings_the_file_back_after_a_look_at_it(kb):
     first = list(kb.history.log(PATH))[-1]
     app = NotesApp(kb)
     async with app.run_test(size=(110, 40)) as pilot:
         await history(pilot, kb, PATH, first.id)
         await pilot.press("R")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
         file = kb.workspace.root / PATH
+        assert "twenty" in file.read_text()
+        await pilot.press("enter")
         await until(pilot, lambda: "line 20" in file.read_text())
         assert "five" not in file.read_text()
 
@@ -152,6 +244,8 @@ async def test_a_deleted_file_is_restored_from_the_commit_that_deleted_it(kb):
     async with app.run_test(size=(110, 40)) as pilot:
         await history(pilot, kb)
         await pilot.press("R")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        await pilot.press("enter")
         await until(pilot, (kb.workspace.knowledge / "people/alice.md").exists)
 
 
@@ -182,7 +276,7 @@ async def test_enter_gives_the_difference_the_screen_and_q_goes_back_step_by_ste
         await until(pilot, lambda: len(app.screen_stack) == 1)
 
 
-async def test_y_copies_the_id(kb, tmp_path, monkeypatch):
+async def test_y_copies_the_id_and_shift_y_the_patch(kb, monkeypatch):
     from kbtui.tui import clipboard
 
     copied = []
@@ -195,6 +289,10 @@ async def test_y_copies_the_id(kb, tmp_path, monkeypatch):
         await pilot.press("y")
         await until(pilot, lambda: copied)
         assert copied == [screen.list.commit.id]
+        await pilot.press("Y")
+        await until(pilot, lambda: len(copied) == 2)
+        assert copied[1].startswith("diff --git a/knowledge/")
+        assert "+++ b/knowledge/people/alice.md\n" in copied[1]
 
 
 async def test_ten_thousand_commits_arrive_in_parts_and_only_visible_ones_are_drawn(

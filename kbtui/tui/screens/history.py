@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
@@ -13,13 +13,12 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Footer, Static
 
-from kbtui.errors import KbtuiError, UndoConflictError
-from kbtui.text import clean, clean_line
+from kbtui.errors import KbtuiError
+from kbtui.text import clean_line
 from kbtui.tui.actions import bindings
 from kbtui.tui.background import run_latest
 from kbtui.tui.messages import KnowledgeChanged
 from kbtui.tui.screens.history_filter_input import HistoryFilterInput
-from kbtui.tui.tell import tell, tell_error
 from kbtui.tui.widgets.commit_list import CommitList
 from kbtui.tui.widgets.diff_view import DiffView
 from kbtui.tui.widgets.row_list import RowList
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from kbtui.history.diff import FileDiff
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.history_filter import HistoryFilter
+    from kbtui.tui.screens.history_deeds import HistoryDeeds
 
 _FIRST = 200
 _MORE = 1_000
@@ -170,10 +170,11 @@ class HistoryScreen(Screen[None]):
 
     async def _show(self, commit: Commit, *, keep: bool = False) -> None:
         from kbtui.tui.commit_diffs import hidden_files
+        from kbtui.tui.commit_text import description
 
         if not keep:
             await asyncio.sleep(_DIFF_AFTER)
-            self.query_one("#history-what", Static).update(_description(commit))
+            self.query_one("#history-what", Static).update(description(commit))
         reading = asyncio.create_task(asyncio.to_thread(self._read_diffs, commit))
         done, _ = await asyncio.wait({reading}, timeout=_PATIENCE)
         if not done and not keep:
@@ -278,125 +279,65 @@ class HistoryScreen(Screen[None]):
 
     # Doing
 
+    @property
+    def kb(self) -> KnowledgeBase:
+        """Whose history it is."""
+        return self._kb
+
+    @property
+    def path(self) -> str | None:
+        """The file whose history it is; None for all of it."""
+        return self._path
+
+    @property
+    def diffs(self) -> tuple[FileDiff, ...]:
+        """What the selected commit changed, as it is shown."""
+        return self._diffs
+
+    @cached_property
+    def deeds(self) -> HistoryDeeds:
+        """What is done with commits; made when first needed."""
+        from kbtui.tui.screens.history_deeds import HistoryDeeds
+
+        return HistoryDeeds(self)
+
+    def show_commit(self, commit: Commit) -> None:
+        """Read the log anew, with a commit selected."""
+        self._at = commit.id
+        self._read()
+
     def action_copy(self) -> None:
         """Copy the commit's id."""
-        commit = self.list.commit
-        if commit is not None:
-            run_latest(self, "copy", self._copy, commit.id)
+        self.deeds.copy_id()
 
-    async def _copy(self, text: str) -> None:
-        from kbtui.tui.widgets.notes_actions import copy_text
-
-        await copy_text(self, text)
+    def action_copy_patch(self) -> None:
+        """Copy what the commit changed, as a patch."""
+        self.deeds.copy_patch()
 
     def action_undo(self) -> None:
         """Undo exactly this change."""
-        commit = self.list.commit
-        if commit is not None:
-            run_latest(self, "do", self._undo, commit)
+        self.deeds.undo()
 
     def action_undo_hunk(self) -> None:
         """Undo only the changed place that is shown."""
-        commit, place = self.list.commit, self.diff.hunk
-        if commit is None or place is None:
-            return
-        from kbtui.tui.commit_diffs import hunk_number
+        self.deeds.undo_hunk()
 
-        number = hunk_number(self._kb.history, commit, self._diffs, place)
-        if number is None:
-            tell(self, "Several places are shown as one: { shows less around each.", "warning")
-            return
-        work = partial(self._undo, commit, path=place.path, hunk=number)
-        run_latest(self, "do", work)
-
-    async def _undo(
-        self, commit: Commit, *, path: str | None = None, hunk: int | None = None
-    ) -> None:
-        paths = (path,) if path is not None else ()
-        try:
-            done = await asyncio.to_thread(self._kb.history.undo, commit.id, paths=paths, hunk=hunk)
-        except UndoConflictError as error:
-            from kbtui.tui.screens.undo_conflict import UndoConflictScreen
-
-            await self.app.push_screen_wait(UndoConflictScreen(error))
-            return
-        except KbtuiError as error:
-            tell_error(self, error)
-            return
-        tell(self, f"Undone: {clean_line(done.subject)}. The undo is a change of its own.")
-        self._at = done.id
-        self._read()
+    def action_undo_group(self) -> None:
+        """Undo the whole turn or batch that the change belongs to."""
+        self.deeds.undo_group()
 
     def action_restore(self) -> None:
         """Bring a file back to how it was after this change."""
-        commit = self.list.commit
-        if commit is not None:
-            run_latest(self, "do", self._restore, commit)
+        self.deeds.restore()
 
-    async def _restore(self, commit: Commit) -> None:
-        path = await self._which_path(commit)
-        if path is None:
-            return
-        try:
-            done = await asyncio.to_thread(_restore, self._kb, path, commit)
-        except KbtuiError as error:
-            tell_error(self, error)
-            return
-        name = clean_line(path.removeprefix("knowledge/").removesuffix(".md"))
-        if done is None:
-            tell(self, f"{name} is as it was then already.")
-            return
-        tell(self, f"{name} is as it was {when_text(commit)}.")
-        self._at = done.id
-        self._read()
+    def action_restore_all(self) -> None:
+        """Bring everything back to how it was before this change."""
+        self.deeds.restore_all()
 
-    async def _which_path(self, commit: Commit) -> str | None:
-        paths = [change.path for change in commit.paths]
-        if self._path in paths:
-            return self._path
-        if self.diff.hunk is not None and self.has_class("-full"):
-            return self.diff.hunk.path
-        entries = [path for path in paths if not path.endswith("INDEX.md")] or paths
-        if len(entries) <= 1:
-            return entries[0] if entries else None
-        from kbtui.tui.screens.dialogs import PickDialog
-        from kbtui.tui.widgets.choice_list import Choice
-
-        choices = [Choice(path.removeprefix("knowledge/"), "", path) for path in entries]
-        return await self.app.push_screen_wait(PickDialog("Restore which file?", choices))
+    def action_time_travel(self) -> None:
+        """Look at everything as it was after this change."""
+        self.deeds.time_travel()
 
 
 def _take(commits: Iterator[Commit], count: int) -> list[Commit]:
     return [*islice(commits, count)]
-
-
-def _restore(kb: KnowledgeBase, path: str, commit: Commit) -> Commit | None:
-    """Restore a file to a commit; where that deleted it, to what it was before."""
-    deleted = any(change.path == path and change.kind == "deleted" for change in commit.paths)
-    at = commit.parent if deleted and commit.parent is not None else commit.id
-    return kb.history.restore(path, at)
-
-
-def when_text(commit: Commit) -> str:
-    """When a commit was made, to be read in a sentence."""
-    return f"on {commit.time.astimezone():%Y-%m-%d at %H:%M}"
-
-
-def _description(commit: Commit) -> Content:
-    """What is known of a commit, in a few lines."""
-    facts = [f"{commit.time.astimezone():%a %Y-%m-%d %H:%M}", str(commit.actor), commit.id[:10]]
-    origin = commit.origin
-    if origin.model:
-        facts.append(origin.model)
-    if origin.session:
-        messages = f" {origin.messages[0]}-{origin.messages[1]}" if origin.messages else ""
-        facts.append(f"{origin.session}{messages}")
-    if origin.undoes:
-        facts.append(f"undoes {origin.undoes[:10]}")
-    lines = [
-        Content.styled(clean_line(commit.subject), "bold"),
-        Content.styled(" · ".join(clean_line(fact) for fact in facts), "$text-muted"),
-    ]
-    if commit.body.strip():
-        lines.append(Content.styled(clean(commit.body).strip(), "italic"))
-    return Content("\n").join(lines)

@@ -17,6 +17,7 @@ from kbtui.tui.messages import (
     OpenEntry,
     OpenHistory,
     OpenInbox,
+    OpenPast,
     OpenSearch,
     OpenSwitcher,
 )
@@ -170,6 +171,15 @@ class MainScreen(Screen[None]):
         """Tell the inbox, if it is open."""
         for screen in self.app.screen_stack[1:]:
             screen.post_message(InboxChanged(event.count))
+
+    @on(OpenPast)
+    def _open_past_wanted(self, event: OpenPast) -> None:
+        """Travel in time."""
+        if self.chat.kb is not None:
+            from kbtui.tui.background import run_latest
+            from kbtui.tui.travelling import travel
+
+            run_latest(self, "travel", travel, self, self.chat.kb, event.moment)
 
     @on(OpenSearch)
     def _open_search_wanted(self, event: OpenSearch) -> None:

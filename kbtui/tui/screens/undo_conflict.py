@@ -1,4 +1,4 @@
-"""Why a change can't be undone by itself: what stands there now against what undoing wants."""
+"""Settling what an undo ran into: both sides of each place, and which of them is to stand."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from kbtui.history.conflict import Side
 from kbtui.text import clean, clean_line
+from kbtui.tui.background import run_latest
 from kbtui.tui.messages import OpenEntry
+from kbtui.tui.tell import tell
 from kbtui.tui.widgets.diff_view import DiffView
 from kbtui.tui.widgets.line_view import Line
 
@@ -22,11 +25,23 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from kbtui.errors import UndoConflictError
-    from kbtui.history.merge import Conflict
+    from kbtui.history.conflict import Conflict, Resolution
+
+Decided = dict["Conflict", "Resolution"]
+_WIDTH = 96
+_LONGEST = 40
+_KINDS = {
+    "line": "was changed again",
+    "key": "this key was changed again",
+    "place": "was moved again",
+    "file": "the file was changed as a whole",
+    "name": "was renamed again, or the old name is taken",
+}
+_TITLES = {"place": ("where it stands now", "where it stood before")}
 
 
-class UndoConflictScreen(ModalScreen[None]):
-    """Shows both sides of each place; nothing was changed."""
+class UndoConflictScreen(ModalScreen[Decided | None]):
+    """Answers with what was decided about every place; None changes nothing."""
 
     DEFAULT_CSS = """
     UndoConflictScreen {
@@ -42,63 +57,160 @@ class UndoConflictScreen(ModalScreen[None]):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,enter", "close", "Close", show=False),
-        Binding("e", "edit", "Edit the entry", show=False),
-        Binding("j", "scroll(1)", "Down", show=False),
-        Binding("k", "scroll(-1)", "Up", show=False),
+        Binding("escape,q", "close", "Close", show=False),
+        Binding("j,down,n", "go(1)", "Next place", show=False),
+        Binding("k,up,p", "go(-1)", "Place before", show=False),
+        Binding("m", "take('ours')", "Keep what stands there", show=False),
+        Binding("t", "take('theirs')", "Take what was before", show=False),
+        Binding("M", "take_all('ours')", "Keep all", show=False),
+        Binding("T", "take_all('theirs')", "Take all", show=False),
+        Binding("e", "edit", "Write another text", show=False),
+        Binding("o", "open", "Open the entry there", show=False),
+        Binding("enter", "apply", "Undo so", show=False),
     ]
 
     def __init__(self, error: UndoConflictError) -> None:
         super().__init__()
         self._error = error
-        self._conflicts: Sequence[Conflict] = tuple(getattr(error, "conflicts", ()))
+        self._conflicts: Sequence[Conflict] = error.conflicts
+        self._decided: Decided = {}
+        self._at = 0
 
     def compose(self) -> ComposeResult:
         """What happened, both sides, the keys."""
         with Vertical(id="conflicts") as box:
-            box.border_title = Content("Nothing was changed")
-            text = f"{self._error.message} {self._error.hint}".strip()
-            yield Static(Content(clean(text)))
+            box.border_title = Content("Nothing was changed yet")
+            yield Static(Content(clean(self._error.message)))
             yield DiffView()
-            keys: list[str | tuple[str, str]] = [("Esc", "bold $text-accent"), " close   "]
-            if self._conflicts:
-                keys += [("e", "bold $text-accent"), " edit the entry there"]
-            yield Static(Content.assemble(*keys), id="conflicts-keys")
+            yield Static(id="conflicts-keys")
 
     def on_mount(self) -> None:
         """Show both sides."""
-        view = self.query_one(DiffView)
-        view.show_lines([line for conflict in self._conflicts for line in _lines(conflict)])
-        view.focus()
+        self._show()
+        self.query_one(DiffView).focus()
 
-    def action_scroll(self, by: int) -> None:
-        """Scroll the places."""
-        self.query_one(DiffView).scroll_relative(y=by, animate=False)
+    # Showing
+
+    def _show(self) -> None:
+        lines: list[Line] = []
+        start = 0
+        for number, conflict in enumerate(self._conflicts):
+            if number == self._at:
+                start = len(lines)
+            lines += self._lines(number, conflict)
+        view = self.query_one(DiffView)
+        view.show_lines(lines)
+        view.scroll_to(y=max(0, start - 1), animate=False)
+        self.query_one("#conflicts-keys", Static).update(self._keys())
+
+    def _lines(self, number: int, conflict: Conflict) -> Iterator[Line]:
+        here = number == self._at
+        name = clean_line(conflict.path.removeprefix("knowledge/").removesuffix(".md"))
+        place = f"{name}:{conflict.line}" if conflict.line else name
+        yield Line(
+            Content.assemble(
+                ("▸ " if here else "  ", ".diff--name"),
+                (place, ".diff--name"),
+                (f"  {_KINDS[conflict.kind]}", ".diff--muted"),
+            ),
+            fill="diff--file",
+        )
+        decided = self._decided.get(conflict)
+        now, before = _TITLES.get(conflict.kind, ("stands there now", "undoing would put there"))
+        yield from _side(f"m  {now}", conflict.ours, "-", chosen=decided is Side.OURS)
+        yield from _side(f"t  {before}", conflict.theirs, "+", chosen=decided is Side.THEIRS)
+        if isinstance(decided, str):
+            yield from _side("e  your own text", decided, "+", chosen=True)
+        yield Line(Content())
+
+    def _keys(self) -> Content:
+        left = len(self._conflicts) - len(self._decided)
+        keys = {"m": "keep what stands there", "t": "what was before", "e": "another text"}
+        if len(self._conflicts) > 1:
+            keys |= {"j/k": "next", "M/T": "all"}
+        keys |= {"o": "open the entry", "Esc": "leave it"}
+        parts: list[str | tuple[str, str]] = []
+        if left:
+            parts.append((f"{left} to decide   ", "$text-warning"))
+        else:
+            parts += [("Enter", "bold $text-success"), (" undoes it so   ", "$text-success")]
+        for key, label in keys.items():
+            parts += [(key, "bold $text-accent"), f" {label}   "]
+        return Content.assemble(*parts)
+
+    # Deciding
+
+    def action_go(self, by: int) -> None:
+        """Go to another place."""
+        self._at = max(0, min(len(self._conflicts) - 1, self._at + by))
+        self._show()
+
+    def action_take(self, side: str) -> None:
+        """Decide about this place, and go on to the next that is open."""
+        if self._conflicts:
+            self._decide(Side(side))
+
+    def action_take_all(self, side: str) -> None:
+        """Decide about all places alike."""
+        self._decided = dict.fromkeys(self._conflicts, Side(side))
+        self._show()
+
+    def _decide(self, decision: Resolution) -> None:
+        self._decided[self._conflicts[self._at]] = decision
+        following = (*range(self._at + 1, len(self._conflicts)), *range(self._at))
+        left = (n for n in following if self._conflicts[n] not in self._decided)
+        self._at = next(left, self._at)
+        self._show()
 
     def action_edit(self) -> None:
+        """Write what is to stand there."""
+        if self._conflicts:
+            run_latest(self, "edit", self._edit, self._conflicts[self._at])
+
+    async def _edit(self, conflict: Conflict) -> None:
+        from kbtui.tui.screens.text_edit import TextEditScreen
+
+        if conflict.kind not in {"line", "key"}:
+            tell(self, "This can't be given another text here; o opens the entry.", "warning")
+            return
+        decided = self._decided.get(conflict)
+        text = decided if isinstance(decided, str) else conflict.ours or conflict.theirs
+        written = await self.app.push_screen_wait(
+            TextEditScreen("What is to stand there", text.rstrip("\n"))
+        )
+        if written is not None:
+            self._decide(written)
+
+    def action_apply(self) -> None:
+        """Undo it as it was decided."""
+        if self._conflicts and len(self._decided) == len(self._conflicts):
+            self.dismiss(self._decided)
+        elif self._conflicts:
+            tell(self, "Say of each place what is to stand there: m, t or e.")
+        else:
+            self.dismiss(None)
+
+    def action_open(self) -> None:
         """Settle it by hand, where it stands."""
         if self._conflicts:
-            first = self._conflicts[0]
+            conflict = self._conflicts[self._at]
             main = self.app.screen_stack[0]
             while self.app.screen_stack[-1] is not main:
                 self.app.pop_screen()
-            main.post_message(OpenEntry(first.path, first.line or None, edit=True))
+            main.post_message(OpenEntry(conflict.path, conflict.line or None, edit=True))
 
     def action_close(self) -> None:
         """Leave everything as it is."""
         self.dismiss(None)
 
 
-def _lines(conflict: Conflict) -> Iterator[Line]:
-    name = clean_line(conflict.path.removeprefix("knowledge/").removesuffix(".md"))
-    place = f"{name}:{conflict.line}" if conflict.line else name
-    yield Line(Content.styled(f" {place}", ".diff--name"), fill="diff--file")
-    for title, text, sign, fill in (
-        ("stands there now", conflict.ours, "-", "diff--removed"),
-        ("undoing would put there", conflict.theirs, "+", "diff--added"),
-    ):
-        yield Line(Content.styled(f"  {title}", ".diff--muted"))
-        for part in clean(text).rstrip("\n").split("\n") if text else ["(nothing)"]:
-            for index, piece in enumerate(Content(part.expandtabs(4)).wrap(96)):
-                yield Line(Content(f"  {sign if not index else ' '} ") + piece, 0, fill)
-    yield Line(Content())
+def _side(title: str, text: str, sign: str, *, chosen: bool) -> Iterator[Line]:
+    fill = "diff--added" if sign == "+" else "diff--removed"
+    mark, style = ("● ", ".diff--name") if chosen else ("○ ", ".diff--muted")
+    yield Line(Content.styled(f"  {mark}{title}", style))
+    shown = clean(text).rstrip("\n").split("\n") if text else ["(nothing)"]
+    for part in shown[:_LONGEST]:
+        for index, piece in enumerate(Content(part.expandtabs(4)).wrap(_WIDTH)):
+            yield Line(Content(f"  {sign if not index else ' '} ") + piece, 0, fill)
+    if len(shown) > _LONGEST:
+        yield Line(Content.styled(f"    … {len(shown) - _LONGEST} more lines", ".diff--muted"))

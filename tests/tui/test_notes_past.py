@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import pytest
+
+from kbtui.tui.actions import actions
+from kbtui.tui.messages import AskAbout
+from kbtui.tui.screens.confirm import ConfirmScreen
+from kbtui.tui.screens.history import HistoryScreen
+from kbtui.tui.screens.search import SearchScreen
+from kbtui.tui.screens.time_travel import TimeTravelScreen
+from tests.tui.notes_support import NotesApp, agent_writes, hit, make_kb, ready, text_of, until
+
+ALICE, DOCKER = "knowledge/people/alice.md", "knowledge/topics/docker.md"
+
+
+@pytest.fixture
+def kb(tmp_path):
+    """Alice and Bob; then Alice says something else, Bob is gone, and there is Docker."""
+    kb = make_kb(
+        tmp_path,
+        {
+            "people/alice.md": "---\ntype: person\n---\n# Alice\n\nKnows [[bob]].\n",
+            "people/bob.md": "---\ntype: person\n---\n# Bob\n\nOld friend.\n",
+        },
+    )
+    agent_writes(kb, ALICE, "---\ntype: person\n---\n# Alice\n\nKnows nobody.\n")
+    kb.library.delete("people/bob")
+    kb.library.create("topic", "Docker")
+    kb.first = list(kb.history.log())[-1]
+    return kb
+
+
+async def past(pilot, kb, path: str | None = ALICE) -> TimeTravelScreen:
+    await ready(pilot)
+    screen = TimeTravelScreen(kb, kb.first, path)
+    await pilot.app.push_screen(screen)
+    await until(pilot, lambda: screen.notes.knowledge_tree.rows, "the tree of then is there")
+    if path is not None:
+        await until(pilot, lambda: screen.notes.current_path == path, "the entry is shown")
+        await until(pilot, lambda: screen.notes.view.links is not None, "its links are known")
+    return screen
+
+
+async def test_tree_entry_and_links_are_those_of_then_under_a_banner(kb):
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        screen = await past(pilot, kb)
+        assert set(screen.notes.entries) == {ALICE, "knowledge/people/bob.md"}
+        await until(pilot, lambda: "Knows bob." in text_of(screen.notes.view.body))
+        banner = str(screen.query_one("#past-banner").render())
+        assert kb.first.id[:10] in banner
+        assert "read-only" in banner
+        screen.notes.open_entry("knowledge/people/bob.md")
+        await until(pilot, lambda: "Old friend" in text_of(screen.notes.view.body))
+        backlinks = screen.notes.view
+        await until(pilot, lambda: backlinks.links is not None and backlinks.links.backlinks)
+        assert backlinks.links.backlinks[0].path == ALICE
+        await pilot.press("T")
+        await until(pilot, lambda: len(app.screen_stack) == 1)
+        assert set(app.notes.entries) == {ALICE, DOCKER}
+
+
+async def test_no_key_that_writes_does_anything_but_say_why(kb):
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        screen = await past(pilot, kb)
+        head, writing = kb.history.head(), ("n", "e", "E", "m", "d", "u", "a")
+        for number, key in enumerate(writing, 1):
+            await pilot.press(key)
+            await until(
+                pilot, lambda n=number: app.toasts.count("nothing can be changed here") == n, key
+            )
+        assert {action.keys for action in actions("notes")} >= set(writing)
+        assert app.screen is screen
+        assert screen.notes.editor is None
+        assert kb.history.head() == head
+        assert not any(isinstance(message, AskAbout) for message in app.seen)
+
+
+async def test_c_compares_with_now(kb):
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        await past(pilot, kb)
+        await pilot.press("c")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        shown = app.screen.query_one("DiffView")
+        await until(pilot, lambda: "+ Knows nobody." in text_of(shown))
+        assert "- Knows [[bob]]." in text_of(shown)
+
+
+async def test_shift_r_restores_the_entry_after_a_look_at_it(kb):
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        screen = await past(pilot, kb, "knowledge/people/bob.md")
+        await pilot.press("R")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        assert not (kb.workspace.knowledge / "people/bob.md").exists()
+        await pilot.press("enter")
+        await until(pilot, (kb.workspace.knowledge / "people/bob.md").exists)
+        await until(pilot, lambda: "is as it was" in app.toasts)
+        assert app.screen is screen
+        await pilot.press("R")
+        await until(pilot, lambda: "already" in app.toasts)
+
+
+async def test_searching_there_searches_that_commit(kb):
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        screen = await past(pilot, kb)
+        kb.search.hits = (hit("knowledge/people/bob.md", 6, "Old friend."),)
+        await pilot.press("s")
+        await until(pilot, lambda: isinstance(app.screen, SearchScreen))
+        await pilot.press(*"friend")
+        await until(pilot, lambda: app.screen.hits.hit is not None)
+        assert kb.search.at == kb.first.id
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is screen)
+        await until(pilot, lambda: screen.notes.current_path == "knowledge/people/bob.md")
+
+
+async def test_the_filter_finds_what_was_there_then(kb):
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        screen = await past(pilot, kb, None)
+        await pilot.press("slash", *"bob", "enter")
+        await until(pilot, lambda: screen.notes.current_path == "knowledge/people/bob.md")
+
+
+async def test_shift_t_leads_there_from_the_history_and_escape_back(kb):
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        await ready(pilot)
+        await app.push_screen(HistoryScreen(kb, ALICE, kb.first.id))
+        screen = app.screen
+        await until(pilot, lambda: screen.list.commit is not None)
+        await until(pilot, lambda: screen.list.commit.id == kb.first.id)
+        await pilot.press("T")
+        await until(pilot, lambda: isinstance(app.screen, TimeTravelScreen))
+        await until(pilot, lambda: app.screen.notes.current_path == ALICE)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)

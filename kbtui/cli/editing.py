@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -14,6 +11,7 @@ import click
 
 from kbtui.cli.completing import entry_names, entry_types
 from kbtui.cli.context import Place, json_option, pass_place
+from kbtui.cli.editor import remove_copy, run_editor
 from kbtui.cli.output import note, say, say_json
 from kbtui.errors import ConflictError, KbtuiError, UnreadableError, UsageError
 
@@ -122,37 +120,17 @@ def _edited(library: Library, entry: Entry) -> Entry:
     copy = Path(tempfile.mkdtemp(prefix="kbtui-")) / f"{entry.slug}.md"
     copy.write_text(entry.text, "utf-8", newline="")
     try:
-        _run_editor(copy)
+        run_editor(copy)
         text = copy.read_bytes().decode("utf-8", "replace")
         if text != entry.text:
             library.write(
                 entry.path, text, expecting=entry.blob, actor=Actor.YOU, reason="edited by hand"
             )
     except ConflictError:
-        _remove(copy)  # the door has kept both versions
+        remove_copy(copy)  # the door has kept both versions
         raise
     except KbtuiError as error:
         error.hint = f"{error.hint} What you wrote is in {copy}.".strip()
         raise
-    _remove(copy)
+    remove_copy(copy)
     return library.get(entry.path)
-
-
-def _run_editor(file: Path) -> None:
-    command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
-    try:
-        done = subprocess.run([*shlex.split(command), str(file)], check=False)
-    except (OSError, ValueError) as error:
-        raise UsageError(
-            f"The editor {command!r} can't be started: {error}.",
-            "Set EDITOR to the program that you edit text with.",
-        ) from error
-    if done.returncode != 0:
-        raise UsageError(
-            f"The editor {command!r} ended with status {done.returncode}; nothing was recorded."
-        )
-
-
-def _remove(copy: Path) -> None:
-    copy.unlink(missing_ok=True)
-    copy.parent.rmdir()

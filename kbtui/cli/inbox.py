@@ -11,7 +11,12 @@ from kbtui.cli.history import print_patch
 from kbtui.cli.output import note, say, say_json, say_line, say_styled
 
 if TYPE_CHECKING:
-    from kbtui.memory.inbox import Proposal
+    from kbtui.memory.proposal import Proposal
+    from kbtui.memory.proposal_plan import Plan
+
+_hunks = click.option(
+    "--hunk", "hunks", multiple=True, metavar="N", help="Only this place, as `show` numbers it."
+)
 
 
 @click.group(invoke_without_command=True)
@@ -45,29 +50,44 @@ def list_command(place: Place, as_json: bool) -> int:
 @json_option
 @pass_place
 def show(place: Place, id_: str, as_json: bool) -> None:
-    """Show what a proposal would change."""
-    from kbtui.memory.proposal_diff import proposal_diff
+    """Show what a proposal would change in the files as they are now.
+
+    Of a conflict the lines that stand there now are marked with -, those proposed with +.
+    """
+    from kbtui.history.diff import as_patch
+    from kbtui.memory.proposal_diff import plan_diff
 
     with place.opened() as kb:
-        from kbtui.history.diff import as_patch
-
-        proposal = kb.memory.inbox.get(id_)
-        patch = as_patch(proposal_diff(proposal))
+        plan = kb.memory.inbox.plan(id_)
+    patch = as_patch(plan_diff(plan))
     if as_json:
-        say_json({**_shape(proposal), "patch": patch})
+        say_json({**_shape(plan), "patch": patch, "hunks": _hunk_shapes(plan)})
         return
-    note(proposal.reason)
+    note(f"{plan.proposal.actor}: {plan.proposal.reason}")
     print_patch(patch)
+    if not plan.hunks:
+        note("All of it stands in the files already.")
+    elif plan.conflicts:
+        count = len(plan.conflicts)
+        note(
+            f"{count} of {len(plan.hunks)} conflict: `kbtui inbox edit {plan.proposal.id} --hunk N`"
+            " says what shall stand there, `accept --hunk N --theirs` takes what is proposed."
+        )
 
 
 @inbox.command()
 @click.argument("id_", metavar="ID")
+@_hunks
+@click.option("--theirs", is_flag=True, help="In conflicts, take what is proposed.")
 @json_option
 @pass_place
-def accept(place: Place, id_: str, as_json: bool) -> None:
-    """Make the whole change."""
+def accept(place: Place, id_: str, hunks: tuple[str, ...], theirs: bool, as_json: bool) -> None:
+    """Make the change, or some places of it.
+
+    Exits with 5, and changes nothing, if a place conflicts with what was changed since.
+    """
     with place.opened() as kb:
-        commit = kb.memory.inbox.accept(id_)
+        commit = kb.memory.inbox.accept(id_, hunks=hunks or None, theirs=theirs)
     if as_json:
         from kbtui.cli.shapes import commit_shape
 
@@ -76,45 +96,100 @@ def accept(place: Place, id_: str, as_json: bool) -> None:
         note("It stood there already.")
     else:
         say(f"{commit.id[:10]} {commit.subject}")
+        note(f"Take it back with: kbtui undo {commit.id[:10]}")
 
 
 @inbox.command()
 @click.argument("id_", metavar="ID")
+@_hunks
 @json_option
 @pass_place
-def reject(place: Place, id_: str, as_json: bool) -> None:
-    """Put a proposal away; what it says isn't proposed again."""
+def reject(place: Place, id_: str, hunks: tuple[str, ...], as_json: bool) -> None:
+    """Put a proposal away, or some of its places.
+
+    What they say isn't proposed again.
+    """
     with place.opened() as kb:
-        proposal = kb.memory.inbox.reject(id_)
+        proposal = kb.memory.inbox.reject(id_, hunks=hunks or None)
     if as_json:
-        say_json(_shape(proposal))
+        say_json(_proposal_shape(proposal))
+    elif hunks:
+        say(f"{len(hunks)} of {proposal.id} {'is' if len(hunks) == 1 else 'are'} rejected.")
     else:
         say(f"{proposal.id} is rejected.")
 
 
+@inbox.command()
+@click.argument("id_", metavar="ID")
+@click.option("--hunk", metavar="N", help="Which place; not needed where there is only one.")
+@json_option
+@pass_place
+def edit(place: Place, id_: str, hunk: str | None, as_json: bool) -> None:
+    """Write in your editor what shall stand in a place.
+
+    `accept` makes it then. In a conflict both sides are there, between marks. A file that is to be deleted goes when the
+    text is empty.
+    """
+    from kbtui.cli.editor import edited_copy
+    from kbtui.errors import UsageError
+
+    with place.opened() as kb:
+        inbox = kb.memory.inbox
+        plan = inbox.plan(id_)
+        if hunk is None and len(plan.hunks) != 1:
+            raise UsageError(
+                f"{plan.proposal.id} has {len(plan.hunks)} places.", "Say which: --hunk N."
+            )
+        name = plan.hunks[0].key if hunk is None else hunk
+        draft = inbox.draft(plan.proposal.id, name)
+        with edited_copy(draft.text, draft.path.rpartition("/")[2]) as text:
+            changed = text != draft.text
+            if changed:
+                inbox.edit(plan.proposal.id, name, text, seen=draft.seen)
+        left = next((p for p in inbox.list() if p.id == plan.proposal.id), None)
+    if as_json:
+        say_json(_proposal_shape(left) if left is not None else None)
+    elif not changed:
+        note("Nothing was changed.")
+    elif left is None:
+        say(f"Nothing of {plan.proposal.id} is left.")
+    else:
+        say(f"Your text is proposed now; kbtui inbox accept {left.id}")
+
+
 def _list(place: Place, *, as_json: bool) -> int:
     with place.opened() as kb:
-        proposals = kb.memory.inbox.list()
+        if kb.workspace.writable:
+            kb.memory.inbox.settle()
+        plans = kb.memory.inbox.waiting()
         problems = kb.memory.inbox.problems()
     if as_json:
-        say_json([_shape(proposal) for proposal in proposals])
-    for proposal in () if as_json else proposals:
+        say_json([_shape(plan) for plan in plans])
+    for plan in () if as_json else plans:
+        proposal, count = plan.proposal, len(plan.hunks)
         when = proposal.created.astimezone().strftime("%Y-%m-%d %H:%M")
+        conflicts = f", {len(plan.conflicts)} conflicting" if plan.conflicts else ""
         say_line(
             say_styled(proposal.id, fg="yellow"),
             f"  {when}  ",
             say_styled(proposal.actor.value.ljust(12), fg="cyan"),
             "  ",
             say_styled(proposal.reason),
+            f"  ({count} place{'s' * (count != 1)}{conflicts})",
         )
     for path in problems:
         note(f"kbtui: {path} can't be read.")
-    if not proposals and not as_json:
+    if not plans and not as_json:
         note("Nothing waits.")
-    return 0 if proposals else 1
+    return 0 if plans else 1
 
 
-def _shape(proposal: Proposal) -> dict[str, Any]:
+def _shape(plan: Plan) -> dict[str, Any]:
+    shape = _proposal_shape(plan.proposal)
+    return {**shape, "places": len(plan.hunks), "conflicts": len(plan.conflicts)}
+
+
+def _proposal_shape(proposal: Proposal) -> dict[str, Any]:
     origin = proposal.origin
     return {
         "id": proposal.id,
@@ -125,3 +200,21 @@ def _shape(proposal: Proposal) -> dict[str, Any]:
         "session": origin.session,
         "messages": list(origin.messages) if origin.messages else None,
     }
+
+
+def _hunk_shapes(plan: Plan) -> list[dict[str, Any]]:
+    numbers = {hunk.key: number for number, hunk in enumerate(plan.hunks, 1)}
+    return [
+        {
+            "n": numbers[hunk.key],
+            "key": hunk.key,
+            "path": file.now.path,
+            "state": hunk.state,
+            "why": hunk.why,
+            "line": hunk.place.first + 1,
+            "now": "".join(hunk.place.ours),
+            "proposed": "".join(hunk.place.theirs),
+        }
+        for file in plan.files
+        for hunk in file.waiting
+    ]

@@ -61,11 +61,12 @@ def _hunks(
     """The places with what stands around them; a line between two of them is shown once."""
     added = shown = 0
     ordered = sorted(places, key=lambda hunk: hunk.place.first)
-    starts = [hunk.place.first for hunk in ordered] + [len(now)]
+    starts = [hunk.place.first for hunk in ordered] + [len(now) + CONTEXT]
     for index, hunk in enumerate(places):
         at = ordered.index(hunk)
         first = max(shown, hunk.place.first - CONTEXT)
-        last = min(hunk.place.last + CONTEXT, max(starts[at + 1], hunk.place.last))
+        between = max(0, starts[at + 1] - hunk.place.last)
+        last = min(len(now), hunk.place.last + min(CONTEXT, (between + 1) // 2))
         shown = max(shown, last)
         lines = tuple(_lines(hunk, now, min(first, hunk.place.first), last, added))
         added += len(hunk.place.theirs) - len(hunk.place.ours)

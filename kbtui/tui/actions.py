@@ -313,6 +313,8 @@ ACTIONS: tuple[Action, ...] = (
     _notes("tags", "t", "Tags", "Show only entries with a tag."),
     _notes("ask", "a", "Ask about it", "Put a reference to the entry into the prompt."),
     _notes("history", "H", "History of it", "Show every change of this entry.", show=True),
+    _notes("why", "w", "Why", "Show who wrote the line, and from which messages.", show=True),
+    _notes("authors", "W", "Authors", "Say beside each line who wrote it, and how long ago."),
     _notes("undo", "u", "Undo last change", "Undo the last change of this entry."),
     _notes("back", "[,backspace", "Back", "Return to the entry shown before."),
     _notes("forward", "]", "Forward", "Go on again after going back."),

@@ -43,6 +43,15 @@ class OpenEntry(Message):
         self.edit = edit
 
 
+class OpenMessage(Message):
+    """Go on with a session in the chat, and select a message of it."""
+
+    def __init__(self, session: str, message: int) -> None:
+        super().__init__()
+        self.session = session
+        self.message = message
+
+
 class OpenHistory(Message):
     """Show the history: of everything, of one path, or with one commit selected."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from kbtui.errors import KbtuiError
+from kbtui.errors import ConflictError, KbtuiError
 from kbtui.text import clean_line, fold, slugify
 from kbtui.tui.chat.items import Item, MoreItem, NoticeItem, failure
-from kbtui.tui.messages import Notify
+from kbtui.tui.focus import go_to
+from kbtui.tui.messages import Notify, OpenEntry
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -120,6 +121,33 @@ class ChatCommands:
         for notice in session.notices:
             self._say(notice, "warning")
         self._pane.focus_prompt()
+
+    def go_to_message(self, session_id: str, message: int) -> None:
+        """Go on with a session, and select a message of it."""
+        kb = self._pane.kb
+        if kb is not None:
+            self._work(self._go_to_message(kb, session_id, message))
+
+    async def _go_to_message(self, kb: KnowledgeBase, session_id: str, message: int) -> None:
+        current = self._pane.conversation.session
+        if current is None or current.id != session_id:
+            if self._answering():
+                return
+            try:
+                await self._open(kb, session_id)
+            except ConflictError:  # it is open elsewhere, but may be read
+                self._pane.post_message(OpenEntry(f"sessions/{session_id}.jsonl", message))
+                return
+        while self._earlier and self._earlier[-1].id >= message:
+            await self._load_earlier(self._pane.transcript.items[0])
+        shown = [each for each in self._pane.transcript.items if each.message is not None]
+        item = next((each for each in reversed(shown) if (each.message or 0) <= message), None)
+        transcript = self._pane.transcript
+        if item is None or item.message != message:
+            self._say("That message was taken back since.", "warning")
+        transcript.select(item)
+        go_to(transcript)
+        transcript.call_after_refresh(transcript.select, item)
 
     async def _use(self, session: Session | None) -> None:
         messages = list(session.messages) if session is not None else []

@@ -58,13 +58,17 @@ def link_of(href: str) -> LinkRef:
 
 
 class InlineBuilder:
-    """Collects the text of one block with its styles."""
+    """Collects the text of one block with its styles.
+
+    `line_ends` are the places in the text at which a line of the source ends.
+    """
 
     def __init__(self, links: Links) -> None:
         self._links = links
         self._text: list[str] = []
         self._length = 0
         self._spans: list[Span] = []
+        self.line_ends: list[int] = []
 
     def content(self) -> Content:
         """What was collected."""
@@ -95,8 +99,10 @@ class InlineBuilder:
         elif kind == "code_inline":
             self.add(node.content, ".md--code")
         elif kind == "softbreak":
+            self.line_ends.append(self._length)
             self.add(" ")
         elif kind == "hardbreak":
+            self.line_ends.append(self._length)
             self._text.append("\n")
             self._length += 1
         elif kind in ("wikilink", "link", "image"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
@@ -103,21 +104,34 @@ class _Layout:
         else:
             self._verbatim(node, frame)
 
-    def _put(self, content: Content, frame: _Frame, fill: str = "") -> None:
-        """Add the lines of one piece of running text, wrapped into the frame."""
+    def _put(
+        self, content: Content, frame: _Frame, fill: str = "", line_ends: Sequence[int] = ()
+    ) -> None:
+        """Add the lines of one piece of running text, wrapped into the frame.
+
+        Each comes from the source line that its first character stands in.
+        """
         pieces = content.wrap(frame.width)
+        place = 0
         for index, piece in enumerate(pieces):
             prefix = frame.rest if index else frame.first
-            self.lines.append(Line(prefix + piece, self._source, fill, index > 0))
+            place = max(place, content.plain.find(piece.plain, place))
+            source = self._source + bisect_right(line_ends, place)
+            self.lines.append(Line(prefix + piece, source, fill, index > 0))
+            place += len(piece.plain)
 
-    def _inline(self, node: SyntaxTreeNode) -> Content:
+    def _built(self, node: SyntaxTreeNode) -> InlineBuilder:
         builder = InlineBuilder(self._links)
         for child in node.children:
             builder.walk(child)
-        return builder.content()
+        return builder
+
+    def _inline(self, node: SyntaxTreeNode) -> Content:
+        return self._built(node).content()
 
     def _paragraph(self, node: SyntaxTreeNode, frame: _Frame) -> None:
-        self._put(self._inline(node), frame)
+        built = self._built(node)
+        self._put(built.content(), frame, line_ends=built.line_ends)
 
     def _heading(self, node: SyntaxTreeNode, frame: _Frame) -> None:
         level = min(int(node.tag[1:]), 4)

@@ -17,6 +17,7 @@ from kbtui.tui.messages import (
     OpenEntry,
     OpenHistory,
     OpenInbox,
+    OpenMessage,
     OpenPast,
     OpenSearch,
     OpenSwitcher,
@@ -127,6 +128,12 @@ class MainScreen(Screen[None]):
         """Show an entry in the notes pane."""
         self._show("notes")
         self.notes.open_entry(event.path, event.line, edit=event.edit)
+
+    @on(OpenMessage)
+    def _open_message_wanted(self, event: OpenMessage) -> None:
+        """Show what was said."""
+        self._show("chat")
+        self.chat.commands.go_to_message(event.session, event.message)
 
     @on(AskAbout)
     def _ask_about_wanted(self, event: AskAbout) -> None:

@@ -11,9 +11,11 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
 from kbtui.tui.background import run_latest
 from kbtui.tui.messages import OpenEntry
+from kbtui.tui.tell import tell, tell_error
 from kbtui.tui.widgets.links_list import LinksList
 from kbtui.tui.widgets.markdown_view import MarkdownView, Source
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from kbtui.tui.documents import Document, DocumentLinks
     from kbtui.tui.markdown.inline import LinkRef
 
+_RECORDED = frozenset({"entry", "text"})
 _KEPT = 100
 """Places that Back remembers."""
 
@@ -75,6 +78,7 @@ class EntryView(Vertical):
         self._kb = kb
         self._past: list[_Place] = []
         self._future: list[_Place] = []
+        self._shows_authors = False
         self.document: Document | None = None
         self.links: DocumentLinks | None = None
 
@@ -161,6 +165,7 @@ class EntryView(Vertical):
         # Links are resolved afterwards: on a large vault that takes longer than reading.
         self.links = None
         self._show(document, line, top)
+        self._update_authors()
         self.post_message(self.Opened(document))
         if document.entry is None:
             return
@@ -215,6 +220,49 @@ class EntryView(Vertical):
             text = "no links"
         self.query_one("#entry-links-line", Static).update(Content(text))
         self.links_list.show_links(links)
+
+    # Authors
+
+    def toggle_authors(self) -> None:
+        """Say beside each line who wrote it and when, or no longer."""
+        self._shows_authors = not self._shows_authors
+        self._update_authors()
+
+    def _update_authors(self) -> None:
+        """Make room for the authors at once, and fill it in when they are known."""
+        document = self.document
+        if not self._shows_authors or document is None or document.kind not in _RECORDED:
+            self.body.show_authors(None)
+            return
+        self.body.show_authors(())
+        run_latest(self, "authors", self._fill_authors, document)
+
+    async def _fill_authors(self, document: Document) -> None:
+        try:
+            origins = await asyncio.to_thread(
+                self._kb.history.blame, document.path, text=document.text
+            )
+        except KbtuiError as error:
+            tell_error(self, error)
+            return
+        if self._shows_authors and self.document is document:
+            self.body.show_authors(origins)
+
+    def ask_why(self) -> None:
+        """Show where the line under the cursor comes from."""
+        document = self.document
+        if document is None or document.kind not in _RECORDED:
+            tell(self, "Nobody keeps account of who wrote this.", "warning")
+            return
+        from kbtui.tui.screens.why import WhyScreen
+
+        screen = WhyScreen(self._kb, document.path, self.body.pointed_source)
+        self.app.push_screen(screen, self._go_on)
+
+    def _go_on(self, there: Message | None) -> None:
+        """Go where that leads."""
+        if there is not None:
+            self.post_message(there)
 
     # Links
 

@@ -16,7 +16,7 @@ from textual.style import Style
 from kbtui.tui.widgets.strips import style_parser, to_strip
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from textual.binding import BindingType
     from textual.selection import Selection
@@ -88,6 +88,8 @@ class LineView(ScrollView, can_focus=True):
         self._strips: LRUCache[int, Strip] = LRUCache(2048)
         self._flashed = range(0)
         self._flash_timer: Timer | None = None
+        self._gutter: Callable[[int], Content] | None = None
+        self._gutter_width = 0
 
     @property
     def allow_select(self) -> bool:
@@ -96,8 +98,23 @@ class LineView(ScrollView, can_focus=True):
 
     @property
     def text_width(self) -> int:
-        """The cells that a line may take; room for the scrollbar is always kept."""
-        return max(1, self.content_region.width - self.styles.scrollbar_size_vertical)
+        """The cells that a line may take; room for scrollbar and gutter is always kept."""
+        taken = self.styles.scrollbar_size_vertical + self._gutter_width
+        return max(1, self.content_region.width - taken)
+
+    @property
+    def gutter_width(self) -> int:
+        """The cells that stand at the left of each line."""
+        return self._gutter_width
+
+    def set_gutter(self, width: int, content: Callable[[int], Content] | None) -> None:
+        """Put something at the left of each line; `content` gives it by the line's index.
+
+        Whoever made the lines fit has to make them again where the width is another one.
+        """
+        self._gutter_width = width
+        self._gutter = content
+        self._redraw()
 
     # Content
 
@@ -207,22 +224,27 @@ class LineView(ScrollView, can_focus=True):
             return Strip.blank(self.size.width, self.visual_style.rich_style)
         strip = self._strips.get(index)
         if strip is None:
-            strip = self._strips[index] = self._draw(index).apply_offsets(0, index)
+            strip = self._strips[index] = self._draw(index)
         return strip
 
     def _draw(self, index: int) -> Strip:
-        line = self.lines[index]
-        content = line.content
-        if index in self._flashed:
-            base = self.get_visual_style("lines--flash")
-        elif line.fill:
-            base = self.get_visual_style(line.fill)
-        else:
-            base = self.visual_style
+        content = self.lines[index].content
+        base = self._ground(index)
         selection = self.text_selection
         span = selection.get_span(index) if selection is not None else None
         if span is not None:
             end = len(content) if span[1] == -1 else span[1]
             chosen = Style.from_styles(self.screen.get_component_styles("screen--selection"))
             content = content.stylize(chosen, span[0], end)
-        return to_strip(content, self.size.width, base, style_parser(self))
+        parse = style_parser(self)
+        width = max(1, self.size.width - self._gutter_width)
+        text = to_strip(content, width, base, parse).apply_offsets(0, index)
+        if self._gutter is None:
+            return text
+        gutter = to_strip(self._gutter(index), self._gutter_width, self.visual_style, parse)
+        return Strip.join([gutter, text])
+
+    def _ground(self, index: int) -> Style:
+        """What a line is drawn on."""
+        fill = "lines--flash" if index in self._flashed else self.lines[index].fill
+        return self.get_visual_style(fill) if fill else self.visual_style

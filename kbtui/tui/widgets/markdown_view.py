@@ -11,10 +11,12 @@ from kbtui.tui.background import run_latest
 from kbtui.tui.widgets.line_view import LineView
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from textual import events
+    from textual.style import Style
 
+    from kbtui.history.origins import LineOrigin
     from kbtui.tui.markdown.inline import LinkRef
     from kbtui.tui.markdown.layout import Rendered
 
@@ -61,7 +63,7 @@ class MarkdownView(LineView):
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "md--h1", "md--h2", "md--h3", "md--h4", "md--rule", "md--strong", "md--em", "md--strike",
         "md--mark", "md--code", "md--block", "md--link", "md--missing", "md--tag", "md--bullet",
-        "md--done", "md--quote-bar", "md--callout", "md--muted",
+        "md--done", "md--quote-bar", "md--callout", "md--muted", "md--cursor",
     }  # fmt: skip
     DEFAULT_CSS = """
     MarkdownView {
@@ -84,6 +86,7 @@ class MarkdownView(LineView):
         & > .md--quote-bar { color: $secondary; }
         & > .md--callout { color: $text-warning; text-style: bold; }
         & > .md--muted { color: $text-muted; }
+        & > .md--cursor { background: $foreground 10%; }
     }
     """
 
@@ -110,6 +113,8 @@ class MarkdownView(LineView):
         self._laid_out_for = 0
         self._wanted: tuple[int, int | None] | None = None
         self._top: int | None = None
+        self._cursor: int | None = None
+        self._origins: Sequence[LineOrigin] | None = None
 
     @property
     def source(self) -> Source:
@@ -168,16 +173,81 @@ class MarkdownView(LineView):
 
     def _show_rendered(self, rendered: Rendered, top: int | None) -> None:
         self._links = rendered.links
+        self._cursor = None
         self.show_lines(rendered.lines, top=top)
+        if self._origins is not None:
+            self._fill_gutter(self._origins)
 
     def _keep(self, source_line: int) -> None:
         lines = self.lines_of_source(source_line)
         if lines and self.top_source != source_line:
             self.scroll_to(y=lines.start, animate=False, force=True, immediate=True)
 
+    # The line that keys act on
+
+    def move_cursor(self, by: int) -> None:
+        """Go to another line; the text scrolls where that isn't on the screen."""
+        if not self.lines:
+            return
+        top, height = round(self.scroll_y), max(1, self.size.height)
+        at = self._cursor
+        if at is None or not top <= at < top + height:
+            at = top - 1 if by > 0 else top + height  # what was scrolled away from is forgotten
+            at = min(at, len(self.lines))
+        self._cursor = at = max(0, min(at + by, len(self.lines) - 1))
+        if at < top:
+            self.scroll_to(y=at, animate=False, force=True, immediate=True)
+        elif at >= top + height:
+            self.scroll_to(y=at - height + 1, animate=False, force=True, immediate=True)
+        self._redraw()
+
+    @property
+    def pointed_source(self) -> int:
+        """The line of the file that the cursor is on, else the uppermost one on the screen."""
+        top = round(self.scroll_y)
+        if self._cursor is not None and top <= self._cursor < top + self.size.height:
+            return self.lines[self._cursor].source
+        return self.top_source
+
+    def _ground(self, index: int) -> Style:
+        if index == self._cursor and self.has_focus and index not in self.flashed:
+            return super()._ground(index) + self.get_visual_style("md--cursor", partial=True)
+        return super()._ground(index)
+
+    def watch_has_focus(self, value: bool) -> None:  # noqa: FBT001
+        """The cursor is only shown where keys go."""
+        super().watch_has_focus(value)
+        self._redraw()
+
+    # Who wrote the lines
+
+    def show_authors(self, origins: Sequence[LineOrigin] | None) -> None:
+        """Say at the left who wrote each line of the file: None takes that away again.
+
+        No origins at all keep the room for them until they are known.
+        """
+        self._origins = origins
+        before = self.gutter_width
+        if origins is None:
+            self.set_gutter(0, None)
+        else:
+            self._fill_gutter(origins)
+        if self.gutter_width != before and self._laid_out_for:
+            self._top = None
+            self._lay_out()
+
+    def _fill_gutter(self, origins: Sequence[LineOrigin]) -> None:
+        from kbtui.tui.widgets.authors_gutter import NARROW, NARROW_WIDTH, WIDTH, AuthorsGutter
+
+        width = NARROW_WIDTH if self.size.width < NARROW else WIDTH
+        self.set_gutter(width, AuthorsGutter(self.lines, origins, width))
+
     def on_click(self, event: events.Click) -> None:
-        """Follow the link under the mouse."""
+        """Follow the link under the mouse, or take the cursor there."""
         number = event.style.meta.get("link")
         if isinstance(number, int) and number < len(self._links):
             event.stop()
             self.post_message(self.LinkClicked(self, self._links[number]))
+        elif (at := round(self.scroll_y) + event.y) < len(self.lines):
+            self._cursor = at
+            self._redraw()

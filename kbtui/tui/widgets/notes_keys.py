@@ -9,18 +9,19 @@ from textual.containers import Vertical
 from kbtui.tui.actions import bindings
 from kbtui.tui.focus import go_to
 from kbtui.tui.messages import AskAbout, OpenHistory
+from kbtui.tui.tell import tell
 from kbtui.tui.widgets.reading_place import ReadingPlace
 from kbtui.tui.widgets.row_list import RowList
 from kbtui.tui.widgets.tree_panel import TreePanel
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
-    from textual.widget import Widget
 
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.widgets.entry_editor import EntryEditor
     from kbtui.tui.widgets.entry_view import EntryView
     from kbtui.tui.widgets.knowledge_tree import KnowledgeTree
+    from kbtui.tui.widgets.markdown_view import MarkdownView
     from kbtui.tui.widgets.notes_actions import NotesActions
 
 
@@ -80,7 +81,7 @@ class NotesKeys(Vertical):
             return self.knowledge_tree.entry.path if self.knowledge_tree.entry is not None else None
         return self.current_path
 
-    def _pointed_list(self) -> Widget:
+    def _pointed_list(self) -> RowList | MarkdownView:
         focused = self.screen.focused
         if isinstance(focused, RowList) and self in focused.ancestors:
             return focused
@@ -93,20 +94,20 @@ class NotesKeys(Vertical):
     # Moving
 
     def action_down(self) -> None:
-        """Move down in the tree, scroll down in the entry."""
+        """Move down in the tree or in the entry."""
         widget = self._pointed_list()
         if isinstance(widget, RowList):
             widget.action_cursor_down()
         else:
-            widget.scroll_relative(y=1, animate=False)
+            widget.move_cursor(1)
 
     def action_up(self) -> None:
-        """Move up in the tree, scroll up in the entry."""
+        """Move up in the tree or in the entry."""
         widget = self._pointed_list()
         if isinstance(widget, RowList):
             widget.action_cursor_up()
         else:
-            widget.scroll_relative(y=-1, animate=False)
+            widget.move_cursor(-1)
 
     def action_left(self) -> None:
         """Fold, go up, or leave the entry for the tree."""
@@ -160,6 +161,20 @@ class NotesKeys(Vertical):
         path = self.target()
         if path is not None:
             self.post_message(OpenHistory(path))
+
+    def action_why(self) -> None:
+        """Show where the line under the cursor comes from."""
+        if self.view is not None:
+            self.view.ask_why()
+        else:
+            tell(self, "Open an entry first: then w says where a line of it comes from.")
+
+    def action_authors(self) -> None:
+        """Say beside each line of the entry who wrote it."""
+        if self.view is not None:
+            self.view.toggle_authors()
+        else:
+            tell(self, "Open an entry first: then W says who wrote each line of it.")
 
     def action_new(self) -> None:
         """Make an entry."""

@@ -1,0 +1,265 @@
+"""The event loop: does the screen stay quick while everything is at work?
+
+The real app in a real terminal, on a vault of many entries, two ways in turn: idle (everything
+indexed, nothing asked), and busy (all entries still to be embedded, and a server on loopback that
+streams an answer all the time). Inside, a heartbeat notes how long the event loop is held up, and a
+thread asks the search now and then; outside, letters are typed into the prompt and looked for on
+the screen. What the terminal's side of this measurement costs is part of both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.benchmarks.report import Table, spread, versions
+from tests.scripted_server import Reply, ScriptedServer
+from tests.terminal import ENTER, Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kbtui.knowledge_base import KnowledgeBase
+
+ROOT = Path(__file__).resolve().parents[2]
+MAKE_VAULT = Path("/work/shared/tools/make_vault.py")
+STALL_BAR_MS, KEY_BAR, QUERY_BAR = 100.0, 1.5, 2.0
+_BEAT = 0.002
+_EMBEDDING = "Reading for meaning"
+_QUERY_EVERY = 0.25
+_KEY_EVERY = 0.06
+_LETTERS = "àáâãåæçèéêëìíîïðñòóôõøùúûýþ"
+_WORDS = [
+    "plan",
+    "review",
+    "budget",
+    "postgres",
+    "alice",
+    "decision",
+    "meeting",
+    "storage",
+    "auth",
+    "release",
+]
+_PARAGRAPH = (
+    "Some **words** of an answer that goes on, with `code` and [a link](x.md).\n\n- one\n\n"
+)
+
+
+# Inside the app
+
+
+@dataclass
+class _Notes:
+    """What is measured in the app: (when, seconds) of each stall and each query."""
+
+    stalls: list[tuple[float, float]] = field(default_factory=list)
+    queries: list[tuple[float, float]] = field(default_factory=list)
+
+
+async def _beat(notes: _Notes) -> None:
+    last = time.perf_counter()
+    while True:
+        await asyncio.sleep(_BEAT)
+        now = time.perf_counter()
+        notes.stalls.append((now, now - last - _BEAT))
+        last = now
+
+
+def _ask(kb: KnowledgeBase, notes: _Notes) -> None:
+    """Search by words now and then, for ever."""
+    chance = random.Random(1)
+    while True:
+        time.sleep(_QUERY_EVERY)
+        query = " ".join(chance.sample(_WORDS, 2))
+        started = time.perf_counter()
+        kb.search.search(query, semantic=False)
+        notes.queries.append((started, time.perf_counter() - started))
+
+
+def _child(workspace: Path, report: Path) -> None:
+    """Be the app, with a heartbeat in it."""
+    from kbtui.tui import app as app_module
+
+    notes = _Notes()
+
+    class Measured(app_module.KbtuiApp):
+        CSS_PATH = Path(app_module.__file__).with_name("kbtui.tcss")
+
+        def on_mount(self) -> None:
+            super().on_mount()
+            self._heart = asyncio.create_task(_beat(notes))
+
+        def _opened(self, kb: KnowledgeBase) -> None:
+            super()._opened(kb)
+            threading.Thread(target=_ask, args=(kb, notes), daemon=True).start()
+
+    app_module.KbtuiApp = Measured  # type: ignore[misc]
+    try:
+        app_module.run_app(workspace)
+    finally:
+        report.write_text(json.dumps({"stalls": notes.stalls, "queries": notes.queries}))
+
+
+# Outside
+
+
+@dataclass
+class _Run:
+    """One run of the app: seconds."""
+
+    keys: list[float]
+    stalls: list[float]
+    queries: list[float]
+
+
+@contextmanager
+def _stage(entries: int) -> Iterator[tuple[Path, dict[str, str]]]:
+    """A workspace of `entries` entries whose words are indexed, and whose meaning is not."""
+    with tempfile.TemporaryDirectory(prefix="kbtui-loop-") as folder:
+        home = Path(folder)
+        workspace = home / "notes"
+        env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "LANG": "C.UTF-8",
+            "PYTHONPATH": str(ROOT),
+            "KBTUI_MODEL": "offline",
+        }
+        kbtui = [sys.executable, "-m", "kbtui", "-w", str(workspace)]
+        _do([*kbtui[:3], "init", str(workspace)], env)
+        vault = [sys.executable, str(MAKE_VAULT), str(home / "vault"), "--entries", str(entries)]
+        _do(vault, env)
+        shutil.copytree(home / "vault", workspace / "knowledge", dirs_exist_ok=True)
+        words_only = {**env, "KBTUI_SEARCH__SEMANTIC": "false"}
+        _do([*kbtui, "reindex"], words_only)
+        yield workspace, env
+
+
+def _do(command: list[str], env: dict[str, str]) -> None:
+    subprocess.run(command, env=env, check=True, stdout=subprocess.DEVNULL)
+
+
+def _type(terminal: Terminal, seconds: float) -> list[float]:
+    """Type into the prompt, a letter at a time; seconds from each key to its echo.
+
+    The letters occur nowhere else, so the bytes that come tell; emulating a screen of streamed
+    text would take longer than what is measured.
+    """
+    took: list[float] = []
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        terminal.send("\x15")
+        for letter in _LETTERS:
+            _read(terminal, time.perf_counter() + _KEY_EVERY, b"")
+            pressed = terminal.send(letter)
+            _read(terminal, pressed + 10, letter.encode())
+            took.append(time.perf_counter() - pressed)
+    return took
+
+
+def _read(terminal: Terminal, end: float, wanted: bytes) -> None:
+    """Read what the app writes until `wanted` came, or until a time."""
+    seen = b""
+    while (left := end - time.perf_counter()) > 0:
+        if select.select([terminal._fd], [], [], left)[0]:
+            seen += os.read(terminal._fd, 65536)
+            if wanted and wanted in seen:
+                return
+            seen = seen[-8:]
+    if wanted:
+        raise TimeoutError("a key was never echoed")
+
+
+def _measure(workspace: Path, env: dict[str, str], seconds: float, *, busy: bool) -> _Run:
+    report = workspace.parent / "report.json"
+    argv = [sys.executable, "-m", "tests.benchmarks.loop", str(workspace), str(report)]
+    with Terminal(argv, env) as terminal:
+        terminal.wait_for(_EMBEDDING if busy else " files", timeout=300)
+        if busy:
+            terminal.send("go on" + ENTER)
+            terminal.wait_for("Some words")
+        started = time.perf_counter()
+        keys = _type(terminal, seconds)
+        ended = time.perf_counter()
+        if busy:
+            terminal.wait_for(_EMBEDDING)  # it was at work all the time
+        terminal.send("\x15\x11")  # no draft for the next run
+        terminal.wait_exit(60)
+    found = json.loads(report.read_text())
+    inside = {
+        name: [took for at, took in found[name] if started < at < ended]
+        for name in ("stalls", "queries")
+    }
+    return _Run(keys, **inside)
+
+
+def _runs(entries: int, rounds: int, seconds: float) -> tuple[list[_Run], list[_Run]]:
+    idle, busy = [], []
+    endless = Reply(_PARAGRAPH * 2_000, delay=0.02)
+    with _stage(entries) as (workspace, env), ScriptedServer([endless]) as server:
+        words_only = {**env, "KBTUI_SEARCH__SEMANTIC": "false"}
+        model = {"KBTUI_MODEL": "openai/scripted", "KBTUI_API_BASE": server.url}
+        asking = {**env, **model, "KBTUI_API_KEY": "none"}
+        for _ in range(rounds):
+            idle.append(_measure(workspace, words_only, seconds, busy=False))
+            _forget_vectors(workspace.parent)
+            busy.append(_measure(workspace, asking, seconds, busy=True))
+    return idle, busy
+
+
+def _forget_vectors(home: Path) -> None:
+    """All is to be embedded again."""
+    for folder in [*(home / ".cache").rglob("vectors*")]:
+        shutil.rmtree(folder) if folder.is_dir() else folder.unlink()
+
+
+def run(argv: list[str]) -> dict[str, Any]:
+    """Measure, print nothing; the caller prints the table and the JSON."""
+    options = argparse.ArgumentParser(prog="loop")
+    options.add_argument("--entries", type=int, default=10_000)
+    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--seconds", type=float, default=20.0)
+    chosen = options.parse_args(argv)
+    idle, busy = _runs(chosen.entries, chosen.rounds, chosen.seconds)
+    return _summary(idle, busy, chosen.entries)
+
+
+def _summary(idle: list[_Run], busy: list[_Run], entries: int) -> dict[str, Any]:
+    table = Table(
+        f"loop, {entries:,} entries: while embedding and streaming, beside the same app idle (ms)",
+        ["figure", "idle median", "idle p95", "busy median", "busy p95", "ratio", "bar", "count"],
+    )
+    figures: dict[str, Any] = {"versions": versions("textual"), "entries": entries}
+    for name, bar in (("keys", KEY_BAR), ("queries", QUERY_BAR)):
+        one, other = (
+            spread([1000 * value for each in runs for value in getattr(each, name)])
+            for runs in (idle, busy)
+        )
+        ratio = other.p95 / one.p95 if name == "keys" else other.median / one.median
+        table.row(name, one.median, one.p95, other.median, other.p95, ratio, bar, other.count)
+        figures[name] = {"idle": vars(one), "busy": vars(other), "ratio": ratio, "bar": bar}
+    worst = [
+        max(1000 * each for each_run in runs for each in each_run.stalls) for runs in (idle, busy)
+    ]
+    figures["longest_stall_ms"] = {"idle": worst[0], "busy": worst[1], "bar": STALL_BAR_MS}
+    table.row("longest stall", worst[0], None, worst[1], None, None, STALL_BAR_MS, None)
+    return {"tables": [table], "figures": figures}
+
+
+if __name__ == "__main__":
+    _child(Path(sys.argv[1]), Path(sys.argv[2]))

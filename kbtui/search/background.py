@@ -1,4 +1,4 @@
-"""The threads behind a running app: one keeps the words index up to date, one embeds."""
+"""The threads behind a running app: one keeps the words index up to date, one embeds, one warms."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ _SETTLED_SECONDS = 1.1  # an adopted file must have been stable for a second
 _IDLE_SECONDS = 5.0
 _RETRY_SECONDS = 300.0
 _NICENESS = 5
+_BREATH_SECONDS = 0.002
 _Result = TypeVar("_Result")
 
 
@@ -34,6 +35,7 @@ class Background:
         self._stop = threading.Event()
         self._wake = threading.Event()
         self._embed = threading.Event()
+        self._changed = threading.Event()
         self._sync_wanted = threading.Event()
         self._lock = threading.Lock()
         self._outside: set[str] = set()
@@ -46,7 +48,10 @@ class Background:
         """Start the threads."""
         self._sweep_seconds = sweep_seconds
         self._sync_wanted.set()
-        jobs: list[tuple[str, Callable[[], None]]] = [("kbtui-index", self._keep_up)]
+        jobs: list[tuple[str, Callable[[], None]]] = [
+            ("kbtui-index", self._keep_up),
+            ("kbtui-warm", self._warm_up),
+        ]
         if semantic:
             jobs.append(("kbtui-embed", self._embed_all))
         for name, job in jobs:
@@ -59,6 +64,7 @@ class Background:
         self._stop.set()
         self._wake.set()
         self._embed.set()
+        self._changed.set()
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join()
@@ -91,15 +97,18 @@ class Background:
                 report = self._safely(self._index.sync)
                 swept = time.monotonic()
                 self._watcher.follow()
+                self._changed.set()
                 if report and (report.added or report.changed or report.removed):
                     self._embed.set()
                     idle_since, tidied = swept, False
             if self._safely(self._index.refresh_now):
                 self._embed.set()
+                self._changed.set()
                 idle_since, tidied = time.monotonic(), False
             self._report_outside_edits()
             if not tidied and time.monotonic() - idle_since > _IDLE_SECONDS:
                 self._safely(self._index.tidy)
+                self._changed.set()
                 tidied = True
             self._wake.wait(self._patience(swept, tidied=tidied))
             self._wake.clear()
@@ -121,6 +130,14 @@ class Background:
         hook = self._index.on_outside_edit
         if hook is not None:
             self._safely(lambda: hook(paths))
+
+    def _warm_up(self) -> None:
+        """Read what questions will need, whenever the index has changed; in small steps."""
+        _step_back()
+        while not self._stop.is_set():
+            self._changed.wait()
+            self._changed.clear()
+            self._safely(lambda: self._index.warm_up(lambda: not self._stop.wait(_BREATH_SECONDS)))
 
     def _embed_all(self) -> None:
         _step_back()

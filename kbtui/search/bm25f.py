@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -40,6 +40,10 @@ B: Mapping[str, float] = dict.fromkeys(SCORED_FIELDS, 0.5)
 RARITY = 0.7
 MOST_EXPANSIONS = 64
 _NO_IDS: Ids = np.empty(0, dtype=np.int32)
+NO_POSTINGS: Postings = (_NO_IDS, np.empty(0, dtype=np.float32))
+_OVERHEAD = 400  # of two small arrays, a key and a place in a dictionary
+_WARMED = 0.9  # of the limit: what is asked for must find room as well
+_MOST_IMPACTS = 16 << 20  # bytes
 
 
 class Segment(Protocol):
@@ -66,6 +70,9 @@ class Segment(Protocol):
     def postings(self, field: str, term: str) -> Postings:
         """The documents that hold a term, ascending, and how often each does."""
 
+    def all_postings(self) -> Iterator[Sequence[tuple[str, str, Postings]]]:
+        """Field, term and postings of all scored terms, the most frequent first, in parts."""
+
     def beginning_with(self, field: str, prefix: str) -> Sequence[str]:
         """The terms of a field that start with `prefix`."""
 
@@ -80,7 +87,13 @@ class PostingsCache:
         self._limit = limit
         self._bytes = 0
         self._held: OrderedDict[tuple[str, str, str], Postings] = OrderedDict()
+        self._whole: set[str] = set()
         self._lock = threading.Lock()
+
+    @property
+    def size(self) -> int:
+        """Bytes held, as far as they can be counted."""
+        return self._bytes
 
     def get(self, segment: Segment, field: str, term: str) -> Postings:
         """Read the postings, from the segment only if they aren't here."""
@@ -90,26 +103,53 @@ class PostingsCache:
             if held is not None:
                 self._held.move_to_end(key)
                 return held
+            if segment.name in self._whole and field in SCORED_FIELDS:
+                return NO_POSTINGS
         read = segment.postings(field, term)
         with self._lock:
-            if key not in self._held:
-                self._held[key] = read
-                self._bytes += _size(read)
+            self._keep(key, read)
             while self._bytes > self._limit and len(self._held) > 1:
-                _, dropped = self._held.popitem(last=False)
+                (name, _, _), dropped = self._held.popitem(last=False)
                 self._bytes -= _size(dropped)
+                self._whole.discard(name)
         return read
+
+    def warm(self, segment: Segment, proceed: Callable[[], bool]) -> None:
+        """Read all postings of a segment that there is room for, the longest ones first.
+
+        Where all found room, a term that isn't held is known to be in no text. `proceed` is asked
+        from time to time, and may take the time to let others work.
+        """
+        with self._lock:
+            if segment.name in self._whole:
+                return
+        room = True
+        for read in segment.all_postings():
+            with self._lock:
+                for field, term, postings in read:
+                    self._keep((segment.name, field, term), postings)
+                room = self._bytes <= self._limit * _WARMED
+            if not room or not proceed():
+                return
+        with self._lock:
+            self._whole.add(segment.name)
+
+    def _keep(self, key: tuple[str, str, str], read: Postings) -> None:
+        if key not in self._held:
+            self._held[key] = read
+            self._bytes += _size(read)
 
     def keep_only(self, names: Iterable[str]) -> None:
         """Forget the postings of segments that are gone."""
         kept = set(names)
         with self._lock:
+            self._whole &= kept
             for key in [key for key in self._held if key[0] not in kept]:
                 self._bytes -= _size(self._held.pop(key))
 
 
 def _size(postings: Postings) -> int:
-    return postings[0].nbytes + postings[1].nbytes + 200
+    return postings[0].nbytes + postings[1].nbytes + _OVERHEAD
 
 
 class Corpus:
@@ -140,6 +180,7 @@ class Corpus:
         self._averages: dict[str, float] = {}
         self._norms: dict[str, Floats] = {}
         self._impacts: dict[tuple[str, tuple[str, ...]], Postings] = {}
+        self._impact_bytes = 0
 
     def scores(
         self, terms: Iterable[tuple[str, float]], fields: Sequence[str] = tuple(SCORED_FIELDS)
@@ -177,8 +218,17 @@ class Corpus:
         key = (term, fields)
         held = self._impacts.get(key)
         if held is None:
-            held = self._impacts[key] = self._work_out_impacts(term, fields)
+            held = self._work_out_impacts(term, fields)
+            if self._impact_bytes > _MOST_IMPACTS:
+                self._impacts, self._impact_bytes = {}, 0
+            self._impacts[key] = held
+            self._impact_bytes += _size(held)
         return held
+
+    def warm(self, proceed: Callable[[], bool]) -> None:
+        """Read postings into the cache, for queries to come; see `PostingsCache.warm`."""
+        for segment in self.segments:
+            self._cache.warm(segment, proceed)
 
     def _work_out_impacts(self, term: str, fields: tuple[str, ...]) -> Postings:
         parts = [part for field in fields if (part := self._impact(field, term)) is not None]

@@ -121,7 +121,7 @@ def _spread(
     lowest = floor * (1 + SHARE_OF_FILE)
     if highest - lowest < 10**-_DIGITS:
         return np.ones_like(shared)
-    return np.round(np.clip((shared - lowest) / (highest - lowest), 0, 1), _DIGITS)
+    return _even(np.clip((shared - lowest) / (highest - lowest), 0, 1))
 
 
 def _nearest(semantic: Scores, allowed: Mask) -> Mask:

@@ -197,6 +197,13 @@ class SearchIndex:
         except CacheBusyError:
             pass
 
+    def warm_up(self, proceed: Callable[[], bool]) -> None:
+        """Get ready for questions that weren't asked yet; for the background.
+
+        `proceed` is asked from time to time whether to go on.
+        """
+        self._healing(lambda: self._generations().serving.corpus().warm(proceed))
+
     # Background
 
     def start(self) -> None:

@@ -14,7 +14,8 @@ import threading
 import weakref
 from array import array
 from collections import Counter, defaultdict
-from operator import sub
+from itertools import islice
+from operator import itemgetter, sub
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +36,7 @@ from whoosh.util.numeric import byte_to_length, length_to_byte
 from whoosh.writing import SegmentWriter
 
 from kbtui.search import analyser
-from kbtui.search.bm25f import SCORED_FIELDS, Corpus, PostingsCache
+from kbtui.search.bm25f import NO_POSTINGS, SCORED_FIELDS, Corpus, PostingsCache
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -51,6 +52,7 @@ FILTER_FIELDS = ("scope", "path", "type", "tag", "created", "updated")
 _CHUNK = "chunk"
 _FILE = "file"
 _BLOCK = 4096
+_AT_ONCE = 100  # terms read while others wait for the file
 _LENGTH_OF_BYTE = np.array([byte_to_length(i) for i in range(256)], dtype=np.float32)
 
 
@@ -219,8 +221,35 @@ class WhooshSegment:
                     field, term.encode("utf-8", "surrogatepass"), self._reader.schema[field].format
                 )
             except (TermNotFound, KeyError):
-                return np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32)
+                return NO_POSTINGS
             return _read_blocks(matcher)
+
+    def all_postings(self) -> Iterator[list[tuple[str, str, Postings]]]:
+        """Read the postings of all scored terms, the most frequent ones first, in parts."""
+        waiting = iter(self._by_frequency())
+        while part := tuple(islice(waiting, _AT_ONCE)):
+            with self._lock:
+                read = [(field, term, self._postings_at(field, at)) for _, field, term, at in part]
+            yield read
+
+    def _by_frequency(self) -> list[tuple[int, str, str, W3TermInfo]]:
+        with self._lock:
+            found = [
+                (info.doc_frequency(), field, term.decode("utf-8", "surrogatepass"), info)
+                for (field, term), info in self._reader._terms.items()  # noqa: SLF001
+                if field in SCORED_FIELDS
+            ]
+        found.sort(key=itemgetter(0), reverse=True)
+        return found
+
+    def _postings_at(self, field: str, info: W3TermInfo) -> Postings:
+        terms = self._reader._terms  # noqa: SLF001
+        reader = terms._codec.postings_reader(  # noqa: SLF001
+            terms._postfile,  # noqa: SLF001
+            info,
+            self._reader.schema[field].format,
+        )
+        return _read_blocks(reader)
 
     def vocabulary(self, field: str) -> list[str]:
         """All terms of a field; read once."""

@@ -15,7 +15,7 @@ from kbtui.search.rows import lexical_document, row_of
 from kbtui.workspace.files import blob_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -64,6 +64,10 @@ class MemorySegment:
         """The chunks that hold a term, and how often."""
         held = np.array(self._terms.get(field, {}).get(term, ()), dtype=np.int32).reshape(-1, 2)
         return np.ascontiguousarray(held[:, 0]), held[:, 1].astype(np.float32)
+
+    def all_postings(self) -> Iterator[list[tuple[str, str, Postings]]]:
+        """Nothing: they are in memory anyway."""
+        return iter(())
 
     def beginning_with(self, field: str, prefix: str) -> list[str]:
         """The terms that start with `prefix`."""

@@ -160,3 +160,44 @@ def test_the_postings_cache_keeps_to_its_limit(tmp_path: Path) -> None:
     assert cache._bytes <= 2000
     cache.keep_only([])
     assert cache._bytes == 0
+
+
+def test_warmed_postings_give_the_same_scores_and_are_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = LexicalIndex(tmp_path)
+    index.write(documents(60))
+    index.write(documents(60, seed=2, first=1000))
+    asked = [*WORDS[:30], "neverwritten"]
+    cold = index.corpus()
+    expected = [ours(cold, [word]) for word in asked]
+    warm = LexicalIndex(tmp_path).corpus()
+    warm.warm(lambda: True)
+    for segment in warm.segments:
+        monkeypatch.setattr(segment, "postings", None)  # not to be called any more
+    for word, scores in zip(asked, expected, strict=True):
+        assert np.array_equal(ours(warm, [word]), scores)
+    assert not warm.knows("neverwritten")
+
+
+def test_warming_stops_when_told_and_at_the_limit(tmp_path: Path) -> None:
+    LexicalIndex(tmp_path).write(documents(200))
+    unhurried = LexicalIndex(tmp_path, PostingsCache()).corpus()
+    unhurried.warm(lambda: False)
+    small = PostingsCache(limit=20_000)
+    limited = LexicalIndex(tmp_path, small).corpus()
+    limited.warm(lambda: True)
+    assert small.size < 20_000 + 100 * (400 + 200 * 8)  # a part more, at most
+    whole = LexicalIndex(tmp_path).corpus()
+    for word in WORDS[:20]:
+        assert np.array_equal(ours(limited, [word]), ours(whole, [word]))
+        assert np.array_equal(ours(unhurried, [word]), ours(whole, [word]))
+
+
+def test_what_is_written_later_is_found_in_a_warmed_index(tmp_path: Path) -> None:
+    index = LexicalIndex(tmp_path)
+    index.write(documents(20))
+    index.corpus().warm(lambda: True)
+    late = LexicalDocument(5000, {"body": "quagga"}, {"path": ["p5000"]})
+    index.write([late])
+    assert index.corpus().knows("quagga")

@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["UNCHECKED", "Actor", "Change", "Changed", "Commit", "Origin", "PathChange", "Unchecked"]
 
 
+class WithheldError(Exception):
+    """A change that was gathered where none may be made: see `History.withhold`."""
+
+    def __init__(self, change: Change) -> None:
+        super().__init__("the change was withheld")
+        self.change = change
+
+
 class Unchecked(Enum):
     """The type of `UNCHECKED`."""
 

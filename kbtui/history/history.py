@@ -7,6 +7,7 @@ steps that makes a write safe.
 from __future__ import annotations
 
 import contextlib
+import threading
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from kbtui.errors import NotFoundError, StorageError, UsageError
 from kbtui.history.adoption import Adoption, MassDeletionError
 from kbtui.history.blame import Blame
-from kbtui.history.change import Actor, Change, Commit, Origin, PathChange
+from kbtui.history.change import Actor, Change, Commit, Origin, PathChange, WithheldError
 from kbtui.history.diff import FileDiff, diff_file, find_renames
 from kbtui.history.door import Door
 from kbtui.history.log import CommitLog
@@ -71,6 +72,7 @@ class History:
         self, workspace: Workspace, scanner: Scanner, clock: Callable[[], datetime] = _now
     ) -> None:
         self._workspace = workspace
+        self._withheld = threading.local()
         self._scanner = scanner
         self._repository = Repository(workspace.repository)
         self._log = CommitLog(workspace, self._repository)
@@ -109,7 +111,22 @@ class History:
         """
         change = Change(self._workspace.root, actor, reason, origin)
         yield change
+        if change.edits and getattr(self._withheld, "on", False):
+            raise WithheldError(change)
         self._door.apply(change)
+
+    @contextlib.contextmanager
+    def withhold(self) -> Iterator[None]:
+        """Let nothing that this thread changes in the block come to pass.
+
+        Raises:
+            WithheldError: Something was to be changed; it holds the change.
+        """
+        self._withheld.on = True
+        try:
+            yield
+        finally:
+            self._withheld.on = False
 
     def add_companion(self, companion: Callable[[Change], None]) -> None:
         """Let `companion` add edits to every change before it is committed.

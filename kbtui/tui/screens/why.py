@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from kbtui.memory.sessions import SessionMessage
     from kbtui.memory.why import Why
 
+_ROWS = 12
 _LONGEST = 600
 _WIDEST = 400
 
@@ -50,13 +51,14 @@ class WhyScreen(ModalScreen[Message | None]):
             background: $surface; border: round $primary 60%; padding: 0 1;
             border-title-color: $primary; border-subtitle-color: $text-muted;
         }
-        VerticalScroll { height: auto; max-height: 60%; scrollbar-size-vertical: 1; }
+        VerticalScroll { height: auto; max-height: 24; scrollbar-size-vertical: 1; }
         Static { height: auto; }
-        ChoiceList { height: auto; max-height: 16; margin-top: 1; display: none; }
+        ChoiceList { height: auto; margin-top: 1; display: none; }
         &.-said ChoiceList { display: block; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "open", "Go there", show=False),
         Binding("q,escape", "close", "Close"),
         Binding("j", "down", "Down", show=False),
         Binding("k", "up", "Up", show=False),
@@ -102,6 +104,7 @@ class WhyScreen(ModalScreen[Message | None]):
             first = next((n for n, m in enumerate(why.messages) if m.id in why.telling), 0)
             said = self.query_one(ChoiceList)
             said.show_choices(choices, first)
+            said.styles.height = min(_ROWS, len(choices))
             said.focus()
 
     def _ask(self) -> Why:
@@ -122,8 +125,8 @@ class WhyScreen(ModalScreen[Message | None]):
             self.query_one(VerticalScroll).scroll_relative(y=by, animate=False)
 
     @on(RowList.Selected)
-    def _go_there(self, event: RowList.Selected) -> None:
-        event.stop()
+    def action_open(self) -> None:
+        """Go to where the chosen message was said."""
         choice = self.query_one(ChoiceList).choice
         if choice is not None and self.why is not None and self.why.session is not None:
             self.dismiss(OpenMessage(self.why.session, choice.value))
@@ -167,7 +170,7 @@ def _explained(why: Why) -> Iterator[Content]:
 
 def _choice(message: SessionMessage, why: Why) -> Choice:
     who = "you" if message.role == "user" else "kb "
-    mark = "●" if message.id in why.telling else " "
+    mark = "●" if message.id in why.telling else "·"
     said = shorten(clean_line(message.content), _WIDEST)
     when = f"{message.time.astimezone():%Y-%m-%d %H:%M}"
     return Choice(f"{mark} {who}  {said}", when, message.id)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 WIDTH = 7
 NARROW_WIDTH = 2
 """Without the age, where there is little room."""
-NARROW = 60
+NARROW = 44
 LETTERS = {
     Actor.YOU: ("y", "$text-success"),
     Actor.AGENT: ("A", "$text-primary"),

@@ -29,6 +29,7 @@ from kbtui.cli.config import config
 from kbtui.cli.context import Place
 from kbtui.cli.dream import dream
 from kbtui.cli.inbox import inbox
+from kbtui.cli.purge import purge
 from kbtui.cli.report import INTERRUPTED, complain, report
 from kbtui.cli.sync import sync
 from kbtui.cli.why import why
@@ -95,6 +96,7 @@ for _command in (
     dream,
     inbox,
     sync,
+    purge,
     memory.audit,
     maintenance.reindex,
     maintenance.doctor,

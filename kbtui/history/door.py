@@ -179,7 +179,7 @@ class Door:
             self._check_names(edits)
             change.result = self._commit(change, edits, current, events)
 
-    def forward(self, onto: str | None, commit: str) -> None:
+    def forward(self, onto: str | None, commit: str, actor: Actor = Actor.SYNC) -> None:
         """Go on to a commit that somebody else made: the files become what it says.
 
         Raises:
@@ -194,7 +194,7 @@ class Door:
             written = {path: None if blob is None else read(blob) for path, blob in blobs.items()}
             self._check_names(written)
             self._put_in_place(Intent(commit, onto, _blob_pairs(current, written)), written, [])
-            events.append(Changed(commit, tuple(blobs), Actor.SYNC))
+            events.append(Changed(commit, tuple(blobs), actor))
 
     # Steps ---------------------------------------------------------------------------------
 

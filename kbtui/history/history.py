@@ -36,11 +36,13 @@ if TYPE_CHECKING:
     from kbtui.history.conflict import Conflict, Resolution
     from kbtui.history.intent import Outcome
     from kbtui.history.origins import LineOrigin
+    from kbtui.history.purge import Purge
     from kbtui.history.remote import Address, Watcher
     from kbtui.history.sync import SyncReport, SyncRules
     from kbtui.history.undo import UndoPlan
     from kbtui.workspace.layout import Workspace
     from kbtui.workspace.scan import Scanner
+    from kbtui.workspace.secret import Secret
 
     Decisions = Mapping[Conflict, Resolution]
 
@@ -74,6 +76,7 @@ class History:
         self._workspace = workspace
         self._withheld = threading.local()
         self._scanner = scanner
+        self._clock = clock
         self._repository = Repository(workspace.repository)
         self._log = CommitLog(workspace, self._repository)
         self._door = Door(workspace, scanner, self._repository, self._log, clock)
@@ -280,6 +283,28 @@ class History:
             self._workspace.root, self._repository, self._door, self._adoption, rules or SyncRules()
         )
         return sync.run(address, watcher or Watcher(), replace_theirs=replace_theirs)
+
+    def find_secret(self, secret: Secret) -> list[str]:
+        """The ids of all objects of the history that hold a secret, reachable or not."""
+        return self._purge.find(secret) if self._repository.exists else []
+
+    @contextlib.contextmanager
+    def purging(self) -> Iterator[Purge]:
+        """Hold the door for a purge: edits from outside are recorded, and nobody else writes.
+
+        Raises:
+            WorkspaceBusyError: Somebody else is writing.
+            MassDeletionError: Many entries are gone, and nobody has said that this is meant.
+        """
+        with self._door.entered():
+            self.adopt(timeout=5.0, settle=0.0)
+            yield self._purge
+
+    @property
+    def _purge(self) -> Purge:
+        from kbtui.history.purge import Purge
+
+        return Purge(self._workspace.root, self._repository, self._door, self._clock)
 
     def tidy(self) -> int:
         """Pack older objects when many lie around; for idle moments. How many were packed.

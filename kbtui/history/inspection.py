@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, RefusedHistoryError
 from kbtui.history.lineage import newer
+from kbtui.history.purged import PurgedTipError
 from kbtui.history.trees import FOLDER, parse_tree, serialize_tree
 from kbtui.text import clean_line
 from kbtui.workspace import files
@@ -138,11 +139,15 @@ class Inspection:
     Args:
         incoming: Where the new objects lie, with the known ones behind them.
         known: The commits that are let in already.
+        purged: Commits that must not come back.
     """
 
-    def __init__(self, incoming: Repository, known: Container[str]) -> None:
+    def __init__(
+        self, incoming: Repository, known: Container[str], purged: Container[str] = ()
+    ) -> None:
         self._incoming = incoming
         self._known = known
+        self._purged = purged
         self._trees: set[str] = set()
         self._names: set[bytes] = set()
         self._blobs: set[bytes] = set()
@@ -152,9 +157,12 @@ class Inspection:
 
         Raises:
             RefusedHistoryError: Something is no note, or is missing.
+            PurgedTipError: It is built on a purged commit.
         """
         try:
             for identifier, raw in newer(self._incoming, tip, self._known):
+                if identifier in self._purged:
+                    raise PurgedTipError(tip)
                 kind, data = self._incoming.read_object(identifier)
                 if kind != b"commit" or not _COMMIT.fullmatch(data):
                     raise _refused(f"commit {identifier[:10]} is malformed")

@@ -14,15 +14,23 @@ if TYPE_CHECKING:
 _NAME = f"{MACHINE}/purged"
 
 
+class PurgedTipError(Exception):
+    """The other side still has commits that a purge has replaced here."""
+
+    def __init__(self, tip: str) -> None:
+        super().__init__(tip)
+        self.tip = tip
+
+
 class PurgedCommits:
     """The ids of commits that were rewritten, one a line; ids tell nothing of a secret."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def knows(self, commit: str) -> bool:
-        """Whether a commit was replaced by a purge here."""
-        return commit in self._read()
+    def known(self) -> frozenset[str]:
+        """The commits that purges have replaced here."""
+        return frozenset(self._read())
 
     def add(self, commits: Iterable[str]) -> None:
         """Remember commits."""

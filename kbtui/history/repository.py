@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import struct
 import threading
 import weakref
 import zlib
@@ -58,6 +59,7 @@ _HEAD = f"ref: {NAME}\n".encode()
 _LEVEL = 1  # trees are mostly hashes: a higher level costs time and saves nothing
 _PACK_FROM = 200  # objects at once that are better written as one pack
 _RECENT = 24
+_LOOSE_NAME = 38
 
 
 _Value = TypeVar("_Value")
@@ -77,11 +79,28 @@ class _Recent(Generic[_Value]):
                 self._values.move_to_end(identifier)
             return value
 
+    def clear(self) -> None:
+        with self._lock:
+            self._values.clear()
+
     def put(self, identifier: str, value: _Value) -> None:
         with self._lock:
             self._values[identifier] = value
             if len(self._values) > _RECENT:
                 self._values.popitem(last=False)
+
+
+# What damaged files make of reading them, in ours and in dulwich's hands.
+_UNREADABLE = (
+    KeyError, IndexError, ValueError, AssertionError, EOFError, OSError, zlib.error, struct.error
+)  # fmt: skip
+
+
+def _damage(identifier: str) -> NotFoundError:
+    return NotFoundError(
+        f"The history has no readable object {identifier[:10]}.",
+        "Run `kbtui doctor`; a backup of .kbtui/history.git may have it.",
+    )
 
 
 class Repository:
@@ -161,11 +180,12 @@ class Repository:
                 with self._engine:
                     number, data = self._store.get_raw(identifier.encode())  # type: ignore[arg-type]
                 found = _KINDS[number], data
-        except (KeyError, ValueError, AssertionError, zlib.error, OSError) as error:
-            raise NotFoundError(
-                f"The history has no readable object {identifier[:10]}.",
-                "Run `kbtui doctor`; a backup of .kbtui/history.git may have it.",
-            ) from error
+        except _UNREADABLE as error:
+            raise _damage(identifier) from error
+        except Exception as error:
+            if not type(error).__module__.startswith("dulwich."):
+                raise
+            raise _damage(identifier) from error
         return found
 
     def has(self, identifier: str) -> bool:
@@ -247,8 +267,11 @@ class Repository:
         """The ids of commits that begin with `prefix`."""
         if not self.exists:
             return []
-        with self._engine:
-            found = {sha.decode() for sha in self._store.iter_prefix(prefix.encode())}
+        try:
+            with self._engine:
+                found = {sha.decode() for sha in self._store.iter_prefix(prefix.encode())}
+        except _UNREADABLE as error:
+            raise _damage(prefix) from error
         return sorted(sha for sha in found if self.read_object(sha)[0] == b"commit")
 
     def _read_loose(self, identifier: str) -> tuple[bytes, bytes] | None:
@@ -294,8 +317,34 @@ class Repository:
         """Whether an object lies in a file of its own."""
         return os.path.exists(self._loose_path(identifier))  # noqa: PTH110 — asked very often
 
-    def write_pack(self, count: int, records: Iterable[PackRecord]) -> None:
-        """Write objects as one durable pack.
+    def all_objects(self) -> Iterator[str]:
+        """The id of every object that is kept, whether anything refers to it or not."""
+        for folder in sorted((self._folder / "objects").glob("[0-9a-f][0-9a-f]")):
+            for name in sorted(os.listdir(folder)):  # noqa: PTH208 — names are all we need
+                if len(name) == _LOOSE_NAME:
+                    yield folder.name + name
+        with self._engine, contextlib.closing(self._open_store()) as store:
+            packed = {entry[0].hex() for pack in store.packs for entry in pack.index.iterentries()}
+        yield from sorted(packed)
+
+    def keep_only(self, pack: str) -> None:
+        """Throw away every object that isn't in one pack."""
+        objects = self._folder / "objects"
+        self.close()
+        for file in (objects / "pack").iterdir():
+            if file.stem != f"pack-{pack}":
+                file.unlink()
+        for folder in objects.iterdir():
+            if folder.name != "pack":
+                for file in folder.rglob("*"):
+                    if file.is_file():
+                        file.unlink()
+        sync_folder(objects / "pack")
+        self._trees.clear()
+        self._entries.clear()
+
+    def write_pack(self, count: int, records: Iterable[PackRecord]) -> str:
+        """Write objects as one durable pack; returns its name.
 
         Raises:
             StorageError: What was written is not what was to be written.
@@ -324,6 +373,7 @@ class Repository:
                 (self._folder / "objects" / "pack" / f"pack-{name}{suffix}").unlink(missing_ok=True)
             raise StorageError("A pack was not written as it should be; nothing was removed.")
         sync_folder(self._folder / "objects" / "pack")
+        return name
 
     def drop_loose(self, identifiers: Iterable[str]) -> None:
         """Remove the loose copies of objects that are packed."""

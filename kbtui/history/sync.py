@@ -16,7 +16,7 @@ from kbtui.history.change import Actor, Change, Origin
 from kbtui.history.commit import is_derived, read_commit
 from kbtui.history.lineage import Divergence, diverge
 from kbtui.history.packing import pack_of
-from kbtui.history.purged import PurgedCommits
+from kbtui.history.purged import PurgedCommits, PurgedTipError
 from kbtui.history.remote import MovedError, Watcher
 from kbtui.history.transport import Transport
 from kbtui.history.tree_merge import MergePlan, TreeMerge
@@ -127,14 +127,16 @@ class Sync:
     ) -> SyncReport:
         self._adoption.adopt(5.0, 0.0, confirmed=False)
         head = self._repository.head()
-        theirs = transport.fetch(head)
+        try:
+            theirs = transport.fetch(head, self._purged.known())
+        except PurgedTipError as old:
+            return self._replace(transport, watcher, report, old.tip, forced=replace_theirs)
         if theirs is None:
             return self._send(transport, watcher, report, None) if head else report
         if theirs == head:
             return report
         apart = diverge(self._repository, head, theirs)
-        if self._is_purged_away(apart, theirs, report.remote, forced=replace_theirs):
-            return replace(self._send(transport, watcher, report, theirs), replaced=True)
+        self._check_epoch(apart, head, report.remote)
         watcher.tell("Bringing both together")
         report = self._bring_together(head, theirs, apart, watcher, report)
         if self._repository.head() == theirs:
@@ -145,8 +147,14 @@ class Sync:
             raise _MergedError(report) from None
 
     def _send(
-        self, transport: Transport, watcher: Watcher, report: SyncReport, theirs: str | None
+        self,
+        transport: Transport,
+        watcher: Watcher,
+        report: SyncReport,
+        theirs: str | None,
+        expected: str | None = None,
     ) -> SyncReport:
+        """Send what they lack, if `theirs` is all that they have of ours."""
         head = self._repository.head() or ""
         commits = diverge(self._repository, head, theirs).ours
 
@@ -154,7 +162,7 @@ class Sync:
             return pack_of(self._repository, commits)
 
         watcher.tell(f"Sending {len(commits):,} commits")
-        transport.push(head, theirs, pack)
+        transport.push(head, expected or theirs, pack)
         return replace(report, sent=report.sent + len(commits))
 
     def _bring_together(
@@ -215,33 +223,29 @@ class Sync:
         """Whether there is nothing of a person's in our history."""
         return all(self._rules.is_unused(path) for path in self._repository.files(head))
 
-    def _is_purged_away(self, apart: Divergence, theirs: str, place: str, *, forced: bool) -> bool:
-        """Whether the other history is what we had before a purge, and is to be replaced.
-
-        Raises:
-            RefusedHistoryError: A purge stands between the two, and something would be lost.
-        """
-        if apart.base is None and not apart.ours:
-            return False  # a new workspace takes what is there
-        epochs = [
-            max((read_commit(*each).origin.epoch or 0 for each in commits), default=0)
-            for commits in (apart.ours, apart.theirs)
-        ]
-        if epochs[1]:
+    def _check_epoch(self, apart: Divergence, head: str | None, place: str) -> None:
+        """Refuse to bring back what was purged elsewhere and is in our history still."""
+        if head is None or apart.base == head or (apart.base is None and self._is_fresh(head)):
+            return
+        if any(read_commit(*each).origin.epoch for each in apart.theirs):
             raise RefusedHistoryError(
                 f"A secret was purged from the history at {place}, and this workspace still has"
                 " the history from before.",
                 _CLONE.format(place=place),
             )
-        if not epochs[0]:
-            return False
-        if forced or self._purged.knows(theirs):
-            return True
-        raise RefusedHistoryError(
-            f"You have purged a secret here, and somebody has synced with {place} since:"
-            f" {len(apart.theirs):,} commits there aren't here.",
-            "Take over what you need from there, then replace it: `kbtui sync --replace`.",
-        )
+
+    def _replace(
+        self, transport: Transport, watcher: Watcher, report: SyncReport, old: str, *, forced: bool
+    ) -> SyncReport:
+        """After a purge here: let our history take the place of the old one."""
+        if not forced and old not in self._purged.known():
+            raise RefusedHistoryError(
+                f"You have purged a secret here, and somebody has synced with {report.remote}"
+                " since: there are changes there that aren't here.",
+                "Take over by hand what you need from there, then replace it: `kbtui sync"
+                " --replace`.",
+            )
+        return replace(self._send(transport, watcher, report, None, expected=old), replaced=True)
 
 
 class _MergedError(Exception):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kbtui.errors import KbtuiError, RemoteError
 from kbtui.history.branch import NAME
 from kbtui.history.inspection import Inspection, check_pack
+from kbtui.history.purged import PurgedTipError
 from kbtui.history.remote import MovedError
 from kbtui.history.remote_errors import remote_error
 from kbtui.history.repository import Repository, as_unpacked
@@ -62,12 +63,13 @@ class Incoming:
             raise RemoteError("The other history is larger than 4 GB; that can't be right.")
         return self.file.write(data)
 
-    def admit(self, tip: str) -> None:
+    def admit(self, tip: str, purged: frozenset[str]) -> None:
         """Look everything through, then let it in.
 
         Raises:
             RefusedHistoryError: Something in it doesn't belong into a workspace.
             RemoteError: What came is no pack.
+            PurgedTipError: It is built on a purged commit.
         """
         if self._size:
             self.file.flush()
@@ -76,7 +78,7 @@ class Incoming:
                 self._commit()
             except _damage() as error:
                 raise RemoteError("What the other side sent is damaged.", "Try again.") from error
-        Inspection(self.repository, _Admitted(self._home)).check(tip)
+        Inspection(self.repository, _Admitted(self._home), purged).check(tip)
         self._move_in()
 
     def _move_in(self) -> None:
@@ -117,11 +119,12 @@ class Transport:
         self._repository = repository
         self._watcher = watcher
 
-    def fetch(self, head: str | None) -> str | None:
+    def fetch(self, head: str | None, purged: frozenset[str]) -> str | None:
         """Bring over what the other side has, and let it in.
 
         Args:
             head: Our newest commit.
+            purged: Commits that must not come back.
 
         Returns:
             Their newest commit; None where there is none.
@@ -129,16 +132,17 @@ class Transport:
         Raises:
             RemoteError: The way or the other end doesn't work.
             RefusedHistoryError: What they have doesn't belong into a workspace.
+            PurgedTipError: It is built on a purged commit.
         """
         if self._address.folder is not None:
             prepare_folder(self._address.folder)
         with storage_errors("Can't keep what was fetched"):
             incoming = Incoming(self._repository)
         try:
-            tip = self._fetch_into(incoming, head)
+            tip = self._fetch_into(incoming, head, purged)
             if tip is not None and not self._repository.has(tip):
                 self._watcher.tell("Looking through what came")
-                incoming.admit(tip)
+                incoming.admit(tip, purged)
         finally:
             incoming.close()
         return tip
@@ -192,7 +196,9 @@ class Transport:
                 self._watcher.tell(f"Sending {number:,} of {count:,}")
             yield record
 
-    def _fetch_into(self, incoming: Incoming, head: str | None) -> str | None:
+    def _fetch_into(
+        self, incoming: Incoming, head: str | None, purged: frozenset[str]
+    ) -> str | None:
         from dulwich.object_store import ObjectStoreGraphWalker
 
         found: list[str] = []
@@ -201,6 +207,8 @@ class Transport:
             tip = refs.get(_REF)
             if tip is not None:
                 found.append(tip.decode())
+                if found[0] in purged:
+                    raise PurgedTipError(found[0])
             return [] if tip is None or self._repository.has(found[0]) else [tip]
 
         def parents(identifier: bytes) -> list[Any]:
@@ -250,7 +258,7 @@ class Transport:
             client, path = self._client()
             with contextlib.closing(client):
                 yield client, path
-        except KbtuiError:
+        except (KbtuiError, PurgedTipError):
             raise
         except Exception as error:
             known = remote_error(error, self._address)

@@ -1,0 +1,292 @@
+"""Purge: after it no byte that kbtui keeps holds the secret, and the rest is as it was."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from kbtui.errors import RefusedHistoryError, UsageError
+from kbtui.history.change import Actor, Origin
+from kbtui.history.history import History
+from kbtui.history.remote import parse_address
+from kbtui.history.repository import Repository
+from kbtui.logs import log_file
+from kbtui.memory.purging import Purging
+from kbtui.workspace.layout import Workspace, create_workspace
+from kbtui.workspace.scan import Scanner
+from kbtui.workspace.secret import MARKER, Secret
+
+SECRET = 'hunter "2" sk-äöü/+line'
+A, B = "knowledge/topics/a.md", "knowledge/topics/b.md"
+
+
+def history_of(workspace: Workspace) -> History:
+    history = History(workspace, Scanner(workspace))
+    history.open()
+    return history
+
+
+def write(history: History, path: str, text: str | None, reason: str = "why", **origin: object):
+    with history.change(Actor.YOU, reason, Origin(**origin)) as change:  # type: ignore[arg-type]
+        if text is None:
+            change.delete(path)
+        else:
+            change.write(path, text)
+    assert change.result is not None
+    return change.result
+
+
+def forms() -> list[bytes]:
+    """Every form that this test plants; worked out apart from the code under test."""
+    plain = SECRET.encode()
+    return [
+        plain,
+        json.dumps(SECRET)[1:-1].encode(),
+        json.dumps(SECRET, ensure_ascii=False)[1:-1].encode(),
+        SECRET.encode("utf-16-le"),
+        base64.b64encode(plain)[:-4],
+        base64.b64encode(b"x" + plain)[4:-4],
+        base64.b64encode(b"xy" + plain)[4:-4],
+    ]
+
+
+def everything(workspace: Workspace) -> list[tuple[str, bytes]]:
+    """All bytes of the workspace and of what is kept beside it, compressed objects opened."""
+    found: list[tuple[str, bytes]] = []
+    roots = [workspace.root, platformdirs.user_cache_path("kbtui")]
+    roots += [platformdirs.user_state_path("kbtui", appauthor=False), log_file().parent]
+    for root in roots:
+        for file in root.rglob("*"):
+            if file.is_file():
+                data = file.read_bytes()
+                found += [(str(file), data), (f"name of {file}", os.fsencode(file.name))]
+                if data[:1] == b"\x78":
+                    found.append((f"inside {file}", zlib.decompress(data)))
+    git = ["git", "--git-dir", workspace.repository, "cat-file", "--batch-all-objects"]
+    run = subprocess.run([*git, "--batch"], capture_output=True, check=True)
+    return [*found, ("all objects", run.stdout)]
+
+
+def leaks(workspace: Workspace) -> list[str]:
+    return [
+        name for name, data in everything(workspace) for form in forms() if form and form in data
+    ]
+
+
+def plant(workspace: Workspace) -> History:
+    """A history, and the secret in many places of it and around it."""
+    history = history_of(workspace)
+    write(history, A, "clean\n")
+    write(history, B, f"one\n{SECRET}\ntwo\n", f"noted {SECRET}")
+    bad = write(history, A, f"clean\nkey: {json.dumps(SECRET)}\n")
+    write(history, "memory/history.jsonl", json.dumps({"cursor": 1, "content": SECRET}) + "\n")
+    write(history, B, "one\ntwo\n")
+    history.undo(bad.id)
+    write(history, "knowledge/people/c.md", "later\n")
+    history.tidy()
+    root = workspace.root
+    for name, data in {
+        "sessions/s.jsonl": json.dumps({"text": SECRET}).encode() + b"\n",
+        ".kbtui/inbox/ab12.json": json.dumps({"edits": [{"text": SECRET}]}).encode(),
+        "knowledge/topics/a.conflict-20260101T000000.md": SECRET.encode(),
+        "docs/manual.txt": f"see {SECRET}".encode("utf-16-le"),
+        "docs/picture.txt": base64.b64encode(b"--" + SECRET.encode() + b"--"),
+        "knowledge/topics/.a.md.swp": SECRET.encode(),
+    }.items():
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+    for folder in (log_file().parent, platformdirs.user_state_path("kbtui", appauthor=False)):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "kbtui.log.1").write_text(f"INFO {SECRET}\n")
+    (workspace.cache / "index.bin").write_bytes(b"\0" + SECRET.encode())
+    (root / "knowledge/topics/outside.md").write_text(f"edited outside: {SECRET}\n")
+    return history
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return create_workspace(tmp_path / "notes")
+
+
+def fsck(workspace: Workspace) -> None:
+    git = ["git", "--git-dir", workspace.repository, "fsck", "--full", "--strict", "--no-dangling"]
+    run = subprocess.run(git, capture_output=True, text=True, check=False)
+    assert run.stdout + run.stderr == ""
+
+
+def test_nothing_that_is_kept_holds_the_secret_any_more(workspace: Workspace) -> None:
+    history = plant(workspace)
+    before = [
+        {path: history.read(path, commit.id) for path in history.tree(commit.id)}
+        for commit in history.log()
+    ]
+    shown = [(commit.time, commit.actor, commit.origin.undoes) for commit in history.log()]
+    ids = [commit.id for commit in history.log()]
+    done = Purging(workspace, history).run(Secret(SECRET))
+    assert leaks(workspace) == []
+    assert done.left == ()
+    assert done.epoch == 1
+    assert {"sessions/s.jsonl", "docs/manual.txt"} <= {place.name for place in done.found}
+    fsck(workspace)
+    again = history_of(workspace)
+    end, outside, *commits = again.log()
+    assert end.origin.epoch == 1
+    assert outside.subject == "topics/outside created"
+    assert [(commit.time, commit.actor) for commit in commits] == [each[:2] for each in shown]
+    renamed = dict(zip(ids, (commit.id for commit in commits), strict=True))
+    assert [commit.origin.undoes for commit in commits] == [
+        each[2] and renamed[each[2]] for each in shown
+    ]
+    assert commits[-1].id == ids[-1]  # the first commit never held it
+    for commit, files in zip(commits, before, strict=True):
+        assert {path: again.read(path, commit.id) for path in again.tree(commit.id)} == {
+            path: Secret(SECRET).without(data) for path, data in files.items()
+        }
+    assert again.adopt(settle=0) is None
+    assert (workspace.root / A).read_text() == "clean\n"
+    assert MARKER in (workspace.root / "sessions/s.jsonl").read_text()
+    json.loads((workspace.root / "sessions/s.jsonl").read_text())
+
+
+def test_a_dry_run_says_where_and_changes_nothing(workspace: Workspace) -> None:
+    history = plant(workspace)
+    head = history.head()
+    found = Purging(workspace, history).find(Secret(SECRET))
+    assert found.objects == 4
+    assert {place.name: place.count for place in found.found}["sessions/s.jsonl"] == 1
+    assert history.head() == head
+    assert leaks(workspace)
+
+
+def test_a_purge_where_nothing_stands_changes_nothing(workspace: Workspace) -> None:
+    history = history_of(workspace)
+    head = write(history, A, "clean\n").id
+    done = Purging(workspace, history).run(Secret("not to be found"))
+    assert (done.found, done.objects, done.epoch, done.left) == ((), 0, None, ())
+    assert history.head() == head
+
+
+def test_a_secret_in_the_name_of_a_file_goes_too(workspace: Workspace) -> None:
+    history = history_of(workspace)
+    write(history, "knowledge/topics/hunter2secret.md", "one\n")
+    (workspace.root / "docs" / "hunter2secret.txt").write_text("two")
+    Purging(workspace, history).run(Secret("hunter2secret"))
+    assert [file.name for file in (workspace.root / "docs").iterdir()] == ["removed.txt"]
+    assert "knowledge/topics/removed.md" in history_of(workspace).tree("HEAD")
+    assert (workspace.root / "knowledge/topics/removed.md").read_text() == "one\n"
+
+
+@pytest.mark.parametrize("text", ["", "abc", "  \n", MARKER])
+def test_what_is_too_short_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        Secret(text)
+
+
+_VICTIM = """
+import os, sys
+from pathlib import Path
+from kbtui.memory.purging import Purging
+from kbtui.workspace.secret import Secret
+from tests.memory.test_purging import history_of, SECRET
+from kbtui.workspace.layout import open_workspace
+root, count = Path(sys.argv[1]), int(sys.argv[2])
+seen = 0
+def counted(name, real):
+    def act(*arguments, **options):
+        global seen
+        seen += 1
+        if seen == count:
+            os._exit(9)
+        return real(*arguments, **options)
+    setattr(os, name, act)
+workspace = open_workspace(root)
+history = history_of(workspace)
+for name in ("rename", "unlink", "link", "replace"):
+    counted(name, getattr(os, name))
+Purging(workspace, history).run(Secret(SECRET))
+print(seen)
+"""
+
+
+def _killed_at(root: Path, moment: int) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", _VICTIM, root, str(moment)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).resolve().parents[2],
+    )
+
+
+def test_a_purge_that_was_killed_is_run_again(tmp_path: Path) -> None:
+    """The process dies at one rename or removal after another, at several points of the way."""
+    original = create_workspace(tmp_path / "original")
+    plant(original)
+    whole = tmp_path / "whole"
+    shutil.copytree(original.root, whole)
+    total = int(_killed_at(whole, 0).stdout)
+    moments = range(1, total) if os.environ.get("KBTUI_LONG") else (2, total // 3, total * 3 // 4)
+    for moment in moments:
+        root = tmp_path / f"at{moment}"
+        shutil.copytree(original.root, root)
+        assert _killed_at(root, moment).returncode == 9
+        workspace = create_workspace(root)
+        fsck(workspace)
+        history = history_of(workspace)
+        done = Purging(workspace, history).run(Secret(SECRET))
+        assert done.left == ()
+        assert leaks(workspace) == []
+        fsck(workspace)
+        assert (root / A).read_text() == "clean\n"
+        shutil.rmtree(root)
+
+
+def test_a_purge_replaces_the_remote_and_stops_older_clones(tmp_path: Path) -> None:
+    address = parse_address(str(tmp_path / "remote.git"))
+    here, there = (create_workspace(tmp_path / name) for name in ("here", "there"))
+    mine, theirs = history_of(here), history_of(there)
+    write(mine, A, "clean\n")
+    write(mine, B, f"{SECRET}\n")
+    mine.sync(address)
+    theirs.sync(address)
+    write(theirs, A, "clean, and more\n")
+    Purging(here, mine).run(Secret(SECRET))
+    mine = history_of(here)
+    report = mine.sync(address)
+    assert report.replaced
+    with pytest.raises(RefusedHistoryError, match="purged"):
+        theirs.sync(address)
+    assert (there.root / A).read_text() == "clean, and more\n"
+    assert mine.sync(address).replaced is False
+    fresh = history_of(create_workspace(tmp_path / "fresh"))
+    fresh.sync(address)
+    assert fresh.tree("HEAD") == mine.tree("HEAD")
+
+
+def test_a_remote_that_has_gone_on_since_is_not_replaced_unasked(tmp_path: Path) -> None:
+    address = parse_address(str(tmp_path / "remote.git"))
+    here, there = (create_workspace(tmp_path / name) for name in ("here", "there"))
+    mine, theirs = history_of(here), history_of(there)
+    write(mine, B, f"{SECRET}\n")
+    mine.sync(address)
+    theirs.sync(address)
+    write(theirs, A, "new there\n")
+    theirs.sync(address)
+    Purging(here, mine).run(Secret(SECRET))
+    mine = history_of(here)
+    with pytest.raises(RefusedHistoryError, match="synced with"):
+        mine.sync(address)
+    assert Purging(here, mine).find(Secret(SECRET)).objects == 0  # it didn't come back
+    repository = Repository(here.repository)
+    assert repository.head() == mine.head()
+    assert mine.sync(address, replace_theirs=True).replaced

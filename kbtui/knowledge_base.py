@@ -104,7 +104,7 @@ class KnowledgeBase:
         """Turns of conversation."""
         from kbtui.agent.agent import Agent
 
-        return Agent(
+        agent = Agent(
             self.workspace,
             self.history,
             self.library,
@@ -113,6 +113,8 @@ class KnowledgeBase:
             self.models,
             self.settings,
         )
+        agent.find_inbox = lambda: self.memory.inbox
+        return agent
 
     @cached_property
     def memory(self) -> Memory:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kbtui.agent.events import Event
     from kbtui.history.history import History
     from kbtui.knowledge.library import Library
+    from kbtui.memory.inbox import Inbox
     from kbtui.memory.sessions import Session, SessionMessage, SessionStore
     from kbtui.models.port import ChatModel
     from kbtui.models.roles import ModelRegistry
@@ -41,7 +42,13 @@ def _now() -> datetime:
 
 
 class Agent:
-    """Runs turns over the rooms of one workspace."""
+    """Runs turns over the rooms of one workspace.
+
+    Attributes:
+        find_inbox: Gives the inbox, for changes that the user reviews; without it there is none.
+    """
+
+    find_inbox: Callable[[], Inbox] | None = None
 
     def __init__(
         self,
@@ -147,6 +154,7 @@ class Agent:
             model.is_local,
             session.id,
             said.id,
+            self.find_inbox() if self.find_inbox is not None else None,
         )
         steps = self.settings.budget.turn_steps
         return Turn(

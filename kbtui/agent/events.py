@@ -71,7 +71,10 @@ class ToolStarted:
 
 @dataclass(frozen=True, slots=True)
 class ToolFinished:
-    """A tool has run; `summary` is one line, `output` what the model is told."""
+    """A tool has run; `summary` is one line, `output` what the model is told.
+
+    `proposal` is the id of what waits in the inbox where the user reviews every change.
+    """
 
     call: str
     tool: str
@@ -79,6 +82,7 @@ class ToolFinished:
     summary: str
     output: str = ""
     changes: tuple[TurnChange, ...] = ()
+    proposal: str = ""
 
 
 @dataclass(frozen=True, slots=True)

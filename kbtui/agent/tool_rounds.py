@@ -96,7 +96,7 @@ class ToolRounds:
         if identity in self._made:
             return _AGAIN
         outcome = self._toolbox.run(call, self._context)
-        if outcome.changes:
+        if outcome.changes or outcome.proposal:
             # What was read before may be different now.
             self._made.clear()
         self._made.add(identity)
@@ -105,7 +105,13 @@ class ToolRounds:
     def _tell(self, call: ToolCall, outcome: Outcome) -> None:
         self._emit(
             ToolFinished(
-                call.id, call.name, outcome.ok, outcome.summary, outcome.output, outcome.changes
+                call.id,
+                call.name,
+                outcome.ok,
+                outcome.summary,
+                outcome.output,
+                outcome.changes,
+                outcome.proposal,
             )
         )
 

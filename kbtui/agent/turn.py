@@ -194,6 +194,8 @@ class Turn:
         meta: dict[str, Any] = {"ok": outcome.ok, "summary": outcome.summary}
         if outcome.changes:
             meta["changes"] = [asdict(change) for change in outcome.changes]
+        if outcome.proposal:
+            meta["proposal"] = outcome.proposal
         if outcome.private:
             meta["private"] = list(outcome.private)
         self.session.append(

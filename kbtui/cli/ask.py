@@ -108,6 +108,8 @@ class _JsonView:
                 say_json_line({"event": "tool_started", "tool": event.tool, "arguments": arguments})
             case events.ToolFinished():
                 shape = {"tool": event.tool, "ok": event.ok, "summary": event.summary}
+                if event.proposal:
+                    shape["proposal"] = event.proposal
                 say_json_line({"event": "tool_finished", **shape})
             case events.UsageReported():
                 say_json_line(
@@ -142,7 +144,7 @@ class _TextView:
             case events.TextDelta():
                 self._write(event.text)
             case events.ToolFinished():
-                if to_terminal() or event.changes or not event.ok:
+                if to_terminal() or event.changes or event.proposal or not event.ok:
                     self._end_line()
                     note(f"+ {event.tool}: {event.summary}")
             case events.TurnFinished():

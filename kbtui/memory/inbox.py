@@ -131,7 +131,7 @@ class Inbox:
             built_on: The path whose text was made from the one that is proposed already.
         """
         with self._deciding.hold(), self._adding:
-            known = next((each for each in self.list() if _is_of_turn(each, origin)), None)
+            known = self._open_for(origin, built_on)
             before = {edit.path: edit for edit in known.edits} if known else {}
             if known is None or any(path in before and path != built_on for path in edits):
                 return self.add(Actor.AGENT, reason, edits, origin=origin)
@@ -141,16 +141,38 @@ class Inbox:
                     edit = replace(before[path], text=edit.text)
                 before[edit.path] = edit
             reasons = dict.fromkeys([*known.reason.split("; "), redact(reason).text])
-            both = replace(known, reason="; ".join(reasons), edits=tuple(before.values()))
+            messages = _both_ranges(known.origin, origin)
+            both = replace(
+                known,
+                reason="; ".join(reasons),
+                edits=tuple(before.values()),
+                origin=replace(known.origin, messages=messages),
+            )
             self._store.put(both)
         self._tell()
         return both
 
-    def of_turn(self, turn: str | None) -> dict[str, str | None]:
-        """What an agent has proposed in a turn so far: the text of each path."""
-        wanted = Origin(turn=turn)
-        mine = (each for each in self.list() if turn and _is_of_turn(each, wanted))
-        return {edit.path: edit.text for each in mine for edit in each.edits}
+    def proposed_in(self, session: str) -> dict[str, str | None]:
+        """What an agent has proposed in a conversation, as far as it waits: text by path."""
+        return {
+            edit.path: edit.text
+            for each in self.list()
+            if each.actor is Actor.AGENT and each.origin.session == session
+            for edit in each.edits
+        }
+
+    def _open_for(self, origin: Origin, built_on: str) -> Proposal | None:
+        """The proposal that an agent goes on with: the one it builds on, else the turn's."""
+        mine = [
+            each
+            for each in self.list()
+            if each.actor is Actor.AGENT and each.origin.session == origin.session
+        ]
+        for each in reversed(mine):
+            if built_on in each.paths:
+                return each
+        same = (each for each in mine if each.origin.turn == origin.turn is not None)
+        return next(same, None)
 
     def was_rejected(
         self,
@@ -420,5 +442,7 @@ def _described(done: str, plan: Plan, decision: Decision) -> str:
     return f"{done} {what} of {proposal.actor}: {proposal.reason}"
 
 
-def _is_of_turn(proposal: Proposal, origin: Origin) -> bool:
-    return proposal.actor is Actor.AGENT and proposal.origin.turn == origin.turn is not None
+def _both_ranges(a: Origin, b: Origin) -> tuple[int, int] | None:
+    if a.messages is None or b.messages is None:
+        return a.messages
+    return min(a.messages[0], b.messages[0]), max(a.messages[1], b.messages[1])

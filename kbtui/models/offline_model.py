@@ -40,6 +40,7 @@ _CONTEXT_WINDOW = 1_000_000
 _PIECE = re.compile(r"\S+\s*|\s+")
 _ATTACHMENTS = re.compile(r"\n+<attachment .*", re.DOTALL)
 _CREATED = re.compile(r"^Created (\S.*\.md)$", re.MULTILINE)
+_PROPOSED = "Proposed, not written"
 _CHANGED = re.compile(r"^Changed (\S.*?\.md) \(", re.MULTILINE)
 _EXISTS = re.compile(r"already: (\S.*?\.md)\.")
 _GREETING = re.compile(
@@ -270,14 +271,16 @@ class _Turn:
     # What to say
 
     def _kept(self) -> Iterator[str]:
-        kept, known, failed = [], [], []
+        kept, known, failed, proposed = [], [], [], []
         for number, note in enumerate(self._understood.notes):
             outputs = [
                 output for job in ("edit", "write") if (output := self._output(f"{job}{number}"))
             ]
             path = self._written(number) or note.title
             label = f"[[{path.removeprefix('knowledge/').removesuffix('.md')}]]"
-            if outputs and outputs[0].startswith("Error:"):
+            if outputs and outputs[0].startswith(_PROPOSED):
+                proposed.append(label)
+            elif outputs and outputs[0].startswith("Error:"):
                 failed.append(
                     f"I couldn't keep {note.title!r}. {outputs[0].removeprefix('Error: ')}"
                 )
@@ -287,6 +290,9 @@ class _Turn:
                 known.append(label)
         if kept:
             yield f"Kept in {_listed(kept)}."
+        if proposed:
+            waits = "waits" if len(proposed) == 1 else "wait"
+            yield f"Proposed, not written yet: {_listed(proposed)} {waits} in your inbox (F6)."
         if known:
             yield f"{_listed(known)} already {'says' if len(known) == 1 else 'say'} so."
         yield from failed

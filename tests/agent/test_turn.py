@@ -321,18 +321,6 @@ async def test_an_edit_that_somebody_else_made_meanwhile_is_not_overwritten(
     assert file.read_text().endswith("Mine.\n")
 
 
-async def test_where_changes_are_reviewed_nothing_is_written(
-    kb: KnowledgeBase, session: Session
-) -> None:
-    memory = kb.settings.memory.model_copy(update={"review": "ask"})
-    kb.agent.settings = kb.settings.model_copy(update={"memory": memory})
-    with ScriptedServer([Reply(tool_calls=[WRITE]), Reply("I would write…")]) as server:
-        told = await ask(kb, session, "Note it", model_at(server))
-        assert "review" in server.prompts[1].messages[-1]["content"]
-    assert told.used == [("write_entry", False)]
-    assert not (kb.workspace.knowledge / "people/alice.md").exists()
-
-
 async def test_old_tool_results_give_way_when_the_prompt_grows_too_long(
     kb: KnowledgeBase, session: Session
 ) -> None:

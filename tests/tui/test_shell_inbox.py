@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kbtui.agent.events import TextDelta, ToolFinished, ToolStarted, TurnFinished
 from kbtui.history.change import Actor, Origin
 from kbtui.tui.screens.dialogs import KeyDialog
 from kbtui.tui.screens.inbox import InboxScreen
@@ -209,3 +211,28 @@ async def test_the_slash_command_and_the_palette_lead_there(tmp_path: Path) -> N
         await shell.until(lambda: shell.app.screen.has_class("-empty"))
         await shell.press("a", "x", "e", "A", "n", "enter", "escape")
         assert shell.app.screen is shell.app.main
+
+
+async def test_a_card_of_what_was_proposed_leads_to_it(tmp_path: Path) -> None:
+    done = ToolFinished("1", "write_entry", True, "proposed (F6): people/alice created", "", ())
+    async with running(tmp_path / "notes") as shell:
+        write(shell, OLD)
+        propose(shell, reason="another")
+        proposal = shell.app.kb.memory.inbox.add(
+            Actor.AGENT, "new person", {"knowledge/people/alice.md": "# Alice\n"}
+        )
+        shell.agent.script = [
+            ToolStarted("1", "write_entry", {"title": "Alice"}),
+            replace(done, proposal=proposal.id),
+            TextDelta("It waits."),
+            TurnFinished("It waits.", "", ""),
+        ]
+        await shell.say("Note Alice")
+        assert "◇ write_entry proposed (F6): people/alice created" in shell.text
+        await shell.press("escape")
+        shell.transcript.focus()
+        await shell.press("k", "k", "o")
+        await shell.until(lambda: isinstance(shell.app.screen, InboxScreen))
+        screen = shell.app.screen
+        await shell.until(lambda: screen.list.plan is not None)
+        assert screen.list.plan.proposal.id == proposal.id

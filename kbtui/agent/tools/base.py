@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kbtui.history.commit import Origin
     from kbtui.history.history import History
     from kbtui.knowledge.library import Library
+    from kbtui.memory.inbox import Inbox
     from kbtui.memory.sessions import SessionStore
     from kbtui.search.index import SearchIndex
     from kbtui.settings import Settings
@@ -51,6 +52,7 @@ class ToolContext:
         is_local: Whether the model runs on this machine, so that it may read private entries.
         session: The session that the turn belongs to.
         message: The user's message that the turn answers.
+        inbox: What waits for the user's decision; without one nothing is proposed.
     """
 
     workspace: Workspace
@@ -64,6 +66,7 @@ class ToolContext:
     is_local: bool
     session: str
     message: int
+    inbox: Inbox | None = None
 
     def is_private(self, path: str) -> bool:
         """Whether a file is for local models only."""
@@ -136,19 +139,6 @@ def hidden(name: str) -> RefusedError:
         f"{name} is private: only models on this machine may read it.",
         "Say so; the user can open it, or switch to a local model.",
     )
-
-
-def check_review(context: ToolContext) -> None:
-    """Refuse to write where the user wants to see every change before.
-
-    Raises:
-        RefusedError: `memory.review` is ``ask``.
-    """
-    if context.settings.memory.review == "ask":
-        raise RefusedError(
-            "The user wants to review every change (memory.review is `ask`): nothing was written.",
-            "Put what you would write into your answer, so that the user can save it.",
-        )
 
 
 def cap(output: str, limit: int = MOST_CHARACTERS) -> str:

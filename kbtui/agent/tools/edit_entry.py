@@ -8,12 +8,12 @@ from kbtui.agent.tools.base import (
     RefusedError,
     ToolContext,
     ToolResult,
-    check_review,
     hidden,
     spec,
     text,
     texts,
 )
+from kbtui.agent.tools.review import is_reviewed
 from kbtui.errors import NotFoundError
 from kbtui.history.commit import Actor, describe
 from kbtui.knowledge import frontmatter
@@ -70,10 +70,9 @@ class EditEntry:
 
         Raises:
             NotFoundError: there is no such entry, or `old` isn't in it.
-            RefusedError: it can't be edited, or changes are reviewed.
+            RefusedError: it can't be edited.
             ConflictError: somebody else changed it in this moment.
         """
-        check_review(context)
         if not any(arguments.get(name) for name in _DOING):
             raise RefusedError("There is nothing to change.", "Give old and new, append, or body.")
         entry, exists = _target(context, arguments["entry"])
@@ -95,6 +94,9 @@ class EditEntry:
 def _target(context: ToolContext, ref: str) -> tuple[Entry, bool]:
     """The file to edit, and whether it is there yet; the notes above entries may not be."""
     note = _NOTES.get(clean_line(ref).lower())
+    proposed = _proposed(context, note or ref)
+    if proposed is not None:
+        return proposed
     if note is not None:
         try:
             return parse_entry(note, files.read_bytes(context.workspace.root, note)), True
@@ -114,6 +116,21 @@ def _target(context: ToolContext, ref: str) -> tuple[Entry, bool]:
     if entry.problem:
         raise RefusedError(f"{name} can't be edited by a machine.", entry.problem)
     return entry, True
+
+
+def _proposed(context: ToolContext, ref: str) -> tuple[Entry, bool] | None:
+    """The file as this conversation has proposed it: the next edit builds on that."""
+    if not is_reviewed(context) or context.inbox is None:
+        return None
+    for path, proposed in context.inbox.proposed_in(context.session).items():
+        if proposed is None:
+            continue
+        entry = parse_entry(path, proposed.encode("utf-8", "replace"))
+        name = short_name(path)
+        slug = name.rpartition("/")[2]
+        if clean_line(ref) in {path, path.removesuffix(".md"), name, slug, entry.title}:
+            return entry, files.exists(context.workspace.root, path)
+    return None
 
 
 def _edited(entry: Entry, arguments: Mapping[str, Any]) -> str:

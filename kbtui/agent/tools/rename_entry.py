@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kbtui.agent.tools.base import ToolContext, ToolResult, check_review, hidden, spec, text
+from kbtui.agent.tools.base import ToolContext, ToolResult, hidden, spec, text
 from kbtui.history.commit import Actor
 from kbtui.workspace.layout import short_name
 
@@ -31,9 +31,8 @@ class RenameEntry:
         Raises:
             NotFoundError: there is no such entry.
             UsageError: the new name is taken or can't be one.
-            RefusedError: changes are reviewed.
+            RefusedError: it is private.
         """
-        check_review(context)
         path = context.library.find_path(arguments["entry"])
         if context.is_hidden(path):
             raise hidden(short_name(path))

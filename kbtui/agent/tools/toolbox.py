@@ -6,6 +6,7 @@ import json
 import logging
 import threading
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from kbtui.agent.events import TurnChange
@@ -15,6 +16,7 @@ from kbtui.agent.tools.files_tools import Grep, ReadFile
 from kbtui.agent.tools.list_entries import ListEntries
 from kbtui.agent.tools.read_entry import ReadEntry
 from kbtui.agent.tools.rename_entry import RenameEntry
+from kbtui.agent.tools.review import is_reviewed, reviewed
 from kbtui.agent.tools.searching import MemorySearch, VectorSearch
 from kbtui.agent.tools.write_entry import WriteEntry
 from kbtui.errors import KbtuiError, NotFoundError
@@ -25,7 +27,7 @@ from kbtui.text import shorten
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kbtui.agent.tools.base import Tool, ToolContext
+    from kbtui.agent.tools.base import Tool, ToolContext, ToolResult
     from kbtui.history.commit import Changed
     from kbtui.models.port import ToolCall, ToolSpec
 
@@ -46,13 +48,17 @@ TOOLS: tuple[Tool, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a tool call ended; `output` is what the model is told."""
+    """How a tool call ended; `output` is what the model is told.
+
+    `proposal` is the id of what waits in the inbox instead of being written.
+    """
 
     ok: bool
     output: str
     summary: str
     changes: tuple[TurnChange, ...] = ()
     private: tuple[str, ...] = ()
+    proposal: str = ""
 
 
 class Toolbox:
@@ -77,11 +83,13 @@ class Toolbox:
             try:
                 tool = self._named(call.name)
                 arguments = parse_arguments(call.arguments, tool.spec.parameters)
-                result = tool.run(context, arguments)
+                result, proposal = _run(tool, context, arguments)
             except KbtuiError as error:
                 summary = shorten(error.message, _SUMMARY_WIDTH)
                 return Outcome(False, error_text(error), summary, commits.made())
-            return Outcome(True, result.output, result.summary, commits.made(), result.private)
+            return Outcome(
+                True, result.output, result.summary, commits.made(), result.private, proposal
+            )
 
     def _named(self, name: str) -> Tool:
         try:
@@ -91,6 +99,13 @@ class Toolbox:
             raise NotFoundError(
                 f"There is no tool {shorten(name, 60)!r}.", f"There are: {names}."
             ) from None
+
+
+def _run(tool: Tool, context: ToolContext, arguments: Mapping[str, Any]) -> tuple[ToolResult, str]:
+    if not tool.writes or not is_reviewed(context):
+        return tool.run(context, arguments), ""
+    run = partial(tool.run, context, arguments)
+    return reviewed(context, run, is_new=isinstance(tool, WriteEntry))
 
 
 class _Commits:

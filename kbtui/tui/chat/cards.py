@@ -58,6 +58,7 @@ class ToolItem(Item):
     output: str = ""
     ok: bool | None = None
     changes: tuple[TurnChange, ...] = ()
+    proposal: str = ""
     expanded: bool = False
 
     def lay_out(self, width: int) -> list[Line]:
@@ -72,13 +73,15 @@ class ToolItem(Item):
         mark, style = {None: ("…", ".chat--muted"), True: ("✓", ".chat--good")}.get(
             self.ok, ("✗", ".chat--bad")
         )
+        if self.proposal:
+            mark, style = "◇", ".chat--link"
         parts: list[Content | str | tuple[str, str]] = [
             (f"{_arrow(self.expanded)} ", ".chat--muted"),
             (f"{mark} ", style),
             (clean_line(self.tool), ".chat--tool"),
         ]
         # What was written says it all; what was looked for needs the words as well.
-        if self.arguments and not (self.ok and self.paths):
+        if self.arguments and not (self.ok and (self.paths or self.proposal)):
             parts += [" ", (clean_line(self.arguments), ".chat--muted")]
         if self.summary:
             parts += [" ", self._summary()]
@@ -87,6 +90,8 @@ class ToolItem(Item):
     def _summary(self) -> Content:
         """The summary, with what was written as a place to click."""
         text = Content.styled(clean_line(self.summary), ".chat--muted")
+        if self.proposal:
+            return text.stylize(".chat--link").stylize(Style.from_meta({"target": 0}))
         for index, path in enumerate(self.paths):
             name = shown(path)
             start = text.plain.find(name)
@@ -112,7 +117,9 @@ class ToolItem(Item):
         return self.linked(0)
 
     def linked(self, number: int) -> Target | None:
-        """One of the entries that were changed."""
+        """One of the entries that were changed, or the proposal in the inbox."""
+        if self.proposal:
+            return Target("", proposal=self.proposal)
         return Target(self.paths[number]) if number < len(self.paths) else None
 
 

@@ -29,10 +29,11 @@ _SHOW_SECONDS_AFTER = 2
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where an item leads: lines of a file of the workspace."""
+    """Where an item leads: lines of a file of the workspace, or a proposal in the inbox."""
 
     path: str
     line: int | None = None
+    proposal: str = ""
 
 
 @dataclass(eq=False, slots=True)

@@ -59,6 +59,7 @@ def _finish(tool: ToolItem | None, message: SessionMessage) -> None:
     tool.output = message.content
     tool.ok = bool(meta.get("ok", True))
     tool.summary = str(meta.get("summary") or shorten(message.content, _SUMMARY))
+    tool.proposal = str(meta.get("proposal") or "")
     tool.changes = tuple(
         TurnChange(str(change.get("commit", "")), tuple(map(str, change.get("paths", ()))))
         for change in meta.get("changes", ())

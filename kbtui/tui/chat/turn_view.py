@@ -143,7 +143,7 @@ class TurnView:
         if tool is None:
             tool = self._tools[event.call] = self._put(ToolItem(turn=self.turn, tool=event.tool))
         tool.ok, tool.summary, tool.output = event.ok, event.summary, event.output
-        tool.changes = event.changes
+        tool.changes, tool.proposal = event.changes, event.proposal
         self._transcript.item_changed(tool)
         if all(other.ok is not None for other in self._tools.values()):
             self._wait()

@@ -16,7 +16,7 @@ from textual.worker import Worker, WorkerState
 from kbtui.errors import KbtuiError
 from kbtui.tui.actions import bindings
 from kbtui.tui.focus import go_to
-from kbtui.tui.messages import OpenEntry
+from kbtui.tui.messages import OpenEntry, OpenInbox
 from kbtui.tui.state import Drafts
 from kbtui.tui.widgets.popup import Popup
 from kbtui.tui.widgets.prompt import Prompt
@@ -395,7 +395,9 @@ class ChatPane(Vertical):
     @on(Transcript.Open)
     def _open(self, event: Transcript.Open) -> None:
         event.stop()
-        self.post_message(OpenEntry(event.target.path, event.target.line))
+        target = event.target
+        proposed = OpenInbox(target.proposal) if target.proposal else None
+        self.post_message(proposed or OpenEntry(target.path, target.line))
 
     @on(Transcript.Link)
     def _follow_link(self, event: Transcript.Link) -> None:

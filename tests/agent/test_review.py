@@ -1,0 +1,140 @@
+"""``memory.review = "ask"``: what the agent would write in a turn waits for the user."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kbtui.history.commit import Actor
+from tests.agent.conftest import ask, model_at
+from tests.agent.test_turn import call
+from tests.scripted_server import Reply, ScriptedServer
+
+if TYPE_CHECKING:
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.memory.inbox import Inbox
+    from kbtui.memory.sessions import Session
+
+pytestmark = pytest.mark.usefixtures("warm")
+ALICE = "knowledge/people/alice.md"
+
+
+@pytest.fixture
+def inbox(kb: KnowledgeBase) -> Inbox:
+    memory = kb.settings.memory.model_copy(update={"review": "ask"})
+    kb.agent.settings = kb.settings.model_copy(update={"memory": memory})
+    return kb.memory.inbox
+
+
+def new(title: str, body: str = "Works here.") -> Any:
+    return call("write_entry", type="person", title=title, body=body)
+
+
+async def test_what_a_tool_would_write_becomes_a_proposal_and_the_model_is_told(
+    kb: KnowledgeBase, session: Session, inbox: Inbox
+) -> None:
+    head = kb.history.head()
+    with ScriptedServer([Reply(tool_calls=[new("Alice")]), Reply("It waits.")]) as server:
+        told = await ask(kb, session, "Note Alice", model_at(server))
+        answer = server.prompts[1].messages[-1]["content"]
+    (proposal,) = inbox.list()
+    assert answer.startswith("Proposed, not written: the user reviews every change.")
+    assert proposal.id in answer
+    assert (told.tools[0].ok, told.tools[0].proposal) == (True, proposal.id)
+    assert told.tools[0].summary == "proposed (F6): people/alice created"
+    assert (proposal.actor, proposal.paths) == (Actor.AGENT, (ALICE,))
+    assert proposal.origin.messages == (told.events[0].message, told.events[0].message)
+    assert kb.history.head() == head
+    assert not (kb.workspace.root / ALICE).exists()
+    assert not told.finished.changes
+    stored = next(message for message in session.messages if message.role == "tool")
+    assert stored.meta["proposal"] == proposal.id
+
+
+async def test_the_edits_of_a_turn_are_one_proposal_and_build_on_each_other(
+    kb: KnowledgeBase, session: Session, inbox: Inbox
+) -> None:
+    docker = kb.library.create("topic", "Docker", body="Containers.\n\n- fast\n")
+    script = [
+        Reply(tool_calls=[new("Alice"), call("edit_entry", entry="alice", append="- likes tea")]),
+        Reply(tool_calls=[call("edit_entry", entry="docker", append="- small")]),
+        Reply(tool_calls=[call("edit_entry", entry="docker", old="- small", new="- tiny")]),
+        Reply(tool_calls=[new("Alice", "Again.")]),
+        Reply("Both wait."),
+    ]
+    with ScriptedServer(script) as server:
+        told = await ask(kb, session, "Note both", model_at(server))
+    assert [each.ok for each in told.tools] == [True, True, True, True, False]
+    assert "already" in told.tools[4].summary
+    (proposal,) = inbox.list()
+    assert proposal.paths == (ALICE, docker.path)
+    commit = inbox.accept(proposal.id)
+    assert commit is not None
+    assert commit.actor is Actor.YOU
+    assert commit.origin.turn == told.finished.turn
+    assert "- likes tea" in kb.library.find("Alice").text
+    assert kb.library.find("Docker").body.endswith("- fast\n- tiny\n")
+    kb.history.undo(commit.id)
+    assert not (kb.workspace.root / ALICE).exists()
+
+
+async def test_a_later_turn_goes_on_with_what_waits(
+    kb: KnowledgeBase, session: Session, inbox: Inbox
+) -> None:
+    with ScriptedServer([Reply(tool_calls=[new("Alice")]), Reply("It waits.")]) as server:
+        await ask(kb, session, "Note Alice", model_at(server))
+    edit = call("edit_entry", entry="Alice", append="- likes tea")
+    with ScriptedServer([Reply(tool_calls=[edit]), Reply("Added.")]) as server:
+        told = await ask(kb, session, "She likes tea", model_at(server))
+    (proposal,) = inbox.list()
+    assert told.tools[0].proposal == proposal.id
+    first, last = proposal.origin.messages or (0, 0)
+    assert (first, last) == (1, told.events[0].message)
+    inbox.accept(proposal.id)
+    assert "- likes tea" in kb.library.find("Alice").text
+
+
+async def test_a_rename_is_proposed_with_the_links_that_it_repairs(
+    kb: KnowledgeBase, session: Session, inbox: Inbox
+) -> None:
+    kb.library.create("topic", "Docker", body="Containers.")
+    link = kb.library.create("topic", "Ops", body="See [[docker]].")
+    rename = call("rename_entry", entry="docker", new_name="Podman")
+    with ScriptedServer([Reply(tool_calls=[rename]), Reply("It waits.")]) as server:
+        await ask(kb, session, "Rename it", model_at(server))
+    (proposal,) = inbox.list()
+    kinds = {file.edit.path: file.kind for file in inbox.plan(proposal).files}
+    assert kinds == {"knowledge/topics/podman.md": "renamed", link.path: "modified"}
+    kb.library.write(
+        "knowledge/topics/docker.md",
+        kb.library.find("docker").text + "\nMine.\n",
+        expecting=kb.library.find("docker").blob,
+        actor=Actor.YOU,
+        reason="wrote",
+    )
+    inbox.accept(proposal.id)
+    assert kb.library.find("Podman").text.endswith("\nMine.\n")
+    assert "[[podman]]" in kb.library.get(link.path).text
+    assert not (kb.workspace.root / "knowledge/topics/docker.md").exists()
+
+
+async def test_offline_too_nothing_is_written_and_that_is_said(
+    kb: KnowledgeBase, session: Session, inbox: Inbox
+) -> None:
+    told = await ask(kb, session, "we decided to use Postgres because of JSON; Alice owns it")
+    assert "Proposed, not written yet:" in told.finished.text
+    assert "in your inbox (F6)." in told.finished.text
+    (proposal,) = inbox.list()
+    assert len(proposal.paths) == 2
+    assert kb.library.infos() == []
+    inbox.accept(proposal.id)
+    assert kb.library.find("Alice").type == "person"
+
+
+async def test_auto_writes_at_once(kb: KnowledgeBase, session: Session) -> None:
+    with ScriptedServer([Reply(tool_calls=[new("Alice")]), Reply("Done.")]) as server:
+        told = await ask(kb, session, "Note Alice", model_at(server))
+    assert told.tools[0].proposal == ""
+    assert (kb.workspace.root / ALICE).exists()
+    assert kb.memory.inbox.list() == []

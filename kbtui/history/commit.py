@@ -83,7 +83,7 @@ class Commit:
     """A recorded change.
 
     `body` is the reason that was given for it, `time` is in UTC, `moves` are the lines that went
-    from one file to another.
+    from one file to another, `merged` the other parents of a merge.
     """
 
     id: str
@@ -95,6 +95,7 @@ class Commit:
     origin: Origin
     paths: tuple[PathChange, ...] = ()
     moves: tuple[Moved, ...] = ()
+    merged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +208,7 @@ def read_commit(identifier: str, raw: RawCommit, paths: tuple[PathChange, ...] =
         body=body.strip("\n"),
         origin=_origin(trailers),
         paths=paths,
+        merged=raw.parents[1:],
         moves=tuple(m for key, value in pairs if key == _MOVED and (m := Moved.read(value))),
     )
 
@@ -256,17 +258,36 @@ def encode_commit(
 
 
 def decode_commit(data: bytes) -> RawCommit:
-    """Read a commit object's content."""
+    """Read a commit object's content, whichever git wrote it."""
     head, _, message = data.partition(b"\n\n")
     tree = ""
     parents: list[str] = []
     when = datetime.fromtimestamp(0, UTC)
+    encoding = "utf-8"
     for line in head.split(b"\n"):
         key, _, value = line.partition(b" ")
+        text = value.decode("ascii", "replace")
         if key == b"tree":
-            tree = value.decode()
+            tree = text
         elif key == b"parent":
-            parents.append(value.decode())
+            parents.append(text)
+        elif key == b"encoding":
+            encoding = text
         elif key == b"author" and (match := _IDENTITY.match(value)):
-            when = datetime.fromtimestamp(int(match["time"]), UTC)
-    return RawCommit(tree, tuple(parents), when, message.decode("utf-8", "replace"))
+            when = _moment(int(match["time"]))
+    return RawCommit(tree, tuple(parents), when, _decoded(message, encoding))
+
+
+def _moment(seconds: int) -> datetime:
+    """A time, or the beginning of times where a commit's is beyond what there is."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return datetime.fromtimestamp(0, UTC)
+
+
+def _decoded(message: bytes, encoding: str) -> str:
+    try:
+        return message.decode(encoding)
+    except (UnicodeDecodeError, LookupError):
+        return message.decode("utf-8", "replace")

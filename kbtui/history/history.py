@@ -16,13 +16,12 @@ from kbtui.errors import NotFoundError, StorageError, UsageError
 from kbtui.history.adoption import Adoption, MassDeletionError
 from kbtui.history.blame import Blame
 from kbtui.history.change import Actor, Change, Commit, Origin, PathChange, WithheldError
-from kbtui.history.diff import FileDiff, diff_file, find_renames
+from kbtui.history.diff import FileDiff, diff_file
 from kbtui.history.door import Door
 from kbtui.history.log import CommitLog
-from kbtui.history.log_table import LogFilter
 from kbtui.history.packing import pack_history
+from kbtui.history.reading import HistoryReader
 from kbtui.history.repository import Repository
-from kbtui.history.revisions import resolve
 from kbtui.history.rewind import RESTORED, rewind
 from kbtui.history.undo import Undo, read_version
 from kbtui.workspace import files
@@ -61,7 +60,7 @@ class OpenReport:
     recovered: Outcome
 
 
-class History:
+class History(HistoryReader):
     """The history of one workspace.
 
     Args:
@@ -77,8 +76,8 @@ class History:
         self._withheld = threading.local()
         self._scanner = scanner
         self._clock = clock
-        self._repository = Repository(workspace.repository)
-        self._log = CommitLog(workspace, self._repository)
+        repository = Repository(workspace.repository)
+        super().__init__(repository, CommitLog(workspace.cache, repository))
         self._door = Door(workspace, scanner, self._repository, self._log, clock)
         self._undo = Undo(workspace.root, self._repository, self._log)
         self._adoption = Adoption(workspace, scanner, self._repository, self._door)
@@ -317,64 +316,7 @@ class History:
         with storage_errors("Can't pack the history"):
             return pack_history(self._repository)
 
-    # Looking -------------------------------------------------------------------------------
-
-    def head(self) -> str | None:
-        """The id of the newest commit, None before the first."""
-        return self._repository.head()
-
-    def resolve(self, rev: str) -> str:
-        """The full id of the commit that `rev` names: see `revisions.resolve`."""
-        return resolve(self._repository, self._log, rev)
-
-    def commit(self, rev: str) -> Commit:
-        """One commit with its paths."""
-        return self._log.commit(self.resolve(rev))
-
-    def log(
-        self,
-        path: str | None = None,
-        *,
-        actor: Actor | None = None,
-        text: str | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        turn: str | None = None,
-        limit: int | None = None,
-    ) -> Iterator[Commit]:
-        """Yield commits newest first.
-
-        Args:
-            path: Only those that touched this file (followed through renames) or folder.
-            actor: Only this actor's.
-            text: Only those whose subject or reason holds this, in any case.
-            since: Not before this time.
-            until: Not after this time.
-            turn: Only those of one turn.
-            limit: At most so many.
-        """
-        wanted = LogFilter(actor, text, since, until, turn)
-        return self._log.commits(files.checked_path(path) if path else None, wanted, limit)
-
-    def tree(self, rev: str) -> dict[str, str]:
-        """Every path of a commit with its blob id."""
-        return self._repository.files(self.resolve(rev))
-
-    def read(self, path: str, at: str) -> bytes:
-        """Read a file as it was in a commit.
-
-        Raises:
-            NotFoundError: There was no such file, or there is no such commit.
-        """
-        return read_version(self._repository, self.resolve(at), files.checked_path(path))
-
-    def read_blob(self, blob: str) -> bytes:
-        """Read what `tree` names.
-
-        Raises:
-            NotFoundError: It isn't there, or is damaged.
-        """
-        return self._repository.read_blob(blob)
+    # Looking, beside what `HistoryReader` does ---------------------------------------------
 
     def blame(
         self, path: str, at: str | None = None, text: str | None = None
@@ -398,56 +340,8 @@ class History:
             text = files.decode(files.read_bytes(self._workspace.root, path)).text
         return self._blame.of_text(path, text)
 
-    def diff(
-        self, a: str | None, b: str | None = None, paths: Sequence[str] = ()
-    ) -> tuple[FileDiff, ...]:
-        """Compare two points.
-
-        Args:
-            a: A revision; None is the empty tree.
-            b: A revision; None is the files as they are now.
-            paths: Only these files, or what lies below these folders.
-        """
-        old = self.tree(a) if a is not None else {}
-        new = self.tree(b) if b is not None else self._working_tree()
-        return self._compare(old, new, [files.checked_path(path) for path in paths])
-
-    def changes_of(self, rev: str) -> tuple[FileDiff, ...]:
-        """What one commit changed."""
-        commit = self.resolve(rev)
-        parents = self._repository.read_commit(commit).parents
-        old: dict[str, str] = {}
-        new: dict[str, str] = {}
-        for path, was, now in self._repository.compare(parents[0] if parents else None, commit):
-            old |= {path: was} if was else {}
-            new |= {path: now} if now else {}
-        return self._compare(old, new, [])
-
     def _working_tree(self) -> dict[str, str]:
         return {path: state.blob for path, state in self._scanner.scan(*RECORDED_AREAS).items()}
-
-    def _compare(
-        self, old: Mapping[str, str], new: Mapping[str, str], paths: list[str]
-    ) -> tuple[FileDiff, ...]:
-        below = tuple(f"{path}/" for path in paths)
-        differing = sorted(
-            path
-            for path in old.keys() | new.keys()
-            if old.get(path) != new.get(path)
-            and (not paths or path in paths or path.startswith(below))
-        )
-        before = {path: self._content(path, old[path]) for path in differing if path in old}
-        after = {path: self._content(path, new[path]) for path in differing if path in new}
-        renames = find_renames(
-            {path: data for path, data in after.items() if path not in before},
-            {path: data for path, data in before.items() if path not in after},
-        )
-        vanished = set(renames.values())
-        return tuple(
-            diff_file(path, before.get(renames.get(path, path)), after.get(path), renames.get(path))
-            for path in differing
-            if path not in vanished
-        )
 
     def _content(self, path: str, blob: str) -> bytes:
         """The bytes of a blob, which may not be recorded yet."""

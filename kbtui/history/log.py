@@ -6,22 +6,23 @@ from the repository before it is read; walking ten thousand trees happens once.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from kbtui.errors import NotFoundError
 from kbtui.history import log_table
 from kbtui.history.commit import Commit, PathChange, RawCommit, read_commit
 from kbtui.history.diff import find_renames
+from kbtui.history.sides import Sides
 from kbtui.workspace.derived import DerivedDatabase
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from kbtui.history.log_table import LogFilter
     from kbtui.history.repository import Repository
-    from kbtui.workspace.layout import Workspace
 
 _BATCH = 1000
 _FIRST_PAGE = 4  # who goes on from what is known needs only the newest
@@ -31,8 +32,9 @@ _Result = TypeVar("_Result")
 class CommitLog:
     """The log of one repository."""
 
-    def __init__(self, workspace: Workspace, repository: Repository) -> None:
-        self._workspace = workspace
+    def __init__(self, cache: Path, repository: Repository) -> None:
+        """Read `repository`; the table is kept in the folder `cache`."""
+        self._cache = cache
         self._repository = repository
         self._opened: DerivedDatabase | None = None
 
@@ -76,7 +78,14 @@ class CommitLog:
     def later(self, identifier: str, path: str) -> Iterator[tuple[Commit, PathChange]]:
         """Yield what happened to a path after a commit, oldest first, following renames."""
         self.update()
-        after = self._query(partial(log_table.number_of, identifier=identifier)) or 0
+        after = self._number_of(identifier)
+        if after is None:
+            after, between = self._way_to_branch(identifier)
+            for side in between:
+                change = next((c for c in side.paths if path in {c.path, c.old_path}), None)
+                if change is not None:
+                    yield side, change
+                    path = change.path
         while rows := self._query(partial(log_table.later_of_path, path=path, after=after)):
             for number, commit in rows:
                 after = number
@@ -85,6 +94,21 @@ class CommitLog:
                 if change.kind == "renamed" and change.path != path:
                     path = change.path
                     break
+
+    def _way_to_branch(self, identifier: str) -> tuple[int, list[Commit]]:
+        """How a commit of a merge's other side came to the branch.
+
+        Returns:
+            The row before the merge, and the commits of that side since, oldest first.
+        """
+        for number, merge in self._query(log_table.merges):
+            way = self._sides.way(identifier, merge.merged)
+            if way is not None:
+                return number - 1, [self.commit(each) for each in way]
+        raise NotFoundError(
+            f"{identifier[:10]} is not part of this history's branch.",
+            "Another git has recorded it elsewhere; `kbtui log` shows what can be undone.",
+        )
 
     def versions(self, path: str, upto: str) -> Iterator[tuple[Commit, str]]:
         """Yield the commits up to one that touched a file, newest first, each with its name then.
@@ -147,7 +171,7 @@ class CommitLog:
     @property
     def _database(self) -> DerivedDatabase:
         if self._opened is None:
-            file = self._workspace.cache / "commits.sqlite"
+            file = self._cache / "commits.sqlite"
             self._opened = DerivedDatabase(file, log_table.SCHEMA, log_table.IDENTITY)
         return self._opened
 
@@ -201,22 +225,51 @@ class CommitLog:
             if path not in vanished
         )
 
+    @cached_property
+    def _sides(self) -> Sides:
+        return Sides(self._repository, lambda each: self._number_of(each) is not None)
+
     def _all(self, wanted: LogFilter) -> Iterator[Commit]:
+        # What a merge brought in may match where the merge itself doesn't.
+        asked = log_table.LogFilter() if self._query(log_table.merges) else wanted
+        seen: set[str] = set()
         before = log_table.NEWEST
-        while rows := self._query(partial(log_table.page, wanted=wanted, before=before)):
+        while rows := self._query(partial(log_table.page, wanted=asked, before=before)):
             before = rows[-1][0]
-            yield from (commit for _, commit in rows if wanted.matches_text(commit))
+            for _, commit in rows:
+                if wanted.matches(commit):
+                    yield commit
+                if commit.merged:
+                    yield from filter(wanted.matches, self._brought_in(commit, seen))
+
+    def _brought_in(self, merge: Commit, seen: set[str]) -> Iterator[Commit]:
+        for identifier, raw in self._sides.commits(merge.merged, seen):
+            yield read_commit(identifier, raw, self._paths_of(raw))
 
     def _by_path(self, path: str, wanted: LogFilter) -> Iterator[Commit]:
         before = log_table.NEWEST
+        seen: set[str] = set()
         while rows := self._query(partial(log_table.page_of_path, path=path, before=before)):
             for number, commit in rows:
                 before = number
                 if wanted.matches(commit):
                     yield commit
+                if commit.merged:
+                    yield from self._brought_in_of(path, commit, wanted, seen)
                 if old := _former_name(commit, path):
                     path = old
                     break
+
+    def _brought_in_of(
+        self, path: str, merge: Commit, wanted: LogFilter, seen: set[str]
+    ) -> Iterator[Commit]:
+        for commit in self._brought_in(merge, seen):
+            below = f"{path}/"
+            names = [name for c in commit.paths for name in (c.path, c.old_path) if name]
+            if any(name == path or name.startswith(below) for name in names):
+                if wanted.matches(commit):
+                    yield commit
+                path = _former_name(commit, path) or path
 
 
 def _former_name(commit: Commit, path: str) -> str | None:

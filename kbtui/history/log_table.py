@@ -30,6 +30,7 @@ SCHEMA = (
     "CREATE INDEX commits_of_old_path ON paths (old_path, seq) WHERE old_path IS NOT NULL",
     "CREATE INDEX commits_of_turn ON commits (turn) WHERE turn IS NOT NULL",
     "CREATE INDEX commits_of_batch ON commits (batch) WHERE batch IS NOT NULL",
+    "CREATE INDEX merges ON commits (seq) WHERE parent LIKE '% %'",
 )
 PAGE = 256
 NEWEST = 1 << 62
@@ -163,6 +164,14 @@ def later_of_path(db: sqlite3.Connection, path: str, after: int) -> list[tuple[i
     """The oldest commits after row `after` that touched a path or renamed it."""
     where = "seq IN (SELECT seq FROM paths WHERE seq > ? AND (path = ? OR old_path = ?))"
     return _select(db, where, [after, path, path], order="ASC")
+
+
+def merges(db: sqlite3.Connection) -> list[tuple[int, Commit]]:
+    """The commits with several parents, oldest first."""
+    rows = db.execute(
+        f"SELECT {_COLUMNS} FROM commits WHERE parent LIKE '% %' ORDER BY seq",  # noqa: S608
+    )
+    return [(row[0], _commit(row)) for row in rows]
 
 
 def _select(

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 FOLDER = b"40000"
 FILE = b"100644"
+MODULE = b"160000"
+"""A commit of another repository, which this one doesn't hold."""
 _ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
 _WHOLE_ENTRY = re.compile(rb"[^\0]+\0.{20}", re.DOTALL)
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -128,7 +130,7 @@ def walk_files(
         path = prefix + name.decode("utf-8", "replace")
         if mode == FOLDER:
             yield from walk_files(sha.hex(), read, f"{path}/")
-        else:
+        elif mode != MODULE:
             yield path, sha.hex()
 
 
@@ -189,6 +191,8 @@ def _ids(entry: TreeEntry | None) -> tuple[str | None, str | None]:
     if entry is None:
         return None, None
     mode, sha = entry
+    if mode == MODULE:
+        return None, None
     return (sha.hex(), None) if mode == FOLDER else (None, sha.hex())
 
 

@@ -22,6 +22,7 @@ from kbtui.tui.slash import completions
 from kbtui.tui.widgets.chat_pane import ChatPane
 from kbtui.tui.widgets.entry_editor import EntryEditor
 from kbtui.tui.widgets.notes_pane import NotesPane
+from kbtui.tui.widgets.past_pane import PastPane
 from kbtui.tui.widgets.prompt import Prompt
 from kbtui.tui.widgets.transcript import Transcript
 
@@ -33,6 +34,7 @@ HOSTS = {
     "notes": NotesPane,
     "editor": EntryEditor,
     "history": HistoryScreen,
+    "past": PastPane,
     "search": SearchScreen,
     "switcher": SwitcherScreen,
     "sessions": SessionsScreen,

@@ -435,6 +435,14 @@ ACTIONS: tuple[Action, ...] = (
         slash="/dream-restore",
         usage="[sha]",
     ),
+    _memory(
+        "sync",
+        "",
+        "Sync",
+        "Bring this knowledge base and another machine's together; `stop` ends that.",
+        slash="/sync",
+        usage="[place]",
+    ),
     _memory("audit", "", "Audit", "Account for every message of every session.", slash="/audit"),
     _memory("today", "", "Today's note", "Open the note of today.", slash="/today"),
     _memory(

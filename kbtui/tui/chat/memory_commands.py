@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.text import clean_line
 from kbtui.tui.chat.items import LinkItem, NoticeItem, Target, failure
+from kbtui.tui.chat.sync_command import SyncCommand
 from kbtui.tui.messages import Notify, OpenEntry, OpenHistory
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class MemoryCommands:
 
     def __init__(self, pane: ChatPane) -> None:
         self._pane = pane
+        self._syncing = SyncCommand(pane)
 
     def run(self, action: Action, argument: str = "") -> None:
         """Carry out an action; one that wants words gets them in the prompt first."""
@@ -71,7 +73,11 @@ class MemoryCommands:
         done = await asyncio.to_thread(kb.memory.forgetting.forget, plan)
         count = len(plan.matches)
         taken = f"{count} line{'s' * (count != 1)} taken out. " if count else ""
-        undo = "The history can bring it back (F4)." if done.commits else ""
+        undo = (
+            "The history can bring it back (F4); `kbtui purge` takes it out of there as well."
+            if done.commits
+            else ""
+        )
         self._pane.tell(NoticeItem(title="Forgotten", text=f"{taken}{undo}"))
 
     # The slow ones
@@ -109,6 +115,9 @@ class MemoryCommands:
         else:
             more = "/dream-log shows it." if report.diffs and not dry else ""
             self._pane.tell(NoticeItem(title=report.text, text=more))
+
+    async def _sync(self, kb: KnowledgeBase, argument: str) -> None:
+        await self._syncing.run(kb, argument)
 
     async def _show_dream(self, report: DreamReport) -> None:
         from kbtui.tui.screens.confirm import ConfirmScreen

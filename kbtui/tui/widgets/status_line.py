@@ -90,6 +90,10 @@ class StatusLine(Static):
         if self._inbox is not None:
             self._inbox.stop()
 
+    def show_work(self, text: str) -> None:
+        """Say what is being done in the background; nothing for an empty text."""
+        self.memory = text
+
     def _show_memory(self, text: str) -> None:
         self.memory = text
 

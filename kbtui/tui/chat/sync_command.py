@@ -1,0 +1,75 @@
+"""``/sync``: bringing several machines together, beside whatever else is going on."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from typing import TYPE_CHECKING
+
+from kbtui.errors import UsageError
+from kbtui.text import clean_line
+from kbtui.tui.chat.items import NoticeItem
+from kbtui.tui.widgets.status_line import StatusLine
+
+if TYPE_CHECKING:
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.memory.syncing import Synced
+    from kbtui.tui.widgets.chat_pane import ChatPane
+
+_STOP = "stop"
+
+
+class SyncCommand:
+    """Runs one sync at a time for the pane of the chat."""
+
+    def __init__(self, pane: ChatPane) -> None:
+        self._pane = pane
+        self._stopped: threading.Event | None = None
+
+    async def run(self, kb: KnowledgeBase, argument: str) -> None:
+        """Sync with the place that is named, else with the one that is remembered.
+
+        Raises:
+            KbtuiError: It didn't work; nothing is lost.
+        """
+        if argument == _STOP:
+            self._stop()
+            return
+        if self._stopped is not None:
+            raise UsageError("A sync is running already.", f"/sync {_STOP} ends it.")
+        self._stopped = threading.Event()
+        try:
+            done = await asyncio.to_thread(
+                kb.syncing.run,
+                argument or None,
+                tell=self._tell,
+                stopped=self._stopped.is_set,
+            )
+        finally:
+            self._stopped = None
+            self._show("")
+        self._pane.tell(_notice(done))
+
+    def _stop(self) -> None:
+        if self._stopped is None:
+            raise UsageError("No sync is running.")
+        self._stopped.set()
+
+    def _tell(self, text: str) -> None:
+        """Called in the sync's thread, perhaps while the app is closing."""
+        with contextlib.suppress(RuntimeError):
+            self._pane.call_later(self._show, text)
+
+    def _show(self, text: str) -> None:
+        for line in self._pane.screen.query(StatusLine):
+            line.show_work(clean_line(text))
+
+
+def _notice(done: Synced) -> NoticeItem:
+    lines = list(done.report.notes)
+    if done.proposals:
+        count = len(done.proposals)
+        waits = "1 place was" if count == 1 else f"{count} places were"
+        lines.append(f"{waits} changed on both sides: yours stands, theirs is in the inbox (F6).")
+    return NoticeItem(title=done.summary, text="\n".join(lines))

@@ -1,4 +1,4 @@
-"""The door beside git: committing one edit among many entries, the log, and what fsck says.
+"""The door beside git: committing one edit among many entries, log, blame, and what fsck says.
 
 Both sides edit the same notes with the same text, in turn, with everything synced. Ours goes the
 whole way: hash check, companions (dates, index), objects, intent, file, branch, log table, event.
@@ -20,6 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.benchmarks import blame
 from tests.benchmarks.report import Table, spread, versions
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     options.add_argument("--entries", type=int, default=10_000)
     options.add_argument("--pairs", type=int, default=40, help="edits made by both, in turn")
     options.add_argument("--commits", type=int, default=400, help="commits that the log has")
+    options.add_argument("--versions", type=int, default=300, help="of the entry that is blamed")
     chosen = options.parse_args(argv)
     data = Path(os.environ.get("KBTUI_DATA", _DATA))
     maker = data.parent / "tools" / "make_vault.py"
@@ -79,8 +81,12 @@ def _measure(folder: Path, maker: Path, data: Path, chosen: argparse.Namespace) 
         for path, text in edits[chosen.pairs :]:
             _write(kb, path, text)
         log = _measure_log(kb.history, ours / ".kbtui/history.git", edits[0][0])
+        blamed = blame.measure(kb, chosen.versions, _edits(ours, chosen.versions))
         fsck = _fsck(ours / ".kbtui/history.git")
-    return _summary(chosen, first, door, git, log, fsck)
+    found = _summary(chosen, first, door, git, log, fsck)
+    found["tables"].append(blame.table(blamed))
+    found["figures"] |= blame.figures(blamed)
+    return found
 
 
 class _Peer:

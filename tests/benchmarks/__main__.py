@@ -11,6 +11,7 @@ from tests import benchmarks
 
 _HELPERS = {
     "__main__",
+    "blame",
     "embedding_cache",
     "judged_sets",
     "material",

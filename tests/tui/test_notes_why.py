@@ -1,0 +1,197 @@
+"""Who wrote the lines of an entry, and why one of them stands there."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+
+import pytest
+
+from kbtui.history.change import Actor, Origin
+from kbtui.history.origins import LineOrigin
+from kbtui.memory.archive import Archive
+from kbtui.memory.why import Provenance
+from kbtui.tui.markdown.layout import render_markdown
+from kbtui.tui.messages import OpenHistory, OpenMessage
+from kbtui.tui.screens.why import WhyScreen
+from kbtui.tui.widgets.authors_gutter import LETTERS, AuthorsGutter, age
+from kbtui.tui.widgets.choice_list import ChoiceList
+from kbtui.tui.widgets.line_view import Line
+from tests.tui.notes_support import NotesApp, make_kb, opened, text_of, until
+
+ALICE = "knowledge/people/alice.md"
+TEXT = "---\ntype: person\n---\n# Alice\n\nOwns billing.\n"
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def kb(tmp_path):
+    kb = make_kb(tmp_path, {"people/alice.md": TEXT})
+    archive = Archive(kb.workspace, kb.history)
+    kb.memory = SimpleNamespace(
+        provenance=Provenance(kb.workspace, kb.history, archive, kb.sessions)
+    )
+    with kb.sessions.create("tui", id="talk") as talk:
+        talk.append("user", "What is new?")
+        talk.append("user", "Alice plays chess.", turn="t")
+        talk.append("assistant", "Kept: Alice plays chess.", turn="t")
+    with kb.history.change(Actor.AGENT, "You said so.", Origin("talk", (2, 2), "t")) as change:
+        change.write(ALICE, f"{TEXT}\nPlays chess.\n")
+    return kb
+
+
+class WhyApp(NotesApp):
+    def on_open_message(self, event: OpenMessage) -> None:
+        self.seen.append(event)
+
+
+async def test_the_gutter_says_who_wrote_each_line(kb):
+    app = WhyApp(kb)
+    async with app.run_test(size=(120, 40)) as pilot:
+        notes = await opened(pilot, ALICE)
+        body = notes.view.body
+        before = text_of(body)
+        width = body.text_width
+        await pilot.press("W")
+        await until(pilot, lambda: "A now" in text_of(body), "the authors are there")
+        lines = text_of(body).split("\n")
+        assert next(line for line in lines if "Alice" in line).startswith("y now  Alice")
+        assert next(line for line in lines if "billing" in line).startswith("│      Owns")
+        assert next(line for line in lines if "chess" in line).startswith("A now  Plays chess.")
+        assert body.text_width < width
+        await pilot.press("W")
+        await until(pilot, lambda: body.text_width == width and text_of(body) == before)
+
+
+async def test_the_gutter_follows_to_another_entry_and_to_another_version(kb):
+    app = WhyApp(kb)
+    async with app.run_test(size=(120, 40)) as pilot:
+        notes = await opened(pilot, ALICE)
+        await pilot.press("W")
+        body = notes.view.body
+        await until(pilot, lambda: "A now" in text_of(body))
+        with kb.history.change(Actor.DREAM, "tidied") as change:
+            change.write(ALICE, f"{TEXT}\nPlays chess.\n\nLikes tea.\n")
+        await until(pilot, lambda: "D now  Likes tea." in text_of(body), "Dream's line is marked")
+
+
+async def test_w_shows_where_the_line_under_the_cursor_comes_from(kb):
+    app = WhyApp(kb)
+    async with app.run_test(size=(120, 40)) as pilot:
+        notes = await opened(pilot, ALICE)
+        body = notes.view.body
+        for _ in range(6):
+            await pilot.press("j")
+        assert (
+            body.pointed_source == kb.library.get(ALICE).text.split("\n").index("Plays chess.") + 1
+        )
+        await pilot.press("w")
+        screen = app.screen
+        assert isinstance(screen, WhyScreen)
+        await until(pilot, lambda: screen.why is not None, "it is looked up")
+        said = screen.query_one(ChoiceList)
+        await until(pilot, lambda: said.has_focus)
+        assert said.choice.value == 2
+        explained = str(screen.query_one("#why-text").render())
+        assert "Plays chess." in explained
+        assert "You said so." in explained
+        await pilot.press("j", "enter")
+        await until(pilot, lambda: app.seen, "it leads there")
+        (event,) = app.seen
+        assert (event.session, event.message) == ("talk", 3)
+
+
+async def test_the_change_of_a_line_can_be_shown(kb):
+    app = WhyApp(kb)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened(pilot, ALICE)
+        await pilot.press("w")
+        screen = app.screen
+        await until(pilot, lambda: screen.why is not None)
+        assert "You wrote it." in str(screen.query_one("#why-text").render())
+        assert not screen.query_one(ChoiceList).display
+        await pilot.press("H")
+        await until(pilot, lambda: app.seen)
+        (event,) = app.seen
+        assert isinstance(event, OpenHistory)
+        assert event.commit == kb.history.blame(ALICE)[0].commit
+
+
+async def test_what_cannot_be_answered_is_said(kb):
+    docs = kb.workspace.root / "docs" / "readme.md"
+    docs.parent.mkdir(exist_ok=True)
+    docs.write_text("# Read me\n")
+    app = WhyApp(kb)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened(pilot, "docs/readme.md")
+        await pilot.press("w")
+        screen = app.screen
+        await until(pilot, lambda: "doesn't keep" in str(screen.query_one("#why-text").render()))
+        await pilot.press("escape")
+        assert not isinstance(app.screen, WhyScreen)
+
+
+async def test_the_cursor_scrolls_the_text_and_is_found_again(tmp_path):
+    text = "# Long\n\n" + "\n\n".join(f"Paragraph {n}." for n in range(1, 200))
+    app = NotesApp(make_kb(tmp_path, {"topics/long.md": text}))
+    async with app.run_test(size=(120, 16)) as pilot:
+        notes = await opened(pilot, "knowledge/topics/long.md")
+        body = notes.view.body
+        for _ in range(body.size.height + 3):
+            await pilot.press("j")
+        assert body.scroll_y == 3
+        assert body.pointed_source > body.top_source
+        await pilot.press("G")
+        assert body.pointed_source == body.top_source  # it was left behind
+        await pilot.press("k")
+        assert body.lines[-1].text == "Paragraph 199."
+        assert body.pointed_source == body.lines[-1].source
+
+
+def test_a_line_of_the_screen_knows_its_line_of_the_file():
+    lines = render_markdown("one two\nthree four\nfive\n\n- six\n  seven\n", 9, first_line=4).lines
+    shown = [(line.text, line.source) for line in lines if line.text.strip()]
+    assert shown == [
+        ("one two", 4),
+        ("three", 5),
+        ("four five", 5),
+        ("• six", 8),
+        ("  seven", 9),
+    ]
+
+
+def test_the_gutter_marks_a_run_once_and_leaves_out_what_it_does_not_know():
+    origins = [
+        LineOrigin("a" * 40, Actor.AGENT, NOW - timedelta(days=3), Origin(), ALICE, n)
+        for n in (1, 2)
+    ]
+    origins.append(LineOrigin(None))
+    lines = [Line(text, n) for n, text in enumerate(map(_content, "abcd"), 1)]
+    gutter = AuthorsGutter(lines, origins, 7, NOW)
+    assert [gutter(n).plain for n in range(4)] == ["A 3d", "│", "y new", ""]
+    assert AuthorsGutter(lines, origins, 2, NOW)(0).plain == "A"
+    assert set(LETTERS) == set(Actor)
+
+
+def _content(text):
+    from textual.content import Content
+
+    return Content(text)
+
+
+@pytest.mark.parametrize(
+    ("passed", "shown"),
+    [
+        (timedelta(seconds=30), "now"),
+        (timedelta(minutes=5), "5m"),
+        (timedelta(hours=23), "23h"),
+        (timedelta(days=6), "6d"),
+        (timedelta(days=20), "2w"),
+        (timedelta(days=300), "10mo"),
+        (timedelta(days=800), "2y"),
+        (timedelta(days=-1), "now"),
+    ],
+)
+def test_an_age_takes_four_cells(passed, shown):
+    assert age(NOW - passed, NOW) == shown
+    assert age(None, NOW) == "new"

@@ -225,15 +225,38 @@ def emphasize(old: str, new: str) -> tuple[list[tuple[int, int]], list[tuple[int
     a, b = _WORD.findall(old), _WORD.findall(new)
     if max(len(a), len(b)) > _MAX_WORDS:
         return [], []
-    matcher = SequenceMatcher(None, a, b, autojunk=False)
-    if matcher.ratio() < _ALIKE:
+    head, tail = _common_ends(a, b)
+    left, right = a[head : len(a) - tail], b[head : len(b) - tail]
+    codes = _word_codes(left, right)
+    same = head + tail + sum(a2 - a1 for tag, a1, a2, _, _ in codes if tag == "equal")
+    if 2 * same < _ALIKE * (len(a) + len(b)):
         return [], []
     spans: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
-    for tag, a1, a2, b1, b2 in matcher.get_opcodes():
+    for tag, a1, a2, b1, b2 in codes:
         if tag != "equal":
-            _mark(spans[0], a, a1, a2)
-            _mark(spans[1], b, b1, b2)
+            _mark(spans[0], a, head + a1, head + a2)
+            _mark(spans[1], b, head + b1, head + b2)
     return spans
+
+
+def _common_ends(a: list[str], b: list[str]) -> tuple[int, int]:
+    """How many words two lines share at their beginning, and then at their end."""
+    shorter = min(len(a), len(b))
+    head = 0
+    while head < shorter and a[head] == b[head]:
+        head += 1
+    tail = 0
+    while tail < shorter - head and a[-1 - tail] == b[-1 - tail]:
+        tail += 1
+    return head, tail
+
+
+def _word_codes(a: list[str], b: list[str]) -> list[Opcode]:
+    """What turns some words into others; one against a few needs no search."""
+    if not a or not b or (len(a) == 1 and len(b) == 1):
+        return [("replace", 0, len(a), 0, len(b))] if a or b else []
+    codes: list[Opcode] = list(SequenceMatcher(None, a, b, autojunk=False).get_opcodes())
+    return codes
 
 
 def _mark(spans: list[tuple[int, int]], words: list[str], first: int, last: int) -> None:

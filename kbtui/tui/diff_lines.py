@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
-from textual.content import Content
+from textual.content import Content, Span
 
 from kbtui.history.diff import DiffLine, FileDiff, Hunk, emphasize
 from kbtui.text import clean, clean_line
+from kbtui.tui.diff_colours import colours_of, front_lines, is_markdown
 from kbtui.tui.widgets.line_view import Line
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def lay_out(
             layout.hunks.append(HunkPlace(len(layout.lines), diff.path, number))
             layout.lines.append(Line(Content.styled(hunk.header, ".diff--hunk")))
             pairs = _two_columns if side_by_side else _one_column
-            layout.lines += pairs(hunk, width)
+            layout.lines += pairs(hunk, _pieces(hunk, diff.path), width)
             if len(layout.lines) > MAX_LINES:
                 rest = "… the rest is too long to be shown here"
                 layout.lines.append(Line(Content.styled(rest, ".diff--muted")))
@@ -101,9 +102,14 @@ def _why_empty(diff: FileDiff) -> str:
     return "only its name changed" if diff.kind == "renamed" else "no lines"
 
 
-def _pieces(hunk: Hunk) -> list[_Piece]:
+def _pieces(hunk: Hunk, path: str) -> list[_Piece]:
     """The lines of a hunk, with the words that changed marked in lines that replace another."""
-    pieces = [_Piece(line, _text_of(line)) for line in hunk.lines]
+    coloured = is_markdown(path)
+    front = front_lines(hunk.lines) if coloured else set()
+    pieces = [
+        _Piece(line, _text_of(line, coloured=coloured, front=index in front))
+        for index, line in enumerate(hunk.lines)
+    ]
     for minus, plus in _replaced(hunk.lines):
         old, new = pieces[minus], pieces[plus]
         spans = emphasize(old.content.plain, new.content.plain)
@@ -115,9 +121,10 @@ def _pieces(hunk: Hunk) -> list[_Piece]:
     return pieces
 
 
-def _text_of(line: DiffLine) -> Content:
+def _text_of(line: DiffLine, *, coloured: bool, front: bool) -> Content:
     text = clean(line.text).expandtabs(4).rstrip("\n")
-    content = Content(text, strip_control_codes=False)
+    spans = colours_of(text, front=front) if coloured else []
+    content = Content(text, spans, strip_control_codes=False)
     if not line.newline:
         content += Content.styled("  (no line end)", ".diff--muted")
     return content
@@ -144,28 +151,46 @@ def _digits(hunk: Hunk) -> int:
     return max(3, len(str(last)))
 
 
-def _one_column(hunk: Hunk, width: int) -> Iterator[Line]:
+def _one_column(hunk: Hunk, pieces: Sequence[_Piece], width: int) -> Iterator[Line]:
     digits = _digits(hunk)
     room = max(8, width - 2 * digits - 4)
-    for piece in _pieces(hunk):
+    for piece in pieces:
         line = piece.line
         numbers = f"{line.old or '':>{digits}} {line.new or '':>{digits}} "
-        gutter = Content.assemble(
-            (numbers, ".diff--number"), (f"{_SIGNS[line.kind]} ", _sign_style(line.kind))
-        )
-        blank = Content(" " * gutter.cell_length)
-        for index, part in enumerate(piece.content.wrap(room)):
-            yield Line((blank if index else gutter) + part, 0, _FILLS[line.kind], index > 0)
+        signed = f"{numbers}{_SIGNS[line.kind]} "
+        styles = [
+            Span(0, len(numbers), ".diff--number"),
+            Span(len(numbers), len(signed), _sign_style(line.kind)),
+        ]
+        for index, part in enumerate(_wrapped(piece.content, room)):
+            content = (
+                _shifted(" " * len(signed), [], part) if index else _shifted(signed, styles, part)
+            )
+            yield Line(content, 0, _FILLS[line.kind], index > 0)
+
+
+def _wrapped(content: Content, width: int) -> list[Content]:
+    """The lines that a text takes; nearly all of them fit, and that is seen at once."""
+    if content.plain.isascii() and len(content.plain) <= width:
+        return [content]
+    return content.wrap(width)
+
+
+def _shifted(before: str, styles: list[Span], content: Content) -> Content:
+    """Put text in front of a line."""
+    by = len(before)
+    spans = [*styles, *(Span(each.start + by, each.end + by, each.style) for each in content.spans)]
+    return Content(before + content.plain, spans, strip_control_codes=False)
 
 
 def _sign_style(kind: str) -> str:
     return {"+": ".diff--plus", "-": ".diff--minus"}.get(kind, ".diff--muted")
 
 
-def _two_columns(hunk: Hunk, width: int) -> Iterator[Line]:
+def _two_columns(hunk: Hunk, pieces: Sequence[_Piece], width: int) -> Iterator[Line]:
     half = (width - 1) // 2
     digits = _digits(hunk)
-    for old, new in _rows(_pieces(hunk)):
+    for old, new in _rows(pieces):
         left = _half(old, old.line.old if old else None, digits, half)
         right = _half(new, new.line.new if new else None, digits, half)
         blank = Content(" " * half)
@@ -197,7 +222,7 @@ def _half(piece: _Piece | None, number: int | None, digits: int, width: int) -> 
         (f"{number or '':>{digits}} ", ".diff--number"),
         (f"{_SIGNS[kind]} ", _sign_style(kind)),
     )
-    parts = piece.content.wrap(max(4, width - gutter.cell_length))
+    parts = _wrapped(piece.content, max(4, width - gutter.cell_length))
     lines = []
     for index, part in enumerate(parts):
         line = (Content(" " * gutter.cell_length) if index else gutter) + part

@@ -95,6 +95,29 @@ class DiffApp(App[None]):
         yield DiffView()
 
 
+def test_markdown_and_frontmatter_are_coloured_and_other_files_are_not():
+    old = "---\ntype: person\n---\n# Alice\n\n- likes `tea` and [[bob]] #team\nplain: text\n"
+    new = old.replace("person", "topic").replace("text\n", "texts\n")
+
+    def styled(path: str) -> dict[str, str]:
+        layout = lay_out([diff_of(old, new, path)], 80, side_by_side=False)
+        return {
+            line.content.plain[span.start : span.end].strip(): str(span.style)
+            for line in layout.lines
+            for span in line.content.spans
+        }
+
+    styles = styled("knowledge/people/alice.md")
+    expected = {
+        "type:": "key", "# Alice": "heading", "-": "mark", "`tea`": "code", "[[bob]]": "link",
+        "#team": "tag",
+    }  # fmt: skip
+    for text, style in expected.items():
+        assert styles[text] in {f".diff--{style}", ".diff--minus"}, text
+    assert "plain:" not in styles, "a key is one only in the frontmatter"
+    assert "# Alice" not in styled("notes.txt")
+
+
 async def test_it_stands_side_by_side_by_itself_where_there_is_room():
     for width, beside in ((100, False), (140, True)):
         app = DiffApp()

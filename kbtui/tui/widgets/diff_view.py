@@ -27,6 +27,7 @@ class DiffView(LineView):
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "diff--file", "diff--name", "diff--hunk", "diff--added", "diff--removed", "diff--number",
         "diff--added-word", "diff--removed-word", "diff--plus", "diff--minus", "diff--muted",
+        "diff--heading", "diff--key", "diff--mark", "diff--code", "diff--link", "diff--tag",
     }  # fmt: skip
     DEFAULT_CSS = """
     DiffView {
@@ -41,6 +42,12 @@ class DiffView(LineView):
         & > .diff--plus { color: $text-success; text-style: bold; }
         & > .diff--minus { color: $text-error; text-style: bold; }
         & > .diff--muted { color: $text-muted; }
+        & > .diff--heading { text-style: bold; }
+        & > .diff--key { color: $text-primary; }
+        & > .diff--mark { color: $foreground 50%; }
+        & > .diff--code { color: $text-secondary; }
+        & > .diff--link { color: $text-accent; }
+        & > .diff--tag { color: $text-primary; }
     }
     """
 

@@ -227,8 +227,12 @@ class LineView(ScrollView, can_focus=True):
             strip = self._strips[index] = self._draw(index)
         return strip
 
+    def content_at(self, index: int) -> Content:
+        """A line with its styles, as it is about to be drawn."""
+        return self.lines[index].content
+
     def _draw(self, index: int) -> Strip:
-        content = self.lines[index].content
+        content = self.content_at(index)
         base = self._ground(index)
         selection = self.text_selection
         span = selection.get_span(index) if selection is not None else None

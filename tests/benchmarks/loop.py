@@ -151,7 +151,7 @@ def _stage(entries: int) -> Iterator[tuple[Path, dict[str, str]]]:
 
 
 def _do(command: list[str], env: dict[str, str]) -> None:
-    subprocess.run(command, env=env, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(command, env=env, check=True, capture_output=True)
 
 
 def _type(terminal: Terminal, seconds: float) -> list[float]:

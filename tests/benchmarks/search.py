@@ -1,13 +1,15 @@
-"""Search at 10,000 entries: building, opening, asking and following an edit.
+"""Search at 1,000, 10,000 and 50,000 entries: building, opening, asking and following an edit.
 
-The peer for the words is SQLite FTS5 with its Porter tokenizer, over the same chunks, in the same
-run, query by query in turn. Vectors are random where only their cost matters; the embedding model
-is timed by itself, beside sentence-transformers (``--peer``), if it is prepared.
+The peers for the words are SQLite FTS5 with its Porter tokenizer, over the same chunks, in the same
+run, query by query in turn, and ripgrep (or grep) over the files. Vectors of passages are random,
+as only their cost matters; queries are embedded by the model, if it is prepared. It is timed by
+itself as well, beside sentence-transformers (``--peer``).
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import resource
@@ -16,13 +18,16 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kbtui.search import analyser, searcher
+from kbtui.search import searcher
+from kbtui.search.bm25f import Corpus, PostingsCache
 from kbtui.search.fusion import best_first
 from kbtui.search.index import SearchIndex
 from kbtui.search.model_source import locate, models_folder
@@ -34,7 +39,6 @@ from kbtui.workspace.scan import Scanner
 from tests.benchmarks.report import Table, spread, versions
 
 if TYPE_CHECKING:
-    import threading
     from collections.abc import Callable, Sequence
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,7 +94,8 @@ class RandomEmbedder:
         return self
 
     def documents(self, texts: Sequence[str]) -> Any:
-        return np.stack([self.query(text) for text in texts])
+        made = self._random.normal(size=(len(texts), self.dimension)).astype(np.float32)
+        return made / np.linalg.norm(made, axis=1, keepdims=True)
 
     def query(self, text: str) -> Any:
         vector = self._random.normal(size=self.dimension).astype(np.float32)
@@ -98,6 +103,20 @@ class RandomEmbedder:
 
     def close(self) -> None:
         pass
+
+
+class RealQueries(RandomEmbedder):
+    """Random passages, and queries that the prepared model embeds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        model = ConfiguredModel(RoleSettings())
+        self.real = model.load(threading.Event()) if model.is_prepared() else None
+        self.embeds = False
+
+    def query(self, text: str) -> Any:
+        found = super().query(text)
+        return self.real.query(text) if self.real and self.embeds else found
 
 
 class Bench:
@@ -112,8 +131,9 @@ class Bench:
         subprocess.run([*command, "--data", data], check=True, capture_output=True)
         self.workspace = create_workspace(root)
         self.scanner = Scanner(self.workspace)
+        self.embedder = RealQueries()
         self.index = SearchIndex(
-            self.workspace, self.scanner, SearchSettings(), RoleSettings(), model=RandomEmbedder()
+            self.workspace, self.scanner, SearchSettings(), RoleSettings(), model=self.embedder
         )
 
     def queries(self, count: int) -> list[str]:
@@ -148,8 +168,6 @@ def measure_build(bench: Bench, table: Table) -> dict[str, float]:
 
 
 def measure_opening(bench: Bench, table: Table, times: int = 5) -> dict[str, float]:
-    import json
-
     runs = []
     for _ in range(times):
         done = subprocess.run(
@@ -167,9 +185,8 @@ def measure_opening(bench: Bench, table: Table, times: int = 5) -> dict[str, flo
 
 
 def measure_words(bench: Bench, table: Table, count: int) -> dict[str, float]:
-    """Ours and FTS5 in turn, first with cold postings, then warm."""
+    """Ours and FTS5 in turn: with nothing read yet, read ahead, and asked before."""
     generation = bench.index._generations().serving
-    corpus = generation.corpus()
     numbers = [number for number, _, _ in generation.store.passage_keys()]
     peer = sqlite3.connect(":memory:")
     peer.execute("CREATE VIRTUAL TABLE t USING fts5(title, body, tokenize='porter unicode61')")
@@ -178,12 +195,24 @@ def measure_words(bench: Bench, table: Table, count: int) -> dict[str, float]:
     sql = f"SELECT rowid FROM t WHERE t MATCH ? ORDER BY bm25(t) LIMIT {TOP}"
     figures: dict[str, float] = {}
     queries = bench.queries(count)
-    for state in ("cold", "warm"):
+    segments = generation.corpus().segments
+    deleted = [() for _ in segments]
+    caches = {"unread": PostingsCache(), "read ahead": PostingsCache()}
+    ahead = Corpus(segments, deleted, caches["read ahead"])
+    seconds = _timed(lambda: ahead.warm(lambda: True)) / 1000
+    table.row("reading all postings ahead, s", seconds, None, None)
+    for state in ("unread", "read ahead", "asked before"):
+        corpus = Corpus(segments, deleted, caches.get(state, caches["read ahead"]))
+        if state == "asked before":
+            corpus = ahead
+        else:
+            corpus.scores([("warm", 1.0)])  # lengths
+            ahead = corpus
         ours, theirs = [], []
         for query in queries:
             asked = parse(query)
 
-            def answer(asked: Any = asked) -> None:
+            def answer(asked: Any = asked, corpus: Corpus = corpus) -> None:
                 scores = corpus.scores(searcher.weighted_terms(corpus, asked).items())
                 best_first(scores, scores > 0, TOP)
 
@@ -191,28 +220,65 @@ def measure_words(bench: Bench, table: Table, count: int) -> dict[str, float]:
             ours.append(_timed(answer))
             theirs.append(_timed(lambda words=words: peer.execute(sql, (words,)).fetchall()))
         mine, other = spread(ours), spread(theirs)
-        table.row(f"words, {state} postings, ms", mine.median, mine.p95, None)
+        table.row(f"words, postings {state}, ms", mine.median, mine.p95, None)
         table.row("  SQLite FTS5, ms", other.median, other.p95, None)
         table.row("  ratio", mine.median / other.median, mine.p95 / other.p95, 0.2)
-        figures[f"words_{state}_p50_ms"], figures[f"words_{state}_p95_ms"] = mine.median, mine.p95
-        figures[f"fts5_{state}_p50_ms"] = other.median
-        figures[f"words_{state}_ratio_p95"] = mine.p95 / other.p95
+        name = state.replace(" ", "_")
+        figures[f"words_{name}_p50_ms"], figures[f"words_{name}_p95_ms"] = mine.median, mine.p95
+        figures[f"fts5_{name}_p50_ms"], figures[f"fts5_{name}_p95_ms"] = other.median, other.p95
+        figures[f"words_{name}_ratio_p50"] = mine.median / other.median
+        figures[f"words_{name}_ratio_p95"] = mine.p95 / other.p95
     peer.close()
-    cache = generation._lexical._cache._bytes / 2**20
-    table.row("postings cache, MB", cache, None, 64)
-    return {**figures, "postings_cache_mb": cache}
+    held = caches["read ahead"].size / 2**20
+    table.row("postings cache, MB", held, None, 64)
+    return {**figures, "read_ahead_s": seconds, "postings_cache_mb": held}
+
+
+def measure_grep(bench: Bench, table: Table, times: int = 10) -> dict[str, float]:
+    """Looking for one word through all files, as one does without an index."""
+    program = shutil.which("rg")
+    command = [program, "-l", "-i", "--"] if program else ["grep", "-rli", "--"]
+    took = []
+    for query in bench.queries(times):
+        word = max(query.split(), key=len)
+        took.append(
+            _timed(
+                lambda word=word: subprocess.run(
+                    [*command, word, str(bench.root / "knowledge")],
+                    check=False,
+                    capture_output=True,
+                )
+            )
+        )
+    found = spread(took)
+    table.row(f"  {command[0]}, one word, ms", found.median, found.p95, None)
+    return {"grep_p50_ms": found.median, "grep_p95_ms": found.p95}
 
 
 def measure_hybrid(bench: Bench, table: Table, count: int) -> dict[str, float]:
     bench.index.search("anything", wait=True)  # random vectors for all passages
+    bench.index.warm_up(lambda: True)
     queries = bench.queries(count)
-    for query in queries:
-        bench.index.search(query)
-    found = spread([_timed(lambda q=q: bench.index.search(q)) for q in queries])
-    table.row("whole hybrid search, warm, ms", found.median, found.p95, 15)
-    words = spread([_timed(lambda q=q: bench.index.search(q, semantic=False)) for q in queries])
-    table.row("whole search by words, warm, ms", words.median, words.p95, None)
-    return {"hybrid_p50_ms": found.median, "hybrid_p95_ms": found.p95, "words_p95_ms": words.p95}
+    figures: dict[str, float] = {}
+    for name, semantic, embeds, bar in (
+        ("words", False, False, None),
+        ("hybrid", True, False, 15),
+        ("hybrid_embedding", True, True, 50),
+    ):
+        bench.embedder.embeds = embeds
+        if embeds and bench.embedder.real is None:
+            table.row(f"hybrid with embedding: no model in {models_folder()}", None, None, None)
+            continue
+        took = [
+            _timed(lambda q=q, semantic=semantic: bench.index.search(q, semantic=semantic))
+            for q in queries
+        ]
+        found = spread(took)
+        label = name.replace("_", ", the query embedded too, ").strip()
+        table.row(f"whole search, {label}, ms", found.median, found.p95, bar)
+        figures[f"{name}_p50_ms"], figures[f"{name}_p95_ms"] = found.median, found.p95
+    bench.embedder.embeds = False
+    return figures
 
 
 def measure_refresh(bench: Bench, table: Table, times: int = 30) -> dict[str, float]:
@@ -253,9 +319,6 @@ def _until_visible(bench: Bench, files: list[Path], number: int) -> float:
 
 def measure_model(bench: Bench, table: Table, *, peer: bool) -> dict[str, float]:
     """How fast the prepared model embeds; nothing is prepared here."""
-    import json
-    import threading
-
     model = ConfiguredModel(RoleSettings())
     if not model.is_prepared():
         table.row(f"embedding: no model in {models_folder()}", None, None, None)
@@ -286,31 +349,59 @@ def measure_model(bench: Bench, table: Table, *, peer: bool) -> dict[str, float]
     return figures
 
 
-def run(argv: list[str]) -> dict[str, Any]:
-    """Measure; gives tables for people and figures for scripts."""
-    cli = argparse.ArgumentParser(prog="search", description=__doc__.split("\n")[0])  # type: ignore[union-attr]
-    cli.add_argument("--entries", type=int, default=10_000)
-    cli.add_argument("--queries", type=int, default=200)
-    cli.add_argument("--seed", type=int, default=1)
-    cli.add_argument("--peer", action="store_true", help="time sentence-transformers as well")
-    asked = cli.parse_args(argv)
-    table = Table(f"Search, {asked.entries:,} entries", ["what", "p50", "p95", "bar"])
-    figures: dict[str, Any] = {"versions": versions("whoosh-reloaded", "numpy", "onnxruntime")}
+def measure_size(entries: int, asked: argparse.Namespace) -> tuple[Table, dict[str, Any]]:
+    """Everything at one size."""
+    table = Table(f"Search, {entries:,} entries", ["what", "p50", "p95", "bar"])
+    figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="kbtui-bench-") as folder:
-        bench = Bench(Path(folder) / "kb", asked.entries, asked.seed)
+        bench = Bench(Path(folder) / "kb", entries, asked.seed)
         try:
             figures |= measure_build(bench, table)
             figures |= measure_opening(bench, table)
             figures |= measure_words(bench, table, asked.queries)
+            figures |= measure_grep(bench, table)
             figures |= measure_hybrid(bench, table, asked.queries)
             figures |= measure_refresh(bench, table)
-            figures |= measure_model(bench, table, peer=asked.peer)
+            if asked.model:
+                figures |= measure_model(bench, table, peer=asked.peer)
         finally:
             bench.index.close()
             shutil.rmtree(bench.workspace.cache)
-        figures["sqlite"] = sqlite3.sqlite_version
-        figures["terms_remembered"] = len(analyser._remembered)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        figures["peak_mb"] = peak
-        table.row("peak memory of all of this, MB", peak, None, 600)
-    return {"tables": [table], "figures": figures}
+    figures["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    table.row("peak memory so far, peers included, MB", figures["peak_mb"], None, 600)
+    return table, figures
+
+
+def _growth(sizes: dict[int, dict[str, Any]]) -> Table:
+    """How much longer each thing takes at a larger size; building a chunk is to stay the same."""
+    table = Table("Growth", ["what", *[f"{a:,} to {b:,}" for a, b in pairwise(sizes)]])
+    for name in ("chunks", "chunks_per_s", "open_ms", "words_p50_ms", "hybrid_p50_ms", "hybrid_p95_ms", "refresh_p50_ms"):  # fmt: skip
+        table.row(name, *[sizes[b][name] / sizes[a][name] for a, b in pairwise(sizes)])
+    return table
+
+
+def run(argv: list[str]) -> dict[str, Any]:
+    """Measure; gives tables for people and figures for scripts."""
+    cli = argparse.ArgumentParser(prog="search", description=__doc__.split("\n")[0])  # type: ignore[union-attr]
+    cli.add_argument("--sizes", default="10000", help="entries, e.g. 1000,10000,50000")
+    cli.add_argument("--queries", type=int, default=200)
+    cli.add_argument("--seed", type=int, default=1)
+    cli.add_argument("--model", action="store_true", help="time the embedding model by itself")
+    cli.add_argument("--peer", action="store_true", help="time sentence-transformers as well")
+    asked = cli.parse_args(argv)
+    asked.model = asked.model or asked.peer
+    tables: list[Table] = []
+    sizes: dict[int, dict[str, Any]] = {}
+    for entries in sorted(int(size) for size in asked.sizes.split(",")):
+        table, sizes[entries] = measure_size(entries, asked)
+        tables.append(table)
+    if len(sizes) > 1:
+        tables.append(_growth(sizes))
+    return {
+        "tables": tables,
+        "figures": {
+            "versions": versions("whoosh-reloaded", "numpy", "onnxruntime"),
+            "sqlite": sqlite3.sqlite_version,
+            "sizes": sizes,
+        },
+    }

@@ -23,7 +23,9 @@ def marker(query: str) -> Marker:
     asked = parse(query)
     terms = asked.terms()
     patterns = [p for phrase in asked.phrases if (p := snippets.phrase_pattern(phrase)) is not None]
-    patterns += [re.compile(rf"\b{re.escape(start)}\w*", re.I) for start in asked.beginnings]
+    patterns += [
+        re.compile(rf"\b{re.escape(start)}\w*", re.IGNORECASE) for start in asked.beginnings
+    ]
 
     def mark(text: str) -> list[tuple[int, int]]:
         found = [(start, end) for start, end, _ in analyser.matches(text, terms)]

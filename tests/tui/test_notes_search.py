@@ -100,3 +100,30 @@ async def test_nothing_found_says_so_and_an_empty_line_asks_nothing(tmp_path):
         assert app.screen is screen
         await pilot.press("escape")
         await until(pilot, lambda: len(app.screen_stack) == 1)
+
+
+async def test_what_was_looked_for_is_marked_in_the_hit_and_in_its_place(tmp_path):
+    app = NotesApp(searchable(tmp_path))
+    async with app.run_test(size=(120, 30)) as pilot:
+        screen = await searching(pilot, "paragraphs 50")
+        await until(pilot, lambda: "Paragraph 50." in text_of(screen.preview))
+        line = screen.preview.content_at(screen.preview.flashed.start)
+        marked = [line.plain[s.start : s.end] for s in line.spans if "match" in str(s.style)]
+        assert marked == ["Paragraph", "50"]
+        row = screen.hits.render_row(0, 60)[1]
+        assert any("match" in str(span.style) for span in row.spans)
+
+
+async def test_enter_takes_the_suggestion_where_nothing_is_found_and_so_does_a_click(tmp_path):
+    kb = make_kb(tmp_path)
+    kb.search.suggestion = "paragraph"
+    app = NotesApp(kb)
+    async with app.run_test(size=(120, 30)) as pilot:
+        screen = await searching(pilot, "pargraph")
+        await until(pilot, lambda: "did you mean paragraph? (Enter)" in state(screen))
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.field.value == "paragraph")
+        screen.ask("pargraph")
+        await until(pilot, lambda: screen.answered == "pargraph")
+        await pilot.click("#search-state", offset=(state(screen).index("did you") + 3, 0))
+        await until(pilot, lambda: screen.field.value == "paragraph")

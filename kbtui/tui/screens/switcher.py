@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
-from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -15,17 +13,15 @@ from textual.widgets import Input
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line, slugify
 from kbtui.tui.actions import bindings
-from kbtui.tui.background import run_latest
 from kbtui.tui.fuzzy import matched_spans, names_of
-from kbtui.tui.messages import OpenEntry
+from kbtui.tui.screens.finder import Finder
 from kbtui.tui.tell import tell_error
-from kbtui.tui.widgets.markdown_view import MarkdownView, Source
+from kbtui.tui.widgets.preview import Preview
 from kbtui.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from textual import events
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
@@ -34,8 +30,6 @@ if TYPE_CHECKING:
     from kbtui.tui.fuzzy import FuzzyIndex
 
 LIMIT = 200
-_PREVIEW_FROM = 110
-_PREVIEW_DELAY = 0.06
 
 
 class EntryNamesList(RowList):
@@ -95,7 +89,7 @@ class EntryNamesList(RowList):
         return [name + Content(gap) + right]
 
 
-class SwitcherScreen(ModalScreen[None]):
+class SwitcherScreen(Finder, ModalScreen[None]):
     """Type, see, Enter. Recent entries come first where nothing is typed."""
 
     DEFAULT_CSS = """
@@ -107,26 +101,20 @@ class SwitcherScreen(ModalScreen[None]):
             border: round $primary 60%; padding: 0 1;
             border-title-color: $text-primary; border-subtitle-color: $text-muted;
         }
-        &.-preview #switcher { width: 132; }
+        &.-wide-finder #switcher { width: 132; }
         Input { border: none; height: 1; padding: 0 1; background: $boost; margin-bottom: 1; }
         Input:focus { border: none; }
         #switcher-list { width: 1fr; }
         #switcher-preview {
             display: none; width: 1fr; border-left: solid $foreground 20%; padding-left: 1;
         }
-        &.-preview #switcher-preview { display: block; }
+        &.-wide-finder #switcher-preview { display: block; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("switcher"),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("switcher")]
 
     def __init__(self, kb: KnowledgeBase, query: str = "") -> None:
-        super().__init__()
-        self._kb = kb
-        self._query = query
+        super().__init__(kb, query)
         self._searches = 0
 
     def compose(self) -> ComposeResult:
@@ -135,99 +123,46 @@ class SwitcherScreen(ModalScreen[None]):
             box.border_title = Content("Open")
             box.border_subtitle = Content("Enter opens · Esc closes")
             yield Input(
-                self._query, placeholder="title, name, alias or #tag", select_on_focus=False
+                self.first_query, placeholder="title, name, alias or #tag", select_on_focus=False
             )
             with Horizontal():
                 yield EntryNamesList()
-                preview = MarkdownView(id="switcher-preview")
-                preview.can_focus = False
-                yield preview
-
-    def on_mount(self) -> None:
-        """Show what was changed last."""
-        if not self._query:
-            self._search("")
-
-    def on_resize(self, event: events.Resize) -> None:
-        """Show the preview where there is room."""
-        self.set_class(event.size.width >= _PREVIEW_FROM, "-preview")
+                yield Preview(self.kb, id="switcher-preview")
 
     @property
     def names(self) -> EntryNamesList:
         """The matches."""
         return self.query_one(EntryNamesList)
 
-    # Searching
-
-    @on(Input.Changed)
-    def _typed(self, event: Input.Changed) -> None:
-        event.stop()
-        self._search(event.value)
-
-    def _search(self, query: str) -> None:
-        run_latest(self, "search", self._searched, query)
-
-    async def _searched(self, query: str) -> None:
+    async def find(self, query: str) -> None:
+        """Show the entries of that name, or the newest for no name."""
         self._searches += 1
         number = self._searches
-        names = names_of(self._kb.library)
+        names = names_of(self.kb.library)
 
-        def find() -> list[EntryInfo]:
+        def found() -> list[EntryInfo]:
             index: FuzzyIndex = names.current()
-            if not query.strip():
+            if not query:
                 return index.recent(LIMIT)
-            found = index.search(query, LIMIT, stale=lambda: number != self._searches)
-            return [match.entry for match in found]
+            matches = index.search(query, LIMIT, stale=lambda: number != self._searches)
+            return [match.entry for match in matches]
 
-        entries = await asyncio.to_thread(find)
+        entries = await asyncio.to_thread(found)
         if number == self._searches:
+            self.answered = query
             self.names.show_entries(entries, query)
 
-    @on(RowList.Highlighted)
-    def _preview(self) -> None:
+    def look_at(self, preview: Preview) -> None:
+        """Show the entry under the cursor."""
         entry = self.names.entry
-        if entry is not None and self.has_class("-preview"):
-            run_latest(self, "preview", self._previewed, entry.path)
+        if entry is not None and preview.display:
+            preview.look_at(entry.path)
 
-    async def _previewed(self, path: str) -> None:
-        from kbtui.tui.documents import load_document
-
-        await asyncio.sleep(_PREVIEW_DELAY)
-        document = await asyncio.to_thread(load_document, self._kb, path)
-        view = self.query_one("#switcher-preview", MarkdownView)
-        view.show(Source(document.body or document.reason, document.first_line, document.raw))
-
-    # Actions
-
-    def action_down(self) -> None:
-        """Next entry."""
-        self.names.cursor += 1
-
-    def action_up(self) -> None:
-        """Previous entry."""
-        self.names.cursor -= 1
-
-    def action_page(self, by: int) -> None:
-        """A page further."""
-        (self.names.action_page_down if by > 0 else self.names.action_page_up)()
-
-    @on(Input.Submitted)
-    @on(RowList.Selected)
-    def _choose(self) -> None:
-        self.action_open()
-
-    def action_open(self) -> None:
+    async def take(self) -> None:
         """Open the entry, or make it."""
-        run_latest(self, "open", self._open)
-
-    async def _open(self) -> None:
-        query = self.query_one(Input).value
-        if query != self.names.query_text:
-            # Enter came faster than the matches.
-            await self._searched(query)
         entry = self.names.entry
         if entry is not None:
-            self._leave_for(entry.path)
+            self.leave_for(entry.path)
         elif self.names.offer:
             await self._make(self.names.offer)
 
@@ -240,17 +175,8 @@ class SwitcherScreen(ModalScreen[None]):
         if chosen is None:
             return
         try:
-            entry = await asyncio.to_thread(self._kb.library.create, chosen.type, chosen.title)
+            entry = await asyncio.to_thread(self.kb.library.create, chosen.type, chosen.title)
         except KbtuiError as error:
             tell_error(self, error)
             return
-        self._leave_for(entry.path, first_line_to_fill(entry.text), edit=True)
-
-    def _leave_for(self, path: str, line: int | None = None, *, edit: bool = False) -> None:
-        below = self.app.screen_stack[-2]
-        self.dismiss(None)
-        below.post_message(OpenEntry(path, line, edit=edit))
-
-    def action_back(self) -> None:
-        """Close without opening anything."""
-        self.dismiss(None)
+        self.leave_for(entry.path, first_line_to_fill(entry.text), edit=True)

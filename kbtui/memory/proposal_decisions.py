@@ -112,7 +112,10 @@ def edited(plan: Plan, key: str, text: str, seen: str | None = None) -> list[Pro
             left += file.edits if file.waiting else ()
             continue
         if not file.now.is_text:
-            raise UnreadableError(f"{short_name(file.now.path)}: {hunk.why}.")
+            raise UnreadableError(
+                f"{short_name(file.now.path)} can't be changed: {hunk.why}.",
+                "Edit it with another program.",
+            )
         if seen is not None and seen != region(file, hunk).seen:
             raise ConflictError(
                 f"{short_name(file.now.path)} was changed there while you wrote.",
@@ -131,7 +134,7 @@ def _conflict(file: PlannedFile, hunks: Sequence[PlannedHunk]) -> ConflictError:
     stands = [line.strip() for hunk in hunks for line in hunk.place.ours if line.strip()]
     there = f" There stands: {shorten(clean_line(stands[0]), 60)}." if stands else ""
     return ConflictError(
-        f"{short_name(file.edit.path)} can't be changed as proposed: {hunks[0].why}.{there}",
+        f"{short_name(file.edit.path)} can't be changed as proposed ({hunks[0].why}).{there}",
         "Nothing was changed. Edit the place to say what shall stand there, or reject it.",
         paths=(file.now.path,),
     )

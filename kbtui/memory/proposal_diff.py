@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kbtui.history.diff import CONTEXT, DiffLine, FileDiff, Hunk, split_lines
@@ -15,22 +15,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlaceHunk(Hunk):
-    """A place of a proposal with the lines around it; `title` says which and how it stands."""
+    """A place of a proposal with the lines around it.
+
+    `title` says which and how it stands; `title_only`: the header is nothing else.
+    """
 
     title: str = ""
-    conflict: bool = False
+    title_only: bool = False
 
     @property
     def header(self) -> str:
         """As in a patch, where the line may end with a text."""
+        if self.title_only:
+            return f" {self.title}"
         start, count = _range(self.old_start, self.old_count), self.new_count
         return f"@@ -{start} +{_range(self.new_start, count)} @@ {self.title}"
 
 
-def plan_diff(plan: Plan) -> tuple[FileDiff, ...]:
+def plan_diff(plan: Plan, *, titles_only: bool = False) -> tuple[FileDiff, ...]:
     """The difference of each file to what it is now; a hunk for each place that waits, in order.
 
     Of a conflict, what stands there now is shown as removed, and what is proposed as added.
+    `titles_only`: the headers are for reading, not those of a patch.
     """
     total = len(plan.hunks)
     diffs: list[FileDiff] = []
@@ -39,7 +45,12 @@ def plan_diff(plan: Plan) -> tuple[FileDiff, ...]:
         if file.waiting:
             diffs.append(_file_diff(file, number, total))
             number += len(file.waiting)
-    return tuple(diffs)
+    return tuple(_titled(diff) for diff in diffs) if titles_only else tuple(diffs)
+
+
+def _titled(diff: FileDiff) -> FileDiff:
+    hunks = [replace(hunk, title_only=True) for hunk in diff.hunks if isinstance(hunk, PlaceHunk)]
+    return replace(diff, hunks=tuple(hunks))
 
 
 def _file_diff(file: PlannedFile, number: int, total: int) -> FileDiff:
@@ -101,9 +112,8 @@ def _line(kind: str, text: str, old: int | None, new: int | None) -> DiffLine:
 def _hunk(lines: tuple[DiffLine, ...], hunk: PlannedHunk, title: str) -> PlaceHunk:
     old = [line.old for line in lines if line.old is not None]
     new = [line.new for line in lines if line.new is not None]
-    conflict = hunk.state == "conflict"
-    if conflict:
-        title += f"  CONFLICT: {hunk.why} (- now, + proposed)"
+    if hunk.state == "conflict":
+        title += f"  CONFLICT: {hunk.why}"
     start = hunk.place.first
     return PlaceHunk(
         old[0] if old else start,
@@ -112,7 +122,6 @@ def _hunk(lines: tuple[DiffLine, ...], hunk: PlannedHunk, title: str) -> PlaceHu
         len(new),
         lines,
         title,
-        conflict,
     )
 
 

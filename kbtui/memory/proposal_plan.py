@@ -141,7 +141,9 @@ def plan_file(edit: ProposedEdit, now: Current) -> PlannedFile:
     if edit.base_text is None:
         return PlannedFile(edit, now, "added", (_addition(edit, now),))
     if now.text is None:
-        gone = _whole(edit, "conflict", "it is gone", Place(0, (), tuple(split_lines(edit.text))))
+        gone = _whole(
+            edit, "conflict", "the file is gone", Place(0, (), tuple(split_lines(edit.text)))
+        )
         return PlannedFile(edit, now, "modified", (gone,))
     if not now.is_text:
         place = place_of(now.text, edit.text)
@@ -160,7 +162,7 @@ def plan_rename(
         return plan_file(moved, target)
     hunk = _whole(edit, "clean", "", place_of(now or "", text))
     if now is None or source.path != gone.path:
-        why = "it is gone" if now is None else f"it is called {source.path} now"
+        why = "the file is gone" if now is None else f"the file is called {source.path} now"
         hunk = replace(hunk, state="conflict", why=why)
     elif target.text is not None:
         hunk = replace(hunk, state="conflict", why="there is another file of that name")
@@ -175,8 +177,8 @@ def plan_rename(
     return PlannedFile(edit, target, "renamed", (hunk,), old)
 
 
-_CHANGED = "it was changed since this was proposed"
-_NO_TEXT = "it isn't UTF-8, so kbtui can't change it"
+_CHANGED = "changed since this was proposed"
+_NO_TEXT = "the file isn't UTF-8"
 
 
 def _whole(edit: ProposedEdit, state: State, why: str, place: Place) -> PlannedHunk:

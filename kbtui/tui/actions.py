@@ -455,7 +455,9 @@ ACTIONS: tuple[Action, ...] = (
     ),
     _inbox("down", "j,down", "Next proposal", "Go to the next proposal."),
     _inbox("up", "k,up", "Previous proposal", "Go to the proposal before."),
-    _inbox("next_hunk", "n", "Next place", "Go to the next place that would be changed."),
+    _inbox(
+        "next_hunk", "n", "Next place", "Go to the next place that would be changed.", show=True
+    ),
     _inbox("previous_hunk", "p", "Place before", "Go to the place before."),
     _inbox("accept", "a", "Accept", "Make the change in this place.", show=True),
     _inbox("reject", "x", "Reject", "Put this place away; it isn't proposed again.", show=True),

@@ -17,26 +17,24 @@ from kbtui.text import clean, clean_line
 from kbtui.tui.actions import bindings
 from kbtui.tui.background import run_latest
 from kbtui.tui.messages import InboxChanged, KnowledgeChanged, OpenEntry
-from kbtui.tui.tell import tell, tell_error
+from kbtui.tui.screens.inbox_deeds import InboxDeeds
+from kbtui.tui.tell import tell_error
 from kbtui.tui.widgets.place_view import PlaceView
-from kbtui.tui.widgets.proposal_list import ProposalList, age, files_of
+from kbtui.tui.widgets.proposal_list import ProposalList, age
 from kbtui.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from textual import events
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
-    from kbtui.history.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.proposal_plan import Plan, PlannedHunk
+    from kbtui.memory.proposal_plan import Plan
     from kbtui.tui.widgets.place_editor import PlaceEditor
 
 _BESIDE_FROM = 120
-_MANY = 5
-"""From so many places on, deciding on all of them is asked about."""
 _EMPTY = """\
 Nothing waits for you.
 
@@ -58,9 +56,10 @@ class InboxScreen(Screen[None]):
         """Show what waits, with `proposal` selected if it is there."""
         super().__init__()
         self._kb = kb
-        self._inbox = kb.memory.inbox
+        self.inbox = kb.memory.inbox
         self._at = proposal
-        self._accepted: Commit | None = None
+        self._said = ""
+        self._deeds = InboxDeeds(self, kb)
 
     def compose(self) -> ComposeResult:
         """Title, list, details, keys."""
@@ -76,7 +75,7 @@ class InboxScreen(Screen[None]):
     def on_mount(self) -> None:
         """Read what waits."""
         self.list.focus()
-        self._read(settle=True)
+        run_latest(self, "inbox", self.read, settle=True)
 
     def on_resize(self, event: events.Resize) -> None:
         """Put list and difference beside each other where there is room."""
@@ -99,16 +98,17 @@ class InboxScreen(Screen[None]):
     def _something_changed(self, event: KnowledgeChanged | InboxChanged) -> None:
         """Merge what waits into what the files say now."""
         event.stop()
-        self._read()
+        run_latest(self, "inbox", self.read)
 
-    def _read(self, *, settle: bool = False) -> None:
-        run_latest(self, "inbox", self._read_all, settle=settle)
+    async def read(self, *, settle: bool = False) -> None:
+        """Read what waits, and show it.
 
-    async def _read_all(self, *, settle: bool = False) -> None:
+        `settle`: what stands in the files already goes out of the inbox before.
+        """
         try:
             if settle and self._kb.workspace.writable:
-                await asyncio.to_thread(self._inbox.settle)
-            plans = await asyncio.to_thread(self._inbox.waiting)
+                await asyncio.to_thread(self.inbox.settle)
+            plans = await asyncio.to_thread(self.inbox.waiting)
         except KbtuiError as error:
             tell_error(self, error)
             return
@@ -117,14 +117,20 @@ class InboxScreen(Screen[None]):
     def _show_plans(self, plans: Sequence[Plan]) -> None:
         at = self.list.plan.proposal.id if self.list.plan is not None else self._at
         self._at = ""
+        self.list.styles.max_height = max(1, len(plans)) * ProposalList.ROW_HEIGHT
         self.list.show_plans(plans, at)
-        count = len(plans)
-        title = f"INBOX  {count} proposal{'s' * (count != 1)}" if count else "INBOX"
-        self.query_one("#inbox-title", Static).update(Content(title))
+        self._show_title()
         self.set_class(not plans, "-empty")
         if not plans:
             self.remove_class("-full")
             self.query_one("#inbox-empty", Static).update(Content(_EMPTY))
+        self.refresh_bindings()
+
+    def _show_title(self) -> None:
+        count = len(self.list.plans)
+        title = f"INBOX  {count} proposal{'s' * (count != 1)}" if count else "INBOX"
+        said = (f"   {clean_line(self._said)}", "$text-success")
+        self.query_one("#inbox-title", Static).update(Content.assemble(title, said))
 
     @on(RowList.Highlighted)
     def _highlighted(self, event: RowList.Highlighted) -> None:
@@ -182,162 +188,70 @@ class InboxScreen(Screen[None]):
 
     def action_open(self) -> None:
         """Show the entry in the notes."""
-        place = self.view.hunk
-        if place is not None:
-            main = self.app.screen_stack[0]
-            main.post_message(OpenEntry(place.path))
+        path = self.view.path
+        if path:
+            self.app.screen_stack[0].post_message(OpenEntry(path))
             self.dismiss(None)
 
     # Deciding
 
     def action_accept(self) -> None:
         """Make the change in this place."""
-        plan, hunk = self.list.plan, self.view.place
-        if plan is None or hunk is None:
-            return
-        if hunk.state == "conflict":
-            run_latest(self, "ask", self._ask_about_conflict, plan, hunk)
-        else:
-            self._accept(plan, [hunk.key])
-
-    async def _ask_about_conflict(self, plan: Plan, hunk: PlannedHunk) -> None:
-        from kbtui.tui.screens.dialogs import KeyDialog
-
-        keys = {"t": "take what is proposed", "e": "write it yourself", "x": "keep what is there"}
-        text = f"It can't be merged by itself: {hunk.why}. What shall stand there?"
-        answer = await self.app.push_screen_wait(KeyDialog("Conflict", text, keys))
-        if answer == "t":
-            self._accept(plan, [hunk.key], theirs=True)
-        elif answer == "e":
-            self.action_edit()
-        elif answer == "x":
-            self._decide(partial(self._inbox.reject, plan.proposal.id, hunks=[hunk.key]), "Kept.")
+        self._deeds.do(self._deeds.accept)
 
     def action_accept_all(self) -> None:
         """Make the whole change, as far as it can be made."""
-        plan = self.list.plan
-        if plan is not None:
-            run_latest(self, "ask", self._accept_all, plan)
-
-    async def _accept_all(self, plan: Plan) -> None:
-        clean_ones = [hunk.key for hunk in plan.hunks if hunk.state != "conflict"]
-        if not clean_ones:
-            tell(self, "Every place conflicts: decide on each (a), or write it yourself (e).")
-            return
-        if await self._is_sure(plan, "Accept"):
-            self._accept(plan, clean_ones)
+        self._deeds.do(self._deeds.accept_all)
 
     def action_reject(self) -> None:
         """Put this place away."""
-        plan, hunk = self.list.plan, self.view.place
-        if plan is not None and hunk is not None:
-            work = partial(self._inbox.reject, plan.proposal.id, hunks=[hunk.key])
-            self._decide(work, "Rejected; it isn't proposed again.")
+        self._deeds.do(self._deeds.reject)
 
     def action_reject_all(self) -> None:
         """Put the whole proposal away."""
-        plan = self.list.plan
-        if plan is not None:
-            run_latest(self, "ask", self._reject_all, plan)
-
-    async def _reject_all(self, plan: Plan) -> None:
-        if await self._is_sure(plan, "Reject"):
-            work = partial(self._inbox.reject, plan.proposal.id)
-            self._decide(work, "The proposal is rejected; it isn't made again.")
-
-    async def _is_sure(self, plan: Plan, what: str) -> bool:
-        """Ask before many places are decided at once."""
-        count = len(plan.hunks)
-        if count < _MANY:
-            return True
-        from kbtui.tui.screens.dialogs import KeyDialog
-
-        text = f"{what} {count} places in {files_of(plan)}?"
-        keys = {"y": f"{what.lower()} all"}
-        return await self.app.push_screen_wait(KeyDialog(f"{what} all", text, keys)) == "y"
-
-    def _accept(self, plan: Plan, keys: Sequence[str], *, theirs: bool = False) -> None:
-        run_latest(self, "decide", self._accepted_in_thread, plan, keys, theirs=theirs)
-
-    async def _accepted_in_thread(self, plan: Plan, keys: Sequence[str], *, theirs: bool) -> None:
-        work = partial(self._inbox.accept, plan.proposal.id, hunks=keys, theirs=theirs)
-        try:
-            commit = await asyncio.to_thread(work)
-        except KbtuiError as error:
-            tell_error(self, error)
-        else:
-            left = len(plan.hunks) - len(keys)
-            rest = f" {left} still wait{'s' * (left == 1)}." if left else ""
-            if commit is None:
-                tell(self, f"It stood there already.{rest}")
-            else:
-                self._accepted = commit
-                tell(self, f"Accepted: {clean_line(commit.subject)}. u takes it back.{rest}")
-        self._read()
-
-    def _decide(self, work: Callable[[], object], said: str) -> None:
-        run_latest(self, "decide", self._decided, work, said)
-
-    async def _decided(self, work: Callable[[], object], said: str) -> None:
-        try:
-            await asyncio.to_thread(work)
-        except KbtuiError as error:
-            tell_error(self, error)
-        else:
-            tell(self, said)
-        self._read()
-
-    def action_undo(self) -> None:
-        """Undo what was accepted last, as the history would."""
-        if self._accepted is None:
-            tell(self, "Nothing was accepted here yet; F4 shows every change.")
-            return
-        commit, self._accepted = self._accepted, None
-        undo = partial(self._kb.history.undo, commit.id)
-        self._decide(undo, f"Taken back: {clean_line(commit.subject)}.")
-
-    # Writing
+        self._deeds.do(self._deeds.reject_all)
 
     def action_edit(self) -> None:
         """Write what shall stand in this place."""
-        plan, hunk = self.list.plan, self.view.place
-        if plan is not None and hunk is not None and not self.query("#place-editor"):
-            run_latest(self, "edit", self._open_editor, plan, hunk)
+        self._deeds.do(self._deeds.edit)
 
-    async def _open_editor(self, plan: Plan, hunk: PlannedHunk) -> None:
-        from kbtui.tui.widgets.place_editor import PlaceEditor
+    def action_undo(self) -> None:
+        """Undo what was accepted last, as the history would."""
+        self._deeds.undo()
 
-        try:
-            draft = await asyncio.to_thread(self._inbox.draft, plan.proposal.id, hunk.key)
-        except KbtuiError as error:
-            tell_error(self, error)
-            self._read()
-            return
-        conflict = hunk.state == "conflict"
-        editor = PlaceEditor(plan.proposal.id, hunk.key, draft, conflict=conflict)
+    def say(self, text: str) -> None:
+        """Say what was done, where it covers nothing, until something else is done."""
+        self._said = text
+        self._show_title()
+
+    # Writing
+
+    async def open_editor(self, editor: PlaceEditor) -> None:
+        """Show the field to write in below the difference."""
         await self.query_one("#inbox-detail").mount(editor)
         self.add_class("-editing")
+        self.refresh_bindings()
 
     def on_place_editor_saved(self, event: PlaceEditor.Saved) -> None:
         """Take the text; where it can't be taken, it stays in the editor."""
         event.stop()
-        run_latest(self, "decide", self._take_text, event)
+        run_latest(self, "take", self._take_text, event)
 
     async def _take_text(self, event: PlaceEditor.Saved) -> None:
-        edit = partial(self._inbox.edit, event.proposal, event.place, event.text, seen=event.seen)
+        edit = partial(self.inbox.edit, event.proposal, event.place, event.text, seen=event.seen)
         try:
             await asyncio.to_thread(edit)
         except KbtuiError as error:
             tell_error(self, error)
             return
-        tell(self, "Your text is proposed there now: a accepts it.")
+        self.say("Your text is proposed there now: a accepts it.")
         self._close_editor()
-        self._read()
+        await self.read()
 
     def on_place_editor_closed(self, event: PlaceEditor.Closed) -> None:
         """Close the editor, after a question where something was typed."""
         event.stop()
-        run_latest(self, "ask", self._leave_editor, unsaved=event.unsaved)
+        run_latest(self, "leave", self._leave_editor, unsaved=event.unsaved)
 
     async def _leave_editor(self, *, unsaved: bool) -> None:
         from kbtui.tui.screens.dialogs import KeyDialog
@@ -350,6 +264,7 @@ class InboxScreen(Screen[None]):
         self.query("#place-editor").remove()
         self.remove_class("-editing")
         (self.view if self.has_class("-full") else self.list).focus()
+        self.refresh_bindings()
 
     def check_action(
         self,
@@ -358,7 +273,7 @@ class InboxScreen(Screen[None]):
     ) -> bool | None:
         """While somebody writes, and where nothing waits, there is nothing to decide."""
         always = action in {"back", "undo"} or action not in _OWN
-        if self.query("#place-editor"):
+        if self.has_class("-editing"):
             return action not in _OWN
         return always or not self.has_class("-empty")
 

@@ -1,0 +1,150 @@
+"""What the keys of the inbox do: accept, reject, write, take back."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kbtui.errors import KbtuiError
+from kbtui.text import clean_line
+from kbtui.tui.tell import tell_error
+from kbtui.tui.widgets.proposal_list import files_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Sequence
+    from typing import Any
+
+    from kbtui.history.commit import Commit
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.memory.proposal_plan import Plan, PlannedHunk
+    from kbtui.tui.screens.inbox import InboxScreen
+
+    Deed = Callable[[Plan, PlannedHunk], Coroutine[Any, Any, None]]
+
+_MANY = 5
+"""From so many places on, deciding on all of them is asked about."""
+
+
+class InboxDeeds:
+    """Decides one after the other, each on what is left by the one before."""
+
+    def __init__(self, screen: InboxScreen, kb: KnowledgeBase) -> None:
+        self._screen = screen
+        self._kb = kb
+        self._inbox = kb.memory.inbox
+        self._accepted: Commit | None = None
+        self._turn = asyncio.Lock()
+
+    def do(self, deed: Deed) -> None:
+        """Do something with the place that the person is at, when what was typed before is done.
+
+        By then it may be another place; it is never one of another proposal.
+        """
+        plan = self._screen.list.plan
+        if plan is not None:
+            work = partial(self._in_turn, plan.proposal.id, deed)
+            self._screen.run_worker(work, group="decide")
+
+    async def _in_turn(self, proposal: str, deed: Deed) -> None:
+        async with self._turn:
+            plan, hunk = self._screen.list.plan, self._screen.view.place
+            if plan is not None and hunk is not None and plan.proposal.id == proposal:
+                await deed(plan, hunk)
+
+    async def accept(self, plan: Plan, hunk: PlannedHunk) -> None:
+        """Make the change in one place; a conflict is asked about."""
+        if hunk.state != "conflict":
+            await self._accept(plan, [hunk.key])
+            return
+        keys = {"t": "take the proposed", "e": "write it", "x": "keep what is there"}
+        text = f"It can't be merged by itself: {hunk.why}. What shall stand there?"
+        answer = await self._ask("Conflict", text, keys)
+        if answer == "t":
+            await self._accept(plan, [hunk.key], theirs=True)
+        elif answer == "e":
+            await self.edit(plan, hunk)
+        elif answer == "x":
+            await self.reject(plan, hunk)
+
+    async def accept_all(self, plan: Plan, _hunk: PlannedHunk) -> None:
+        """Make the whole change, but for what conflicts."""
+        keys = [hunk.key for hunk in plan.hunks if hunk.state != "conflict"]
+        if not keys:
+            self._screen.say("Every place conflicts: decide on each (a), or write it (e).")
+        elif await self._is_sure(plan, "Accept"):
+            await self._accept(plan, keys)
+
+    async def reject(self, plan: Plan, hunk: PlannedHunk) -> None:
+        """Put one place away."""
+        work = partial(self._inbox.reject, plan.proposal.id, hunks=[hunk.key])
+        await self._done(work, "Rejected; it isn't proposed again.")
+
+    async def reject_all(self, plan: Plan, _hunk: PlannedHunk) -> None:
+        """Put the whole proposal away."""
+        if await self._is_sure(plan, "Reject"):
+            work = partial(self._inbox.reject, plan.proposal.id)
+            await self._done(work, "The proposal is rejected; it isn't made again.")
+
+    async def edit(self, plan: Plan, hunk: PlannedHunk) -> None:
+        """Let the person write what shall stand in a place."""
+        from kbtui.tui.widgets.place_editor import PlaceEditor
+
+        try:
+            draft = await asyncio.to_thread(self._inbox.draft, plan.proposal.id, hunk.key)
+        except KbtuiError as error:
+            tell_error(self._screen, error)
+            await self._screen.read()
+            return
+        conflict = hunk.state == "conflict"
+        editor = PlaceEditor(plan.proposal.id, hunk.key, draft, conflict=conflict)
+        await self._screen.open_editor(editor)
+
+    def undo(self) -> None:
+        """Undo what was accepted last, as the history would."""
+        self._screen.run_worker(self._undo, group="decide")
+
+    async def _undo(self) -> None:
+        async with self._turn:
+            if self._accepted is None:
+                self._screen.say("Nothing was accepted here yet; F4 shows every change.")
+                return
+            commit, self._accepted = self._accepted, None
+            work = partial(self._kb.history.undo, commit.id)
+            await self._done(work, f"Taken back: {clean_line(commit.subject)}.")
+
+    async def _accept(self, plan: Plan, keys: Sequence[str], *, theirs: bool = False) -> None:
+        work = partial(self._inbox.accept, plan.proposal.id, hunks=keys, theirs=theirs)
+        try:
+            commit = await asyncio.to_thread(work)
+        except KbtuiError as error:
+            tell_error(self._screen, error)
+        else:
+            left = len(plan.hunks) - len(keys)
+            rest = f" {left} still wait{'s' * (left == 1)}." if left else ""
+            self._accepted = commit or self._accepted
+            done = f"Accepted: {clean_line(commit.subject)}; u takes it back." if commit else ""
+            self._screen.say(f"{done or 'It stood there already.'}{rest}")
+        await self._screen.read()
+
+    async def _done(self, work: Callable[[], object], said: str) -> None:
+        try:
+            await asyncio.to_thread(work)
+        except KbtuiError as error:
+            tell_error(self._screen, error)
+        else:
+            self._screen.say(said)
+        await self._screen.read()
+
+    async def _is_sure(self, plan: Plan, what: str) -> bool:
+        """Ask before many places are decided at once."""
+        count = len(plan.hunks)
+        if count < _MANY:
+            return True
+        text = f"{what} {count} places in {files_of(plan)}?"
+        return await self._ask(f"{what} all", text, {"y": f"{what.lower()} all"}) == "y"
+
+    async def _ask(self, title: str, text: str, keys: dict[str, str]) -> str | None:
+        from kbtui.tui.screens.dialogs import KeyDialog
+
+        return await self._screen.app.push_screen_wait(KeyDialog(title, text, keys))

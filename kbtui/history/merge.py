@@ -85,11 +85,11 @@ def take_out_creation(path: str, versions: Sequence[str], decisions: Decisions) 
         return text if text.strip() else None
     bodies = _bodies(fronts, versions)
     body = BodyMerge(path, bodies, [], len(now.lines()), decisions).merge(keep_headings=True)
-    units = now.units
+    units: dict[str, _Unit] | None = now.units
     if not body.strip() and not now.units.keys() - made.units.keys():
         units = _kept_keys(path, made, now, decisions)
-        if units is None:
-            return None
+    if units is None:
+        return None
     return "".join(Front(now.opening, units, now.closing, []).lines()) + body
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kbtui.knowledge.library import Backlink, ResolvedLink
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.markdown.inline import LinkRef
+    from kbtui.tui.past import PastKnowledge
 
 Kind = Literal["entry", "text", "conversation", "binary", "missing"]
 READ_LIMIT = 20 * 1024 * 1024
@@ -66,7 +67,7 @@ class DocumentLinks:
         return None
 
 
-def load_document(kb: KnowledgeBase, path: str) -> Document:
+def load_document(kb: KnowledgeBase | PastKnowledge, path: str) -> Document:
     """Read a file of the workspace for showing; whatever is wrong is said in the document."""
     title = clean_line(path.rpartition("/")[2])
     try:
@@ -79,7 +80,7 @@ def load_document(kb: KnowledgeBase, path: str) -> Document:
         return Document(path, "missing", title, reason=clean_line(str(error)))
 
 
-def _file(kb: KnowledgeBase, path: str) -> Document:
+def _file(kb: KnowledgeBase | PastKnowledge, path: str) -> Document:
     from kbtui.knowledge.entry import parse_entry
     from kbtui.tui.past import PastKnowledge
     from kbtui.workspace.files import decode, read_bytes
@@ -122,7 +123,7 @@ def _size(count: int) -> str:
     return f"{count / 1024:,.0f} kB" if count < 1024**2 else f"{count / 1024**2:,.1f} MB"
 
 
-def _conversation(kb: KnowledgeBase, path: str) -> Document:
+def _conversation(kb: KnowledgeBase | PastKnowledge, path: str) -> Document:
     log = kb.sessions.read_log(path.removeprefix("sessions/").removesuffix(".jsonl"))
     parts = [
         f"##### {'you' if said.role == 'user' else 'kb'} · {said.id}\n\n{said.content.strip()}\n"

@@ -38,7 +38,7 @@ class TextEditScreen(ModalScreen[str | None]):
         self._title = title
         self._text = text
 
-    def compose(self) -> list[Vertical]:  # type: ignore[override]
+    def compose(self) -> list[Vertical]:
         """A box to write in."""
         box = Vertical(TextArea(self._text, soft_wrap=True))
         box.border_title = Content(clean_line(self._title))

@@ -1,0 +1,129 @@
+"""Dream changes three entries, the person one of them; then a way back from each of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.program import ROOT, ok
+from tests.scripted_server import Reply, ScriptedServer, call
+from tests.terminal import ENTER, ESC, F, Terminal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.pty
+PEOPLE = {"alice": "Alice", "bob": "Bob", "carol": "Carol"}
+
+
+def _person(title: str) -> str:
+    return (
+        "---\ntype: person\ncreated: 2026-01-05\nupdated: 2026-01-05\n---\n"
+        f"# {title}\n\n## Works on\n\n- Billing\n"
+    )
+
+
+def _dreams(workspace: Path) -> str:
+    """Let a model add a line to three entries; the id of that change."""
+    edits = [
+        {**call("add_line", path=f"people/{name}", line=f"{title} leads it"), "id": name}
+        for name, title in PEOPLE.items()
+    ]
+    finding = {"kind": "new", "about": "people/alice", "what": "All of them lead"}
+    replies = [
+        Reply(tool_calls=[call("study_memory", findings=[finding])]),
+        Reply(tool_calls=edits),
+        Reply(tool_calls=[call("finish")]),
+    ]
+    with ScriptedServer(replies) as server:
+        env = {
+            "KBTUI_MODEL": "openai/scripted",
+            "KBTUI_API_BASE": server.url,
+            "KBTUI_API_KEY": "not-a-real-key",
+        }
+        return str(ok("dream", "--json", workspace=workspace, **env).json["commit"])
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """Three people that a machine wrote, and an archive entry that nobody has dreamt about."""
+    folder = tmp_path / "notes"
+    ok("init", folder)
+    _machine_writes(folder)
+    return folder
+
+
+def _machine_writes(folder: Path) -> None:
+    from kbtui.history.change import Actor
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.memory.archive import Archive
+
+    with KnowledgeBase.open(folder) as kb:
+        with kb.history.change(Actor.CONSOLIDATOR, "people") as change:
+            for name, title in PEOPLE.items():
+                change.write(f"knowledge/people/{name}.md", _person(title))
+        with kb.history.change(Actor.CONSOLIDATOR, "condensed") as change:
+            Archive(kb.workspace, kb.history).stage(
+                change,
+                "They all lead billing now.",
+                session=None,
+                messages=None,
+                timestamp="2026-03-06 10:00",
+            )
+
+
+def test_dream_is_taken_back_by_itself_and_time_travel_brings_a_line_back(workspace: Path) -> None:
+    commit = _dreams(workspace)
+    files = {name: workspace / f"knowledge/people/{name}.md" for name in PEOPLE}
+    assert all("leads it" in file.read_text() for file in files.values())
+    files["alice"].write_text(files["alice"].read_text() + "- Plays chess\n")
+
+    argv = [sys.executable, "-m", "kbtui", "-w", str(workspace)]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with Terminal(argv, env, (120, 40)) as app:
+        app.wait_for("KNOWLEDGE  3", "Carol")
+        app.send(F[4])
+        app.wait_for("HISTORY", "dream", "people/alice")
+        app.wait_for("+ - Plays chess")
+        app.send("j")
+        app.wait_for("+ - Alice leads it")
+
+        # One change is taken back from under the person's own, without a conflict.
+        app.send("u")
+        app.wait(lambda _: all("leads it" not in file.read_text() for file in files.values()))
+        app.wait_for("Undone")
+        assert files["alice"].read_text().count("- Plays chess") == 1
+        assert files["bob"].read_text().endswith("- Billing\n")
+
+        # Back to when Dream had just been there: one of the entries is brought back from there.
+        app.wait_for("undoes " + commit[:10])
+        app.send("jj")
+        app.wait_for("+ - Alice leads it")
+        app.send("T")
+        app.wait_for("AS IT WAS", commit[:10], "read-only")
+        app.wait_for("Alice leads it")
+        app.send("d")
+        app.wait_for("nothing can be changed here")
+        app.send("c")
+        app.wait_for("since then", "+ - Plays chess", "- - Alice leads it")
+        app.send(ESC)
+        app.wait_gone("since then")
+        app.send("R")
+        app.wait_for("Restore people/alice?", "+ - Alice leads it")
+        app.send(ENTER)
+        app.wait(lambda _: "Alice leads it" in files["alice"].read_text())
+        assert "leads it" not in files["bob"].read_text()
+        app.send("T")
+        app.wait_gone("AS IT WAS")
+
+        # That restore is a change like any other, and is taken back in turn.
+        app.send(ESC)
+        app.wait_gone("HISTORY")
+        app.send(F[4])
+        app.wait_for("HISTORY", "- - Plays chess")
+        app.send("u")
+        app.wait(lambda _: "Plays chess" in files["alice"].read_text())
+        assert "leads it" not in files["alice"].read_text()

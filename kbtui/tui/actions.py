@@ -197,6 +197,13 @@ ACTIONS: tuple[Action, ...] = (
         "doctor", "", "Doctor", "Check workspace, history, search and models.", slash="/doctor"
     ),
     _everywhere(
+        "tasks",
+        "",
+        "Tasks",
+        "Show what runs in the background and how long it will take; stop it.",
+        slash="/tasks",
+    ),
+    _everywhere(
         "quit", "ctrl+q", "Quit", "Leave kbtui; the draft is kept.", slash="/quit", priority=True
     ),
     _chat(
@@ -338,6 +345,7 @@ ACTIONS: tuple[Action, ...] = (
     _history("side_by_side", "s", "Side by side", "Show before and after beside each other."),
     _history("copy", "y", "Copy id", "Copy the id of the commit."),
     _history("copy_patch", "Y", "Copy patch", "Copy what the change did as a patch."),
+    _history("why", "w", "Why", "Show what the changed place was made from: the messages."),
     _history("undo", "u", "Undo this", "Undo exactly this change; later ones stay.", show=True),
     _history("undo_hunk", "U", "Undo this place", "Undo only the changed place shown."),
     _history(

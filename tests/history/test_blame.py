@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from kbtui.history.history import History
     from tests.history.conftest import Notes
 
-SEEDS = range(60 if os.environ.get("KBTUI_LONG") else 3)
-STEPS = 60 if os.environ.get("KBTUI_LONG") else 36
+SEEDS = range(60 if os.environ.get("KBTUI_LONG") else 2)
+STEPS = 60 if os.environ.get("KBTUI_LONG") else 30
 NOTE = "knowledge/topics/note.md"
 OTHER = "knowledge/topics/other.md"
 

@@ -13,11 +13,12 @@ from kbtui.memory.archive import Archive
 from kbtui.memory.why import Provenance
 from kbtui.tui.markdown.layout import render_markdown
 from kbtui.tui.messages import OpenHistory, OpenMessage
+from kbtui.tui.screens.history import HistoryScreen
 from kbtui.tui.screens.why import WhyScreen
 from kbtui.tui.widgets.authors_gutter import LETTERS, AuthorsGutter, age
 from kbtui.tui.widgets.choice_list import ChoiceList
 from kbtui.tui.widgets.line_view import Line
-from tests.tui.notes_support import NotesApp, make_kb, opened, text_of, until
+from tests.tui.notes_support import NotesApp, make_kb, opened, ready, text_of, until
 
 ALICE = "knowledge/people/alice.md"
 TEXT = "---\ntype: person\n---\n# Alice\n\nOwns billing.\n"
@@ -115,6 +116,23 @@ async def test_the_change_of_a_line_can_be_shown(kb):
         (event,) = app.seen
         assert isinstance(event, OpenHistory)
         assert event.commit == kb.history.blame(ALICE)[0].commit
+
+
+async def test_w_in_the_history_leads_from_a_changed_place_to_what_was_said(kb):
+    app = WhyApp(kb)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await ready(pilot)
+        screen = HistoryScreen(kb)
+        await app.push_screen(screen)
+        await until(pilot, lambda: "Plays chess." in text_of(screen.diff), "the diff is shown")
+        await pilot.press("n", "n", "w")
+        why = app.screen
+        assert isinstance(why, WhyScreen)
+        await until(pilot, lambda: why.why is not None and why.why.messages)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.seen)
+        assert (app.seen[0].session, app.seen[0].message) == ("talk", 2)
+        assert app.screen is app.screen_stack[0]
 
 
 async def test_what_cannot_be_answered_is_said(kb):

@@ -326,6 +326,10 @@ class HistoryScreen(Screen[None]):
         """Undo the whole turn or batch that the change belongs to."""
         self.deeds.undo_group()
 
+    def action_why(self) -> None:
+        """Show what the changed place was made from."""
+        self.deeds.why()
+
     def action_restore(self) -> None:
         """Bring a file back to how it was after this change."""
         self.deeds.restore()

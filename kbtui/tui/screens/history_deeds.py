@@ -16,8 +16,11 @@ from kbtui.tui.tell import tell, tell_error
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from textual.message import Message
+
     from kbtui.history.commit import Commit
     from kbtui.history.conflict import Conflict, Resolution
+    from kbtui.history.diff import FileDiff, Hunk
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.screens.history import HistoryScreen
 
@@ -119,6 +122,27 @@ class HistoryDeeds:
         else:
             tell(self._screen, "This change stands for itself: u undoes it.")
 
+    # Asking
+
+    def why(self) -> None:
+        """Show where the first line of the shown place comes from, be it new or gone."""
+        commit, place = self._screen.list.commit, self._screen.diff.hunk
+        diff = next((d for d in self._screen.diffs if place and d.path == place.path), None)
+        if commit is None or place is None or diff is None or place.number >= len(diff.hunks):
+            return
+        found = _first_line(diff, diff.hunks[place.number], commit)
+        if found is not None:
+            from kbtui.tui.screens.why import WhyScreen
+
+            self._screen.app.push_screen(WhyScreen(self._kb, *found), self._go_on)
+
+    def _go_on(self, there: Message | None) -> None:
+        """Leave the history for where that leads."""
+        if there is not None:
+            app = self._screen.app
+            self._screen.dismiss()
+            app.screen_stack[0].post_message(there)
+
     # Going back
 
     def restore(self) -> None:
@@ -213,3 +237,14 @@ def _last_with(path: str, commit: Commit) -> str:
     """The commit to restore a file from: where this one deleted it, the one before."""
     deleted = any(change.path == path and change.kind == "deleted" for change in commit.paths)
     return commit.parent if deleted and commit.parent is not None else commit.id
+
+
+def _first_line(diff: FileDiff, hunk: Hunk, commit: Commit) -> tuple[str, int, str] | None:
+    """The file, the line and the commit in which the first changed line of a place stands."""
+    for line in hunk.lines:
+        if line.kind == "+" and line.new is not None and line.text.strip():
+            return diff.path, line.new, commit.id
+    for line in hunk.lines:
+        if line.kind == "-" and line.old is not None and commit.parent is not None:
+            return diff.old_path or diff.path, line.old, commit.parent
+    return None

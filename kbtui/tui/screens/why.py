@@ -66,8 +66,10 @@ class WhyScreen(ModalScreen[Message | None]):
         Binding("y", "copy", "Copy the id"),
     ]
 
-    def __init__(self, kb: KnowledgeBase, path: str, line: int) -> None:
+    def __init__(self, kb: KnowledgeBase, path: str, line: int, at: str | None = None) -> None:
+        """Show it for a line of a file, as it stands now or stood after a commit."""
         super().__init__()
+        self._at = at
         self._kb = kb
         self._path = path
         self._line = line
@@ -108,7 +110,7 @@ class WhyScreen(ModalScreen[Message | None]):
             said.focus()
 
     def _ask(self) -> Why:
-        return self._kb.memory.provenance.why(self._path, self._line)
+        return self._kb.memory.provenance.why(self._path, self._line, self._at)
 
     def action_down(self) -> None:
         """Go to the next message, or scroll."""

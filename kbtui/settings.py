@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
@@ -86,6 +86,10 @@ class SearchSettings(_Section):
     chunk_overlap: int = Field(64, ge=0, le=1024, description="tokens that neighbours share")
     vector_weight: float = Field(0.7, ge=0, le=1, description="weight of meaning")
     text_weight: float = Field(0.3, ge=0, le=1, description="weight of words")
+    decay_days: dict[str, Annotated[float, Field(ge=0)]] = Field(
+        default_factory=dict,
+        description="half-life of a hit's score, in days by folder: memory = 90; 0 or none: never",
+    )
     sync_interval_seconds: float = Field(60, gt=0, description="look at all files so often")
     max_file_megabytes: float = Field(5, gt=0, description="larger files are listed, not indexed")
     roots: tuple[str, ...] = Field((), description="further folders of the workspace to index")

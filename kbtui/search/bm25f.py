@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict
+from datetime import date
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -152,6 +153,14 @@ def _size(postings: Postings) -> int:
     return postings[0].nbytes + postings[1].nbytes + _OVERHEAD
 
 
+def _day_number(day: str) -> int | None:
+    """Of a date as ``2026``, ``2026-03`` or ``2026-03-25``."""
+    try:
+        return date.fromisoformat(day + "-01-01"[len(day) - 4 :]).toordinal()
+    except ValueError:
+        return None
+
+
 class Corpus:
     """A state of the index that searches run on; never changes, so threads share it freely."""
 
@@ -181,6 +190,7 @@ class Corpus:
         self._norms: dict[str, Floats] = {}
         self._impacts: dict[tuple[str, tuple[str, ...]], Postings] = {}
         self._impact_bytes = 0
+        self._days: dict[str, NDArray[np.float64]] = {}
 
     def scores(
         self, terms: Iterable[tuple[str, float]], fields: Sequence[str] = tuple(SCORED_FIELDS)
@@ -212,6 +222,18 @@ class Corpus:
         alive = scores if self._dense else np.where(self.live, scores, -np.inf)
         best: NDArray[np.float64] = np.maximum.reduceat(alive[order], starts)[of_document]
         return best if self._dense else np.where(self.live, best, scores)
+
+    def days(self, field: str) -> NDArray[np.float64]:
+        """The date that each document has in a field, as a day's number; NaN without one."""
+        found = self._days.get(field)
+        if found is None:
+            found = np.full(self.size, np.nan)
+            for day in self.expand("", (field,), most=self.size):
+                number = _day_number(day)
+                if number is not None:
+                    found[self.postings(field, day)[0]] = number
+            self._days[field] = found
+        return found
 
     def impacts(self, term: str, fields: tuple[str, ...]) -> Postings:
         """What a term adds to the score of each document that holds it, over all fields."""

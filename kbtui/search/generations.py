@@ -65,6 +65,13 @@ class Generations:
             for other in self._others():
                 remove_generation(other)
 
+    def renew(self) -> None:
+        """Replace all generations with an empty one."""
+        with self._lock:
+            for generation in {self.building, self.serving}:
+                self._retire(generation)
+            self.serving = self.building = self._open_wanted()
+
     def start_anew(self, damaged: Generation, reason: Exception) -> None:
         """Replace a generation that can't be read; one that was replaced already stays."""
         with self._lock:

@@ -101,6 +101,25 @@ class SearchIndex:
         """
         return self._healing(lambda: self._sync(None))
 
+    def rebuild(self) -> SyncReport:
+        """Make the words index anew from the files; vectors stay, as they go by their texts.
+
+        Raises:
+            StorageError: another process is writing the index, or there is no room for it.
+        """
+        from kbtui.search.generations import CacheBusyError
+
+        generations = self._generations()
+        try:
+            with generations.writing(_LOCK_SECONDS):
+                generations.renew()
+        except CacheBusyError:
+            raise StorageError(
+                "Another process is writing the search index.", "Try again when it is done."
+            ) from None
+        self._synced.clear()
+        return self.sync()
+
     def refresh(self, paths: Iterable[str]) -> None:
         """Take note that these files changed: searches see it within a second."""
         with self._lock:
@@ -369,7 +388,9 @@ class SearchIndex:
         meaning, said = None, ""
         if semantic and self._settings.semantic:
             meaning, said = self._compare(asked, corpus, generation.store, wait=wait)
-        weights = searcher.Weights(self._settings.vector_weight, self._settings.text_weight)
+        weights = searcher.Weights(
+            self._settings.vector_weight, self._settings.text_weight, self._settings.decay_days
+        )
         ranking = searcher.rank(corpus, asked, self._scopes.folders(scope), meaning, weights)
         hits = searcher.hits(corpus, generation.store, asked, ranking, limit)
         return SearchResult(

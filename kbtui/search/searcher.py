@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,7 +18,7 @@ from kbtui.search.results import Explain, Hit
 from kbtui.text import clean_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -58,6 +59,7 @@ class Ranking:
     lexical: Scores
     semantic: Scores | None
     terms: frozenset[str]
+    recency: Scores | None = None
 
     @cached_property
     def word_scores(self) -> Scores:
@@ -72,10 +74,11 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How much meaning and words count."""
+    """How much meaning and words count, and in how many days what is in a folder loses half."""
 
     meaning: float = 0.7
     words: float = 0.3
+    half_lives: Mapping[str, float] = field(default_factory=dict)
 
 
 def rank(
@@ -109,7 +112,23 @@ def rank(
     if not asked.has_words:
         fused = Fused(np.where(mask, 1.0, 0.0), mask)
     semantic = meaning.cosines if meaning is not None else None
-    return Ranking(fused, lexical, semantic, frozenset(terms))
+    recency = _recency(corpus, weights.half_lives)
+    if recency is not None and asked.has_words:
+        fused = replace(fused, scores=fused.scores * recency)
+    return Ranking(fused, lexical, semantic, frozenset(terms), recency)
+
+
+def _recency(corpus: Corpus, half_lives: Mapping[str, float]) -> Scores | None:
+    """What is left of each score: half after a half-life; all of it without a date in the past."""
+    if not any(half_lives.values()):
+        return None
+    left = np.ones(corpus.size)
+    ages = np.maximum(date.today().toordinal() - corpus.days("updated"), 0)  # noqa: DTZ011
+    for folder, days in sorted(half_lives.items()):
+        if days:
+            inside = corpus.holding("scope", [folder.strip("/")]) & np.isfinite(ages)
+            left[inside] = 0.5 ** (ages[inside] / days)
+    return left
 
 
 def _titled(corpus: Corpus, asked: Query) -> Mask:
@@ -151,8 +170,8 @@ def _holds(corpus: Corpus, text: str, fields: Sequence[str] = tuple(SCORED_FIELD
 
 def _holding(corpus: Corpus, term: str, fields: Sequence[str]) -> Mask:
     mask: Mask = np.zeros(corpus.size, dtype=np.bool_)
-    for field in fields:
-        mask[corpus.postings(field, term)[0]] = True
+    for name in fields:
+        mask[corpus.postings(name, term)[0]] = True
     return mask
 
 
@@ -261,6 +280,7 @@ def _hit(row: ChunkRow, number: int, asked: Query, ranking: Ranking) -> Hit:
             semantic_rank=rank_of(cosine, ranking.cosines),
             lexical=round(word_score, 6),
             semantic=round(cosine, 6) if np.isfinite(cosine) else 0.0,
+            boosts=_boosts(number, ranking),
         ),
         session=row.session,
         messages=row.messages,
@@ -268,6 +288,11 @@ def _hit(row: ChunkRow, number: int, asked: Query, ranking: Ranking) -> Hit:
         text=row.text,
         updated=row.updated or None,
     )
+
+
+def _boosts(number: int, ranking: Ranking) -> Mapping[str, float]:
+    left = 1.0 if ranking.recency is None else float(ranking.recency[number])
+    return {"recency": round(left, 6)} if left < 1 else {}
 
 
 def _first_prose(row: ChunkRow) -> int:

@@ -207,6 +207,10 @@ class Keeper:
 
         return unsubscribe
 
+    def progressed(self, job: str, text: str, page: int = 0, pages: int = 0) -> None:
+        """Tell how far a job is that runs on this keeper; from its own loop."""
+        self._tell(KeeperEvent("progress", job, None, text, page, pages))
+
     def cancel(self) -> None:
         """Stop what is running; what isn't written stays pending."""
         with self._lock:

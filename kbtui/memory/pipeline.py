@@ -10,7 +10,7 @@ from kbtui.memory.archive import Archive
 from kbtui.memory.background_models import BackgroundModels
 from kbtui.memory.consolidator import Consolidator
 from kbtui.memory.dream.assembly import make_dream
-from kbtui.memory.dream.job import DreamJob
+from kbtui.memory.dream.job import DREAMING, DreamJob
 from kbtui.memory.dream.log import DreamLog
 from kbtui.memory.exclusive import MemoryLock
 from kbtui.memory.flusher import MemoryFlusher
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kbtui.history.history import History
     from kbtui.knowledge.library import Library
     from kbtui.memory.allowance import MeteredModel
+    from kbtui.memory.dream.report import DreamProgress
     from kbtui.memory.sessions import SessionStore
     from kbtui.models.roles import ModelRegistry
     from kbtui.search.index import SearchIndex
@@ -104,4 +105,10 @@ class Pipeline:
         self.keeper = Keeper(sessions, work, self.consolidator, self.allowance, memory, clock)
         self.dream = make_dream(self, workspace, history, library, search, settings, clock)
         self.dream_log = DreamLog(history)
-        self.keeper.add_job(DreamJob(self.dream, history, settings.dream.interval_hours, clock))
+        self.keeper.add_job(
+            DreamJob(self.dream, history, settings.dream.interval_hours, clock, self.dreaming)
+        )
+
+    def dreaming(self, progress: DreamProgress) -> None:
+        """Let the keeper tell how far a run of Dream's is; for ``Dream.run(on_progress=...)``."""
+        self.keeper.progressed(DREAMING, progress.text, progress.step, progress.steps)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _QUIT_WITHIN = 1.0
 _TOLD_FOR = 8.0
+_NOT_OPEN = "The workspace is still being opened; try again in a moment."
 _LEADS_AWAY = {"chat", "notes", "history", "open", "inbox", "search", "zoom", "palette"}
 
 
@@ -190,6 +191,15 @@ class AppKeys(KeysInOrder):
         """Check everything."""
         self._show_report("Doctor", "doctor_report")
 
+    def action_tasks(self) -> None:
+        """Show what runs in the background."""
+        if self.kb is None:
+            self.tell(_NOT_OPEN)
+            return
+        from kbtui.tui.screens.tasks import TasksScreen
+
+        self.push_screen(TasksScreen(self.kb, self.main.chat))
+
     @work(group="report")
     async def _show_report(self, title: str, name: str) -> None:
         import asyncio
@@ -198,7 +208,7 @@ class AppKeys(KeysInOrder):
         from kbtui.tui.screens.page import PageScreen
 
         if self.kb is None:
-            self.tell("The workspace is still being opened; try again in a moment.")
+            self.tell(_NOT_OPEN)
             return
         text = await asyncio.to_thread(getattr(reports, name), self.kb)
         self.push_screen(PageScreen(title, text))

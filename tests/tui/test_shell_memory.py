@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from typing import TYPE_CHECKING, Any
 
 from kbtui.history.change import Actor
+from kbtui.memory.dream.report import DreamProgress
 from kbtui.memory.jobs import KeeperEvent
 from kbtui.tui.actions import actions
 from kbtui.tui.screens.confirm import ConfirmScreen
 from kbtui.tui.screens.dialogs import KeyDialog
 from kbtui.tui.screens.history import HistoryScreen
 from kbtui.tui.screens.page import PageScreen
+from kbtui.tui.screens.tasks import TasksScreen
 from kbtui.tui.slash import parse
 from kbtui.tui.widgets.status_line import StatusLine
+from tests.tui.notes_support import text_of
 from tests.tui.shell import running, said
 
 if TYPE_CHECKING:
@@ -92,6 +97,32 @@ async def test_dream_log_shows_the_change_and_restore_offers_only_that_one(
         await shell.until(lambda: "Undone" in shell.text)
         assert not (tmp_path / "notes" / "USER.md").exists()
         assert "tea" in (tmp_path / "notes" / MEMORY).read_text()
+
+
+async def test_tasks_shows_the_steps_of_dream_and_stops_it(tmp_path: Path) -> None:
+    async with running(tmp_path) as shell:
+        memory = shell.app.kb.memory
+        stopped = threading.Event()
+
+        async def dream() -> None:
+            memory.dreaming(DreamProgress("studying", "Dream reads 12 lines, 1 of 3", 1, 3))
+            try:
+                await asyncio.Event().wait()
+            finally:
+                stopped.set()
+
+        memory.keeper.submit("dream", dream)
+        status = shell.app.main.query_one("#status")
+        await shell.until(lambda: "Dream reads 12 lines" in status.render().plain)
+        await shell.say("/tasks", wait=False)
+        await shell.until(lambda: isinstance(shell.app.screen, TasksScreen))
+        tasks = shell.app.screen.tasks
+        await shell.until(lambda: "Dream reads 12 lines, 1 of 3" in text_of(tasks))
+        await shell.press("x")
+        await shell.until(stopped.is_set)
+        await shell.until(lambda: "Nothing runs" in text_of(tasks))
+        await shell.press("escape")
+        await shell.until(lambda: "Dream" not in status.render().plain)
 
 
 async def test_dream_restore_goes_back_to_before_the_change(tmp_path: Path) -> None:

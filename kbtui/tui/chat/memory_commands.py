@@ -106,7 +106,8 @@ class MemoryCommands:
         if kb.memory.keeper.status().state == "stopped":
             raise UsageError("Dream doesn't run while the workspace is read-only.")
         dry = argument == _DRY
-        future = kb.memory.keeper.submit("dream", lambda: kb.memory.dream.run(dry_run=dry))
+        dream, told = kb.memory.dream, kb.memory.dreaming
+        future = kb.memory.keeper.submit("dream", lambda: dream.run(dry_run=dry, on_progress=told))
         report = await asyncio.wrap_future(future)
         if dry and (report.diffs or report.suggestions):
             await self._show_dream(report)

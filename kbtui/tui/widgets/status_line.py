@@ -14,6 +14,7 @@ from textual.widgets import Static
 from kbtui.text import clean_line
 from kbtui.tui.keys import key_name
 from kbtui.tui.messages import InboxChanged
+from kbtui.tui.tasks import INDEXING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,12 +29,6 @@ if TYPE_CHECKING:
 
 _ROOM_FOR_STATE = 10
 _SHORT = 28
-_WORKING = {
-    "opening": "opening the index",
-    "syncing": "indexing",
-    "preparing": "preparing the search model",
-    "embedding": "embedding",
-}
 
 
 class StatusLine(Static):
@@ -98,10 +93,10 @@ class StatusLine(Static):
         self.memory = text
 
     def _show_index(self, status: IndexStatus) -> None:
-        self.working = status.state in _WORKING
+        self.working = status.state in INDEXING
         if self.working:
             said = clean_line(status.message).split(", ")[0]  # how far, not how long
-            self.state = said if 0 < len(said) <= _SHORT else _WORKING[status.state]
+            self.state = said if 0 < len(said) <= _SHORT else INDEXING[status.state]
         elif status.state == "lexical-only":
             self.state = f"{status.files:,} files · words only"
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 from inspect import isawaitable
 from typing import TYPE_CHECKING, ClassVar
@@ -36,6 +37,11 @@ if TYPE_CHECKING:
     from kbtui.tui.actions import Action
 
 
+_SWITCH_SECONDS = 0.001
+"""How long a thread may keep the others waiting; with Python's 5 ms, a key that passes the reader,
+the event loop and the writer waits three times behind whatever indexes or streams meanwhile."""
+
+
 def run_app(workspace: Path | None = None) -> int:
     """Show the app until the person leaves; returns the exit code.
 
@@ -43,6 +49,7 @@ def run_app(workspace: Path | None = None) -> int:
         workspace: The folder that was named; None looks around and makes the default one.
     """
     collect_rarely()
+    sys.setswitchinterval(_SWITCH_SECONDS)
     teach_alt_enter()
     app = KbtuiApp(workspace)
     try:

@@ -77,6 +77,7 @@ class HistoryScreen(Screen[None]):
         self._kb = kb
         self._path = path
         self._at = commit
+        self._going_to: str | None = None
         self._around = _CONTEXT
         self._diffs: tuple[FileDiff, ...] = ()
 
@@ -121,7 +122,8 @@ class HistoryScreen(Screen[None]):
         """Show what was committed meanwhile; the cursor stays where it is, or on the newest."""
         event.stop()
         commit = self.list.commit
-        self._at = commit.id if commit is not None and self.list.cursor else None
+        here = commit.id if commit is not None and self.list.cursor else None
+        self._at = self._going_to or here
         fields = self.query("#history-filter")
         self._read(fields.first(HistoryFilterInput).value if fields else "")
 
@@ -166,6 +168,8 @@ class HistoryScreen(Screen[None]):
         event.stop()
         commit = self.list.commit
         if commit is not None:
+            if commit.id == self._going_to:
+                self._going_to = None
             run_latest(self, "diff", self._show, commit)
 
     async def _show(self, commit: Commit, *, keep: bool = False) -> None:
@@ -303,7 +307,7 @@ class HistoryScreen(Screen[None]):
 
     def show_commit(self, commit: Commit) -> None:
         """Read the log anew, with a commit selected."""
-        self._at = commit.id
+        self._at = self._going_to = commit.id
         self._read()
 
     def action_copy(self) -> None:

@@ -14,7 +14,7 @@ from kbtui.tui.screens.inbox import InboxScreen
 from kbtui.tui.widgets.place_editor import PlaceEditor
 from kbtui.tui.widgets.status_line import StatusLine
 from tests.tui.notes_support import text_of
-from tests.tui.shell import running
+from tests.tui.shell import key_event, running
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -168,6 +168,25 @@ async def test_the_cursor_stays_on_its_proposal_when_another_comes(tmp_path: Pat
         await shell.press("X")
         await shell.until(lambda: len(screen.list.plans) == 1)
         assert screen.list.plan.proposal.id == first.id
+
+
+async def test_keys_typed_ahead_decide_on_what_is_left_but_never_of_the_next_proposal(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path / "notes") as shell:
+        write(shell, OLD)
+        write(shell, "# Me\n", "USER.md")
+        propose(shell, OLD + "- one\n- two\n- three\n")
+        shell.app.kb.memory.inbox.add(Actor.DREAM, "next", {"USER.md": "# You\n"})
+        screen = await opened(shell)
+        for key in "axaaa":
+            event = key_event(key)
+            event.set_sender(shell.app)
+            shell.app._driver.send_message(event)
+        await shell.until(lambda: len(screen.list.plans) == 1)
+        assert now(tmp_path) == OLD + "- one\n- three\n"
+        await shell.until(lambda: screen.view.place and screen.view.path == "USER.md")
+        assert (tmp_path / "notes" / "USER.md").read_text() == "# Me\n"
 
 
 async def test_many_places_are_asked_about_before_all_are_accepted(tmp_path: Path) -> None:

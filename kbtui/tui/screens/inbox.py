@@ -119,6 +119,7 @@ class InboxScreen(Screen[None]):
         self._at = ""
         self.list.styles.max_height = max(1, len(plans)) * ProposalList.ROW_HEIGHT
         self.list.show_plans(plans, at)
+        self._show_plan()
         self._show_title()
         self.set_class(not plans, "-empty")
         if not plans:
@@ -135,6 +136,9 @@ class InboxScreen(Screen[None]):
     @on(RowList.Highlighted)
     def _highlighted(self, event: RowList.Highlighted) -> None:
         event.stop()
+        self._show_plan()
+
+    def _show_plan(self) -> None:
         plan = self.list.plan
         if plan is not None:
             self.query_one("#inbox-what", Static).update(_description(plan))

@@ -27,6 +27,8 @@ class PlaceView(DiffView):
 
         Keys act on it at once, though it takes a moment until it is drawn.
         """
+        if plan is self._plan:
+            return
         same = self._plan is not None and self._plan.proposal.id == plan.proposal.id
         self._plan = plan
         self._at = max(0, min(self._at, len(plan.hunks) - 1)) if same else 0

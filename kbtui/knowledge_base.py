@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from kbtui.doctor import Finding
     from kbtui.history.change import Change
     from kbtui.history.commit import Changed
+    from kbtui.memory.checking import Checking
     from kbtui.memory.memory import Memory
     from kbtui.memory.sessions import SessionStore
     from kbtui.memory.syncing import Syncing
@@ -137,6 +138,22 @@ class KnowledgeBase:
         from kbtui.memory.syncing import Syncing
 
         return Syncing(self.workspace, self.history, lambda: self.memory.inbox)
+
+    @cached_property
+    def checking(self) -> Checking:
+        """Whether everything is whole."""
+        from kbtui.memory.checking import Checking
+
+        memory = self.memory
+        return Checking(
+            self.workspace,
+            self.history,
+            self.library,
+            self._scanner,
+            memory.inbox,
+            memory.tombstones,
+            memory.audit,
+        )
 
     @classmethod
     def open(

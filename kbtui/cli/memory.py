@@ -47,6 +47,8 @@ def forget(place: Place, text: tuple[str, ...], is_sure: bool) -> int:
         done = kb.memory.forgetting.forget(plan)
     for commit in done.commits:
         note(f"Take it back with: kbtui undo {commit[:10]}")
+    if done.commits:
+        note("The history still has it; `kbtui purge` takes it out of there as well.")
     if plan.is_empty:
         note("It stands nowhere; it won't be written from now on either.")
         return 1

@@ -17,6 +17,7 @@ import click
 from kbtui.text import clean, clean_line
 
 # JSON escapes C0 itself; these would reach a terminal as they are.
+_PROGRESS_WIDTH = 76
 _STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
@@ -73,6 +74,26 @@ def note(text: str) -> None:
     """Tell a person something beside the data."""
     sys.stderr.write(f"{clean(text)}\n")
     sys.stderr.flush()
+
+
+class ProgressLine:
+    """Shows what is being done on one line of a terminal, for a person who waits."""
+
+    def __init__(self) -> None:
+        self._shown = False
+
+    def __call__(self, text: str) -> None:
+        """Show what is being done now."""
+        if sys.stderr.isatty():
+            self._shown = True
+            sys.stderr.write(f"\r\x1b[K{clean_line(text)[:_PROGRESS_WIDTH]}")
+            sys.stderr.flush()
+
+    def end(self) -> None:
+        """Take the line away."""
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
 
 
 def _escaped(text: str) -> str:

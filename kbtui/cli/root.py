@@ -25,9 +25,11 @@ from kbtui.cli import (
     shell,
     undoing,
 )
+from kbtui.cli.check import check
 from kbtui.cli.config import config
 from kbtui.cli.context import Place
 from kbtui.cli.dream import dream
+from kbtui.cli.git import git
 from kbtui.cli.inbox import inbox
 from kbtui.cli.purge import purge
 from kbtui.cli.report import INTERRUPTED, complain, report
@@ -100,9 +102,10 @@ for _command in (
     memory.audit,
     maintenance.reindex,
     maintenance.doctor,
+    check,
     config,
     shell.completion,
-    shell.git,
+    git,
 ):
     cli.add_command(_command)
 

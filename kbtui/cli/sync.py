@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kbtui.cli.context import Place, json_option, pass_place
-from kbtui.cli.output import note, say, say_json
-from kbtui.text import clean_line
+from kbtui.cli.output import ProgressLine, note, say, say_json
 
 if TYPE_CHECKING:
     from kbtui.memory.syncing import Synced
@@ -32,7 +30,7 @@ def sync(place: Place, remote: str | None, replace_theirs: bool, as_json: bool) 
     changed the same line, yours stays, and theirs waits in the inbox.
     """
     with place.opened() as kb:
-        progress = _Progress()
+        progress = ProgressLine()
         try:
             done = kb.syncing.run(remote, tell=progress, replace_theirs=replace_theirs)
         finally:
@@ -45,25 +43,6 @@ def sync(place: Place, remote: str | None, replace_theirs: bool, as_json: bool) 
         note(text)
     if done.proposals:
         note(f"Both sides changed the same in {_places(done)}. Decide with: kbtui inbox")
-
-
-class _Progress:
-    """Shows what is being done on one line, for a person who waits."""
-
-    def __init__(self) -> None:
-        self._shown = False
-
-    def __call__(self, text: str) -> None:
-        if sys.stderr.isatty():
-            self._shown = True
-            sys.stderr.write(f"\r\x1b[K{clean_line(text)[:76]}")
-            sys.stderr.flush()
-
-    def end(self) -> None:
-        """Take the line away."""
-        if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
 
 
 def _places(done: Synced) -> str:

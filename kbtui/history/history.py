@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from kbtui.history.origins import LineOrigin
     from kbtui.history.purge import Purge
     from kbtui.history.remote import Address, Watcher
+    from kbtui.history.soundness import Soundness
     from kbtui.history.sync import SyncReport, SyncRules
     from kbtui.history.undo import UndoPlan
     from kbtui.workspace.layout import Workspace
@@ -282,6 +283,12 @@ class History(HistoryReader):
             self._workspace.root, self._repository, self._door, self._adoption, rules or SyncRules()
         )
         return sync.run(address, watcher or Watcher(), replace_theirs=replace_theirs)
+
+    def check(self, tell: Callable[[str], None] = lambda _: None) -> Soundness:
+        """Read every object of the history, and let a real git look at it, if there is one."""
+        from kbtui.history.soundness import check_history
+
+        return check_history(self._repository, tell)
 
     def find_secret(self, secret: Secret) -> list[str]:
         """The ids of all objects of the history that hold a secret, reachable or not."""

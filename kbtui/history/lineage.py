@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator
+    from collections.abc import Callable, Container, Iterator
 
     from kbtui.history.commit import RawCommit
     from kbtui.history.repository import Repository
@@ -108,29 +108,3 @@ def _walk(
             yield identifier, raw
         else:
             enter(parent)
-
-
-def line_to(commits: Iterable[tuple[str, RawCommit]], start: str, tip: str) -> list[str]:
-    """One line of descent from `start` (left out) to `tip`.
-
-    Args:
-        commits: What came after `start`, parents before children.
-        start: The older end.
-        tip: The newer end.
-
-    Returns:
-        Ids, oldest first; empty where `tip` doesn't descend from `start`.
-    """
-    before: dict[str, str] = {}
-    for identifier, raw in commits:
-        parent = next((p for p in raw.parents if p == start or p in before), None)
-        if parent is not None:
-            before[identifier] = parent
-    line: list[str] = []
-    current = tip
-    while current != start:
-        if current not in before:
-            return []
-        line.append(current)
-        current = before[current]
-    return line[::-1]

@@ -30,7 +30,7 @@ EMPTY, COMMAND, TOOL_NOISE, DUPLICATE, FORGOTTEN = DROP_REASONS
 # Of this program and of nanobot. /remember and /forget say something, so they aren't here.
 _COMMANDS = re.compile(
     r"/(?:help|new|sessions|resume|rename|model|context|cost|compact|retry|copy|export|editor|search"
-    r"|open|today|tag|import|inbox|audit|dream(?:-log|-restore)?|theme|keys|config|doctor|quit|exit"
+    r"|open|today|tag|import|inbox|audit|sync|dream(?:-log|-restore)?|theme|keys|config|doctor|quit|exit"
     r"|stop|restart|status|clear|undo)(?!\S)"
 )
 # Shorter ones mean what they answer: "Yes." twice is not the same said twice.

@@ -1,0 +1,141 @@
+"""The check: is everything whole that must not be lost, and does one thing fit the other?
+
+Unlike the doctor, which looks at installation and services, this reads everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kbtui.errors import KbtuiError
+
+if TYPE_CHECKING:
+    from kbtui.history.history import History
+    from kbtui.knowledge.library import Library
+    from kbtui.memory.inbox import Inbox
+    from kbtui.memory.ledger import Audit
+    from kbtui.memory.tombstones import Tombstones
+    from kbtui.workspace.layout import Workspace
+    from kbtui.workspace.scan import Scanner
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is wrong: where, what, and what to do about it."""
+
+    area: str
+    text: str
+    hint: str
+    path: str | None = None
+
+
+class Checking:
+    """Checks one workspace."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        history: History,
+        library: Library,
+        scanner: Scanner,
+        inbox: Inbox,
+        tombstones: Tombstones,
+        audit: Callable[[], Audit],
+    ) -> None:
+        self._workspace = workspace
+        self._history = history
+        self._library = library
+        self._scanner = scanner
+        self._inbox = inbox
+        self._tombstones = tombstones
+        self._audit = audit
+
+    def run(self, tell: Tell = lambda _: None) -> list[Problem]:
+        """Read everything; what is wrong, the worst first."""
+        checks: tuple[tuple[str, str, Callable[[Tell], Iterator[Problem]]], ...] = (
+            ("history", "Reading the history", self._check_history),
+            ("files", "Comparing files with the history", self._check_files),
+            ("memory", "Accounting for messages", self._check_memory),
+            ("inbox", "Reading the inbox", self._check_inbox),
+            ("entries", "Reading entries", self._check_entries),
+            ("links", "Following links", self._check_links),
+        )
+        found: list[Problem] = []
+        for area, doing, check in checks:
+            tell(doing)
+            try:
+                found += check(tell)
+            except KbtuiError as error:
+                found.append(Problem(area, error.message, error.hint))
+        return found
+
+    def _check_history(self, tell: Tell) -> Iterator[Problem]:
+        hint = (
+            "Your files are not affected. Bring .kbtui/history.git back from a backup, or sync a"
+            " new workspace with another machine that is whole."
+        )
+        for text in self._history.check(tell).problems:
+            yield Problem("history", text, hint)
+
+    def _check_files(self, _tell: Tell) -> Iterator[Problem]:
+        for diff in self._history.diff("HEAD") if self._history.head() else ():
+            yield Problem(
+                "files",
+                f"{diff.path} is {diff.kind} and not recorded.",
+                "Any command records it; if it doesn't, see whether another program holds it.",
+                diff.path,
+            )
+        for path in self._scanner.conflict_copies():
+            yield Problem(
+                "files",
+                f"{path} is the other version of a file that two wrote at once.",
+                "Take over what you need from it, then delete it.",
+                path,
+            )
+
+    def _check_memory(self, _tell: Tell) -> Iterator[Problem]:
+        audit = self._audit()
+        for account in audit.accounts:
+            for first, last in account.unaccounted:
+                yield Problem(
+                    "memory",
+                    f"{account.session}: messages {first} to {last} are unaccounted for.",
+                    f"kbtui consolidate {account.session}",
+                )
+            for text in account.problems:
+                yield Problem("memory", f"{account.session}: {text}", "Look at that line.")
+        for text in audit.problems:
+            yield Problem("memory", str(text), "See `kbtui audit`.")
+        for line in self._tombstones.problems():
+            yield Problem("memory", str(line), "It has no effect; it can stay.", line.path)
+
+    def _check_inbox(self, _tell: Tell) -> Iterator[Problem]:
+        for path in self._inbox.problems():
+            yield Problem("inbox", f"{path} can't be read.", "Look into it; then delete it.", path)
+
+    def _check_entries(self, _tell: Tell) -> Iterator[Problem]:
+        self._library.refresh()
+        for info in self._library.infos():
+            if info.problem:
+                yield Problem(
+                    "entries",
+                    f"{info.path}: {info.problem}",
+                    f"Correct it: kbtui edit {info.slug}",
+                    info.path,
+                )
+
+    def _check_links(self, _tell: Tell) -> Iterator[Problem]:
+        for info in self._library.infos():
+            for resolved in self._library.outgoing(info.path):
+                link = resolved.link
+                if resolved.path is None:
+                    yield Problem(
+                        "links",
+                        f"{info.path}:{link.line} links to {link.target!r}, which isn't there.",
+                        f"Make it (kbtui new), or correct the link: kbtui edit {info.slug}",
+                        info.path,
+                    )

@@ -118,6 +118,20 @@ async def test_the_change_of_a_line_can_be_shown(kb):
         assert event.commit == kb.history.blame(ALICE)[0].commit
 
 
+async def test_a_line_that_was_opened_is_the_one_that_is_asked_about(kb):
+    app = WhyApp(kb)
+    async with app.run_test(size=(120, 40)) as pilot:
+        lines = kb.library.get(ALICE).text.split("\n")
+        notes = await opened(pilot, ALICE, lines.index("Plays chess.") + 1)
+        body = notes.view.body
+        await until(pilot, lambda: body.flashed)
+        await pilot.press("W")
+        await until(pilot, lambda: "A now" in text_of(body))
+        await pilot.press("w")
+        await until(pilot, lambda: app.screen.why is not None)
+        assert app.screen.why.text == "Plays chess."
+
+
 async def test_w_in_the_history_leads_from_a_changed_place_to_what_was_said(kb):
     app = WhyApp(kb)
     async with app.run_test(size=(120, 40)) as pilot:

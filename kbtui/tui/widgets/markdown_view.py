@@ -155,6 +155,7 @@ class MarkdownView(LineView):
     async def _laid_out(self, source: Source, width: int) -> None:
         wanted, top = self._wanted, self._top
         kept = self.top_source if top is None else None
+        pointed = self.pointed_source if top is None and self.has_cursor else None
         if len(source.text) > 2 * _HEAD and wanted is None and top == 0:
             self._show_rendered(await asyncio.to_thread(_render, _head_of(source), width), 0)
             top = None
@@ -169,6 +170,7 @@ class MarkdownView(LineView):
             self.reveal_source(*wanted)
         elif kept is not None:
             self._keep(kept)
+            self._point_at(pointed)
         self.post_message(self.Shown())
 
     def _show_rendered(self, rendered: Rendered, top: int | None) -> None:
@@ -184,6 +186,22 @@ class MarkdownView(LineView):
             self.scroll_to(y=lines.start, animate=False, force=True, immediate=True)
 
     # The line that keys act on
+
+    @property
+    def has_cursor(self) -> bool:
+        """Whether somebody went to a line."""
+        return self._cursor is not None
+
+    def reveal_source(self, first: int, last: int | None = None) -> None:
+        """Scroll to lines of the file, highlight them for a moment, and point at the first."""
+        super().reveal_source(first, last)
+        self._point_at(first)
+
+    def _point_at(self, source_line: int | None) -> None:
+        lines = self.lines_of_source(source_line) if source_line is not None else range(0)
+        if lines:
+            self._cursor = lines.start
+            self._redraw()
 
     def move_cursor(self, by: int) -> None:
         """Go to another line; the text scrolls where that isn't on the screen."""

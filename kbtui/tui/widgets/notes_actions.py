@@ -111,8 +111,8 @@ class NotesActions:
         view = pane.view
         if view is None or pane.current_path != path:
             await pane.show(path)
-        elif line is None and view.body.scroll_y > 0:
-            line = view.body.top_source
+        elif line is None and (view.body.scroll_y > 0 or view.body.has_cursor):
+            line = view.body.pointed_source
         await pane.place.open_editor(EntryEditor(self._kb, document, line=line, id="notes-editor"))
 
     def edit_outside(self) -> None:

@@ -93,7 +93,7 @@ class _PackReader:
     def _inflate(self, size: int, *, is_delta: bool) -> None:
         inflater = zlib.decompressobj()
         done, start = 0, b""
-        while not inflater.eof:
+        while True:
             if not self._buffer and not self._fill():
                 raise EOFError
             piece = inflater.decompress(self._buffer, _PIECE)
@@ -102,6 +102,8 @@ class _PackReader:
             start = (start + piece)[:24] if len(start) < 24 else start  # noqa: PLR2004
             if done > size:
                 raise _refused("an object is larger than it says")
+            if inflater.eof:
+                break
         if done != size:
             raise _refused("an object is smaller than it says")
         if is_delta and (made := _made_size(start)) > MAX_OBJECT:

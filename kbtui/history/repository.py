@@ -193,7 +193,7 @@ class Repository:
         if self.is_loose(identifier):
             return True
         with self._engine:
-            return identifier.encode() in self._store
+            return identifier.encode() in self._store  # type: ignore[operator]
 
     def is_intact(self, identifier: str) -> bool:
         """Whether an object is there and holds what its id says."""

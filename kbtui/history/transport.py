@@ -22,7 +22,7 @@ from kbtui.text import clean_line
 from kbtui.workspace.durable import storage_errors, sync_folder, temporary_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from dulwich.client import GitClient
@@ -203,7 +203,7 @@ class Transport:
 
         found: list[str] = []
 
-        def wants(refs: dict[Any, Any], depth: int | None = None) -> list[Any]:  # noqa: ARG001
+        def wants(refs: Mapping[Any, Any], depth: int | None = None) -> list[Any]:  # noqa: ARG001
             tip = refs.get(_REF)
             if tip is not None:
                 found.append(tip.decode())
@@ -220,14 +220,15 @@ class Transport:
             self._watcher.check()
             return incoming.write(data)
 
-        walker = ObjectStoreGraphWalker([head.encode()] if head else [], parents)  # type: ignore[list-item, arg-type]
+        walker = ObjectStoreGraphWalker([head.encode()] if head else [], parents)  # type: ignore[list-item]
         with self._connected() as (client, path):
             client.fetch_pack(path, wants, walker, take, progress=self._progress)
         return found[0] if found else None
 
     def _progress(self, data: bytes) -> None:
         text = data.decode("utf-8", "replace").replace("\r", "\n").strip().rpartition("\n")[2]
-        self._watcher.tell(text)
+        if text:
+            self._watcher.tell(text)
 
     def _client(self) -> tuple[GitClient, str]:
         from dulwich.client import (

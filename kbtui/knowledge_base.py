@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from kbtui.memory.memory import Memory
     from kbtui.memory.sessions import SessionStore
     from kbtui.memory.syncing import Syncing
+    from kbtui.memory.why import Provenance
     from kbtui.models.roles import ModelRegistry
     from kbtui.search.index import SearchIndex
     from kbtui.settings import Settings
@@ -154,6 +155,16 @@ class KnowledgeBase:
             memory.tombstones,
             memory.audit,
         )
+
+    @cached_property
+    def provenance(self) -> Provenance:
+        """Where a line comes from; asking that needs nothing else of the memory."""
+        from kbtui.memory.archive import Archive
+        from kbtui.memory.why import Provenance
+
+        makes_memory = "memory" in self.__dict__
+        archive = self.memory.archive if makes_memory else Archive(self.workspace, self.history)
+        return Provenance(self.workspace, self.history, archive, self.sessions)
 
     @classmethod
     def open(

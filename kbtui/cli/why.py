@@ -37,7 +37,7 @@ def why(workspace: Place, place: str, at: str | None, as_json: bool) -> None:
     with workspace.opened() as kb:
         rev = kb.history.resolve(at) if at else None
         path, line = _place(kb, place, rev)
-        provenance = kb.memory.provenance
+        provenance = kb.provenance
         if line is None:
             shares = provenance.authors(path, rev)
             say_json(_authors_shape(path, shares)) if as_json else _print_shares(path, shares)

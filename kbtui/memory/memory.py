@@ -17,7 +17,6 @@ from kbtui.memory.forgetting import Forgetting
 from kbtui.memory.nanobot_sessions import count_consolidated
 from kbtui.memory.pipeline import Pipeline
 from kbtui.memory.remembering import Remembering
-from kbtui.memory.why import Provenance
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +44,6 @@ class Memory(Pipeline):
     Attributes:
         remembering: Keeps what a person says outright.
         forgetting: Finds and removes what a person wants forgotten.
-        provenance: Says where a line comes from.
     """
 
     def __init__(
@@ -67,7 +65,6 @@ class Memory(Pipeline):
         self._settings = settings
         self.remembering = Remembering(workspace, history, self.tombstones)
         self.forgetting = Forgetting(workspace, history, library, sessions, self.tombstones)
-        self.provenance = Provenance(workspace, history, self.archive, sessions)
 
     def start(self) -> None:
         """Work in the background from now on."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from types import SimpleNamespace
 
 import pytest
 
@@ -29,9 +28,7 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 def kb(tmp_path):
     kb = make_kb(tmp_path, {"people/alice.md": TEXT})
     archive = Archive(kb.workspace, kb.history)
-    kb.memory = SimpleNamespace(
-        provenance=Provenance(kb.workspace, kb.history, archive, kb.sessions)
-    )
+    kb.provenance = Provenance(kb.workspace, kb.history, archive, kb.sessions)
     with kb.sessions.create("tui", id="talk") as talk:
         talk.append("user", "What is new?")
         talk.append("user", "Alice plays chess.", turn="t")

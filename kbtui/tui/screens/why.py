@@ -110,7 +110,7 @@ class WhyScreen(ModalScreen[Message | None]):
             said.focus()
 
     def _ask(self) -> Why:
-        return self._kb.memory.provenance.why(self._path, self._line, self._at)
+        return self._kb.provenance.why(self._path, self._line, self._at)
 
     def action_down(self) -> None:
         """Go to the next message, or scroll."""

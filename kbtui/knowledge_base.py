@@ -272,8 +272,8 @@ class KnowledgeBase:
 
     def _texts_at(self, rev: str) -> Iterator[tuple[str, bytes]]:
         commit = self.history.resolve(rev)
-        for path in self.history.tree(commit):
-            yield path, self.history.read(path, commit)
+        for path, blob in self.history.tree(commit).items():
+            yield path, self.history.read_blob(blob)
 
 
 def _is_to_be(place: Path) -> bool:

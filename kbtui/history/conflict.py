@@ -56,6 +56,11 @@ class Decisions:
         self._made = dict(made or {})
         self.open: list[Conflict] = []
 
+    @property
+    def kept(self) -> bool:
+        """Whether what stands there now was chosen anywhere."""
+        return Side.OURS in self._made.values()
+
     def on(self, conflict: Conflict) -> Resolution | None:
         """What was decided; None where nothing was, and then the conflict stays open."""
         found = self._made.get(conflict)

@@ -48,6 +48,11 @@ class TakingOut:
         self.edits: Edits = {}
         self.before: Edits = {}
 
+    @property
+    def kept(self) -> bool:
+        """Whether somebody decided for what stands there now."""
+        return self._decisions.kept
+
     def check(self) -> None:
         """Refuse while a conflict is open.
 

@@ -103,6 +103,8 @@ class Undo:
 def _plan(work: TakingOut, commits: Sequence[Commit]) -> UndoPlan:
     work.check()
     edits = {path: data for path, data in work.edits.items() if data != work.before[path]}
+    if not edits and work.kept:
+        raise UsageError("Nothing was changed: what stands there now stays.")
     if not edits:
         raise UsageError("Nothing is left to undo: it is all taken back already.")
     named = "; ".join(f"{commit.subject} ({commit.id[:10]})" for commit in commits[:_NAMED])

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kbtui.tui.diff_lines import HunkPlace
 
 _USUAL = 3
+_ACCOUNTS = {"memory/tombstones.jsonl", "memory/cursors.json"}
 MAX_FILES = 200
 """Files of one commit that are compared; an import may hold 10,000, which takes long."""
 
@@ -25,8 +26,8 @@ def diffs_of(
 ) -> tuple[FileDiff, ...]:
     """What a commit changed, the asked path first.
 
-    The generated catalogue comes last, and without its lines where anything else changed: they
-    say what the entries above say.
+    What kbtui keeps by itself, as the catalogue, comes last, and without its lines where anything
+    else changed: they say what the entries above say.
     """
     diffs = _changes(history, commit, path)
     if not all(is_catalogue(diff.path) for diff in diffs) and not is_catalogue(path or ""):
@@ -66,8 +67,8 @@ def _changes(history: History, commit: Commit, path: str | None) -> tuple[FileDi
 
 
 def is_catalogue(path: str) -> bool:
-    """Whether a file is an INDEX.md that kbtui writes."""
-    return path.startswith("knowledge/") and path.endswith("INDEX.md")
+    """Whether kbtui keeps a file by itself: an INDEX.md, what was forgotten, how far was read."""
+    return path in _ACCOUNTS or (path.startswith("knowledge/") and path.endswith("INDEX.md"))
 
 
 def _with_context(history: History, commit: Commit, diff: FileDiff, context: int) -> FileDiff:

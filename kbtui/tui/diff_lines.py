@@ -99,6 +99,8 @@ def _why_empty(diff: FileDiff) -> str:
         return "not text"
     if diff.path.endswith("INDEX.md"):
         return "the catalogue follows by itself"
+    if diff.path.startswith("memory/"):
+        return "kept by kbtui itself"
     return "only its name changed" if diff.kind == "renamed" else "no lines"
 
 

@@ -185,6 +185,16 @@ def test_a_conflict_is_settled_by_a_side_or_by_another_text(
     notes.check()
 
 
+def test_where_all_is_decided_to_stay_nothing_is_done_and_that_is_said(notes: Notes) -> None:
+    notes.write(A, "red\n")
+    wrong = notes.write(A, "blue\n", Actor.AGENT)
+    notes.write(A, "green\n")
+    conflict = conflict_of(notes, wrong.id)
+    with pytest.raises(UsageError, match="what stands there now stays"):
+        notes.history.undo(wrong.id, decisions={conflict: Side.OURS})
+    assert notes.text(A) == "green\n"
+
+
 def test_a_decision_about_what_has_changed_since_does_not_hold(notes: Notes) -> None:
     notes.write(A, "red\n")
     wrong = notes.write(A, "blue\n", Actor.AGENT)

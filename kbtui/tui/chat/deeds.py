@@ -172,11 +172,16 @@ class Deeds:
             self._pane.run_worker(self._undo_turn(kb, item.turn), group="undo")
 
     async def _undo_turn(self, kb: KnowledgeBase, turn: str) -> None:
+        from kbtui.tui.settling import undo_settled
+
         try:
-            commit = await asyncio.to_thread(kb.history.undo_turn, turn)
+            commit = await undo_settled(
+                self._pane, lambda decided: kb.history.undo_turn(turn, decisions=decided)
+            )
         except NotFoundError:
             self._say("This turn changed nothing in the notes.")
         except KbtuiError as error:
             self._say(str(error), "error")
         else:
-            self._say(f"Undone: {commit.subject}")
+            if commit is not None:
+                self._say(f"Undone: {commit.subject}")

@@ -217,8 +217,23 @@ class NotesActions:
             return
         path = self._pane.target()
         if path is not None:
-            subject = await asyncio.to_thread(_undo_last, kb, path)
-            tell(self._pane, f"Undone: {subject}" if subject else "There is nothing to undo.")
+            await self._undo_last(kb, path)
+
+    async def _undo_last(self, kb: KnowledgeBase, path: str) -> None:
+        """Undo the last change of one file."""
+        from kbtui.tui.settling import undo_settled
+
+        commit = await asyncio.to_thread(_last_change, kb, path)
+        if commit is None:
+            tell(self._pane, "There is nothing to undo.")
+            return
+        moved = any(change.path == path and change.kind == "renamed" for change in commit.paths)
+        paths = () if moved else (path,)
+        done = await undo_settled(
+            self._pane, lambda decided: kb.history.undo(commit.id, paths=paths, decisions=decided)
+        )
+        if done is not None:
+            tell(self._pane, f"Undone: {clean_line(commit.subject)}")
 
     def forget_deletion(self) -> None:
         """From now on `u` means the entry that is shown."""
@@ -272,14 +287,8 @@ def _why_not_editable(editable: bool, length: int) -> str:  # noqa: FBT001
     return ""
 
 
-def _undo_last(kb: KnowledgeBase, path: str) -> str | None:
-    """Undo the last change of one file; its subject, or None where there is none."""
-    commit = next(iter(kb.history.log(path, limit=1)), None)
-    if commit is None:
-        return None
-    moved = any(change.path == path and change.kind == "renamed" for change in commit.paths)
-    kb.history.undo(commit.id, paths=() if moved else (path,))
-    return commit.subject
+def _last_change(kb: KnowledgeBase, path: str) -> Commit | None:
+    return next(iter(kb.history.log(path, limit=1)), None)
 
 
 def editor_command() -> list[str] | None:

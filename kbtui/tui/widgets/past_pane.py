@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
@@ -20,6 +21,13 @@ _READING = frozenset(
     {"down", "up", "left", "right", "open", "filter", "backlinks", "back", "forward", "history",
      "tags"}
 )  # fmt: skip
+_TAKEN = {key for binding in bindings("past") for key in binding.key.split(",")}
+# They say why nothing happens, but aren't offered.
+_SILENT = [
+    replace(binding, show=False)
+    for binding in bindings("notes")
+    if binding.action not in _READING and binding.key not in _TAKEN
+]
 
 
 class PastActions(NotesActions):
@@ -34,7 +42,7 @@ class PastActions(NotesActions):
 class PastPane(NotesPane):
     """Shows a `PastKnowledge`."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("past")]
+    BINDINGS: ClassVar[list[BindingType]] = [*_SILENT, *bindings("past")]
 
     class Wanted(Message):
         """Something is to be done with the past: ``now``, ``restore`` or ``compare``."""

@@ -1,4 +1,4 @@
-"""Work beside the screen of which only the latest matters."""
+"""Work beside the screen, of which mostly only the latest matters."""
 
 from __future__ import annotations
 
@@ -26,6 +26,14 @@ def run_latest(
     """
     job: Any = partial(_while_there, node, partial(work, *args, **kwargs))
     node.run_worker(job, group=group, exclusive=True)
+
+
+def run_beside(
+    node: DOMNode, group: str, work: Callable[..., Coroutine[Any, Any, object]], *args: object
+) -> None:
+    """Run ``work(*args)`` on the event loop, beside what `group` is doing already."""
+    job: Any = partial(_while_there, node, partial(work, *args))
+    node.run_worker(job, group=group)
 
 
 async def _while_there(node: DOMNode, work: Callable[[], Coroutine[Any, Any, object]]) -> None:

@@ -77,7 +77,8 @@ async def test_places_are_accepted_and_rejected_one_by_one(
         await shell.press("n", "a")
         await waiting(shell, screen, 1)
         assert now(tmp_path) == OLD + "- Has a cat\n"
-        assert "u takes it back. 1 still waits." in str(screen.query_one("#inbox-title").render())
+        title = str(screen.query_one("#inbox-title").render())
+        assert "Accepted, u takes it back; 1 still waits: memory/MEMORY" in title
         await shell.press("x")
         await waiting(shell, screen, 0)
         assert now(tmp_path) == OLD + "- Has a cat\n"

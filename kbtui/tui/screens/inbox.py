@@ -291,10 +291,9 @@ def _description(plan: Plan) -> Content:
     facts = [str(proposal.actor), age(proposal.created), f"proposal {proposal.id}"]
     origin = proposal.origin
     if origin.session:
-        messages = (
-            f", messages {origin.messages[0]}-{origin.messages[1]}" if origin.messages else ""
-        )
-        facts.append(f"{origin.session}{messages}")
+        first, last = origin.messages or (0, 0)
+        said = f", messages {first}-{last}" if first != last else f", message {first}"
+        facts.append(f"{origin.session}{said if origin.messages else ''}")
     lines = [
         Content.styled(clean(proposal.reason).strip(), "bold"),
         Content.styled(" · ".join(clean_line(fact) for fact in facts), "$text-muted"),

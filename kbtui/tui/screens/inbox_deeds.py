@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
+from kbtui.tui.background import run_beside
 from kbtui.tui.tell import tell_error
 from kbtui.tui.widgets.proposal_list import files_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
-    from typing import Any
 
     from kbtui.history.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase
@@ -43,8 +43,7 @@ class InboxDeeds:
         """
         plan = self._screen.list.plan
         if plan is not None:
-            work = partial(self._in_turn, plan.proposal.id, deed)
-            self._screen.run_worker(work, group="decide")
+            run_beside(self._screen, "decide", self._in_turn, plan.proposal.id, deed)
 
     async def _in_turn(self, proposal: str, deed: Deed) -> None:
         async with self._turn:
@@ -102,7 +101,7 @@ class InboxDeeds:
 
     def undo(self) -> None:
         """Undo what was accepted last, as the history would."""
-        self._screen.run_worker(self._undo, group="decide")
+        run_beside(self._screen, "decide", self._undo)
 
     async def _undo(self) -> None:
         async with self._turn:
@@ -121,10 +120,11 @@ class InboxDeeds:
             tell_error(self._screen, error)
         else:
             left = len(plan.hunks) - len(keys)
-            rest = f" {left} still wait{'s' * (left == 1)}." if left else ""
+            rest = f"; {left} still wait{'s' * (left == 1)}" if left else ""
             self._accepted = commit or self._accepted
-            done = f"Accepted: {clean_line(commit.subject)}; u takes it back." if commit else ""
-            self._screen.say(f"{done or 'It stood there already.'}{rest}")
+            done = "Accepted, u takes it back" if commit else "It stood there already"
+            what = f": {clean_line(commit.subject)}" if commit else ""
+            self._screen.say(f"{done}{rest}{what}.")
         await self._screen.read()
 
     async def _done(self, work: Callable[[], object], said: str) -> None:

@@ -55,12 +55,11 @@ class ProposalList(RowList):
         )
         places, conflicts = len(plan.hunks), len(plan.conflicts)
         parts: list[str | tuple[str, str]] = [
-            ("   ", ""),
-            (files_of(plan), ".rows--second"),
-            (f"  {places} place{'s' * (places != 1)}", ".rows--muted"),
+            (f"   {places} place{'s' * (places != 1)}", ".rows--muted")
         ]
         if conflicts:
-            parts.append((f"  {conflicts} conflict{'s' * (conflicts > 1)}", ".rows--bad"))
+            parts.append((f", {conflicts} conflict{'s' * (conflicts > 1)}", ".rows--bad"))
+        parts += ["  ", (files_of(plan), ".rows--second")]
         second = Content.assemble(*parts)
         return [line.truncate(width, ellipsis=True) for line in (first, second)]
 

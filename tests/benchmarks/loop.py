@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.benchmarks.report import Table, spread, versions
-from tests.scripted_server import Reply, ScriptedServer
 from tests.terminal import ENTER, Terminal
 
 if TYPE_CHECKING:
@@ -100,12 +99,9 @@ def _child(workspace: Path, report: Path) -> None:
     class Measured(app_module.KbtuiApp):
         CSS_PATH = Path(app_module.__file__).with_name("kbtui.tcss")
 
-        def on_mount(self) -> None:
-            super().on_mount()
-            self._heart = asyncio.create_task(_beat(notes))
-
         def _opened(self, kb: KnowledgeBase) -> None:
             super()._opened(kb)
+            self._heart = asyncio.create_task(_beat(notes))
             threading.Thread(target=_ask, args=(kb, notes), daemon=True).start()
 
     app_module.KbtuiApp = Measured  # type: ignore[misc]
@@ -208,13 +204,29 @@ def _measure(workspace: Path, env: dict[str, str], seconds: float, *, busy: bool
     return _Run(keys, **inside)
 
 
+@contextmanager
+def _server(folder: Path) -> Iterator[str]:
+    """A server that never stops answering, in a process of its own; gives its address."""
+    script = folder / "script.json"
+    script.write_text(json.dumps([{"text": _PARAGRAPH * 2_000, "delay": 0.02}]))
+    argv = [sys.executable, "-m", "tests.scripted_server", "--script", str(script)]
+    with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process.stdout.readline().strip() if process.stdout else ""
+        finally:
+            process.terminate()
+
+
 def _runs(entries: int, rounds: int, seconds: float) -> tuple[list[_Run], list[_Run]]:
     idle, busy = [], []
-    endless = Reply(_PARAGRAPH * 2_000, delay=0.02)
-    with _stage(entries) as (workspace, env), ScriptedServer([endless]) as server:
+    with _stage(entries) as (workspace, env), _server(workspace.parent) as url:
         words_only = {**env, "KBTUI_SEARCH__SEMANTIC": "false"}
-        model = {"KBTUI_MODEL": "openai/scripted", "KBTUI_API_BASE": server.url}
-        asking = {**env, **model, "KBTUI_API_KEY": "none"}
+        asking = {
+            **env,
+            "KBTUI_MODEL": "openai/scripted",
+            "KBTUI_API_BASE": url,
+            "KBTUI_API_KEY": "none",
+        }
         for _ in range(rounds):
             idle.append(_measure(workspace, words_only, seconds, busy=False))
             _forget_vectors(workspace.parent)

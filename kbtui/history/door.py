@@ -23,14 +23,12 @@ from kbtui.history.commit import (
     decode_commit,
     describe,
     encode_commit,
-    is_derived,
     read_commit,
     write_message,
 )
-from kbtui.history.diff import count_lines, find_renames
 from kbtui.history.identity import author_of
 from kbtui.history.intent import Intent, IntentLog
-from kbtui.history.moves import MOST_FILES, Rewritten, find_moves_between
+from kbtui.history.path_changes import moves_of, path_changes
 from kbtui.history.remote import MovedError
 from kbtui.history.trees import git_object, update_tree
 from kbtui.text import clean_line
@@ -324,8 +322,8 @@ class Door:
         in_place = in_place or {}
         head = self._repository.head()
         before = current | {path: self._in_head(head, path) for path in in_place}
-        paths = _path_changes(before, in_place | written)
-        moves = _moves(before, in_place | written, paths)
+        paths = path_changes(before, in_place | written)
+        moves = moves_of(before, in_place | written, paths)
         commit, raw, objects = self._build(change, head, in_place | written, paths, moves)
         intent = Intent(commit.id, head, _blob_pairs(current, written))
         self._put_in_place(intent, written, objects)
@@ -338,8 +336,8 @@ class Door:
         with storage_errors("Can't record the change"):
             self._repository.store(objects)
             try:
+                self._intents.write(intent)  # without files too: it tells whose lock was left
                 if written:
-                    self._intents.write(intent)
                     self._write_files(intent, written)
                 self._repository.branch.move(intent.parent, intent.commit)
             except BaseException:  # an interrupt as well must not leave half a change
@@ -414,44 +412,5 @@ def _blob(data: bytes | None) -> str | None:
     return None if data is None else files.blob_id(data)
 
 
-def _moves(before: Edits, after: Edits, paths: tuple[PathChange, ...]) -> tuple[Moved, ...]:
-    """Which lines went from one file to another; nothing in what follows from other files."""
-    written = [path for path in paths if path.path.endswith(".md") and not is_derived(path.path)]
-    losing = {path.path for path in written if path.removed}
-    gaining = {path.path for path in written if path.added}
-    if not losing or not gaining or len(losing | gaining) == 1 or len(written) > MOST_FILES:
-        return ()
-    changed = [path for path in written if path.path in losing | gaining]
-    return find_moves_between(
-        Rewritten(
-            path.path,
-            path.old_path or path.path,
-            files.decode(before.get(path.old_path or path.path) or b"").text,
-            files.decode(after[path.path] or b"").text,
-        )
-        for path in changed
-    )
-
-
 def _blob_pairs(current: Edits, written: Edits) -> dict[str, tuple[str | None, str | None]]:
     return {path: (_blob(current[path]), _blob(data)) for path, data in written.items()}
-
-
-def _path_changes(before: Edits, after: Edits) -> tuple[PathChange, ...]:
-    """What a commit does to each path, renames paired."""
-    added = {p: data for p, data in after.items() if data is not None and before[p] is None}
-    gone = {p: old for p, data in after.items() if data is None and (old := before[p]) is not None}
-    renames = find_renames(added, gone)
-    changes = []
-    for path in sorted(after):
-        old, new = before[path], after[path]
-        if path in renames.values():
-            continue
-        if path in renames:
-            counts = count_lines(before[renames[path]], new)
-            changes.append(PathChange(path, "renamed", renames[path], *counts, _blob(new)))
-        else:
-            kind = "deleted" if new is None else "added" if old is None else "modified"
-            counts = count_lines(old, new)
-            changes.append(PathChange(path, kind, None, *counts, _blob(new)))  # type: ignore[arg-type]
-    return tuple(changes)

@@ -11,6 +11,7 @@ import os
 import shutil
 import struct
 import threading
+import time
 import weakref
 import zlib
 from collections import OrderedDict
@@ -60,6 +61,7 @@ _LEVEL = 1  # trees are mostly hashes: a higher level costs time and saves nothi
 _PACK_FROM = 200  # objects at once that are better written as one pack
 _RECENT = 24
 _LOOSE_NAME = 38
+_LOCK_SECONDS = 600.0
 
 
 _Value = TypeVar("_Value")
@@ -147,7 +149,15 @@ class Repository:
         for stale in (self._folder / "objects" / "pack").glob("pack-*.idx.lock"):
             stale.unlink(missing_ok=True)  # only we write packs so, and only under the lock
         self._sweep_incoming()
+        self._clear_old_locks()
         return made
+
+    def _clear_old_locks(self) -> None:
+        """Remove what a git program that was killed left; none of its locks lives for minutes."""
+        for folder in (self._folder, self._folder / "refs" / "heads"):
+            for lock in folder.glob("*.lock"):
+                if time.time() - lock.stat().st_mtime > _LOCK_SECONDS:
+                    lock.unlink(missing_ok=True)
 
     def _sweep_incoming(self) -> None:
         """Remove what an interrupted fetch of a dead process left."""

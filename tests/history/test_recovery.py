@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -305,3 +306,34 @@ def test_a_branch_that_cannot_be_read_is_never_started_anew(
             notes.write(A, "y\n")
     assert notes.history.head() == head
     assert notes.text(A) == "x\n"
+
+
+def test_an_old_lock_of_a_git_that_was_killed_is_removed_and_a_fresh_one_respected(
+    notes: Notes,
+) -> None:
+    notes.write(A, "one\n")
+    lock = notes.workspace.repository / "refs" / "heads" / "main.lock"
+    lock.write_text("")
+    notes.history = notes.reopened()
+    with pytest.raises(ConflictError, match="git program"):
+        notes.write(A, "two\n")
+    os.utime(lock, (1, 1))
+    notes.history = notes.reopened()
+    notes.write(A, "two\n")
+    notes.check()
+
+
+def test_the_lock_of_an_adoption_that_was_killed_blocks_nothing(
+    notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes.write(A, "one\n")
+    notes.put(A, "edited outside\n")
+    with monkeypatch.context() as patch:
+        crash_at(patch, Branch, "_check")
+        patch.setattr(Branch, "clear_lock", lambda *_: None)
+        with pytest.raises(Crash):
+            notes.history.adopt(settle=0)
+    assert (notes.workspace.repository / "refs" / "heads" / "main.lock").exists()
+    notes.history = notes.reopened()
+    notes.write(A, "two\n")
+    notes.check()

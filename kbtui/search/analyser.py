@@ -138,6 +138,20 @@ def terms_of(word: str) -> tuple[str, ...]:
     return found
 
 
+def telling_terms(text: str) -> list[str]:
+    """The first term of each word that isn't a stop word, in order; of scripts with blanks only."""
+    known: dict[str, str] = {}
+    found: list[str] = []
+    for word in _WORD.findall(text):
+        term = known.get(word)
+        if term is None:
+            of_word = () if word.lower() in STOP_WORDS or is_unspaced(word) else terms_of(word)
+            term = known[word] = of_word[0] if of_word else ""
+        if term:
+            found.append(term)
+    return found
+
+
 def words(text: str) -> list[str]:
     """The folded words of a text, unstemmed and unsplit: what an exact phrase is compared by."""
     return [fold(word) for word in _WORD.findall(text)]

@@ -35,7 +35,7 @@ SCORED_FIELDS: Mapping[str, float] = {
     "body": 1.0,
     "context": 0.5,
 }
-K1 = 0.7
+K1 = 0.5
 B: Mapping[str, float] = dict.fromkeys(SCORED_FIELDS, 0.5)
 # How much more a rare term counts than by Whoosh's soft idf; 1 would be the textbook's idf.
 RARITY = 0.7

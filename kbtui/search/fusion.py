@@ -10,6 +10,7 @@ feedback, on vectors). Chosen by measurement on all judged sets, with one config
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -30,7 +31,9 @@ SHARE_OF_FILE = 0.3
 # What no word of the query is in must be among the nearest by meaning.
 MOST_BY_MEANING_ALONE = 100
 _BEST = 100  # that tell how far the scores of a query lie apart
-_FED_BACK = 5
+_FED_BACK = 3
+# How far the best cosines of a query mostly lie apart; a query's own measure counts as much.
+_COSINES_APART = 0.06
 # Where all are nearly alike, their order is mostly chance: for cosines, and as a share of a score.
 _LEAST_COSINES_APART = 0.02
 _LEAST_APART = 0.05
@@ -50,10 +53,14 @@ class Meaning(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """`scores` in 0..1 for all documents; `candidates` are those that may be shown."""
+    """`scores` in 0..1 for all documents; `candidates` are those that may be shown.
+
+    `unit` is what one deviation makes in a score.
+    """
 
     scores: Scores
     candidates: Mask
+    unit: float = 0.0
 
 
 def fuse(
@@ -75,14 +82,14 @@ def fuse(
     by_words = mask & (lexical > 0)
     words, no_words = _in_deviations(lexical, live, _LEAST_APART * float(lexical.max(initial=0.0)))
     if meaning is None or not (live & np.isfinite(meaning.cosines)).any():
-        return Fused(_spread(words, no_words, live, best_of_file), by_words)
+        return _spread(words, no_words, live, best_of_file, by_words)
     share = _share_of_meaning(weights)
     total, _ = _join(words, meaning.cosines, live, share)
     cosines = meaning.nearer(best_first(_even(total), live, _FED_BACK)[:_FED_BACK])
     total, lowest = _join(words, cosines, live, share)
     floor = share * lowest + (1 - share) * no_words
     candidates = by_words | _nearest(cosines, mask & np.isfinite(cosines))
-    return Fused(_spread(total, floor, live, best_of_file), candidates)
+    return _spread(total, floor, live, best_of_file, candidates)
 
 
 def _share_of_meaning(weights: tuple[float, float]) -> float:
@@ -95,12 +102,14 @@ def _join(words: Scores, cosines: Scores, live: Mask, share: float) -> tuple[Sco
     known = np.isfinite(cosines) & live
     lowest = float(cosines[known].min())
     filled = np.where(np.isfinite(cosines), cosines, lowest)
-    meant, _ = _in_deviations(filled, known, _LEAST_COSINES_APART)
+    meant, _ = _in_deviations(filled, known, _LEAST_COSINES_APART, _COSINES_APART)
     joined: Scores = share * np.where(known, meant, words) + (1 - share) * words
     return joined, float(meant[known].min())
 
 
-def _in_deviations(scores: Scores, among: Mask, least: float) -> tuple[Scores, float]:
+def _in_deviations(
+    scores: Scores, among: Mask, least: float, usual: float | None = None
+) -> tuple[Scores, float]:
     """Scores in deviations from the mean of the best of them; and what a score of 0 is then."""
     found = scores[among]
     if not len(found):
@@ -108,20 +117,27 @@ def _in_deviations(scores: Scores, among: Mask, least: float) -> tuple[Scores, f
     most = min(_BEST, len(found))
     best = np.sort(np.partition(found, -most)[-most:])
     apart = max(float(best.std()), least) or 1.0
+    if usual is not None:
+        apart = math.sqrt(apart * usual)
     mean = float(best.mean())
     return (scores - mean) / apart, -mean / apart
 
 
 def _spread(
-    scores: Scores, floor: float, live: Mask, best_of_file: Callable[[Scores], Scores]
-) -> Scores:
+    scores: Scores,
+    floor: float,
+    live: Mask,
+    best_of_file: Callable[[Scores], Scores],
+    candidates: Mask,
+) -> Fused:
     """Add each file's share, and spread what comes out over 0..1: 1 is the best of all files."""
     shared = _even(scores + SHARE_OF_FILE * best_of_file(scores))
     highest = float(shared[live].max(initial=floor))
     lowest = floor * (1 + SHARE_OF_FILE)
-    if highest - lowest < 10**-_DIGITS:
-        return np.ones_like(shared)
-    return _even(np.clip((shared - lowest) / (highest - lowest), 0, 1))
+    width = highest - lowest
+    if width < 10**-_DIGITS:
+        return Fused(np.ones_like(shared), candidates)
+    return Fused(_even(np.clip((shared - lowest) / width, 0, 1)), candidates, 1 / width)
 
 
 def _nearest(semantic: Scores, allowed: Mask) -> Mask:

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 LOOKED_AT = 300
 _MORE = 4  # fetched beyond the limit, as some are left out
 _CHECKED_FOR_PHRASES = 3000
+_LOOKED_AT_FOR_PAIRS = 20
 # An entry is one thing and shown once; of a long document or log several places may answer.
 _OF_ONE_FILE = {"knowledge": 1, "memory": 3, "docs": 3}
 _BEGINNING_WEIGHT = 0.8
@@ -198,6 +200,8 @@ def hits(corpus: Corpus, rows: Rows, asked: Query, ranking: Ranking, limit: int)
     """The best hits, at most `limit`; the first ones are the same for any limit."""
     shown: list[Hit] = []
     of_file: Counter[str] = Counter()
+    rows = _Fetched(rows)
+    ranking = _with_pairs(corpus, rows, asked, ranking)
     for number, row in _in_order(corpus, rows, asked, ranking, limit):
         most = 1 if not asked.has_words else _OF_ONE_FILE.get(row.path.partition("/")[0], LOOKED_AT)
         if of_file[row.path] < most and _has_phrases(row, asked):
@@ -206,6 +210,52 @@ def hits(corpus: Corpus, rows: Rows, asked: Query, ranking: Ranking, limit: int)
             if len(shown) >= limit:
                 break
     return tuple(shown)
+
+
+class _Fetched:
+    """Rows that are fetched once."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self._known: dict[int, ChunkRow] = {}
+
+    def rows(self, numbers: Sequence[int]) -> dict[int, ChunkRow]:
+        """The chunks with these ids that are there."""
+        missing = [number for number in numbers if number not in self._known]
+        if missing:
+            self._known.update(self._rows.rows(missing))
+        return {number: self._known[number] for number in numbers if number in self._known}
+
+
+def _with_pairs(corpus: Corpus, rows: Rows, asked: Query, ranking: Ranking) -> Ranking:
+    """Lift those of the best in which words of the query stand together as they do there."""
+    wanted = _pairs(corpus, asked)
+    if not wanted:
+        return ranking
+    scores = ranking.fused.scores.copy()
+    best = best_first(scores, ranking.fused.candidates, _LOOKED_AT_FOR_PAIRS).tolist()
+    stored = rows.rows([int(corpus.chunks[number]) for number in best])
+    for number in best:
+        row = stored.get(int(corpus.chunks[number]))
+        if row is not None:
+            said = analyser.telling_terms(row.text)
+            together = wanted.keys() & set(pairwise(said))
+            share = sum(wanted[pair] for pair in sorted(together))
+            scores[number] += ranking.fused.unit * share
+    scores = np.round(scores / (1 + ranking.fused.unit), 9)
+    return replace(ranking, fused=replace(ranking.fused, scores=scores))
+
+
+def _pairs(corpus: Corpus, asked: Query) -> dict[tuple[str, str], float]:
+    """Telling words that stand side by side in a query, with the share of the whole each is."""
+    terms = analyser.telling_terms(asked.text)[: query.MOST_TERMS]
+    found = {
+        (one, other): corpus.rarity(one) + corpus.rarity(other)
+        for one, other in pairwise(terms)
+        if one != other and corpus.knows(one) and corpus.knows(other)
+    }
+    whole = sum(found.values())
+    return {pair: weight / whole for pair, weight in found.items()}
 
 
 def _in_order(

@@ -33,6 +33,8 @@ _STORED_AT_ONCE = 128
 _A_MOMENT = 32  # passages
 # How far a query moves towards what answers it best; of 0 to 0.5 this measured best.
 _FEEDBACK = 0.3
+# How much the direction of a whole document counts beside that of its nearest passage.
+_WHOLE = 0.3
 # In a large corpus the moved query is compared with the nearest documents only: picking them out
 # costs more than it saves in a small one.
 _COMPARED_AGAIN = 4000
@@ -265,6 +267,16 @@ class Comparison:
         return _unit(self._matrix[rows].mean(axis=0)) if len(rows) else None
 
 
+def _of_documents(
+    cosines: NDArray[np.float32], starts: NDArray[np.int64], lengths: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """How near documents are, by the cosines of their passages: the nearest one, and all as one."""
+    nearest = np.maximum.reduceat(cosines, starts)
+    whole = np.add.reduceat(cosines, starts) / lengths
+    found: NDArray[np.float32] = (1 - _WHOLE) * nearest + _WHOLE * whole
+    return found
+
+
 def _products(matrix: Matrix, query: NDArray[np.float32]) -> NDArray[np.float32]:
     """The product of a matrix and a vector, on one thread.
 
@@ -313,13 +325,23 @@ class _View:
         known = rows >= 0
         self.rows = rows[known]
         self.documents, self._starts = np.unique(owners[known], return_index=True)
+        self._lengths = self._lengths_of_sums(vectors.matrix)
+
+    def _lengths_of_sums(self, matrix: Matrix) -> NDArray[np.float32]:
+        """How long the sum of a document's vectors is: 1 where there is one vector only."""
+        counts = np.diff(np.append(self._starts, len(self.rows)))
+        lengths = np.ones(len(counts), dtype=np.float32)
+        for place in np.flatnonzero(counts > 1).tolist():
+            rows = self.rows[self._starts[place] : self._starts[place] + counts[place]]
+            lengths[place] = max(float(np.linalg.norm(matrix[rows].sum(axis=0))), _TINY)
+        return lengths
 
     def nearest(self, matrix: Matrix, query: NDArray[np.float32]) -> NDArray[np.float64]:
-        """The cosine of the query with each document's nearest passage; NaN without a vector."""
+        """How near each document is to the query; NaN without a vector."""
         found = np.full(self._corpus.size, np.nan)
         if len(self.rows):
             cosines = _products(matrix, query)[self.rows]
-            found[self.documents] = np.maximum.reduceat(cosines, self._starts)
+            found[self.documents] = _of_documents(cosines, self._starts, self._lengths)
         return found
 
     def nearest_again(
@@ -336,7 +358,7 @@ class _View:
         places = np.repeat(self._starts[chosen] - starts, counts) + np.arange(counts.sum())
         cosines = _products(matrix[self.rows[places]], query)
         found = before.copy()
-        found[self.documents[chosen]] = np.maximum.reduceat(cosines, starts)
+        found[self.documents[chosen]] = _of_documents(cosines, starts, self._lengths[chosen])
         return found
 
     def rows_of(self, number: int) -> NDArray[np.int64]:

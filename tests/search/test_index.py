@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kbtui.errors import UsageError
+from kbtui.settings import SearchSettings
 from tests.search.helpers import only, paths
 
 if TYPE_CHECKING:
@@ -279,3 +281,68 @@ def test_lines_that_moved_are_right_again_without_indexing_the_words_anew(desk: 
     index.refresh(["docs/p/a.md"])
     moved = only(index.search("needle5", limit=1)).lines
     assert (moved[0] - first[0], moved[1] - first[1]) == (3, 3)
+
+
+def test_old_hits_fade_in_the_folders_that_are_told_to(desk: Desk) -> None:
+    desk.write("memory/2020-01-01.md", "The tokens rotate weekly, tokens and tokens.")
+    desk.write(f"memory/{datetime.now(UTC).date()}.md", "The tokens rotate daily now, they say.")
+    desk.write("memory/MEMORY.md", "A note of no date at all about wombats.")
+    desk.write("docs/p/2020-01-02.md", "The tokens rotate weekly, tokens and tokens.")
+
+    def order(**decay: float) -> list[str]:
+        index = desk.index(settings=SearchSettings(semantic=False, decay_days=decay))
+        return paths(index.search("tokens rotate", scope="memory"))
+
+    assert order()[0] == "memory/2020-01-01.md"
+    assert order(memory=30)[0] != "memory/2020-01-01.md"
+    assert order(docs=30)[0] == "memory/2020-01-01.md"
+    index = desk.index(settings=SearchSettings(semantic=False, decay_days={"memory": 30}))
+    boosts = {hit.path: hit.explain.boosts for hit in index.search("tokens rotate").hits}
+    assert 0 <= boosts["memory/2020-01-01.md"]["recency"] < 0.01
+    assert not boosts["docs/p/2020-01-02.md"]
+
+
+def test_it_is_rebuilt_on_request(notes: Desk) -> None:
+    index = notes.index()
+    before = index.search("session tokens").hits
+    report = index.rebuild()
+    assert report.added == report.files > 0
+    assert index.search("session tokens").hits == before
+
+
+def test_the_archive_of_a_year_is_searched_by_record(desk: Desk) -> None:
+    record = {"cursor": 1, "timestamp": "2024-05-01 10:00", "content": "Chose the quagga store."}
+    desk.write("memory/history-2024.jsonl", json.dumps(record | {"session": "tui_9"}) + "\n")
+    hit = only(desk.index().search("quagga", scope="memory"))
+    assert (hit.path, hit.session, hit.updated) == (
+        "memory/history-2024.jsonl",
+        "tui_9",
+        "2024-05-01",
+    )
+
+
+def test_an_entry_whose_title_is_asked_for_comes_first(desk: Desk) -> None:
+    desk.write("knowledge/topics/other.md", "# Other\n\n" + "Docker docker docker. " * 30)
+    desk.write("knowledge/topics/docker.md", "# Docker\n\nContainers, images and volumes.")
+    assert paths(desk.index().search("docker"))[0] == "knowledge/topics/docker.md"
+
+
+def test_what_a_question_quotes_need_not_stand_there_word_for_word(desk: Desk) -> None:
+    desk.write("knowledge/topics/book.md", "Kim read the web of Charlotte twice.")
+    index = desk.index()
+    assert paths(index.search('Who read "Charlotte\'s Web"?')) == ["knowledge/topics/book.md"]
+    assert paths(index.search('read "Charlotte\'s Web"')) == []
+
+
+def test_hits_of_equal_score_come_in_the_order_people_count(desk: Desk) -> None:
+    for number in (10, 9, 100):
+        desk.write(f"docs/p/note-{number}.md", "---\ntitle: Same\n---\nThe very same words.")
+    found = paths(desk.index().search("same words"))
+    assert found == [f"docs/p/note-{number}.md" for number in (9, 10, 100)]
+
+
+def test_words_that_stand_together_in_the_question_do_so_in_the_answer(desk: Desk) -> None:
+    desk.write("docs/p/a.md", "The market for shares is open, the stock of the shop is full.")
+    desk.write("docs/p/b.md", "The stock market is open, for the shares of the shop are full.")
+    desk.write("docs/p/c.md", "Something else.")
+    assert paths(desk.index().search("stock market shop"))[0] == "docs/p/b.md"

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import RefusedHistoryError, RemoteError, UsageError
+from kbtui.history.branch import Branch
 from kbtui.history.change import Actor
+from kbtui.history.door import Door
+from kbtui.history.intent import IntentLog
 from kbtui.history.lineage import diverge
 from kbtui.history.remote import SyncCancelledError, Watcher, parse_address, shown_address
 from kbtui.history.repository import Repository
 from tests.history.sync_room import Machine, fsck
+from tests.history.test_recovery import Crash, crash_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -262,6 +266,35 @@ def test_a_stopped_sync_leaves_everything_and_can_be_repeated(
     here.sync()
     in_step(here, there)
     assert not list(there.workspace.repository.glob("incoming-*"))
+
+
+@pytest.mark.parametrize("what", ["merge", "forward"])
+@pytest.mark.parametrize("step", [(Door, "_write_files"), (Branch, "move"), (IntentLog, "clear")])
+def test_a_sync_that_is_killed_while_it_applies_is_finished_by_the_next_start(
+    here: Machine,
+    there: Machine,
+    monkeypatch: pytest.MonkeyPatch,
+    what: str,
+    step: tuple[type, str],
+) -> None:
+    here.write(A, TEXT.replace("- one", "- one here"))
+    here.write(B, "# B\n")
+    here.sync()
+    if what == "merge":
+        there.write(A, TEXT.replace("The end.", "The end there."))
+    before = there.files()
+    with monkeypatch.context() as patch:
+        crash_at(patch, *step)
+        with pytest.raises(Crash):
+            there.sync()
+    there.history = there.reopened()
+    there.check()
+    assert there.files() == before or "- one here" in there.text(A)
+    there.sync()
+    here.sync()
+    text = in_step(here, there)[A]
+    assert "- one here" in text
+    assert ("The end there." in text) is (what == "merge")
 
 
 def test_a_missing_disk_and_a_wrong_address_are_sentences(here: Machine, tmp_path: Path) -> None:

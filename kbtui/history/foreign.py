@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-from kbtui.errors import NotFoundError, UnreadableError
+from kbtui.errors import NotFoundError, UnreadableError, UsageError
 from kbtui.history.branch import Branch
 from kbtui.history.log import CommitLog
 from kbtui.history.reading import HistoryReader
@@ -64,7 +64,20 @@ class _ForeignRepository(Repository):
         self.branch = _ForeignBranch(folder)
 
 
-def open_foreign(folder: Path) -> HistoryReader:
+class ForeignHistory(HistoryReader):
+    """Somebody's history; whatever would write says that it doesn't."""
+
+    def _refuse(self, *_args: object, **_more: object) -> NoReturn:
+        raise UsageError(
+            "This is another repository's history: it is only looked at.",
+            "y copies the id of a commit, Y its patch.",
+        )
+
+    undo = undo_turn = undo_batch = _refuse
+    restore = restore_preview = restore_before = restore_before_preview = _refuse
+
+
+def open_foreign(folder: Path) -> ForeignHistory:
     """Open a git repository for reading, bare or with a working tree.
 
     Its commits are listed in a table in the user's cache; nothing is written beside them.
@@ -86,7 +99,7 @@ def open_foreign(folder: Path) -> HistoryReader:
     _check_kind(place)
     name = hashlib.sha256(os.fsencode(place.resolve())).hexdigest()[:16]
     repository = _ForeignRepository(place)
-    return HistoryReader(
+    return ForeignHistory(
         repository, CommitLog(user_cache_path("kbtui") / f"git-{name}", repository)
     )
 

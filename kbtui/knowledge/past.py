@@ -21,7 +21,7 @@ from kbtui.knowledge.shelf import is_on_shelf
 from kbtui.text import clean_line
 
 if TYPE_CHECKING:
-    from kbtui.history.history import History
+    from kbtui.history.reading import HistoryReader
     from kbtui.knowledge.entry import Entry
     from kbtui.knowledge.library import Library
     from kbtui.knowledge.links import Link
@@ -31,7 +31,7 @@ class PastLibrary:
     """The library of one commit; what it says never changes. One object serves all threads.
 
     Args:
-        history: Where the commit is.
+        history: Where the commit is; it may be somebody else's.
         at: Which one, as `History.resolve` understands it.
         today: The library of now, to which most entries are the same.
 
@@ -42,7 +42,7 @@ class PastLibrary:
         NotFoundError: There is no such commit.
     """
 
-    def __init__(self, history: History, at: str, today: Library | None = None) -> None:
+    def __init__(self, history: HistoryReader, at: str, today: Library | None = None) -> None:
         self._history = history
         self._today = today
         self.at = history.resolve(at)
@@ -122,10 +122,21 @@ class PastLibrary:
             known
             if (known := now.get(path)) is not None and known.blob == blob
             else self._parsed(path, blob)
-            for path, blob in self.blobs.items()
-            if path.startswith("knowledge/") and is_on_shelf(path)
+            for path, blob in self._notes.items()
         ]
         return tuple(sorted(found, key=lambda info: (info.category, info.slug, info.path)))
+
+    @cached_property
+    def _notes(self) -> dict[str, str]:
+        """The entries; of a repository that isn't laid out as ours, every Markdown file."""
+        ours = {
+            path: blob
+            for path, blob in self.blobs.items()
+            if path.startswith("knowledge/") and is_on_shelf(path)
+        }
+        return ours or {
+            path: blob for path, blob in self.blobs.items() if path.lower().endswith(".md")
+        }
 
     @cached_property
     def _by_path(self) -> dict[str, EntryInfo]:

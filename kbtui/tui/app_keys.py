@@ -122,6 +122,14 @@ class AppKeys(KeysInOrder):
         """Look at everything as it was at a date or a change."""
         self._to_main().post_message(OpenPast(moment))
 
+    def action_browse(self, folder: str = "") -> None:
+        """Look at the history of another git repository."""
+        from kbtui.tui.background import run_latest
+        from kbtui.tui.foreign import browse
+
+        main = self._to_main()
+        run_latest(main, "browse", browse, main, folder)
+
     def action_palette(self) -> None:
         """Find a command by typing."""
         if not isinstance(self.screen, CommandPalette):

@@ -3,11 +3,14 @@ from __future__ import annotations
 import pytest
 
 from kbtui.tui.actions import actions
+from kbtui.tui.background import run_latest
+from kbtui.tui.foreign import browse
 from kbtui.tui.messages import AskAbout
 from kbtui.tui.screens.confirm import ConfirmScreen
 from kbtui.tui.screens.history import HistoryScreen
 from kbtui.tui.screens.search import SearchScreen
 from kbtui.tui.screens.time_travel import TimeTravelScreen
+from kbtui.tui.travelling import travel
 from tests.tui.notes_support import NotesApp, agent_writes, hit, make_kb, ready, text_of, until
 
 ALICE, DOCKER = "knowledge/people/alice.md", "knowledge/topics/docker.md"
@@ -139,3 +142,45 @@ async def test_shift_t_leads_there_from_the_history_and_escape_back(kb):
         await until(pilot, lambda: app.screen.notes.current_path == ALICE)
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is screen)
+
+
+async def test_another_repository_is_browsed_and_never_written(kb):
+    theirs = kb.workspace.repository
+    head = kb.history.head()
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        await ready(pilot)
+        run_latest(app.screen, "browse", browse, app.screen, str(theirs))
+        await until(pilot, lambda: isinstance(app.screen, HistoryScreen))
+        screen = app.screen
+        await until(pilot, lambda: len(screen.list.commits) == 4)
+        assert "only to look at" in str(screen.query_one("#history-title").render())
+        for number, key in enumerate("uRB", 1):
+            await pilot.press(key)
+            await until(pilot, lambda n=number: app.toasts.count("only looked at") == n, key)
+        await pilot.press("G", "T")
+        await until(pilot, lambda: isinstance(app.screen, TimeTravelScreen))
+        await until(pilot, lambda: app.screen.notes.knowledge_tree.rows)
+        await until(pilot, lambda: app.screen.notes.current_path == ALICE)
+        await until(pilot, lambda: "Knows bob." in text_of(app.screen.notes.view.body))
+        await pilot.press("R")
+        await until(pilot, lambda: app.toasts.count("only looked at") == 4)
+        assert kb.history.head() == head
+
+
+async def test_what_is_no_repository_is_said(kb, tmp_path):
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        await ready(pilot)
+        run_latest(app.screen, "browse", browse, app.screen, str(tmp_path / "nowhere"))
+        await until(pilot, lambda: "is no git repository" in app.toasts)
+
+
+async def test_a_moment_that_names_nothing_is_said(kb):
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        await ready(pilot)
+        run_latest(app.screen, "travel", travel, app.screen, kb, "1999-01-01")
+        await until(pilot, lambda: "There is no commit up to 1999-01-01" in app.toasts)
+        run_latest(app.screen, "travel", travel, app.screen, kb, "HEAD~3")
+        await until(pilot, lambda: isinstance(app.screen, TimeTravelScreen))

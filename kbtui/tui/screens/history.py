@@ -70,12 +70,21 @@ class HistoryScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("history")]
 
     def __init__(
-        self, kb: KnowledgeBase, path: str | None = None, commit: str | None = None
+        self,
+        kb: KnowledgeBase,
+        path: str | None = None,
+        commit: str | None = None,
+        *,
+        name: str = "",
     ) -> None:
-        """Show the history of everything or of `path`, with `commit` selected if it is there."""
+        """Show the history of everything or of `path`, with `commit` selected if it is there.
+
+        `name` says whose it is, where that isn't the workspace.
+        """
         super().__init__()
         self._kb = kb
         self._path = path
+        self._whose = name
         self._at = commit
         self._going_to: str | None = None
         self._around = _CONTEXT
@@ -93,7 +102,7 @@ class HistoryScreen(Screen[None]):
 
     def _title(self) -> str:
         if self._path is None:
-            return "HISTORY"
+            return f"HISTORY  {clean_line(self._whose)}".rstrip()
         return f"HISTORY  {clean_line(self._path.removeprefix('knowledge/').removesuffix('.md'))}"
 
     def on_mount(self) -> None:

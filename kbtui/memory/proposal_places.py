@@ -37,20 +37,30 @@ class Place:
         """Where the lines end, exclusive."""
         return self.first + len(self.ours)
 
-    @classmethod
-    def of_cut(cls, base: str, now: str, cut: Cut) -> Place:
+
+class Since:
+    """What was done to a text since a proposal was made from it."""
+
+    def __init__(self, base: str, now: str) -> None:
+        self._old, self._new = split_lines(base), split_lines(now)
+        self._codes = opcodes(keys_of(self._old), keys_of(self._new))
+        self._changed = [(a1, a2) for tag, a1, a2, *_ in self._codes if tag != "equal"]
+
+    def left_alone(self, cut: Cut) -> bool:
+        """Whether the lines of a cut, and those above and below, are what they were."""
+        return not any(a1 <= cut.last + 1 and cut.first - 1 <= a2 for a1, a2 in self._changed)
+
+    def place(self, cut: Cut) -> Place:
         """Both sides of a cut; lines that were changed together with its own are taken in."""
-        old, new = split_lines(base), split_lines(now)
-        codes = opcodes(keys_of(old), keys_of(new))
         first, last = cut.first, cut.last
-        for tag, a1, a2, *_ in codes:
-            if tag != "equal" and _lies_in(cut, a1, a2):
+        for a1, a2 in self._changed:
+            if _lies_in(cut, a1, a2):
                 first, last = min(first, a1), max(last, a2)
-        start, end = _start(codes, first), _end(codes, last)
+        start, end = _start(self._codes, first), _end(self._codes, last)
         if first == last:  # lines that only come go below the line above
             start = end
-        theirs = (*old[first : cut.first], *cut.lines, *old[cut.last : last])
-        return cls(start, tuple(new[start:end]), theirs, (first, last))
+        theirs = (*self._old[first : cut.first], *cut.lines, *self._old[cut.last : last])
+        return Place(start, tuple(self._new[start:end]), theirs, (first, last))
 
 
 def _lies_in(cut: Cut, first: int, last: int) -> bool:

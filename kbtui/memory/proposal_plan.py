@@ -17,7 +17,7 @@ from kbtui.history.diff import split_lines
 from kbtui.history.merge import take_out
 from kbtui.history.tracking import keys_of
 from kbtui.memory.proposal_cuts import cut, joined, put, says_the_same
-from kbtui.memory.proposal_places import Place, place_of
+from kbtui.memory.proposal_places import Place, Since, place_of
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
@@ -211,9 +211,10 @@ def _places(edit: ProposedEdit, now: Current) -> list[PlannedHunk]:
         return []
     cuts = cut(base, edit.text or "")
     lines = split_lines(base)
+    since = Since(base, text)
     while True:
         keys = _Keys(edit.path, lines)
-        hunks = [_judged(edit.path, base, text, each, keys.of(each)) for each in cuts]
+        hunks = [_judged(edit.path, (base, text), since, each, keys.of(each)) for each in cuts]
         waiting = [index for index, hunk in enumerate(hunks) if hunk.state != "done"]
         clash = next(((a, b) for a, b in pairwise(waiting) if _meet(hunks[a], hunks[b])), None)
         if clash is None:
@@ -222,11 +223,14 @@ def _places(edit: ProposedEdit, now: Current) -> list[PlannedHunk]:
         cuts[first:last] = [joined(lines, cuts[first:last])]
 
 
-def _judged(path: str, base: str, now: str, each: Cut, key: str) -> PlannedHunk:
-    """Merge one cut, by itself, into the text as it is."""
+def _judged(path: str, texts: tuple[str, str], since: Since, each: Cut, key: str) -> PlannedHunk:
+    """Merge one cut, by itself, into the text as it is: `texts` are that before and now."""
+    base, now = texts
+    if since.left_alone(each) and not _stands_elsewhere(each, base, now):
+        return PlannedHunk(key, "clean", "", since.place(each), each)
     merge = take_out(path, [base, now], put(base, [each]))
     if merge.conflicts:
-        return PlannedHunk(key, "conflict", _CHANGED, Place.of_cut(base, now, each), each)
+        return PlannedHunk(key, "conflict", _CHANGED, since.place(each), each)
     done = merge.text == now or _stands_elsewhere(each, base, now)
     return PlannedHunk(key, "done" if done else "clean", "", place_of(now, merge.text), each)
 

@@ -7,6 +7,7 @@ import pytest
 from kbtui.agent.events import Citation, TurnChange
 from kbtui.tui.chat.answer import AnswerItem, settled
 from kbtui.tui.chat.cards import ReasoningItem, ToolItem, change_items
+from kbtui.tui.chat.flow import Flow
 from kbtui.tui.chat.items import LinkItem, NoticeItem, Target, UserItem, citation_items
 from kbtui.tui.chat.tool_text import argument_details, argument_line, parsed_arguments
 
@@ -153,3 +154,15 @@ def test_arguments_fit_into_a_line_and_long_ones_stay_in_the_details() -> None:
 @pytest.mark.parametrize("text", ["", "{}", "null", "[1]", "{broken"])
 def test_arguments_of_any_shape_can_be_shown(text: str) -> None:
     assert isinstance(parsed_arguments(text), dict)
+
+
+def test_of_a_streaming_answer_only_the_lines_that_changed_are_drawn_anew() -> None:
+    flow, answer = Flow(), AnswerItem()
+    flow.items = [UserItem(text="why"), answer]
+    answer.add("Settled for good.\n\nAlso settled.\n\nThe end grows")
+    flow.lay_out(0, 40)
+    before = list(flow.lines)
+    answer.add(" and grows")
+    first = flow.lay_out(1, 40)
+    assert flow.lines[first].text != before[first].text
+    assert first == len(before) - 1

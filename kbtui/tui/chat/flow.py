@@ -45,7 +45,9 @@ class Flow:
             lines += [_BLANK] * self._gap(index)
             self._starts.append(len(lines))
             lines += self.items[index].lines(width)
-        self.lines = lines
+        former, self.lines = self.lines, lines
+        while first < min(len(former), len(lines)) and former[first] is lines[first]:
+            first += 1  # of a streaming answer, what is settled keeps its lines
         return first
 
     def _gap(self, at: int) -> int:

@@ -184,10 +184,24 @@ class Transcript(LineView, can_focus=True):
         self.lines = self._flow.lines
         for index in [key for key in self._strips.keys() if key >= first]:  # noqa: SIM118
             self._strips.discard(index)
-        self.virtual_size = Size(self.size.width, len(self.lines))
+        self._take_height(len(self.lines))
         if self._following:
             self.scroll_end(animate=False, force=True, immediate=True)
         self.refresh()
+
+    def _take_height(self, lines: int) -> None:
+        """Be as high as the lines; where more come, only the scrollbar has to know.
+
+        Otherwise every line of a stream would lay out the whole screen, which takes 15 ms.
+        """
+        size, room = Size(self.size.width, lines), self.container_size.height
+        grows = size.width == self.virtual_size.width and lines >= self.virtual_size.height
+        if grows and (lines > room) == self.show_vertical_scrollbar:
+            self.set_reactive(Transcript.virtual_size, size)
+            if self.show_vertical_scrollbar:
+                self.vertical_scrollbar.window_virtual_size = lines
+        else:
+            self.virtual_size = size
 
     def _lay_out_aside(self, items: Iterable[Item]) -> None:
         """Lay out much text in a thread; until that is done, the former lines are shown."""

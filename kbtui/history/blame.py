@@ -164,11 +164,20 @@ class Blame:
             yield lambda number: version.gone.get(_mark(lines[number]))
         if depth >= _DEEPEST:
             return
-        for other in self._repository.read_commit(commit.id).parents[1:]:
-            yield _from_other_side(self._version(step.path, other, depth + 1), lines)
+        for other in commit.merged:
+            name = self._name_on_side(step.path, commit, other)
+            yield _from_other_side(self._version(name, other, depth + 1), lines)
         moves = [move for move in commit.moves if move.target == step.path]
         if moves and commit.parent is not None:
             yield self._from_other_files(moves, commit.parent, lines, depth)
+
+    def _name_on_side(self, path: str, merge: Commit, other: str) -> str:
+        """What a file is called on the other side of a merge: it may have been renamed on ours."""
+        if merge.parent is not None and self._repository.blob_at(other, path) is None:
+            for _, name in self._log.versions(path, merge.parent):
+                if name != path and self._repository.blob_at(other, name) is not None:
+                    return name
+        return path
 
     def _from_other_files(
         self, moves: Iterable[Moved], parent: str, lines: Sequence[str], depth: int

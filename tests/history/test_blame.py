@@ -129,11 +129,25 @@ def test_the_other_side_of_a_merge_keeps_its_origins(notes: Notes) -> None:
     assert _commits(notes.reopened(), NOTE, "HEAD") == expected
 
 
-def _commit_beside(notes: Notes, parent: str, text: str, also: str | None = None) -> str:
+def test_the_other_side_of_a_merge_may_know_the_file_by_its_former_name(notes: Notes) -> None:
+    base = notes.write(NOTE, "base line\n")
+    with notes.history.change(Actor.YOU, "a reason") as change:
+        change.rename(NOTE, OTHER)
+    ours = change.result
+    assert ours is not None
+    theirs = _commit_beside(notes, base.id, "base line\ntheir line\n")
+    merged = _commit_beside(notes, ours.id, "base line\ntheir line\n", theirs, OTHER)
+    notes.history._repository.branch.move(ours.id, merged)
+    assert _commits(notes.reopened(), OTHER, "HEAD") == [base.id, theirs]
+
+
+def _commit_beside(
+    notes: Notes, parent: str, text: str, also: str | None = None, path: str = NOTE
+) -> str:
     repository = notes.history._repository
     blob = git_object(b"blob", text.encode())
     raw = repository.read_commit(parent)
-    tree, trees = update_tree(raw.tree, {NOTE: blob.id}, repository.read_tree)
+    tree, trees = update_tree(raw.tree, {path: blob.id}, repository.read_tree)
     when = datetime(2026, 11, 21, 13, tzinfo=UTC)
     commit = git_object(
         b"commit", encode_commit(tree, parent, "A <a@b.c>", when, "Merge\n", also=also)

@@ -11,7 +11,7 @@ import logging
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
-from kbtui.errors import ConflictError, KbtuiError
+from kbtui.errors import ConflictError, KbtuiError, NotFoundError
 from kbtui.history.history import History
 from kbtui.history.outside_edits import OutsideEdits
 from kbtui.knowledge.library import Library
@@ -27,7 +27,7 @@ from kbtui.workspace.layout import (
 from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from kbtui.agent.agent import Agent
@@ -240,14 +240,22 @@ class KnowledgeBase:
             self.notices.append("The workspace is read-only: nothing can be changed.")
             return
         self.history.open()
-        try:
-            self.history.adopt()
-        except ConflictError as problem:
-            self._problem(problem)
+        self._guarded(self._adopted)
         self.history.add_companion(self._bury)
         from kbtui.memory.opening import bring_up_to_date
 
-        self.notices += bring_up_to_date(self.workspace, self.history)
+        self._guarded(lambda: bring_up_to_date(self.workspace, self.history))
+
+    def _adopted(self) -> tuple[str, ...]:
+        self.history.adopt()
+        return ()
+
+    def _guarded(self, work: Callable[[], Iterable[str]]) -> None:
+        """Do what a start begins with; a damaged history keeps nobody from reading the notes."""
+        try:
+            self.notices += work()
+        except (ConflictError, NotFoundError) as problem:
+            self._problem(problem)
 
     def _bury(self, change: Change) -> None:
         """See to it that what an undo takes out of memory isn't written again."""

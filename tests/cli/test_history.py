@@ -209,3 +209,25 @@ def test_an_undo_of_a_batch_that_is_not_there_says_so(told: Command) -> None:
     done = told("undo", "--batch", "i9")
     assert done.status == 1
     assert "The batch i9 changed nothing." in done.err
+
+
+def test_a_damaged_history_keeps_nobody_from_reading_and_nothing_is_written(
+    told: Command,
+) -> None:
+    told.ok("log")
+    repository = told.root / ".kbtui/history.git"
+    head = (repository / "refs/heads/main").read_text().strip()
+    broken = repository / "objects" / head[:2] / head[2:]
+    broken.chmod(0o644)
+    broken.write_bytes(b"garbage")
+    listed = told.ok("list", "--json")
+    assert len(listed.json) == 2
+    assert "no readable object" in listed.err
+    assert told.ok("show", "docker").out
+    assert told.ok("log", "--json").json[0]["commit"] == head
+    for command in (["new", "topic", "Kubernetes"], ["undo", "HEAD"], ["diff", "HEAD"]):
+        done = told(*command)
+        assert done.status == 1, done
+        assert "no readable object" in done.err
+        assert "kbtui doctor" in done.err
+    assert not told.file("knowledge/topics/kubernetes.md").exists()

@@ -157,7 +157,7 @@ def test_arguments_of_any_shape_can_be_shown(text: str) -> None:
 
 
 def test_of_a_streaming_answer_only_the_lines_that_changed_are_drawn_anew() -> None:
-    flow, answer = Flow(), AnswerItem()
+    flow, answer = Flow(), AnswerItem(streaming=True)
     flow.items = [UserItem(text="why"), answer]
     answer.add("Settled for good.\n\nAlso settled.\n\nThe end grows")
     flow.lay_out(0, 40)

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import NotFoundError
-from kbtui.history import blame
 from kbtui.history.change import Actor, Origin
 from kbtui.history.commit import encode_commit
+from kbtui.history.tracking import carried
 from kbtui.history.trees import git_object, update_tree
 from tests.history.blame_model import Model
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from kbtui.history.history import History
@@ -41,8 +42,8 @@ def test_it_says_what_an_independent_model_says(notes: Notes, seed: int) -> None
     again = notes.reopened()
     _check(again, model, "HEAD")
     for rev, state in model.random.sample(model.snapshots, 8):
-        for path, lines in state.items():
-            assert _commits(again, path, rev) == [commit for _, commit in lines], (path, rev)
+        for path, known in state.items():
+            assert _commits(again, path, rev) == [commit for _, commit in known], (path, rev)
 
 
 def _check(history: History, model: Model, rev: str) -> None:
@@ -163,14 +164,13 @@ def _commit_beside(
 def comparisons(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """One item for each comparison of two versions that differ."""
     done: list[int] = []
-    carried = blame.carried
 
-    def counted(old: list[str], new: list[str]) -> list[int]:
+    def counted(old: Sequence[str], new: Sequence[str]) -> list[int]:
         if old or new:
             done.append(len(new))
         return carried(old, new)
 
-    monkeypatch.setattr(blame, "carried", counted)
+    monkeypatch.setattr("kbtui.history.blame.carried", counted)
     return done
 
 

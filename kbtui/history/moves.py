@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from kbtui.history.tracking import carried, lines_of
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 MOST_FILES = 2_000
 """Files up to which a commit's moves are looked for."""
 _MOST = 100
+_MOST_LINES = 10_000
+_MOST_SOURCES = 8  # of one line: a phrase that stands everywhere comes from nowhere
 _SHORTEST = 10
 _MARKER = re.compile(
     r"\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?(?:\d{4}-\d{2}-\d{2}:?\s+)?", re.ASCII
@@ -86,15 +89,16 @@ def find_moves_between(files: Iterable[Rewritten]) -> tuple[Moved, ...]:
         origins = carried(old, new)
         kept = set(origins)
         for line in _statements(file.old_path, old, [i not in kept for i in range(len(old))]):
-            gone.setdefault(line.key, []).append(line)
+            if len(known := gone.setdefault(line.key, [])) < _MOST_SOURCES:
+                known.append(line)
         come += _statements(file.path, new, [origin < 0 for origin in origins])
-    found = [
+    found = (
         Moved(source.path, source.number, line.path, line.number)
         for line in come
         for source in gone.get(line.key, ())
         if source.path != line.path
-    ]
-    return tuple(_joined(found))[:_MOST]
+    )
+    return tuple(_joined(list(islice(found, _MOST_LINES))))[:_MOST]
 
 
 def statement_of(line: str) -> str:

@@ -83,6 +83,12 @@ def test_what_cannot_be_told_apart_does_not_move(line: str) -> None:
     assert find_moves_between(files) == ()
 
 
+def test_a_phrase_that_stands_everywhere_costs_little() -> None:
+    many = [Rewritten(f"a{n}.md", f"a{n}.md", FACT * 5, "") for n in range(400)]
+    many += [Rewritten(f"b{n}.md", f"b{n}.md", "", FACT * 5) for n in range(400)]
+    assert len(find_moves_between(many)) == 100
+
+
 def test_what_follows_from_other_files_does_not_count(notes: Notes) -> None:
     index = "knowledge/INDEX.md"
     _write(notes, {index: f"# Index\n{FACT}", ALICE: "# Alice\n"})

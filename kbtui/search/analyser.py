@@ -139,16 +139,15 @@ def terms_of(word: str) -> tuple[str, ...]:
 
 
 def telling_terms(text: str) -> list[str]:
-    """The first term of each word that isn't a stop word, in order; of scripts with blanks only."""
-    known: dict[str, str] = {}
+    """The first term of each word that isn't a stop word, in order; of unspaced scripts all."""
+    known: dict[str, tuple[str, ...]] = {}
     found: list[str] = []
     for word in _WORD.findall(text):
-        term = known.get(word)
-        if term is None:
-            of_word = () if word.lower() in STOP_WORDS or is_unspaced(word) else terms_of(word)
-            term = known[word] = of_word[0] if of_word else ""
-        if term:
-            found.append(term)
+        telling = known.get(word)
+        if telling is None:
+            telling = () if word.lower() in STOP_WORDS else terms_of(word)
+            telling = known[word] = telling if is_unspaced(word) else telling[:1]
+        found += telling
     return found
 
 

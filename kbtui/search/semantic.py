@@ -258,7 +258,8 @@ class Comparison:
         towards = [mean for n in numbers.tolist() if (mean := self._mean_of(n)) is not None]
         if not towards:
             return self.cosines
-        moved = _unit(self._query + _FEEDBACK * np.mean(towards, axis=0))
+        mean: NDArray[np.float32] = np.mean(towards, axis=0)
+        moved = _unit(self._query + np.float32(_FEEDBACK) * mean)
         return self._view.nearest_again(self._matrix, moved, self.cosines)
 
     def _mean_of(self, number: int) -> NDArray[np.float32] | None:
@@ -273,7 +274,7 @@ def _of_documents(
     """How near documents are, by the cosines of their passages: the nearest one, and all as one."""
     nearest = np.maximum.reduceat(cosines, starts)
     whole = np.add.reduceat(cosines, starts) / lengths
-    found: NDArray[np.float32] = (1 - _WHOLE) * nearest + _WHOLE * whole
+    found: NDArray[np.float32] = nearest + np.float32(_WHOLE) * (whole - nearest)
     return found
 
 

@@ -146,7 +146,8 @@ class _TextView:
             case events.ToolFinished():
                 if to_terminal() or event.changes or event.proposal or not event.ok:
                     self._end_line()
-                    note(f"+ {event.tool}: {event.summary}")
+                    waits = f" (kbtui inbox show {event.proposal})" if event.proposal else ""
+                    note(f"+ {event.tool}: {event.summary}{waits}")
             case events.TurnFinished():
                 if not self._last:
                     self._write(event.text)

@@ -292,7 +292,8 @@ class _Turn:
             yield f"Kept in {_listed(kept)}."
         if proposed:
             waits = "waits" if len(proposed) == 1 else "wait"
-            yield f"Proposed, not written yet: {_listed(proposed)} {waits} in your inbox (F6)."
+            where = "in your inbox (F6, or `kbtui inbox`)"
+            yield f"Proposed, not written yet: {_listed(proposed)} {waits} {where}."
         if known:
             yield f"{_listed(known)} already {'says' if len(known) == 1 else 'say'} so."
         yield from failed

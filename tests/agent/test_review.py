@@ -42,7 +42,7 @@ async def test_what_a_tool_would_write_becomes_a_proposal_and_the_model_is_told(
     assert answer.startswith("Proposed, not written: the user reviews every change.")
     assert proposal.id in answer
     assert (told.tools[0].ok, told.tools[0].proposal) == (True, proposal.id)
-    assert told.tools[0].summary == "proposed (F6): people/alice created"
+    assert told.tools[0].summary == "proposed: people/alice created"
     assert (proposal.actor, proposal.paths) == (Actor.AGENT, (ALICE,))
     assert proposal.origin.messages == (told.events[0].message, told.events[0].message)
     assert kb.history.head() == head
@@ -124,7 +124,7 @@ async def test_offline_too_nothing_is_written_and_that_is_said(
 ) -> None:
     told = await ask(kb, session, "we decided to use Postgres because of JSON; Alice owns it")
     assert "Proposed, not written yet:" in told.finished.text
-    assert "in your inbox (F6)." in told.finished.text
+    assert "in your inbox (F6, or `kbtui inbox`)." in told.finished.text
     (proposal,) = inbox.list()
     assert len(proposal.paths) == 2
     assert kb.library.infos() == []

@@ -112,3 +112,13 @@ def test_what_stands_there_by_now_no_longer_waits(kbtui: Command, proposal: str)
     write(kbtui, NEW)
     assert kbtui("inbox").status == 1
     assert kbtui("inbox", "show", proposal).status == 1
+
+
+def test_a_turn_under_review_says_where_its_proposal_is(kbtui: Command) -> None:
+    kbtui.ok("config", "set", "memory.review", "ask")
+    done = kbtui.ok("ask", "we decided to use LoRa because it needs no SIM")
+    (listed,) = kbtui.ok("inbox", "--json").json
+    assert listed["actor"] == "agent"
+    assert f"kbtui inbox show {listed['id']}" in done.err
+    kbtui.ok("inbox", "accept", listed["id"])
+    assert [entry["type"] for entry in kbtui.ok("list", "--json").json] == ["decision"]

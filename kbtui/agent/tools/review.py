@@ -48,10 +48,10 @@ def reviewed(
         proposal, done = _propose(context, withheld.change, is_new=is_new)
     output = (
         f"Proposed, not written: the user reviews every change. It waits as {proposal.id} in the"
-        " inbox (F6), and until it is accepted the files say what they said. Don't do it again;"
-        f" say that it waits.\n{done}"
+        " inbox (F6, or `kbtui inbox`), and until it is accepted the files say what they said."
+        f" Don't do it again; say that it waits.\n{done}"
     )
-    return ToolResult(output, f"proposed (F6): {_summary(done)}"), proposal.id
+    return ToolResult(output, f"proposed: {_summary(done)}"), proposal.id
 
 
 def _propose(context: ToolContext, change: Change, *, is_new: bool) -> tuple[Proposal, str]:

@@ -89,9 +89,10 @@ class ToolItem(Item):
 
     def _summary(self) -> Content:
         """The summary, with what was written as a place to click."""
-        text = Content.styled(clean_line(self.summary), ".chat--muted")
         if self.proposal:
+            text = Content(f"{clean_line(self.summary)} · F6")
             return text.stylize(".chat--link").stylize(Style.from_meta({"target": 0}))
+        text = Content.styled(clean_line(self.summary), ".chat--muted")
         for index, path in enumerate(self.paths):
             name = shown(path)
             start = text.plain.find(name)

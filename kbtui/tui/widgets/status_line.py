@@ -109,7 +109,8 @@ class StatusLine(Static):
         said = self.memory or self.state
         state = Content.styled(said, "$warning" if busy else "$text-muted")
         if self.inbox:
-            state = Content.styled(f"inbox {self.inbox}", "$text-accent") + " · " + state
+            waits = Content.styled(f"F6 inbox {self.inbox}", "$text-accent")
+            state = waits.stylize(Style.from_meta({"key": "f6"})) + " · " + state
         room = width - state.cell_length - 2
         hints = self._hints(max(0, room))
         if room < _ROOM_FOR_STATE:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from kbtui.history.repository import Repository
 
 ENOUGH = 3000  # loose objects that are worth a pack
-_DEPTH = 30
+_DEPTH = 50  # git's own
+_THOROUGHLY = 6  # zlib's level, for there is time
 _MOST_COPIED = 0xFFFFFF
 _MOST_INSERTED = 127
 
@@ -46,7 +47,7 @@ def pack_history(repository: Repository, enough: int = ENOUGH) -> int:
     identifiers = list(dict.fromkeys(name for chain in chains for name in chain))
     if not identifiers or len(identifiers) < enough // 2:  # the rest belongs to no commit
         return 0
-    repository.write_pack(len(identifiers), _records(repository, chains))
+    repository.write_pack(len(identifiers), _records(repository, chains), _THOROUGHLY)
     repository.drop_loose(identifiers)
     return len(identifiers)
 

@@ -353,8 +353,8 @@ class Repository:
         self._trees.clear()
         self._entries.clear()
 
-    def write_pack(self, count: int, records: Iterable[PackRecord]) -> str:
-        """Write objects as one durable pack; returns its name.
+    def write_pack(self, count: int, records: Iterable[PackRecord], level: int = _LEVEL) -> str:
+        """Write objects as one durable pack, compressed by zlib's `level`; returns its name.
 
         Raises:
             StorageError: What was written is not what was to be written.
@@ -370,7 +370,7 @@ class Repository:
                 yield record
 
         # A store of its own: the one that is read from isn't kept waiting.
-        with contextlib.closing(self._open_store()) as store:
+        with contextlib.closing(self._open_store(level)) as store:
             try:
                 pack = store.add_pack_data(count, as_unpacked(noted()))
             except (ApplyDeltaError, ChecksumMismatch, UnresolvedDeltas) as error:
@@ -405,14 +405,14 @@ class Repository:
         weakref.finalize(self, store.close)  # packs stay open until nobody needs them
         return store
 
-    def _open_store(self) -> DiskObjectStore:
+    def _open_store(self, level: int = _LEVEL) -> DiskObjectStore:
         from dulwich.object_store import DiskObjectStore
 
         return DiskObjectStore(
             self._folder / "objects",
             fsync_object_files=True,
             loose_compression_level=_LEVEL,
-            pack_compression_level=_LEVEL,
+            pack_compression_level=level,
         )
 
 

@@ -13,6 +13,7 @@ _HELPERS = {
     "__main__",
     "blame",
     "embedding_cache",
+    "growth",
     "judged_sets",
     "material",
     "plain_bm25",

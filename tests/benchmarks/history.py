@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.benchmarks import blame
+from tests.benchmarks import blame, growth
 from tests.benchmarks.report import Table, spread, versions
 
 if TYPE_CHECKING:
@@ -77,15 +77,20 @@ def _measure(folder: Path, maker: Path, data: Path, chosen: argparse.Namespace) 
     with KnowledgeBase.open(ours, create=True) as kb:
         first = time.perf_counter() - started
         edits = _edits(ours, max(chosen.pairs, chosen.commits))
+        kb.library.flush()  # nothing is written in the background while it is copied
+        grown = growth.Growth(ours / ".kbtui/history.git", folder / "growth")
         door, git = _commit_in_turn(kb, peer, edits[: chosen.pairs])
         for path, text in edits[chosen.pairs :]:
             _write(kb, path, text)
+        kb.library.flush()
+        weight = grown.measure(len(edits))
         log = _measure_log(kb.history, ours / ".kbtui/history.git", edits[0][0])
         blamed = blame.measure(kb, chosen.versions, _edits(ours, chosen.versions))
         fsck = _fsck(ours / ".kbtui/history.git")
     found = _summary(chosen, first, door, git, log, fsck)
     found["tables"].append(blame.table(blamed))
-    found["figures"] |= blame.figures(blamed)
+    found["tables"].append(growth.table(weight))
+    found["figures"] |= blame.figures(blamed) | growth.figures(weight)
     return found
 
 

@@ -15,6 +15,7 @@ from textual.worker import Worker, WorkerState
 
 from kbtui.errors import KbtuiError
 from kbtui.tui.actions import bindings
+from kbtui.tui.chat.offers import Offers
 from kbtui.tui.focus import go_to
 from kbtui.tui.messages import OpenEntry, OpenInbox
 from kbtui.tui.state import Drafts
@@ -23,7 +24,7 @@ from kbtui.tui.widgets.prompt import Prompt
 from kbtui.tui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Sequence
+    from collections.abc import Coroutine
     from pathlib import Path
 
     from textual.app import ComposeResult
@@ -32,13 +33,11 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.actions import Action
     from kbtui.tui.chat.commands import ChatCommands
-    from kbtui.tui.chat.completion import Completer
     from kbtui.tui.chat.conversation import Conversation
     from kbtui.tui.chat.deeds import Deeds
     from kbtui.tui.chat.items import Item
     from kbtui.tui.chat.memory_commands import MemoryCommands
     from kbtui.tui.slash import Command
-    from kbtui.tui.widgets.popup import Choice
 
 _TICK = 0.2
 
@@ -73,8 +72,7 @@ class ChatPane(Vertical):
         self.popup = Popup(id="popup")
         self.prompt.popup_is_open = lambda: self.popup.display
         self._drafts: Drafts | None = None
-        self._before_search = ""
-        self._offered = ""
+        self.offers = Offers(self.prompt, self.popup)
 
     def compose(self) -> ComposeResult:
         """Title, conversation, popup, prompt."""
@@ -118,18 +116,12 @@ class ChatPane(Vertical):
 
         return Deeds(self)
 
-    @cached_property
-    def _completer(self) -> Completer:
-        from kbtui.tui.chat.completion import Completer
-
-        return Completer()
-
     # What the rest of the app uses
 
     def knowledge_ready(self, kb: KnowledgeBase) -> None:
         """The knowledge base is open: restore the draft, send what waits."""
         self.kb = kb
-        self._completer.knowledge_ready(kb)
+        self.offers.completer.knowledge_ready(kb)
         self.prompt.history_of_input.attach(kb.workspace.root)
         self._drafts = Drafts(kb.workspace.root)
         draft = self._drafts.load()
@@ -142,7 +134,7 @@ class ChatPane(Vertical):
 
     def knowledge_changed(self) -> None:
         """Entries changed: complete from the new ones."""
-        self._completer.forget()
+        self.offers.completer.forget()
 
     def focus_prompt(self) -> None:
         """Go to the prompt."""
@@ -252,11 +244,7 @@ class ChatPane(Vertical):
 
     def step_back(self) -> None:
         """Esc: close the popup, else stop the answer, else go to the prompt."""
-        if self.popup.display:
-            if self.popup.kind == "find":
-                self.prompt.replace_text(self._before_search)
-            self.popup.hide()
-        elif not self.stop():
+        if not self.offers.give_up() and not self.stop():
             go_to(self.prompt)
 
     def stop(self) -> bool:
@@ -283,46 +271,13 @@ class ChatPane(Vertical):
     @on(Prompt.Typed)
     def _typed(self, event: Prompt.Typed) -> None:
         event.stop()
-        if self.popup.kind == "find":
-            self._find()
-        elif event.token.startswith("/"):
-            self._offer("command", self._completer.commands(event.token))
-        elif event.token.startswith("@"):
-            self.run_worker(self._offer_entries(event.token), group="entries", exclusive=True)
-        else:
-            self.popup.hide()
-
-    async def _offer_entries(self, token: str) -> None:
-        choices = await self._completer.entries(token)
-        if self.prompt.token == token:
-            self._offered = token
-            self._offer("entry", choices)
-
-    def _offer(self, kind: str, choices: Sequence[Choice], title: str = "") -> None:
-        # What is typed in full already wants Enter, not a popup in its way.
-        complete = len(choices) == 1 and choices[0].value.strip() == self.prompt.text.strip()
-        self.popup.show_choices(kind, () if complete and kind != "find" else choices, title)
-
-    def _find(self) -> None:
-        from kbtui.tui.chat.completion import earlier_inputs
-
-        found = self.prompt.history_of_input.search(self.prompt.text)
-        self._offer("find", earlier_inputs(found), "earlier input · type to search · Esc leaves")
+        if self.offers.typed(event.token):
+            self.run_worker(self.offers.entries(event.token), group="entries", exclusive=True)
 
     @on(Popup.Picked)
     def _picked(self) -> None:
-        self._accept()
+        self.offers.accept()
         go_to(self.prompt)
-
-    def _accept(self) -> None:
-        choice, kind = self.popup.chosen, self.popup.kind
-        self.popup.hide()
-        if choice is None:
-            return
-        if kind == "find":
-            self.prompt.replace_text(choice.value)
-        else:
-            self.prompt.complete(choice.value)
 
     # Keys that the prompt passes on
 
@@ -338,26 +293,11 @@ class ChatPane(Vertical):
         self.popup.move(1)
 
     def _key_accept(self) -> None:
-        self._catch_up()
-        self._accept()
-
-    def _catch_up(self) -> None:
-        """Let the popup offer what fits what is typed by now: keys can be ahead of it."""
-        token = self.prompt.token
-        if self.popup.kind == "command":
-            choices = self._completer.commands(token) if token.startswith("/") else []
-            self._offer("command", choices)
-        elif self.popup.kind == "entry" and token != self._offered:
-            self.popup.hide()
+        self.offers.catch_up()
+        self.offers.accept()
 
     def _key_accept_or_send(self) -> None:
-        """Enter: a command is carried out at once where it needs nothing more."""
-        self._catch_up()
-        choice = self.popup.chosen
-        kind = self.popup.kind
-        self._accept()
-        if choice is None or (kind == "command" and "<" not in choice.label):
-            self.prompt.send()
+        self.offers.accept_or_send()
 
     def _key_take_back(self) -> None:
         text = self.conversation.take_back()
@@ -367,11 +307,7 @@ class ChatPane(Vertical):
             self.prompt.show_earlier()
 
     def _key_find(self) -> None:
-        if self.popup.kind == "find":
-            self.popup.move(1)
-        else:
-            self._before_search = self.prompt.full_text
-            self._find()
+        self.offers.find_earlier()
 
     def _key_editor(self) -> None:
         self.post_message(self.EditorWanted())

@@ -170,7 +170,7 @@ class KnowledgeTree(RowList):
         if self._filtered is not None:
             text = "Nothing matches. Enter searches the text of all entries."
         elif self._filled:
-            text = "No entries yet. Press n to write one, or tell the agent something."
+            text = "No entries yet: n makes one."
         else:
             text = self.message
         return Content.styled(f" {text}", ".rows--muted")

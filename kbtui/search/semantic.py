@@ -258,9 +258,8 @@ class Comparison:
         towards = [mean for n in numbers.tolist() if (mean := self._mean_of(n)) is not None]
         if not towards:
             return self.cosines
-        mean: NDArray[np.float32] = np.mean(towards, axis=0)
-        moved = _unit(self._query + np.float32(_FEEDBACK) * mean)
-        return self._view.nearest_again(self._matrix, moved, self.cosines)
+        moved = self._query + _FEEDBACK * np.mean(towards, axis=0)
+        return self._view.nearest_again(self._matrix, _unit(moved), self.cosines)
 
     def _mean_of(self, number: int) -> NDArray[np.float32] | None:
         """The direction of a whole document; None if it has no vector."""
@@ -274,8 +273,7 @@ def _of_documents(
     """How near documents are, by the cosines of their passages: the nearest one, and all as one."""
     nearest = np.maximum.reduceat(cosines, starts)
     whole = np.add.reduceat(cosines, starts) / lengths
-    found: NDArray[np.float32] = nearest + np.float32(_WHOLE) * (whole - nearest)
-    return found
+    return ((1 - _WHOLE) * nearest + _WHOLE * whole).astype(np.float32, copy=False)
 
 
 def _products(matrix: Matrix, query: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -171,8 +171,19 @@ class BodyMerge:
                 return True
         return False
 
+    def _leave_what_is_back(self) -> None:
+        """Don't bring a line back that somebody has brought back already, wherever it is now."""
+        back = {
+            line for n, line in enumerate(self._now) if n not in self._known and line.strip()
+        } - set(self._base)
+        for j in list(self._inserts):
+            line = self._target[j]
+            if line in back and keys_of(self._inserts[j]) == [line]:
+                del self._inserts[j]
+
     def _insert_runs(self) -> None:
         """Bring back the lines that the change had deleted or moved away, run by run."""
+        self._leave_what_is_back()
         runs: list[list[int]] = []
         for j in sorted(self._inserts):
             if runs and runs[-1][-1] == j - 1:

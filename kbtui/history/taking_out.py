@@ -188,7 +188,7 @@ class TakingOut:
     def _rename_back(self, path: str, new_name: str, old_name: str) -> None:
         """Give a file the name back that it had before the commit."""
         content = self._now(path)
-        if content is None:
+        if content is None or path == old_name:
             return
         if path != new_name or self._now(old_name) not in {None, content}:
             conflict = Conflict(path, 0, new_name, path, old_name, "name")

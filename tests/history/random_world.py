@@ -9,7 +9,6 @@ where such a unit has a third value now.
 from __future__ import annotations
 
 import random
-from collections import Counter
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -273,7 +272,7 @@ class World:
         expected = {u: value for u, value in was.items() if u not in touched}
         expected |= {u: before[u] for u in touched if u in before}
         expected[f"k {FOLLOWS}"] = here.get(f"k {FOLLOWS}", "")
-        found = [] if expected == here else [f"{Counter(expected) - Counter(here)} {here}"]
+        found = [] if expected == here else [f"{expected.items() ^ here.items()}"]
         if entry is not None and now is not None and not _order(old, new):
             kept = [line for line in entry.lines if line in now.lines]
             if kept != [line for line in now.lines if line in entry.lines]:

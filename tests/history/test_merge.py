@@ -53,6 +53,11 @@ def test_what_is_undone_already_stays() -> None:
     assert undo("a\nb\n", "a\n", "a\nb\nc\n") == "a\nb\nc\n"
 
 
+def test_a_line_that_is_back_somewhere_else_is_not_brought_back_twice() -> None:
+    before, made = "a\n- b\nc\nd\n", "a\nc\nd\n"
+    assert undo(before, made, "a\nc\nd\n- b\n") == "a\nc\nd\n- b\n"
+
+
 def test_a_deleted_line_comes_back_where_it_was() -> None:
     assert undo("a\nb\nc\n", "a\nc\n", "a\nc\nd\n") == "a\nb\nc\nd\n"
     assert undo("a\nb\n", "a\n", "a\nd\n") == "a\nb\nd\n"

@@ -295,6 +295,15 @@ def test_a_rename_is_undone_and_later_edits_go_along(notes: Notes) -> None:
     notes.check()
 
 
+def test_a_rename_that_is_undone_already_leaves_nothing_to_undo(notes: Notes) -> None:
+    notes.write(A, "one\ntwo\nthree\n")
+    renamed = rename(notes, A, B)
+    notes.history.undo(renamed)
+    with pytest.raises(UsageError, match="Nothing is left"):
+        notes.history.undo(renamed)
+    assert notes.exists(A)
+
+
 def test_a_rename_whose_old_name_is_taken_is_not_undone(notes: Notes) -> None:
     notes.write(A, "one\ntwo\nthree\n")
     renamed = rename(notes, A, B)

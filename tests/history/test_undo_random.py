@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.history.random_world import State, Step
 
 LONG = bool(os.environ.get("KBTUI_LONG"))
-CHANGES, SAMPLE, SEEDS = (200, 200, 5) if LONG else (60, 12, 2)
+CHANGES, SAMPLE, SEEDS = (200, 200, 5) if LONG else (50, 10, 2)
 
 
 def files_of(notes: Notes) -> dict[str, str]:

@@ -127,8 +127,8 @@ def reject(place: Place, id_: str, hunks: tuple[str, ...], as_json: bool) -> Non
 def edit(place: Place, id_: str, hunk: str | None, as_json: bool) -> None:
     """Write in your editor what shall stand in a place.
 
-    `accept` makes it then. In a conflict both sides are there, between marks. A file that is to be deleted goes when the
-    text is empty.
+    `accept` makes it then. In a conflict both sides are there, between marks. A file that is to be
+    deleted goes when the text is empty.
     """
     from kbtui.cli.editor import edited_copy
     from kbtui.errors import UsageError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UnsafePathError
 from kbtui.history.diff import find_renames
 from kbtui.memory.proposal_plan import Current, Plan, PlannedFile, plan_file, plan_rename
 from kbtui.workspace import files
@@ -50,12 +50,15 @@ class Planner:
             return None
 
     def _there(self, path: str) -> Current:
-        return Current(path, self.read(path))
+        try:
+            return Current(path, self.read(path))
+        except (UnsafePathError, UnreadableError) as error:
+            return Current(path, None, error.message.rstrip("."))
 
     def _current(self, edit: ProposedEdit) -> Current:
         """The file that an edit means, under the name that it has now."""
         now = self._there(edit.path)
-        if now.data is not None or edit.base_text is None:
+        if now.data is not None or now.problem or edit.base_text is None:
             return now
         path = self._renamed(edit.path)
         return self._there(path) if path is not None else now

@@ -111,7 +111,7 @@ def edited(plan: Plan, key: str, text: str, seen: str | None = None) -> list[Pro
         if hunk is None:
             left += file.edits if file.waiting else ()
             continue
-        if not file.now.is_text:
+        if not all(each.is_text for each in (file.now, *(file.old or ())[1:])):
             raise UnreadableError(
                 f"{short_name(file.now.path)} can't be changed: {hunk.why}.",
                 "Edit it with another program.",

@@ -32,10 +32,14 @@ Kind = Literal["added", "modified", "deleted", "renamed"]
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """A file as it is now; `data` is None where there is none, `path` its name since a rename."""
+    """A file as it is now; `data` is None where there is none, `path` its name since a rename.
+
+    `problem` says why it can't be read.
+    """
 
     path: str
     data: bytes | None
+    problem: str = ""
 
     @property
     def text(self) -> str | None:
@@ -51,7 +55,7 @@ class Current:
     def is_text(self) -> bool:
         """Whether it can be written again without losing characters."""
         if self.data is None:
-            return True
+            return not self.problem
         decoded = files.decode(self.data)
         return decoded.exact and decoded.encoding != "utf-16"
 
@@ -136,6 +140,9 @@ class Plan:
 
 def plan_file(edit: ProposedEdit, now: Current) -> PlannedFile:
     """Plan one file that stays where it is, comes or goes."""
+    if now.problem:
+        place = Place(0, (), tuple(split_lines(edit.text or "")))
+        return PlannedFile(edit, now, "modified", (_whole(edit, "conflict", now.problem, place),))
     if edit.text is None:
         return PlannedFile(edit, now, "deleted", (_deletion(edit, now),))
     if edit.base_text is None:
@@ -157,11 +164,16 @@ def plan_rename(
     """Plan a file that is to be moved; what was changed in it since moves with it."""
     (gone, source), (edit, target) = old, new
     base, text, now = gone.base_text or "", edit.text or "", source.text
-    if now is None and target.text is not None:  # it has been moved there already
+    if (
+        now is None and target.text is not None and not source.problem
+    ):  # it has been moved there already
         moved = replace(edit, base=gone.base, base_text=base)
         return plan_file(moved, target)
     hunk = _whole(edit, "clean", "", place_of(now or "", text))
-    if now is None or source.path != gone.path:
+    problem = source.problem or target.problem
+    if problem:
+        hunk = replace(hunk, state="conflict", why=problem)
+    elif now is None or source.path != gone.path:
         why = "the file is gone" if now is None else f"the file is called {source.path} now"
         hunk = replace(hunk, state="conflict", why=why)
     elif target.text is not None:

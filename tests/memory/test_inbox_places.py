@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError, UsageError
 from kbtui.history.change import Actor, Origin
-from kbtui.history.history import History
 from kbtui.memory.inbox import Inbox
-from kbtui.workspace.layout import open_workspace
-from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from kbtui.history.history import History
     from kbtui.memory.tombstones import Tombstones
     from kbtui.workspace.layout import Workspace
 
@@ -214,6 +211,22 @@ def test_what_stands_there_by_now_goes_out_of_the_inbox(
     assert len(seen) == 1
 
 
+def test_a_file_that_cannot_be_read_keeps_nothing_else_from_being_decided(
+    workspace: Workspace, inbox: Inbox
+) -> None:
+    other = inbox.add(Actor.DREAM, "why", {"USER.md": "# Me\n"})
+    blocked = inbox.add(Actor.DREAM, "why", {MEMORY: NEW})
+    (workspace.root / MEMORY).rename(workspace.root / "elsewhere.md")
+    (workspace.root / MEMORY).symlink_to(workspace.root / "elsewhere.md")
+    assert len(inbox.waiting()) == 2
+    assert states(inbox, blocked.id) == ["conflict"]
+    with pytest.raises(KbtuiError):
+        inbox.accept(blocked.id, theirs=True)
+    inbox.accept(other.id)
+    inbox.reject(blocked.id)
+    assert inbox.list() == []
+
+
 def test_a_place_that_is_not_there_is_said(inbox: Inbox) -> None:
     proposal = inbox.add(Actor.DREAM, "why", {MEMORY: NEW})
     for name in ("0", "3", "habcdef", ""):
@@ -221,37 +234,43 @@ def test_a_place_that_is_not_there_is_said(inbox: Inbox) -> None:
             inbox.accept(proposal.id, hunks=[name])
 
 
-def _accept_once(root: Path, ref: str, gate: object, answers: object) -> None:
-    workspace = open_workspace(root)
-    history = History(workspace, Scanner(workspace))
-    history.open()
-    inbox = Inbox(workspace, history)
-    gate.wait(60)
-    try:
-        commit = inbox.accept(ref)
-    except KbtuiError as error:
-        answers.put(type(error).__name__)
-    else:
-        answers.put("done" if commit else "nothing")
+ACCEPT = """
+import sys
+from pathlib import Path
+from kbtui.errors import KbtuiError
+from kbtui.history.history import History
+from kbtui.memory.inbox import Inbox
+from kbtui.workspace.layout import open_workspace
+from kbtui.workspace.scan import Scanner
+
+workspace = open_workspace(Path(sys.argv[1]))
+history = History(workspace, Scanner(workspace))
+history.open()
+inbox = Inbox(workspace, history)
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    print("done" if inbox.accept(sys.argv[2]) else "nothing")
+except KbtuiError as error:
+    print(type(error).__name__)
+"""
 
 
 def test_of_two_processes_that_accept_the_same_one_does(
     workspace: Workspace, history: History, inbox: Inbox
 ) -> None:
     proposal = inbox.add(Actor.DREAM, "why", {MEMORY: NEW})
-    processes = multiprocessing.get_context("fork")
-    gate, answers = processes.Barrier(2), processes.Queue()
-    both = [
-        processes.Process(
-            target=_accept_once, args=(workspace.root, proposal.id, gate, answers), daemon=True
-        )
-        for _ in range(2)
-    ]
+    command = [sys.executable, "-c", ACCEPT, str(workspace.root), proposal.id]
+    pipe = subprocess.PIPE
+    both = [subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) for _ in range(2)]
     for process in both:
-        process.start()
-    said = [answers.get(timeout=60) for _ in both]
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
     for process in both:
-        process.join(60)
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    said = [process.communicate(timeout=60)[0].strip() for process in both]
     assert said.count("done") == 1
     assert "nothing" not in said
     assert now(workspace) == NEW

@@ -164,9 +164,8 @@ def plan_rename(
     """Plan a file that is to be moved; what was changed in it since moves with it."""
     (gone, source), (edit, target) = old, new
     base, text, now = gone.base_text or "", edit.text or "", source.text
-    if (
-        now is None and target.text is not None and not source.problem
-    ):  # it has been moved there already
+    moved_already = now is None and not source.problem and target.text is not None
+    if moved_already:
         moved = replace(edit, base=gone.base, base_text=base)
         return plan_file(moved, target)
     hunk = _whole(edit, "clean", "", place_of(now or "", text))

@@ -14,7 +14,7 @@ from kbtui.history.matching import opcodes
 from kbtui.history.tracking import Fate, find_moves, follow, keys_of, pair_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from kbtui.history.conflict import Kind
 
@@ -30,6 +30,7 @@ class BodyMerge:
         target: What had been there before the change.
         offset: How many lines of the file stand before these.
         decisions: What was decided about conflicts; takes the open ones.
+        returns: The versions that an undo or a restore wrote, by their number.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class BodyMerge:
         target: Sequence[str],
         offset: int,
         decisions: Decisions,
+        returns: Collection[int] = (),
     ) -> None:
         self._path = path
         self._offset = offset
@@ -48,7 +50,7 @@ class BodyMerge:
         self._target = keys_of(target)
         self._lines = list(versions[-1])
         self._now = keys_of(versions[-1])
-        self._fates = follow([keys_of(lines) for lines in versions])
+        self._fates = follow([keys_of(lines) for lines in versions], returns)
         self._known = {fate.index for fate in self._fates}
         self._place: dict[int, int] = {}  # target line -> current line
         self._replaced: dict[int, str] = {}

@@ -16,7 +16,7 @@ from kbtui.history.diff import split_lines
 from kbtui.history.front_keys import Front, merge_lists, split_front
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 __all__ = ["Conflict", "Merge", "take_out", "take_out_creation"]
 
@@ -35,7 +35,11 @@ class Merge:
 
 
 def take_out(
-    path: str, versions: Sequence[str], target: str, decisions: Decisions | None = None
+    path: str,
+    versions: Sequence[str],
+    target: str,
+    decisions: Decisions | None = None,
+    returned: Collection[str] = (),
 ) -> Merge:
     """Undo the step from `target` to the first of `versions` in the last of them.
 
@@ -44,26 +48,30 @@ def take_out(
         versions: What the change wrote, every later version in order, and what stands there now.
         target: What had been there before the change.
         decisions: What was decided about conflicts; it also takes those that are open.
+        returned: The versions that an undo or a restore wrote.
     """
     if versions[0] == versions[-1]:
         return Merge(target)
     decisions = decisions or Decisions()
     known = len(decisions.open)
     versions = without_detours(versions)
+    returns = {number for number, text in enumerate(versions) if text in returned}
     fronts = [split_front(text) for text in versions]
     before, base, ours = split_front(target), fronts[0], fronts[-1]
     if before is None or base is None or ours is None:
         lines = [split_lines(text) for text in versions]
-        text = BodyMerge(path, lines, split_lines(target), 0, decisions).merge()
+        text = BodyMerge(path, lines, split_lines(target), 0, decisions, returns).merge()
     else:
         head = _merge_keys(path, base, before, ours, decisions)
         offset = len(ours.lines())
         bodies = _bodies(fronts, versions)
-        text = head + BodyMerge(path, bodies, before.body, offset, decisions).merge()
+        text = head + BodyMerge(path, bodies, before.body, offset, decisions, returns).merge()
     return Merge(text, decisions.open[known:])
 
 
-def take_out_creation(path: str, versions: Sequence[str], decisions: Decisions) -> str | None:
+def take_out_creation(
+    path: str, versions: Sequence[str], decisions: Decisions, returned: Collection[str] = ()
+) -> str | None:
     """Take the lines that created a file out of what it has become.
 
     What was added later stays, and with it the frontmatter and the headings that it stands under.
@@ -72,19 +80,22 @@ def take_out_creation(path: str, versions: Sequence[str], decisions: Decisions) 
         path: The file, for conflicts.
         versions: The file as it was created, every later version in order, and as it is now.
         decisions: What was decided about conflicts; it also takes those that are open.
+        returned: The versions that an undo or a restore wrote.
 
     Returns:
         What is left; None when that is nothing.
     """
     versions = without_detours(versions)
+    returns = {number for number, text in enumerate(versions) if text in returned}
     fronts = [split_front(text) for text in versions]
     made, now = fronts[0], fronts[-1]
     if made is None or now is None:
         lines = [split_lines(text) for text in versions]
-        text = BodyMerge(path, lines, [], 0, decisions).merge(keep_headings=True)
+        text = BodyMerge(path, lines, [], 0, decisions, returns).merge(keep_headings=True)
         return text if text.strip() else None
     bodies = _bodies(fronts, versions)
-    body = BodyMerge(path, bodies, [], len(now.lines()), decisions).merge(keep_headings=True)
+    merge = BodyMerge(path, bodies, [], len(now.lines()), decisions, returns)
+    body = merge.merge(keep_headings=True)
     units: dict[str, _Unit] | None = now.units
     if not body.strip() and not now.units.keys() - made.units.keys():
         units = _kept_keys(path, made, now, decisions)

@@ -10,6 +10,7 @@ from kbtui.history.conflict import Conflict, Decisions, Side
 from kbtui.history.diff import diff_file, split_lines
 from kbtui.history.front_keys import holds_all_of, split_front
 from kbtui.history.merge import LATER_WINS, take_out, take_out_creation
+from kbtui.history.rewind import RESTORED
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
@@ -130,15 +131,18 @@ class TakingOut:
         self._now(path)
         self.edits[path] = data
 
-    def _follow(self, commit: Commit, path: str) -> tuple[str, list[bytes]]:
-        """Where a file is now, and every version that it had since the commit."""
+    def _follow(self, commit: Commit, path: str) -> tuple[str, list[bytes], set[str]]:
+        """Where a file is now, its versions since the commit, and which of them brought back."""
         versions = []
+        returned = set()
         for later, change in self._log.later(commit.id, path):
             path = change.path
             data = self._recorded(later.id, path)
             if data is not None:
                 versions.append(data)
-        return path, versions
+                if later.origin.undoes or later.body.startswith(RESTORED):
+                    returned.add(_text(data))
+        return path, versions, returned
 
     # The cases
 
@@ -152,7 +156,7 @@ class TakingOut:
 
     def _take_away(self, commit: Commit, path: str, new: bytes) -> None:
         """Take away a file that the commit had created, but for what was added to it since."""
-        path, versions = self._follow(commit, path)
+        path, versions, returned = self._follow(commit, path)
         now = self._now(path)
         if now is None:
             return
@@ -163,12 +167,13 @@ class TakingOut:
         if not _are_text(texts):
             self._ask_about_file(path, new, now, None)
             return
-        left = take_out_creation(path, [text.text for text in texts], self._decisions)
+        said = [text.text for text in texts]
+        left = take_out_creation(path, said, self._decisions, returned)
         self._put(path, None if left is None else left.encode(texts[-1].encoding))
 
     def _merge(self, commit: Commit, path: str, new: bytes, old: bytes) -> str:
         """Bring the lines of a file back; returns the path that it has now."""
-        path, versions = self._follow(commit, path)
+        path, versions, returned = self._follow(commit, path)
         now = self._now(path)
         if now is None:
             if not _only_adds(new, old):
@@ -181,7 +186,7 @@ class TakingOut:
                 self._ask_about_file(path, new, now, old)
                 return path
             said = [text.text for text in texts]
-            merge = take_out(path, said[:-1], said[-1], self._decisions)
+            merge = take_out(path, said[:-1], said[-1], self._decisions, returned)
             self._put(path, merge.text.encode(texts[-2].encoding))
         return path
 

@@ -99,13 +99,25 @@ def _with_moves(
     return origins
 
 
-def follow(versions: Sequence[Sequence[str]]) -> list[Fate]:
-    """Follow each line of the first version to the last one."""
+def follow(versions: Sequence[Sequence[str]], returns: Collection[int] = ()) -> list[Fate]:
+    """Follow each line of the first version to the last one.
+
+    Args:
+        versions: The lines of each version.
+        returns: The versions that an undo or a restore wrote: a line that was gone and stands
+            there again is the same line.
+    """
     first = versions[0]
     fates = [Fate("same", index) for index in range(len(first))]
-    for old, new in pairwise(versions):
+    lost: dict[int, tuple[Fate, str]] = {}
+    for number, (old, new) in enumerate(pairwise(versions), 1):
         step = _step(old, new)
-        fates = [_compose(fate, step) for fate in fates]
+        before, fates = fates, [_compose(fate, step) for fate in fates]
+        for index, (was, fate) in enumerate(zip(before, fates, strict=True)):
+            if fate.state == "gone" and was.state != "gone":
+                lost[index] = was, old[was.index]
+        if number in returns:
+            _revive(fates, lost, {fate.index for fate in step}, new)
     last = versions[-1]
     return [
         # Changed and changed back is as if nothing had happened.
@@ -122,6 +134,20 @@ def _compose(fate: Fate, step: list[Fate]) -> Fate:
     then = step[fate.index]
     state = "changed" if fate.state == "changed" and then.state == "same" else then.state
     return Fate(state, then.index, fate.moved or then.moved)
+
+
+def _revive(
+    fates: list[Fate], lost: dict[int, tuple[Fate, str]], known: set[int], new: Sequence[str]
+) -> None:
+    """Find lines again that were gone, where a version brought them back."""
+    come = [(line, n) for n, line in enumerate(new) if n not in known and line.strip()]
+    counts = Counter(line for line, _ in come)
+    wanted = Counter(line for _, line in lost.values())
+    place = dict(come)
+    for index, (was, line) in list(lost.items()):
+        if counts[line] == 1 == wanted[line]:
+            fates[index] = Fate(was.state, place[line], moved=was.moved)
+            del lost[index]
 
 
 def _step(old: Sequence[str], new: Sequence[str]) -> list[Fate]:

@@ -37,6 +37,26 @@ def test_an_undo_can_be_undone(notes: Notes) -> None:
     assert notes.text(A) == "one\ntwo\n"
 
 
+def test_what_an_undo_brought_back_can_be_undone_again_after_other_changes(notes: Notes) -> None:
+    notes.write(A, "one\n")
+    second = notes.write(A, "one\ntwo\n")
+    undo = notes.history.undo(second.id)
+    notes.write(A, "zero\none\n")
+    notes.history.undo(undo.id)
+    assert notes.text(A) == "zero\none\ntwo\n"
+    notes.history.undo(second.id)
+    assert notes.text(A) == "zero\none\n"
+
+
+def test_a_line_that_you_wrote_again_yourself_is_yours(notes: Notes) -> None:
+    notes.write(A, "one\n")
+    second = notes.write(A, "one\ntwo\n", Actor.AGENT)
+    notes.write(A, "one\n")
+    notes.write(A, "one\ntwo\nthree\n")
+    with pytest.raises(UsageError, match="Nothing is left"):
+        notes.history.undo(second.id)
+
+
 def test_hand_edits_that_nobody_recorded_stay(notes: Notes) -> None:
     notes.write(A, "one\n")
     second = notes.write(A, "one\ntwo\n", Actor.AGENT)

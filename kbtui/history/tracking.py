@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from kbtui.history.matching import opcodes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
 _ALIKE = 0.5
 _FEW = 4  # lines that stand where they stood, for each that doesn't

@@ -138,7 +138,7 @@ class KnowledgeBase:
         """Bringing several machines together."""
         from kbtui.memory.syncing import Syncing
 
-        return Syncing(self.workspace, self.history, lambda: self.memory.inbox)
+        return Syncing(self.workspace, self.history, self.library, lambda: self.memory.inbox)
 
     @cached_property
     def checking(self) -> Checking:

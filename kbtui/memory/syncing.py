@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from kbtui.history.history import History
     from kbtui.history.tree_merge import Clash, Resolver
+    from kbtui.knowledge.library import Library
     from kbtui.memory.inbox import Inbox
     from kbtui.workspace.layout import Workspace
 
@@ -61,9 +62,11 @@ class Synced:
 class Syncing:
     """Syncs one workspace with the place that is remembered for it."""
 
-    def __init__(self, workspace: Workspace, history: History, inbox: Callable[[], Inbox]) -> None:
-        self._workspace = workspace
+    def __init__(
+        self, workspace: Workspace, history: History, library: Library, inbox: Callable[[], Inbox]
+    ) -> None:
         self._history = history
+        self._library = library
         self._inbox = inbox
         self._remotes = Remotes(workspace)
 
@@ -105,6 +108,7 @@ class Syncing:
             _resolver_of, lambda clashes: self._propose(clashes, proposals), _is_unused
         )
         watcher = Watcher(tell, stopped)
+        self._library.flush()  # an index that is due goes along
         report = self._history.sync(address, watcher, rules, replace_theirs=replace_theirs)
         self._remotes.put(address.text)
         return Synced(report, tuple(dict.fromkeys(proposals)))

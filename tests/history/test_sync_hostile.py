@@ -118,16 +118,18 @@ def refused(victim: Machine, saying: str) -> None:
         b"x" * 300,
     ],
 )
-@pytest.mark.parametrize("kind", ["file", "folder"])
 def test_a_name_that_is_no_notes_name_is_refused(
-    victim: Machine, remote: Remote, name: bytes, kind: str
+    victim: Machine, remote: Remote, name: bytes
 ) -> None:
-    blob = remote.blob()
-    if kind == "file":
-        remote.offer(remote.tree(("100644", name, blob)))
-    else:
-        remote.offer(remote.tree(("40000", name, remote.tree(("100644", b"config", blob)))))
+    remote.offer(remote.tree(("100644", name, remote.blob())))
     refused(victim, "it holds the name")
+
+
+def test_a_folder_with_such_a_name_is_refused(victim: Machine, remote: Remote) -> None:
+    inside = remote.tree(("100644", b"config", remote.blob()))
+    for name in (b".git", b"..", b"git~1"):
+        remote.offer(remote.tree(("40000", name, inside)))
+        refused(victim, "it holds the name")
 
 
 @pytest.mark.parametrize(

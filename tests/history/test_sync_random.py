@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LONG = bool(os.environ.get("KBTUI_LONG"))
 EDITS = 200 if LONG else 24
-SEEDS = range(12) if LONG else range(2)
+SEEDS = range(12) if LONG else range(1)
 WORDS = ("amber", "basil", "cedar", "delta", "ember", "fjord", "glade", "haven", "inlet", "jetty")
 
 

@@ -61,6 +61,7 @@ _STOP_WORDS = """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 
 _remembered: dict[str, tuple[str, ...]] = {}
+_telling: dict[str, tuple[str, ...]] = {}
 
 
 @cache
@@ -140,15 +141,23 @@ def terms_of(word: str) -> tuple[str, ...]:
 
 def telling_terms(text: str) -> list[str]:
     """The first term of each word that isn't a stop word, in order; of unspaced scripts all."""
-    known: dict[str, tuple[str, ...]] = {}
     found: list[str] = []
+    extend = found.extend
+    known = _telling
     for word in _WORD.findall(text):
         telling = known.get(word)
-        if telling is None:
-            telling = () if word.lower() in STOP_WORDS else terms_of(word)
-            telling = known[word] = telling if is_unspaced(word) else telling[:1]
-        found += telling
+        extend(_telling_of(word) if telling is None else telling)
     return found
+
+
+def _telling_of(word: str) -> tuple[str, ...]:
+    telling = () if word.lower() in STOP_WORDS else terms_of(word)
+    telling = telling if is_unspaced(word) else telling[:1]
+    if len(word) <= MAX_TERM:
+        if len(_telling) >= _MAX_REMEMBERED:
+            _telling.clear()
+        _telling[word] = telling
+    return telling
 
 
 def words(text: str) -> list[str]:

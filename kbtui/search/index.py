@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from kbtui.errors import KbtuiError, StorageError, UsageError
+from kbtui.search.pause import Pause
 from kbtui.search.results import IndexStatus, SearchResult, SyncReport
 from kbtui.search.scopes import Scopes
 
@@ -89,6 +90,7 @@ class SearchIndex:
         self._synced = threading.Event()
         self._stop = threading.Event()
         self._activity = ""
+        self.pause = Pause()
         self._trees: TreeReader | None = None
 
     # Keeping up with the files
@@ -303,9 +305,15 @@ class SearchIndex:
         """Embed all passages that have no vector yet; tells how many it did."""
         try:
             store = self._generations().serving.store
-            return self._semantic().embed_missing(store, self._stop, lambda *_: self._tell())
+            return self._semantic().embed_missing(store, self._stop, self._between_batches)
         finally:
             self._tell()
+
+    def _between_batches(self, _done: int, _left: int) -> None:
+        """Tell how far it is, and let whoever types go first."""
+        self._tell()
+        if self._background is not None:
+            self.pause.wait(self._stop)
 
     def _semantic(self) -> Semantic:
         with self._opening:

@@ -44,6 +44,11 @@ class AppKeys(KeysInOrder):
         super().__init__()
         self._interrupted_at = 0.0
 
+    def somebody_types(self) -> None:
+        """Let what reads all entries step aside."""
+        if self.kb is not None:
+            self.kb.search.pause.step_aside()
+
     @property
     def main(self) -> MainScreen:
         """The main screen, whether or not another one is in front of it."""

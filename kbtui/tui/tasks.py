@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from kbtui.text import clean_line
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.search.pause import Pause
     from kbtui.search.results import IndexStatus
     from kbtui.tui.widgets.chat_pane import ChatPane
 
@@ -23,11 +25,15 @@ INDEXING = {
 
 
 class Task(NamedTuple):
-    """One thing that is being done: where, how far it is, and how to stop it, if it can be."""
+    """One thing that is being done: where, how far it is, and how to stop it, if it can be.
+
+    `does` says what the key for that does.
+    """
 
     name: str
     text: str
     stop: Callable[[], object] | None = None
+    does: str = "stops it"
 
 
 def index_at_work(status: IndexStatus) -> str:
@@ -61,6 +67,15 @@ def _memory(kb: KnowledgeBase) -> Iterator[Task]:
 
 
 def _search(kb: KnowledgeBase) -> Iterator[Task]:
-    text = index_at_work(kb.search.status())
-    if text:
+    status, pause = kb.search.status(), kb.search.pause
+    text = index_at_work(status)
+    if text and status.state != "embedding":
         yield Task("Search", text)
+    elif pause.stopped:
+        yield Task("Search", f"{text}, paused", partial(_toggle, pause), "goes on")
+    elif text:
+        yield Task("Search", text, partial(_toggle, pause), "pauses it")
+
+
+def _toggle(pause: Pause) -> None:
+    pause.stopped = not pause.stopped

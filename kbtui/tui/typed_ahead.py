@@ -51,7 +51,9 @@ class KeysInOrder(App[None]):
         """Hold keys back while the one before them is at work."""
         if not _is_typed(event):
             await super().on_event(event)
-        elif not self.at_rest:
+            return
+        self.somebody_types()
+        if not self.at_rest:
             self._typed_ahead.append(event)
         elif self._is_text(event):
             await super().on_event(event)
@@ -59,6 +61,9 @@ class KeysInOrder(App[None]):
             before = Moment(self)
             await super().on_event(event)
             self._follower = asyncio.create_task(self._follow(before))
+
+    def somebody_types(self) -> None:
+        """Called with every key."""
 
     def _is_text(self, event: _Typed) -> bool:
         """Whether this only writes into the field that has the focus."""

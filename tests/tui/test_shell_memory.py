@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kbtui.history.change import Actor
 from kbtui.memory.dream.report import DreamProgress
 from kbtui.memory.jobs import KeeperEvent
+from kbtui.search.results import IndexStatus
 from kbtui.tui.actions import actions
 from kbtui.tui.screens.confirm import ConfirmScreen
 from kbtui.tui.screens.dialogs import KeyDialog
@@ -123,6 +124,22 @@ async def test_tasks_shows_the_steps_of_dream_and_stops_it(tmp_path: Path) -> No
         await shell.until(lambda: "Nothing runs" in text_of(tasks))
         await shell.press("escape")
         await shell.until(lambda: "Dream" not in status.render().plain)
+
+
+async def test_tasks_pauses_reading_for_meaning_and_lets_it_go_on(tmp_path: Path) -> None:
+    async with running(tmp_path) as shell:
+        search = shell.app.kb.search
+        search.status = lambda: IndexStatus("embedding", message="Reading for meaning: 7 %")
+        await shell.say("/tasks", wait=False)
+        await shell.until(lambda: isinstance(shell.app.screen, TasksScreen))
+        tasks = shell.app.screen.tasks
+        await shell.until(lambda: "Reading for meaning: 7 %" in text_of(tasks))
+        await shell.press("x")
+        await shell.until(lambda: "7 %, paused" in text_of(tasks))
+        assert search.pause.stopped
+        await shell.press("x")
+        await shell.until(lambda: "paused" not in text_of(tasks))
+        assert not search.pause.stopped
 
 
 async def test_dream_restore_goes_back_to_before_the_change(tmp_path: Path) -> None:

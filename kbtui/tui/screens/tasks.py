@@ -81,7 +81,7 @@ class TasksScreen(ModalScreen[None]):
             return
         self._shown = found
         choices = [
-            Choice(f"{task.name}: {task.text}", "x stops it" if task.stop else "", task)
+            Choice(f"{task.name}: {task.text}", f"x {task.does}" if task.stop else "", task)
             for task in found
         ]
         self.tasks.show_choices(choices, min(self.tasks.cursor, max(0, len(found) - 1)))

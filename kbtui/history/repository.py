@@ -1,4 +1,4 @@
-"""The git repository behind the history. Only this file imports dulwich.
+"""The git repository behind the history. Only this file and `transport` work with dulwich.
 
 It is bare, has no index and runs no hook and no filter: objects are written, then the branch is
 moved by compare-and-swap under the workspace lock. A real git reads it, and may serve it.

@@ -92,3 +92,9 @@ def test_a_date_filter_names_a_span_of_days(
 @pytest.mark.parametrize("value", ["soon", "2026-13-1x", "", "26"])
 def test_what_names_no_days_is_no_date_filter(value: str) -> None:
     assert days(value) is None
+
+
+def test_a_question_demands_no_phrase() -> None:
+    assert parse('Who read "the web"?').demanded_phrases == ()
+    assert parse('read "the web"').demanded_phrases == ("the web",)
+    assert parse("他读了 “书名” 吗\N{FULLWIDTH QUESTION MARK}").demanded_phrases == ()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
+from kbtui.memory.tombstones import LOST_KEY
 
 if TYPE_CHECKING:
     from kbtui.history.history import History
@@ -111,6 +112,8 @@ class Checking:
         for text in audit.problems:
             yield Problem("memory", str(text), "See `kbtui audit`.")
         for line in self._tombstones.problems():
+            if line.reason == LOST_KEY:
+                continue  # another machine's, which came with a sync
             yield Problem("memory", str(line), "It has no effect; it can stay.", line.path)
 
     def _check_inbox(self, _tell: Tell) -> Iterator[Problem]:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["TOMBSTONES", "Source", "Tombstones", "normalise"]
 
 TOMBSTONES = "memory/tombstones.jsonl"
+LOST_KEY = "its key is lost"
 _KEY = f"{MACHINE}/key"
 _KEY_BYTES = 32
 # Files that say what is remembered; the archive, the cursors and this file don't.
@@ -179,7 +180,7 @@ class Tombstones:
             if _stone(record.value) is None:
                 bad.append(BadLine(TOMBSTONES, record.number, record.data, "no tombstone"))
             elif record.value.get("key", self._key_name()) != self._key_name():
-                bad.append(BadLine(TOMBSTONES, record.number, record.data, "its key is lost"))
+                bad.append(BadLine(TOMBSTONES, record.number, record.data, LOST_KEY))
         return tuple(sorted(bad, key=lambda line: line.number))
 
     def _add(

@@ -88,6 +88,8 @@ def parse_address(text: str, beside: Path | None = None) -> Address:
         return _parse_url(text)
     if _SSH_SHORT.fullmatch(text) and not Path(text).exists():
         return Address(text)
+    if ":" in text.partition("/")[0] and not Path(text).exists():
+        raise UsageError(f"{clean_line(text)} is no address to sync with.", _HOW)
     return _folder(Path(text), beside)
 
 

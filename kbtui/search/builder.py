@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kbtui.search.generation import Generation
-    from kbtui.workspace.scan import FileState
+    from kbtui.workspace.scan import FileState, Scanner
 
 # The first chunks of a large folder are searchable at once, later ones come in larger lots.
 _FIRST_LOT = 500
@@ -89,3 +89,20 @@ class Builder:
     @staticmethod
     def _skipped(path: str, why: str) -> Document:
         return Document(path, Properties(title=path.rpartition("/")[2]), problem=why)
+
+
+def scan(
+    scanner: Scanner, areas: Sequence[str], only: frozenset[str] | None, known: Mapping[str, str]
+) -> Mapping[str, FileState]:
+    """The files of some areas as they are now; with `only` these, and what is below them."""
+    if only is None:
+        return scanner.scan(*areas)
+    paths = {path for path in only if path.startswith(tuple(f"{area}/" for area in areas))}
+    # By name even an ignored file is scanned: a new one is looked for in its folder.
+    old = paths & known.keys()
+    places = old | {path.rpartition("/")[0] for path in paths - old}
+    found = scanner.scan(*places) if places else {}
+    wanted = tuple(f"{path}/" for path in paths)
+    return {
+        path: state for path, state in found.items() if path in paths or path.startswith(wanted)
+    }

@@ -20,7 +20,7 @@ from kbtui.search.results import IndexStatus, SearchResult, SyncReport
 from kbtui.search.scopes import Scopes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from kbtui.search.background import Background
     from kbtui.search.bm25f import Corpus
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kbtui.search.tree_index import TreeReader
     from kbtui.settings import RoleSettings, SearchSettings
     from kbtui.workspace.layout import Workspace
-    from kbtui.workspace.scan import FileState, Scanner
+    from kbtui.workspace.scan import Scanner
 
 __all__ = ["SearchIndex"]
 
@@ -124,11 +124,15 @@ class SearchIndex:
 
     def refresh(self, paths: Iterable[str]) -> None:
         """Take note that these files changed: searches see it within a second."""
+        self._keep_pending(paths)
         with self._lock:
-            self._pending.update(paths)
             background = self._background
         if background is not None:
             background.wake()
+
+    def _keep_pending(self, paths: Iterable[str]) -> None:
+        with self._lock:
+            self._pending.update(paths)
 
     def refresh_now(self) -> SyncReport | None:
         """Index what `refresh` was told; None if it was nothing."""
@@ -142,12 +146,8 @@ class SearchIndex:
             self._keep_pending(paths)
             raise
 
-    def _keep_pending(self, paths: Iterable[str]) -> None:
-        with self._lock:
-            self._pending.update(paths)
-
     def _sync(self, only: frozenset[str] | None) -> SyncReport:
-        from kbtui.search.builder import Builder
+        from kbtui.search.builder import Builder, scan
         from kbtui.search.generations import CacheBusyError
 
         started = time.perf_counter()
@@ -159,7 +159,7 @@ class SearchIndex:
         try:
             with generations.writing(_LOCK_SECONDS) as generation:
                 known = generation.store.files(only)
-                found = self._scan(only, known)
+                found = scan(self._scanner, self._scopes.all, only, known)
                 counts = builder.update(generation, found, known, self._report_progress)
                 if only is None and not self._stop.is_set():
                     generations.swap()
@@ -181,23 +181,6 @@ class SearchIndex:
             rebuilt=rebuilt,
             skipped=tuple(generations.serving.store.problems()),
         )
-
-    def _scan(
-        self, only: frozenset[str] | None, known: Mapping[str, str]
-    ) -> Mapping[str, FileState]:
-        """The files as they are now; with `only` these, and what is below them."""
-        if only is None:
-            return self._scanner.scan(*self._scopes.all)
-        below = tuple(f"{area}/" for area in self._scopes.all)
-        paths = {path for path in only if path.startswith(below)}
-        # By name even an ignored file is scanned: a new one is looked for in its folder.
-        old = paths & known.keys()
-        places = old | {path.rpartition("/")[0] for path in paths - old}
-        found = self._scanner.scan(*places) if places else {}
-        wanted = tuple(f"{path}/" for path in paths)
-        return {
-            path: state for path, state in found.items() if path in paths or path.startswith(wanted)
-        }
 
     def _report_progress(self, done: int, of: int) -> bool:
         if of >= _WORTH_TELLING:

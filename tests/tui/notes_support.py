@@ -169,6 +169,15 @@ async def until(pilot: Pilot[Any], condition: Callable[[], object], what: str = 
         await pilot.pause(0.01)
 
 
+async def arrived(pilot: Pilot[Any], kind: type[Screen[Any]], part: str) -> Any:
+    """Wait until a screen of that kind is in front with a part of it; gives the screen."""
+    app = pilot.app
+    await until(
+        pilot, lambda: isinstance(app.screen, kind) and app.screen.query(part), f"{kind.__name__}"
+    )
+    return app.screen
+
+
 async def ready(pilot: Pilot[Any]) -> NotesPane:
     """Wait until the tree is filled."""
     notes = pilot.app.screen_stack[0].query_one(NotesPane)

@@ -7,7 +7,7 @@ from kbtui.tui.screens.confirm import ConfirmScreen
 from kbtui.tui.screens.history import HistoryScreen
 from kbtui.tui.screens.text_edit import TextEditScreen
 from kbtui.tui.screens.undo_conflict import UndoConflictScreen
-from tests.tui.notes_support import NotesApp, agent_writes, make_kb, ready, text_of, until
+from tests.tui.notes_support import NotesApp, agent_writes, arrived, make_kb, ready, text_of, until
 
 PATH = "knowledge/topics/notes.md"
 
@@ -133,7 +133,7 @@ async def conflict(pilot, kb) -> UndoConflictScreen:
     """Undo the agent's change, which runs into yours."""
     await history(pilot, kb, PATH, list(kb.history.log(PATH))[2].id)
     await pilot.press("u")
-    await until(pilot, lambda: isinstance(pilot.app.screen, UndoConflictScreen), "it is shown")
+    await arrived(pilot, UndoConflictScreen, "DiffView")
     screen = pilot.app.screen
     await until(pilot, lambda: "something else" in text_of(screen.query_one("DiffView")))
     return screen
@@ -178,9 +178,9 @@ async def test_a_conflict_is_settled_by_another_text(changed_again):
     async with app.run_test(size=(110, 40)) as pilot:
         await conflict(pilot, kb)
         await pilot.press("e")
-        await until(pilot, lambda: isinstance(app.screen, TextEditScreen))
+        await arrived(pilot, TextEditScreen, "TextArea")
         await pilot.press("ctrl+u", *"both", "ctrl+s")
-        await until(pilot, lambda: isinstance(app.screen, UndoConflictScreen))
+        await arrived(pilot, UndoConflictScreen, "DiffView")
         shown = app.screen.query_one("DiffView")
         await until(pilot, lambda: "your own text" in text_of(shown))
         await pilot.press("enter")
@@ -215,7 +215,7 @@ async def test_shift_b_goes_back_to_before_a_change_after_a_look_at_it(kb):
     async with app.run_test(size=(110, 40)) as pilot:
         await history(pilot, kb, PATH, second.id)
         await pilot.press("B")
-        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        await arrived(pilot, ConfirmScreen, "DiffView")
         await until(pilot, lambda: "- five" in text_of(app.screen.query_one("DiffView")))
         assert kb.history.head() == head
         await pilot.press("enter")
@@ -230,7 +230,7 @@ async def test_shift_r_brings_the_file_back_after_a_look_at_it(kb):
     async with app.run_test(size=(110, 40)) as pilot:
         await history(pilot, kb, PATH, first.id)
         await pilot.press("R")
-        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        await arrived(pilot, ConfirmScreen, "DiffView")
         file = kb.workspace.root / PATH
         assert "twenty" in file.read_text()
         await pilot.press("enter")
@@ -244,7 +244,7 @@ async def test_a_deleted_file_is_restored_from_the_commit_that_deleted_it(kb):
     async with app.run_test(size=(110, 40)) as pilot:
         await history(pilot, kb)
         await pilot.press("R")
-        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        await arrived(pilot, ConfirmScreen, "DiffView")
         await pilot.press("enter")
         await until(pilot, (kb.workspace.knowledge / "people/alice.md").exists)
 

@@ -11,7 +11,16 @@ from kbtui.tui.screens.history import HistoryScreen
 from kbtui.tui.screens.search import SearchScreen
 from kbtui.tui.screens.time_travel import TimeTravelScreen
 from kbtui.tui.travelling import travel
-from tests.tui.notes_support import NotesApp, agent_writes, hit, make_kb, ready, text_of, until
+from tests.tui.notes_support import (
+    NotesApp,
+    agent_writes,
+    arrived,
+    hit,
+    make_kb,
+    ready,
+    text_of,
+    until,
+)
 
 ALICE, DOCKER = "knowledge/people/alice.md", "knowledge/topics/docker.md"
 
@@ -85,7 +94,7 @@ async def test_c_compares_with_now(kb):
     async with app.run_test(size=(110, 40)) as pilot:
         await past(pilot, kb)
         await pilot.press("c")
-        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        await arrived(pilot, ConfirmScreen, "DiffView")
         shown = app.screen.query_one("DiffView")
         await until(pilot, lambda: "+ Knows nobody." in text_of(shown))
         assert "- Knows [[bob]]." in text_of(shown)
@@ -96,7 +105,7 @@ async def test_shift_r_restores_the_entry_after_a_look_at_it(kb):
     async with app.run_test(size=(110, 40)) as pilot:
         screen = await past(pilot, kb, "knowledge/people/bob.md")
         await pilot.press("R")
-        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        await arrived(pilot, ConfirmScreen, "DiffView")
         assert not (kb.workspace.knowledge / "people/bob.md").exists()
         await pilot.press("enter")
         await until(pilot, (kb.workspace.knowledge / "people/bob.md").exists)
@@ -112,7 +121,7 @@ async def test_searching_there_searches_that_commit(kb):
         screen = await past(pilot, kb)
         kb.search.hits = (hit("knowledge/people/bob.md", 6, "Old friend."),)
         await pilot.press("s")
-        await until(pilot, lambda: isinstance(app.screen, SearchScreen))
+        await arrived(pilot, SearchScreen, "#search-hits")
         await pilot.press(*"friend")
         await until(pilot, lambda: app.screen.hits.hit is not None)
         assert kb.search.at == kb.first.id
@@ -138,7 +147,7 @@ async def test_shift_t_leads_there_from_the_history_and_escape_back(kb):
         await until(pilot, lambda: screen.list.commit is not None)
         await until(pilot, lambda: screen.list.commit.id == kb.first.id)
         await pilot.press("T")
-        await until(pilot, lambda: isinstance(app.screen, TimeTravelScreen))
+        await arrived(pilot, TimeTravelScreen, "#notes-tree")
         await until(pilot, lambda: app.screen.notes.current_path == ALICE)
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is screen)
@@ -151,7 +160,7 @@ async def test_another_repository_is_browsed_and_never_written(kb):
     async with app.run_test(size=(110, 40)) as pilot:
         await ready(pilot)
         run_latest(app.screen, "browse", browse, app.screen, str(theirs))
-        await until(pilot, lambda: isinstance(app.screen, HistoryScreen))
+        await arrived(pilot, HistoryScreen, "#history-diff")
         screen = app.screen
         await until(pilot, lambda: len(screen.list.commits) == 4)
         assert "only to look at" in str(screen.query_one("#history-title").render())
@@ -159,7 +168,7 @@ async def test_another_repository_is_browsed_and_never_written(kb):
             await pilot.press(key)
             await until(pilot, lambda n=number: app.toasts.count("only looked at") == n, key)
         await pilot.press("G", "T")
-        await until(pilot, lambda: isinstance(app.screen, TimeTravelScreen))
+        await arrived(pilot, TimeTravelScreen, "#notes-tree")
         await until(pilot, lambda: app.screen.notes.knowledge_tree.rows)
         await until(pilot, lambda: app.screen.notes.current_path == ALICE)
         await until(pilot, lambda: "Knows bob." in text_of(app.screen.notes.view.body))
@@ -183,4 +192,4 @@ async def test_a_moment_that_names_nothing_is_said(kb):
         run_latest(app.screen, "travel", travel, app.screen, kb, "1999-01-01")
         await until(pilot, lambda: "There is no commit up to 1999-01-01" in app.toasts)
         run_latest(app.screen, "travel", travel, app.screen, kb, "HEAD~3")
-        await until(pilot, lambda: isinstance(app.screen, TimeTravelScreen))
+        await arrived(pilot, TimeTravelScreen, "#notes-tree")

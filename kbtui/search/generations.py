@@ -65,12 +65,21 @@ class Generations:
             for other in self._others():
                 remove_generation(other)
 
-    def renew(self) -> None:
-        """Replace all generations with an empty one."""
-        with self._lock:
-            for generation in {self.building, self.serving}:
-                self._retire(generation)
-            self.serving = self.building = self._open_wanted()
+    def renew(self, timeout: float) -> None:
+        """Replace all generations with an empty one.
+
+        Raises:
+            StorageError: another process writes for longer than `timeout` seconds.
+        """
+        try:
+            with self.writing(timeout), self._lock:
+                for generation in {self.building, self.serving}:
+                    self._retire(generation)
+                self.serving = self.building = self._open_wanted()
+        except CacheBusyError:
+            raise StorageError(
+                "Another process is writing the search index.", "Try again when it is done."
+            ) from None
 
     def start_anew(self, damaged: Generation, reason: Exception) -> None:
         """Replace a generation that can't be read; one that was replaced already stays."""

@@ -109,16 +109,7 @@ class SearchIndex:
         Raises:
             StorageError: another process is writing the index, or there is no room for it.
         """
-        from kbtui.search.generations import CacheBusyError
-
-        generations = self._generations()
-        try:
-            with generations.writing(_LOCK_SECONDS):
-                generations.renew()
-        except CacheBusyError:
-            raise StorageError(
-                "Another process is writing the search index.", "Try again when it is done."
-            ) from None
+        self._generations().renew(_LOCK_SECONDS)
         self._synced.clear()
         return self.sync()
 
@@ -202,10 +193,7 @@ class SearchIndex:
             pass
 
     def warm_up(self, proceed: Callable[[], bool]) -> None:
-        """Get ready for questions that weren't asked yet; for the background.
-
-        `proceed` is asked from time to time whether to go on.
-        """
+        """Get ready for questions to come, as long as `proceed` says so; for the background."""
         self._healing(lambda: self._generations().serving.corpus().warm(proceed))
 
     # Background
@@ -301,16 +289,13 @@ class SearchIndex:
     def _semantic(self) -> Semantic:
         with self._opening:
             if self._meaning is None:
+                from kbtui.search.prepared import ConfiguredModel
                 from kbtui.search.semantic import Semantic
 
                 folder = self._generations().folder / "vectors"
-                self._meaning = Semantic(folder, self._embedding_model(), self._is_private)
+                model = self._model or ConfiguredModel(self._embed)
+                self._meaning = Semantic(folder, model, self._is_private)
             return self._meaning
-
-    def _embedding_model(self) -> EmbeddingModel:
-        from kbtui.search.prepared import ConfiguredModel
-
-        return self._model or ConfiguredModel(self._embed)
 
     def _compare(
         self, asked: Query, corpus: Corpus, store: StateStore, *, wait: bool

@@ -75,6 +75,18 @@ def _machine_writes(folder: Path) -> None:
             )
 
 
+def _ask_why(app: Terminal) -> None:
+    """Another line still says where it came from."""
+    app.send(ESC)
+    app.wait_gone("HISTORY")
+    app.send(F[5])
+    app.wait_for("Open")
+    app.send("bob" + ENTER)
+    app.wait_for("people/bob", "Billing", "links")
+    app.send("w")
+    app.wait_for("Why people/bob", "consolidator")
+
+
 def test_dream_is_taken_back_by_itself_and_time_travel_brings_a_line_back(workspace: Path) -> None:
     commit = _dreams(workspace)
     files = {name: workspace / f"knowledge/people/{name}.md" for name in PEOPLE}
@@ -128,12 +140,4 @@ def test_dream_is_taken_back_by_itself_and_time_travel_brings_a_line_back(worksp
         app.wait(lambda _: "Plays chess" in files["alice"].read_text())
         assert "leads it" not in files["alice"].read_text()
 
-        # And another line still says where it came from.
-        app.send(ESC)
-        app.wait_gone("HISTORY")
-        app.send(F[5])
-        app.wait_for("Open")
-        app.send("bob" + ENTER)
-        app.wait_for("people/bob", "Billing", "links")
-        app.send("w")
-        app.wait_for("Why people/bob", "consolidator")
+        _ask_why(app)

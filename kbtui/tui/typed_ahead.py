@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
+from time import monotonic
 from typing import TYPE_CHECKING, TypeGuard
 
 from textual import events
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from textual.screen import Screen
     from textual.worker import Worker
 
-_OPENING = frozenset({"open", "action", "close", "command", "edit", "follow", "link", "save"})
+_OPENING = frozenset(
+    {"open", "load", "action", "close", "command", "edit", "follow", "link", "save"}
+)
 """Groups of workers that a key starts to open something."""
 _LONGEST = 3.0
 """Seconds after which keys go on all the same: something hangs, and Ctrl+C must get through."""
@@ -35,10 +38,15 @@ _Typed = events.Key | events.Paste
 
 
 class KeysInOrder(App[None]):
-    """An app that handles what is typed one key after the other."""
+    """An app that handles what is typed one key after the other.
+
+    Attributes:
+        typed_at: When the last key came, in monotonic seconds.
+    """
 
     def __init__(self) -> None:
         super().__init__()
+        self.typed_at = 0.0
         self._typed_ahead: deque[_Typed] = deque()
         self._follower: asyncio.Task[None] | None = None
 
@@ -52,6 +60,7 @@ class KeysInOrder(App[None]):
         if not _is_typed(event):
             await super().on_event(event)
             return
+        self.typed_at = monotonic()
         self.somebody_types()
         if not self.at_rest:
             self._typed_ahead.append(event)
@@ -118,12 +127,10 @@ class Moment:
         with contextlib.suppress(TimeoutError, ScreenStackError):
             async with asyncio.timeout(_LONGEST):
                 await self._queues_rest()
-                opened = False
                 while self._opening():
-                    opened = True
                     await asyncio.sleep(_LOOK_AGAIN)
-                if opened:
-                    await self._queues_rest()
+                    if not self._opening():
+                        await self._queues_rest()  # which may lead to more
 
     def _opening(self) -> bool:
         """Whether a worker of the key's is about to open something, and hasn't yet."""

@@ -14,6 +14,7 @@ from textual.geometry import Size
 from textual.message import Message
 
 from kbtui.tui.chat.flow import Flow
+from kbtui.tui.typed_ahead import KeysInOrder
 from kbtui.tui.widgets.line_view import LineView
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 GUTTER = 2
 _MARGIN = 1
 _FRAME = 1 / 25
+_FRAME_TYPING = 1 / 8
+"""Seconds between two drawings while somebody types: what they write comes first."""
+_TYPING = 0.4
 _LONGEST_PAUSE = 0.3
 _HEAVY = 6_000
 
@@ -123,8 +127,12 @@ class FlowView(LineView):
         item.changed()
         self._dirty = at if self._dirty is None else min(at, self._dirty)
         if self._timer is None:
-            pause = min(_LONGEST_PAUSE, max(_FRAME, 4 * self._cost))
+            frame = _FRAME_TYPING if monotonic() - self._typed_at() < _TYPING else _FRAME
+            pause = min(_LONGEST_PAUSE, max(frame, 4 * self._cost))
             self._timer = self.set_timer(pause, self._flush)
+
+    def _typed_at(self) -> float:
+        return self.app.typed_at if isinstance(self.app, KeysInOrder) else 0.0
 
     def _flush(self) -> None:
         self._timer = None

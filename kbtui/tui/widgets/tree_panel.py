@@ -188,7 +188,7 @@ class TreePanel(Vertical):
 
     def filter_entered(self, text: str) -> None:
         """Open the best match, or search the text of all entries where no name matches."""
-        run_latest(self, "filter", self._enter, text)
+        run_latest(self, "open", self._enter, text)
 
     async def _enter(self, text: str) -> None:
         if self._searched != text:

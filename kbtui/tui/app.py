@@ -17,7 +17,7 @@ from kbtui.errors import KbtuiError
 from kbtui.tui.app_keys import AppKeys
 from kbtui.tui.collector import collect_rarely, spare_what_stays
 from kbtui.tui.crash import report_crash
-from kbtui.tui.keys import teach_alt_enter
+from kbtui.tui.keys import key_name, teach_alt_enter
 from kbtui.tui.looks import Looks
 from kbtui.tui.messages import KnowledgeChanged, KnowledgeReady
 from kbtui.tui.screens.main import MainScreen
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import RenderableType
+    from textual.binding import Binding
     from textual.command import Provider
     from textual.screen import Screen
 
@@ -198,6 +199,10 @@ class KbtuiApp(AppKeys):
             Segments(self.console.render(Text(sentence), self.console.options))
         )
         self._close_messages_no_wait()
+
+    def get_key_display(self, binding: Binding) -> str:
+        """Write keys alike in every footer, and as help and status line do."""
+        return key_name(binding.key)
 
     # The clipboard
 

@@ -121,5 +121,11 @@ def test_keys_are_written_as_on_a_keyboard() -> None:
     assert key_names("j,down") == "j ↓"
 
 
+def test_every_footer_writes_keys_alike() -> None:
+    app = KbtuiApp()
+    for binding in bindings("history"):
+        assert app.get_key_display(binding) == key_name(binding.key)
+
+
 def test_the_popup_offers_every_slash_command() -> None:
     assert [action.slash for action in completions("/")] == list(commands())

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kbtui.knowledge import frontmatter
 from kbtui.knowledge.links import Link, links_in_body, links_in_frontmatter, related_link
-from kbtui.knowledge.summary import heading_of, plain_line, summary_of, tags_in_body
+from kbtui.knowledge.summary import heading_of, summary_of, tags_in_body
 from kbtui.knowledge.templates import TYPE_OF_FOLDER, section_text
-from kbtui.text import clean_line
+from kbtui.knowledge.values import tags, word, words
 from kbtui.workspace.files import blob_id, decode
 
 if TYPE_CHECKING:
@@ -82,22 +81,22 @@ def parse_entry(path: str, data: bytes) -> Entry:
     ]
     category = category_of(path)
     slug = slug_of(path)
-    type_ = _word(values, "type") or TYPE_OF_FOLDER.get(category.partition("/")[0])
+    type_ = word(values, "type") or TYPE_OF_FOLDER.get(category.partition("/")[0])
     return Entry(
         path=path,
         text=decoded.text,
         blob=blob_id(data),
-        title=_word(values, "title") or heading_of(body) or slug,
+        title=word(values, "title") or heading_of(body) or slug,
         type=type_,
         category=category,
         slug=slug,
-        tags=_tags(values, body),
-        aliases=_words(values.get("aliases", values.get("alias"))),
-        related=tuple(related_link(item).target for item in _words(values.get("related"))),
-        created=_word(values, "created"),
-        updated=_word(values, "updated"),
+        tags=tags(values, tags_in_body(body)),
+        aliases=words(values.get("aliases", values.get("alias"))),
+        related=tuple(related_link(item).target for item in words(values.get("related"))),
+        created=word(values, "created") or None,
+        updated=word(values, "updated") or None,
         summary=_summary(values, type_, body),
-        private=(_word(values, "private") or "").lower() in _TRUE,
+        private=word(values, "private").lower() in _TRUE,
         links=tuple(links),
         problem=_problem(decoded.encoding, matter.problem, exact=decoded.exact),
         frontmatter=values,
@@ -115,31 +114,7 @@ def _problem(encoding: str, problem: str | None, *, exact: bool) -> str | None:
 
 def _summary(values: Mapping[str, Any], type_: str | None, body: str) -> str:
     """What was written as one, else the first sentence; of a decision, what was decided."""
-    written = _word(values, "summary") or _word(values, "description")
+    written = word(values, "summary") or word(values, "description")
     if not written and type_ == "decision":
         written = summary_of(section_text(body, "Decision") or "")
     return written or summary_of(body)
-
-
-def _word(values: Mapping[str, Any], key: str) -> str | None:
-    value = values.get(key)
-    return (plain_line(value) or None) if isinstance(value, str) else None
-
-
-def _words(value: Any) -> tuple[str, ...]:
-    """Read a list of words, or one, or lists in lists (an unquoted ``[[name]]`` is one in YAML)."""
-    if isinstance(value, str):
-        found = [clean_line(value)]
-    elif isinstance(value, list):
-        found = [word for item in value for word in _words(item)]
-    else:
-        return ()
-    return tuple(dict.fromkeys(word for word in found if word))
-
-
-def _tags(values: Mapping[str, Any], body: str) -> tuple[str, ...]:
-    value = values.get("tags", values.get("tag"))
-    if isinstance(value, str):
-        value = re.split(r"[,\s]+", value)
-    written = [tag.strip().lstrip("#").rstrip("/") for tag in _words(value)]
-    return tuple(dict.fromkeys(tag for tag in [*written, *tags_in_body(body)] if tag))

@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
-import fcntl
 import os
 from typing import TYPE_CHECKING
 
-from kbtui.errors import StorageError, WorkspaceBusyError
-from kbtui.workspace.durable import storage_errors
+from kbtui.errors import WorkspaceBusyError
+from kbtui.workspace.lock import open_lock, try_lock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from kbtui.workspace.layout import Workspace
 
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-_TAKEN = {errno.EAGAIN, errno.EACCES, errno.EWOULDBLOCK}
 _PAUSE_SECONDS = 0.05
 
 
@@ -46,8 +42,7 @@ class MemoryLock:
             WorkspaceBusyError: Another process, or another task of this one, is at it.
             StorageError: The file system refused, or has no working locks.
         """
-        with storage_errors("Can't lock the memory"):
-            file = os.open(self._file, _FLAGS, 0o600)
+        file = open_lock(self._file)
         try:
             await self._take(file, asyncio.get_running_loop().time() + timeout)
             yield
@@ -55,23 +50,10 @@ class MemoryLock:
             os.close(file)
 
     async def _take(self, file: int, deadline: float) -> None:
-        while not _try(file):
+        while not try_lock(file):
             if asyncio.get_running_loop().time() >= deadline:
                 raise WorkspaceBusyError(
                     "Another program is working on the memory of this workspace.",
                     "It is tried again later; nothing is lost.",
                 )
             await asyncio.sleep(_PAUSE_SECONDS)
-
-
-def _try(file: int) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in _TAKEN:
-            return False
-        raise StorageError(
-            f"The file system of the workspace has no working locks ({error.strerror}).",
-            "Put the workspace on a local disk; until then it can only be read.",
-        ) from error
-    return True

@@ -9,8 +9,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kbtui.text import clean_line
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -48,6 +46,7 @@ class Properties:
 def read_properties(path: str, text: str) -> Properties:
     """Read the properties of a Markdown file; never raises, whatever it holds."""
     from kbtui.knowledge import frontmatter, summary
+    from kbtui.knowledge.values import tags, word, words
 
     head = ""
     values: Mapping[str, Any] = {}
@@ -59,14 +58,14 @@ def read_properties(path: str, text: str) -> Properties:
         body = parts.body.decode("utf-8", "surrogatepass")
         offset = len(text) - len(body)
     return Properties(
-        title=_word(values, "title") or summary.heading_of(body) or _stem(path),
-        type=_word(values, "type") or _type_of_folder(path),
-        tags=_tags(values, summary.tags_in_body(body)),
-        aliases=_words(values.get("aliases", values.get("alias"))),
-        created=_date(_word(values, "created") or _word(values, "date")) or _date_in_name(path),
-        updated=_date(_word(values, "updated") or _word(values, "modified")),
+        title=word(values, "title") or summary.heading_of(body) or _stem(path),
+        type=word(values, "type") or _type_of_folder(path),
+        tags=tags(values, summary.tags_in_body(body)),
+        aliases=words(values.get("aliases", values.get("alias"))),
+        created=_date(word(values, "created") or word(values, "date")) or _date_in_name(path),
+        updated=_date(word(values, "updated") or word(values, "modified")),
         # In doubt private: what can't be read may say so.
-        private=_word(values, "private").lower() in _TRUE or bool(_LOOKS_PRIVATE.search(head)),
+        private=word(values, "private").lower() in _TRUE or bool(_LOOKS_PRIVATE.search(head)),
         extra=" ".join(_extra(values)) if values else head,
         offset=offset,
     )
@@ -94,31 +93,6 @@ def _date_in_name(path: str) -> str:
     """The day that a file is named after, as the notes of a day are."""
     match = _DATED_NAME.match(_stem(path))
     return match[1] if match else ""
-
-
-def _word(values: Mapping[str, Any], key: str) -> str:
-    from kbtui.knowledge.summary import plain_line
-
-    value = values.get(key)
-    return plain_line(value) if isinstance(value, str) else ""
-
-
-def _words(value: Any) -> tuple[str, ...]:
-    if isinstance(value, str):
-        found = [clean_line(value)]
-    elif isinstance(value, list):
-        found = [word for item in value for word in _words(item)]
-    else:
-        return ()
-    return tuple(dict.fromkeys(word for word in found if word))
-
-
-def _tags(values: Mapping[str, Any], in_body: list[str]) -> tuple[str, ...]:
-    value = values.get("tags", values.get("tag"))
-    if isinstance(value, str):
-        value = re.split(r"[,\s]+", value)
-    written = [tag.strip().lstrip("#").rstrip("/") for tag in _words(value)]
-    return tuple(dict.fromkeys(tag for tag in [*written, *in_body] if tag))
 
 
 def _extra(values: Mapping[str, Any]) -> Iterator[str]:

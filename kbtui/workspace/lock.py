@@ -63,8 +63,7 @@ class WorkspaceLock:
             if self._depth:
                 yield from self._held()
                 return
-            with storage_errors("Can't lock the workspace"):
-                file = os.open(self._file, _FLAGS, 0o600)
+            file = open_lock(self._file)
             try:
                 self._take(file, deadline)
                 yield from self._held()
@@ -81,7 +80,7 @@ class WorkspaceLock:
             self._depth -= 1
 
     def _take(self, file: int, deadline: float) -> None:
-        while not self._try(file):
+        while not try_lock(file):
             if time.monotonic() >= deadline:
                 raise WorkspaceBusyError(
                     f"The workspace is being written by {_holder(file)}.",
@@ -92,18 +91,33 @@ class WorkspaceLock:
         os.ftruncate(file, 0)
         os.pwrite(file, _describe_self(), 0)
 
-    @staticmethod
-    def _try(file: int) -> bool:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno in _TAKEN:
-                return False
-            raise StorageError(
-                f"The file system of the workspace has no working locks ({error.strerror}).",
-                "Put the workspace on a local disk; until then it can only be read.",
-            ) from error
-        return True
+
+def open_lock(file: Path) -> int:
+    """Open a lock file, made where it is missing; closing it lets go of the lock.
+
+    Raises:
+        StorageError: The file system refused.
+    """
+    with storage_errors("Can't lock the workspace"):
+        return os.open(file, _FLAGS, 0o600)
+
+
+def try_lock(file: int) -> bool:
+    """Take the lock of an open lock file; False: somebody else has it.
+
+    Raises:
+        StorageError: The file system has no working locks.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in _TAKEN:
+            return False
+        raise StorageError(
+            f"The file system of the workspace has no working locks ({error.strerror}).",
+            "Put the workspace on a local disk; until then it can only be read.",
+        ) from error
+    return True
 
 
 def _describe_self() -> bytes:

@@ -120,7 +120,10 @@ def restore(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Make an entry what it was, or all of it what it was before a change."""
+    """Make an entry, or everything, what it was.
+
+    --at makes one entry what it was at a revision, --to-before all of them before a change.
+    """
     if (path is None) != (at is None) or (at is None) == (to_before is None):
         raise UsageError(
             "Restore needs an entry and a revision, or a change to go back to before.",

@@ -33,7 +33,10 @@ _WIDTH = 300
 @json_option
 @pass_place
 def why(workspace: Place, place: str, at: str | None, as_json: bool) -> None:
-    """Say who wrote a line, and from which messages; without a line, who wrote how much."""
+    """Say who wrote a line, and from which messages.
+
+    Without a line: who wrote how much of the entry.
+    """
     with workspace.opened() as kb:
         rev = kb.history.resolve(at) if at else None
         path, line = _place(kb, place, rev)

@@ -98,7 +98,7 @@ def test_the_reference_names_every_command_once() -> None:
     assert len(rows) == len(words) + 1
     assert all(rows.values())
     assert "kbtui log [PATH] [-n N] [--actor A] [--json]" in rows
-    assert "kbtui restore PATH --at REV [--json]" in rows
+    assert "kbtui why PATH:LINE [--at REV] [--json]" in rows
 
 
 @pytest.mark.parametrize(

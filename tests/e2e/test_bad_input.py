@@ -126,7 +126,10 @@ def test_a_damaged_repository_is_named_not_dumped(workspace: Path) -> None:
         if thing.is_file():
             thing.chmod(0o644)
             thing.write_bytes(b"garbage")
-    done = kbtui("log", workspace=workspace)
+    known = kbtui("log", workspace=workspace)
+    assert "Traceback" not in known.err
+    assert "The history has no readable object" in known.err
+    done = kbtui("undo", "HEAD", workspace=workspace)
     assert done.status != 0
     _one_sentence(done, done.status, "history")
     assert (workspace / "knowledge/facts/a-fact.md").exists()

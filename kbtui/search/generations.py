@@ -101,9 +101,7 @@ class Generations:
             CacheBusyError: another process writes for longer than `timeout` seconds.
         """
         with self._writer:
-            descriptor = os.open(
-                self._folder / _LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
-            )
+            descriptor = _open_lock(self._folder / _LOCK_FILE)
             try:
                 _take(descriptor, time.monotonic() + timeout)
                 yield self.building
@@ -184,6 +182,13 @@ def _delete(folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
     else:
         folder.unlink(missing_ok=True)
+
+
+def _open_lock(file: Path) -> int:
+    """Open the lock file; a folder in its place is nothing of ours."""
+    if file.is_dir():
+        _delete(file)
+    return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 def _take(descriptor: int, deadline: float) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from kbtui.errors import KbtuiError
+from kbtui.errors import KbtuiError, StorageError
 from kbtui.search.prepared import StoppedError, explain
 from kbtui.search.progress import Pace
 from kbtui.search.store import KEY_BYTES
@@ -89,7 +89,7 @@ class Semantic:
             self.state = "preparing"
             try:
                 embedder = self._model.load(stop)
-                self._vectors = VectorStore(self._folder / embedder.identity, embedder.dimension)
+                self._vectors = self._open_vectors(embedder)
             except StoppedError:
                 self.state = "waiting"
                 return False
@@ -99,6 +99,13 @@ class Semantic:
             self._embedder = embedder
             self.state = "ready"
             return True
+
+    def _open_vectors(self, embedder: Embedder) -> VectorStore:
+        try:
+            return VectorStore(self._folder / embedder.identity, embedder.dimension)
+        except OSError as error:
+            embedder.close()
+            raise _not_kept(error) from error
 
     def get_ready(self, store: StateStore, stop: threading.Event, *, wait: bool) -> None:
         """Load the model and embed what is missing: all of it, or what takes a moment only.
@@ -154,7 +161,8 @@ class Semantic:
         """Embed every passage that has no vector; tells how many it did.
 
         Raises:
-            KbtuiError: the model failed (a remote one may); what is done is stored.
+            KbtuiError: the model failed (a remote one may), what is done is stored; or there is no
+                room for it.
         """
         if self._embedder is None or self._vectors is None:
             return 0
@@ -171,6 +179,7 @@ class Semantic:
                     done += self._store(pending)
                 self._left, self.message = len(waiting) + len(pending), ""
                 progress(done + len(pending), len(waiting))
+            done += self._store(pending)
         except KbtuiError as error:
             self.message, self._counted = explain(error), -1
             raise
@@ -206,8 +215,12 @@ class Semantic:
     def _store(self, pending: list[tuple[bytes, NDArray[np.float32]]]) -> int:
         count = len(pending)
         if pending and self._vectors is not None:
-            self._vectors.add([key for key, _ in pending], np.stack([v for _, v in pending]))
+            keys, vectors = [key for key, _ in pending], np.stack([v for _, v in pending])
             pending.clear()
+            try:
+                self._vectors.add(keys, vectors)
+            except OSError as error:
+                raise _not_kept(error) from error
         return count
 
     def _missing(self, store: StateStore) -> list[tuple[bytes, int, int]]:
@@ -372,6 +385,13 @@ class _View:
         """Whether this is still the view to use; while vectors are being made, for a second."""
         recent = time.monotonic() - self._made < _LEAST_SECONDS_BETWEEN_VIEWS
         return self._corpus is corpus and (self._count == count or (busy and recent))
+
+
+def _not_kept(error: OSError) -> StorageError:
+    return StorageError(
+        f"What was read for meaning can't be kept: {error.strerror or error}",
+        "Make room on the disk, or let the cache folder be written.",
+    )
 
 
 def _split(keys: bytes) -> tuple[bytes, ...]:

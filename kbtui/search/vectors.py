@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import struct
 import tempfile
 import threading
@@ -37,7 +38,14 @@ class VectorStore:
     """All vectors of one model; threads share it, and processes its files."""
 
     def __init__(self, folder: Path, dimension: int) -> None:
-        """Open the store in `folder`, or start one; damaged segments are deleted."""
+        """Open the store in `folder`, or start one; what isn't whole, or isn't ours, is deleted.
+
+        Raises:
+            OSError: there can be no such folder.
+        """
+        for place in (folder.parent, folder):
+            if not place.is_dir():
+                place.unlink(missing_ok=True)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._folder = folder
         self._dimension = dimension
@@ -133,7 +141,9 @@ class VectorStore:
         found = self._parse(file)
         if found is not None:
             self._append(*found)
-        elif file.exists():
+        elif file.is_dir() and not file.is_symlink():
+            shutil.rmtree(file, ignore_errors=True)
+        else:
             file.unlink(missing_ok=True)
 
     def _parse(self, file: Path) -> tuple[list[bytes], Matrix] | None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.faults
 ROOT = Path(__file__).resolve().parents[2]
-KILLS = 200 if os.environ.get("KBTUI_LONG") else 24
+KILLS = 200 if os.environ.get("KBTUI_LONG") else 60
 MINE = "# Mine\n\n- Favorite color: blue\n- kept as it is\n"
 NOTE = "---\ntype: topic\n---\n# Docker\n\nMy own words.\n"
 

@@ -98,7 +98,7 @@ def scan(
     if only is None:
         return scanner.scan(*areas)
     paths = {path for path in only if path.startswith(tuple(f"{area}/" for area in areas))}
-    # By name even an ignored file is scanned: a new one is looked for in its folder.
+    # By name even a passing file is scanned: a new one is looked for in its folder.
     old = paths & known.keys()
     places = old | {path.rpartition("/")[0] for path in paths - old}
     found = scanner.scan(*places) if places else {}

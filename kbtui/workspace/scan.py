@@ -13,6 +13,7 @@ import time
 import unicodedata
 import zlib
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
@@ -163,6 +164,8 @@ class Scanner:
         ignored = self._ignore_rules()
         for area in areas:
             status = files.file_status(self._root, area)
+            if _is_ignored(area, ignored, is_file=status is not None):
+                continue
             if status is not None:
                 yield area, status
             else:
@@ -261,6 +264,17 @@ def _entries(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
                 continue
             seen.add(name)
         yield name, entry
+
+
+def _is_ignored(path: str, ignored: GitIgnoreSpec | None, *, is_file: bool) -> bool:
+    """Whether a walk from the top would leave it out: for its own name, or for a folder above."""
+    if ignored is None:
+        return False
+    *folders, name = path.split("/")
+    above = list(accumulate(folders if is_file else (*folders, name), "{}/{}".format))
+    return any(ignored.match_file(f"{folder}/") for folder in above[1:]) or (
+        is_file and ignored.match_file(path)
+    )
 
 
 def _is_nameable(path: str) -> bool:

@@ -190,6 +190,21 @@ def test_the_ignore_file_is_obeyed_and_read_again(workspace: Workspace) -> None:
     assert len(scanner.scan()) == 4
 
 
+def test_the_ignore_file_is_obeyed_for_what_is_named_itself(workspace: Workspace) -> None:
+    names = ("knowledge/a.md", "knowledge/drafts/b.md", "docs/big/x.md", "docs/big/deep/y.md")
+    for path in (*names, "SOUL.md"):
+        put(workspace, path, "x")
+    rules = workspace.root / ".kbtuiignore"
+    rules.write_text("drafts/\n/docs/big\n!x.md\nSOUL.md\n")
+    scanner = Scanner(workspace)
+    everything = scanner.scan()
+    assert list(everything) == ["knowledge/a.md"]
+    assert scanner.scan(*names, "SOUL.md") == everything
+    assert scanner.scan("docs/big", "docs/big/deep", "knowledge/drafts") == {}
+    rules.unlink()
+    assert sorted(scanner.scan(*names)) == sorted(names)
+
+
 def test_a_decomposed_name_is_one_path(workspace: Workspace) -> None:
     put(workspace, unicodedata.normalize("NFD", "knowledge/é.md"), "one")
     found = Scanner(workspace).scan()

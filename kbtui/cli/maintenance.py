@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.search.results import IndexStatus
 
+_SEARCH = "search"  # the folder of the index in the cache
 _MARKS = {True: ("ok  ", "green"), False: ("FAIL", "red"), None: ("    ", None)}
 
 
@@ -75,10 +76,15 @@ def _notes_elsewhere(root: Path) -> list[str]:
 @click.command()
 @pass_place
 def reindex(place: Place) -> None:
-    """Build everything derived again, from the files."""
+    """Build everything derived again, from the files.
+
+    What was read for meaning is kept: it goes by what the texts say.
+    """
     with place.opened() as kb:
         cache = kb.workspace.cache
     for item in cache.iterdir():
+        if item.name == _SEARCH:
+            continue  # an app may have it open: the index is rebuilt under its own lock
         if item.is_dir() and not item.is_symlink():
             shutil.rmtree(item, ignore_errors=True)
         else:
@@ -86,7 +92,7 @@ def reindex(place: Place) -> None:
     with place.opened() as kb:
         kb.library.refresh()
         unsubscribe = kb.search.subscribe(_Progress())
-        report = kb.search.sync()
+        report = kb.search.rebuild()
         if kb.settings.search.semantic and kb.search.load_model():
             kb.search.embed_missing()
         unsubscribe()

@@ -67,6 +67,29 @@ def test_reindex_builds_everything_again(kbtui: Command, monkeypatch: pytest.Mon
     assert len(kbtui.ok("log", "knowledge", "--json").json) == 1
 
 
+def test_reindex_keeps_the_vectors_and_the_index_that_others_have_open(
+    kbtui: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kbtui.knowledge_base import KnowledgeBase
+
+    monkeypatch.setenv("KBTUI_SEARCH__SEMANTIC", "false")
+    kbtui.ok("new", "topic", "Walrus", "-b", "Eats clams.")
+    with KnowledgeBase.open(kbtui.root) as kb:
+        assert len(kb.search.search("clams").hits) == 1
+        vectors = kb.workspace.cache / "search" / "vectors" / "kept"
+        vectors.mkdir(parents=True)
+        damaged = kb.workspace.cache / "search" / "lock"
+        damaged.write_text("")
+        inode = damaged.stat().st_ino
+    kbtui.ok("reindex")
+    assert vectors.is_dir()
+    assert damaged.stat().st_ino == inode
+    (database,) = vectors.parents[1].rglob("state.sqlite")
+    database.write_bytes(b"no database" * 1000)
+    assert "1 files" in kbtui.ok("reindex").out
+    assert kbtui.ok("search", "clams", "--json").json["hits"]
+
+
 def test_doctor_names_what_is_out_of_order(kbtui: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KBTUI_SEARCH__SEMANTIC", "false")
     kbtui.ok("new", "topic", "Fine")

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from kbtui.errors import NotFoundError, StorageError, UsageError
+from kbtui.errors import NotFoundError, StorageError, UsageError, WorkspaceBusyError
 from kbtui.history.adoption import Adoption, MassDeletionError
 from kbtui.history.blame import Blame
 from kbtui.history.change import Actor, Change, Commit, Origin, PathChange, WithheldError
 from kbtui.history.diff import FileDiff, diff_file
 from kbtui.history.door import Door
 from kbtui.history.log import CommitLog
-from kbtui.history.packing import pack_history
+from kbtui.history.packing import Packing
 from kbtui.history.reading import HistoryReader
 from kbtui.history.repository import Repository
 from kbtui.history.rewind import RESTORED, rewind
@@ -312,16 +312,23 @@ class History(HistoryReader):
 
         return Purge(self._workspace.root, self._repository, self._door, self._clock)
 
-    def tidy(self) -> int:
+    def tidy(self, stopped: Callable[[], bool] = lambda: False) -> int:
         """Pack older objects when many lie around; for idle moments. How many were packed.
+
+        Nobody is kept from writing but for the moment in which packs are exchanged.
+
+        Args:
+            stopped: Asked for each object whether to give up; nothing was changed then.
 
         Raises:
             StorageError: The file system refused; nothing is lost.
         """
         if not self._workspace.writable:
             return 0
-        with storage_errors("Can't pack the history"):
-            return pack_history(self._repository)
+        packing = Packing(self._repository, alone=self._door.entered, stopped=stopped)
+        with storage_errors("Can't pack the history"), contextlib.suppress(WorkspaceBusyError):
+            return packing.run()
+        return 0
 
     # Looking, beside what `HistoryReader` does ---------------------------------------------
 

@@ -72,7 +72,7 @@ class OutsideEdits:
     def _adopt(self) -> None:
         try:
             self._history.adopt(timeout=5.0)
-            self._history.tidy()
+            self._history.tidy(self._stopped.is_set)
         except ConflictError as problem:
             self._on_problem(problem)
         except KbtuiError as problem:

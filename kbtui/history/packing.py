@@ -1,29 +1,34 @@
 """Packing: thousands of loose objects become one file in which versions share what they have alike.
 
-Every version of a folder or file is stored as its difference to the next newer one. One edit of a
-note leaves both ends of the text (and of each folder's listing) as they were, so the difference is
-what lies between the common ends: as small as git's own, and found in no time.
+Every version of a folder or file is stored as its difference to the next newer one (see `delta`).
+Packs are rolled up as `git repack --geometric=2` does it: each that stays holds at least twice as
+many objects as all smaller ones together, so there are few of them, and an object is written anew
+only a few times in its life. Whatever was in a pack that goes is in the one that takes its place,
+whether a commit needs it or not: what is on its way to being committed isn't lost.
 """
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kbtui.history.delta import make_delta
 from kbtui.history.lineage import newer
+from kbtui.history.pack_folder import PackFolder
 from kbtui.history.trees import changed_objects
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from kbtui.history.commit import RawCommit
     from kbtui.history.repository import Repository
 
 ENOUGH = 3000  # loose objects that are worth a pack
+MANY = 10  # packs that are worth looking whether some of them should be one
 _DEPTH = 50  # git's own
 _THOROUGHLY = 6  # zlib's level, for there is time
-_MOST_COPIED = 0xFFFFFF
-_MOST_INSERTED = 127
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +41,111 @@ class PackRecord:
     base: str | None = None
 
 
+class _StoppedError(Exception):
+    """Somebody wants the packing to end; nothing was changed."""
+
+
+class Packing:
+    """Packs one repository, once.
+
+    Args:
+        repository: What is packed.
+        enough: How many loose objects are worth it.
+        alone: Keeps other writers away while packs are exchanged, which takes a moment.
+        stopped: Asked for each object whether to give up.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        enough: int = ENOUGH,
+        alone: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._repository = repository
+        self._folder = PackFolder(repository.folder)
+        self._enough = enough
+        self._alone = alone
+        self._stopped = stopped
+
+    def run(self) -> int:
+        """Pack what is worth it; how many objects were written.
+
+        Raises:
+            StorageError: What was written isn't what was to be written; nothing was removed.
+        """
+        counts = self._folder.counts()
+        loose = self._repository.count_loose()
+        if loose < self._enough and len(counts) <= MANY:
+            return 0
+        old = rolled_up(counts, loose)
+        packed = {name for pack in old for name in self._folder.objects(pack)}
+        try:
+            return self._pack(old, packed)
+        except _StoppedError:
+            return 0
+
+    def _pack(self, old: list[str], packed: set[str]) -> int:
+        is_loose = self._repository.is_loose
+        chains = self._chains(packed)
+        reached = {name for chain in chains for name in chain}
+        loose = [name for name in reached if is_loose(name)]
+        if not old and (not loose or len(loose) < self._enough // 2):
+            return 0  # the rest belongs to no commit
+        chains += [[name] for name in sorted(packed - reached)]
+        records = _records(self._repository, chains, self._check)
+        with self._folder.aside() as aside:
+            count = len(reached | packed)
+            new = self._repository.write_pack(count, records, _THOROUGHLY, aside)
+            with self._alone():
+                if not self._is_as_it_was(old, loose) or self._folder.holds(f"pack-{new}"):
+                    return 0
+                self._folder.let_in(aside)
+                if not self._folder.holds(f"pack-{new}"):
+                    return 0
+                self._folder.remove(old)
+                self._repository.drop_loose(loose)
+        self._repository.look_again()
+        return count
+
+    def _chains(self, packed: set[str]) -> list[list[str]]:
+        """What is loose or in the packs that go, as far as commits need it."""
+
+        def wanted(name: str) -> bool:
+            self._check()
+            return name in packed or self._repository.is_loose(name)
+
+        history = newer(self._repository, self._repository.head())
+        return _chains(self._repository, [each for each in history if wanted(each[0])], wanted)
+
+    def _check(self) -> None:
+        if self._stopped():
+            raise _StoppedError
+
+    def _is_as_it_was(self, old: list[str], loose: list[str]) -> bool:
+        """Whether nobody threw away meanwhile what would come back now, as a purge does."""
+        return all(map(self._folder.holds, old)) and all(map(self._repository.is_loose, loose))
+
+
 def pack_history(repository: Repository, enough: int = ENOUGH) -> int:
-    """Pack what the commits since the last time made, if that is `enough`; how many objects."""
-    if repository.count_loose() < enough:
-        return 0
-    commits = [
-        each for each in newer(repository, repository.head()) if repository.is_loose(each[0])
-    ]
-    chains = _chains(repository, commits, repository.is_loose)
-    identifiers = list(dict.fromkeys(name for chain in chains for name in chain))
-    if not identifiers or len(identifiers) < enough // 2:  # the rest belongs to no commit
-        return 0
-    repository.write_pack(len(identifiers), _records(repository, chains), _THOROUGHLY)
-    repository.drop_loose(identifiers)
-    return len(identifiers)
+    """Pack where nobody else writes: see `Packing`."""
+    return Packing(repository, enough).run()
+
+
+def rolled_up(counts: Mapping[str, int], loose: int) -> list[str]:
+    """Which packs become one with what is loose, as `git repack --geometric=2` would choose.
+
+    Args:
+        counts: How many objects each pack holds.
+        loose: How many lie beside them.
+    """
+    smallest_first = sorted(counts, key=lambda name: (counts[name], name))
+    total, taken = loose, 0
+    for number, name in enumerate(smallest_first, 1):
+        if counts[name] < 2 * total:
+            taken = number
+        total += counts[name]
+    return smallest_first[:taken]
 
 
 def pack_of(
@@ -63,7 +159,7 @@ def pack_of(
     """
     chains = _chains(repository, commits, lambda _: True)
     count = len({name for chain in chains for name in chain})
-    return count, _records(repository, chains)
+    return count, _records(repository, chains, lambda: None)
 
 
 def _chains(
@@ -81,70 +177,47 @@ def _chains(
     return [[identifier for identifier, _ in reversed(commits)], *chains.values()]
 
 
-def _records(repository: Repository, chains: list[list[str]]) -> Iterator[PackRecord]:
+def _records(
+    repository: Repository, chains: list[list[str]], check: Callable[[], None]
+) -> Iterator[PackRecord]:
     seen: set[str] = set()
-    for chain in chains:
-        base: tuple[str, bytes] | None = None
-        depth = 0
-        for identifier in chain:
-            if identifier in seen:
-                continue
-            seen.add(identifier)
-            kind, data = repository.read_object(identifier)
-            delta = None
-            if base is not None and depth < _DEPTH and kind != b"commit":
-                delta = make_delta(base[1], data)
-            if base is not None and delta is not None and len(delta) < len(data) // 2:
-                yield PackRecord(identifier, kind, delta, base[0])
-                depth += 1
-            else:
-                yield PackRecord(identifier, kind, data)
-                depth = 0
-            base = identifier, data
+    for names in chains:
+        chain = _Chain()
+        for name in names:
+            if name not in seen:
+                seen.add(name)
+                check()
+                yield chain.add(name, *repository.read_object(name))
 
 
-def make_delta(base: bytes, target: bytes) -> bytes:
-    """Describe `target` as a git delta: the common start, what is new, the common end."""
-    start = _common(base, target)
-    end = _common(base[start:][::-1], target[start:][::-1])
-    parts = [_size(len(base)), _size(len(target)), *_copies(0, start)]
-    new = target[start : len(target) - end]
-    for place in range(0, len(new), _MOST_INSERTED):
-        piece = new[place : place + _MOST_INSERTED]
-        parts += (bytes([len(piece)]), piece)
-    return b"".join([*parts, *_copies(len(base) - end, end)])
+@dataclass(frozen=True, slots=True)
+class _Version:
+    id: str
+    data: bytes
+    depth: int
 
 
-def _common(a: bytes, b: bytes) -> int:
-    """How many bytes both begin with, found by halving: comparing slices is memcmp."""
-    low, high = 0, min(len(a), len(b))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if a[low:middle] == b[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+class _Chain:
+    """The versions of one file or folder, each made out of the one before.
 
+    Where that would be too deep, the next is made out of the first of the last run, so a text has
+    to stand there whole once in a thousand versions and not in fifty.
+    """
 
-def _size(number: int) -> bytes:
-    """A length, seven bits a byte, the lowest first."""
-    result = bytearray()
-    while number > 0x7F:  # noqa: PLR2004
-        result.append(number & 0x7F | 0x80)
-        number >>= 7
-    result.append(number)
-    return bytes(result)
+    def __init__(self) -> None:
+        self._first: _Version | None = None
+        self._last: _Version | None = None
 
-
-def _copies(offset: int, size: int) -> Iterator[bytes]:
-    """Instructions that copy a range of the base."""
-    while size:
-        part = min(size, _MOST_COPIED)
-        instruction, operands = 0x80, bytearray()
-        for bit, value in enumerate([*offset.to_bytes(4, "little"), *part.to_bytes(3, "little")]):
-            if value:
-                instruction |= 1 << bit
-                operands.append(value)
-        yield bytes([instruction]) + bytes(operands)
-        offset, size = offset + part, size - part
+    def add(self, name: str, kind: bytes, data: bytes) -> PackRecord:
+        """The next older version."""
+        is_deep = self._last is not None and self._last.depth >= _DEPTH
+        base = self._first if is_deep else self._last
+        # Commits are read one after the other: they stay whole.
+        if base is not None and base.depth < _DEPTH and kind != b"commit":
+            delta = make_delta(base.data, data)
+            if len(delta) < len(data) // 2:
+                self._last = _Version(name, data, base.depth + 1)
+                self._first = self._last if is_deep else self._first
+                return PackRecord(name, kind, delta, base.id)
+        self._first = self._last = _Version(name, data, 0)
+        return PackRecord(name, kind, data)

@@ -15,6 +15,7 @@ from kbtui.errors import ConflictError
 from kbtui.history.commit import Actor, Origin, encode_commit, read_commit, write_message
 from kbtui.history.identity import author_of
 from kbtui.history.lineage import newer
+from kbtui.history.pack_folder import INCOMING
 from kbtui.history.packing import pack_of
 from kbtui.history.purged import PurgedCommits
 from kbtui.history.rewriting import Rewriting
@@ -135,7 +136,7 @@ class Purge:
             for file in folder.iterdir():
                 if file.is_file() and file.name not in {"HEAD", "config"}:
                     file.unlink()
-                elif file.is_dir() and file.name.startswith("incoming-"):
+                elif file.is_dir() and file.name.startswith(INCOMING):
                     shutil.rmtree(file, ignore_errors=True)
             for file in (folder / "refs").rglob("*"):
                 if file.is_file() and file != folder / "refs" / "heads" / "main":

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import struct
 import threading
 import time
 import weakref
 import zlib
-from collections import OrderedDict
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import NotFoundError, StorageError
 from kbtui.history.branch import NAME, Branch
 from kbtui.history.commit import RawCommit, decode_commit
+from kbtui.history.pack_folder import PackFolder
 from kbtui.history.packing import PackRecord
+from kbtui.history.recent import Recent
 from kbtui.history.trees import (
     Tree,
     blob_in_tree,
@@ -31,10 +31,10 @@ from kbtui.history.trees import (
     split_tree,
     walk_files,
 )
-from kbtui.workspace.durable import FileBatch, is_alive, sweep, sync_folder
+from kbtui.workspace.durable import FileBatch, sweep, sync_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from dulwich.object_store import DiskObjectStore
@@ -59,37 +59,9 @@ CONFIG = b"""\
 _HEAD = f"ref: {NAME}\n".encode()
 _LEVEL = 1  # trees are mostly hashes: a higher level costs time and saves nothing
 _PACK_FROM = 200  # objects at once that are better written as one pack
-_RECENT = 24
 _LOOSE_NAME = 38
 _LOCK_SECONDS = 600.0
-
-
-_Value = TypeVar("_Value")
-
-
-class _Recent(Generic[_Value]):
-    """The values that were asked for last, by id; several threads may use it."""
-
-    def __init__(self) -> None:
-        self._values: OrderedDict[str, _Value] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, identifier: str) -> _Value | None:
-        with self._lock:
-            value = self._values.get(identifier)
-            if value is not None:
-                self._values.move_to_end(identifier)
-            return value
-
-    def clear(self) -> None:
-        with self._lock:
-            self._values.clear()
-
-    def put(self, identifier: str, value: _Value) -> None:
-        with self._lock:
-            self._values[identifier] = value
-            if len(self._values) > _RECENT:
-                self._values.popitem(last=False)
+_LOOKS = 5  # packs are exchanged once in thousands of changes
 
 
 # What damaged files make of reading them, in ours and in dulwich's hands.
@@ -114,8 +86,8 @@ class Repository:
     def __init__(self, folder: Path) -> None:
         self.branch = Branch(folder)
         self._folder = folder
-        self._trees: _Recent[Tree] = _Recent()
-        self._entries: _Recent[list[bytes]] = _Recent()
+        self._trees: Recent[Tree] = Recent()
+        self._entries: Recent[list[bytes]] = Recent()
         self._engine = threading.Lock()  # dulwich's packs are not made for several threads
 
     @property
@@ -146,9 +118,7 @@ class Repository:
                     batch.write(name, data, 0o600)
             batch.sync()
         sweep(self._folder / "refs" / "heads")
-        for stale in (self._folder / "objects" / "pack").glob("pack-*.idx.lock"):
-            stale.unlink(missing_ok=True)  # only we write packs so, and only under the lock
-        self._sweep_incoming()
+        PackFolder(self._folder).sweep()
         self._clear_old_locks()
         return made
 
@@ -158,13 +128,6 @@ class Repository:
             for lock in folder.glob("*.lock"):
                 if time.time() - lock.stat().st_mtime > _LOCK_SECONDS:
                     lock.unlink(missing_ok=True)
-
-    def _sweep_incoming(self) -> None:
-        """Remove what an interrupted fetch of a dead process left."""
-        for folder in self._folder.glob("incoming-*.tmp"):
-            owner = folder.name.split("-")[1]
-            if owner.isdecimal() and not is_alive(int(owner)):
-                shutil.rmtree(folder, ignore_errors=True)
 
     def _holds(self, name: str, data: bytes) -> bool:
         try:
@@ -278,8 +241,10 @@ class Repository:
         if not self.exists:
             return []
         try:
-            with self._engine:
-                found = {sha.decode() for sha in self._store.iter_prefix(prefix.encode())}
+            found = {
+                sha.decode()
+                for sha in self._look(lambda store: set(store.iter_prefix(prefix.encode())))
+            }
         except _UNREADABLE as error:
             raise _damage(prefix) from error
         return sorted(sha for sha in found if self.read_object(sha)[0] == b"commit")
@@ -333,9 +298,12 @@ class Repository:
             for name in sorted(os.listdir(folder)):  # noqa: PTH208 — names are all we need
                 if len(name) == _LOOSE_NAME:
                     yield folder.name + name
-        with self._engine, contextlib.closing(self._open_store()) as store:
-            packed = {entry[0].hex() for pack in store.packs for entry in pack.index.iterentries()}
-        yield from sorted(packed)
+        yield from sorted(
+            entry.hex()
+            for entry in self._look(
+                lambda store: {e[0] for pack in store.packs for e in pack.index.iterentries()}
+            )
+        )
 
     def keep_only(self, pack: str) -> None:
         """Throw away every object that isn't in one pack."""
@@ -353,8 +321,23 @@ class Repository:
         self._trees.clear()
         self._entries.clear()
 
-    def write_pack(self, count: int, records: Iterable[PackRecord], level: int = _LEVEL) -> str:
-        """Write objects as one durable pack, compressed by zlib's `level`; returns its name.
+    def write_pack(
+        self,
+        count: int,
+        records: Iterable[PackRecord],
+        level: int = _LEVEL,
+        objects: Path | None = None,
+    ) -> str:
+        """Write objects as one durable pack.
+
+        Args:
+            count: How many there are.
+            records: They.
+            level: How thoroughly zlib compresses them.
+            objects: Where it is put, if not where it counts at once.
+
+        Returns:
+            Its name.
 
         Raises:
             StorageError: What was written is not what was to be written.
@@ -369,8 +352,9 @@ class Repository:
                 wanted.add(bytes.fromhex(record.id))
                 yield record
 
+        objects = objects or self._folder / "objects"
         # A store of its own: the one that is read from isn't kept waiting.
-        with contextlib.closing(self._open_store(level)) as store:
+        with contextlib.closing(self._open_store(level, objects)) as store:
             try:
                 pack = store.add_pack_data(count, as_unpacked(noted()))
             except (ApplyDeltaError, ChecksumMismatch, UnresolvedDeltas) as error:
@@ -380,9 +364,9 @@ class Repository:
             name = pack.name().decode() if pack else ""
         if held != wanted:
             for suffix in (".idx", ".pack"):
-                (self._folder / "objects" / "pack" / f"pack-{name}{suffix}").unlink(missing_ok=True)
+                (objects / "pack" / f"pack-{name}{suffix}").unlink(missing_ok=True)
             raise StorageError("A pack was not written as it should be; nothing was removed.")
-        sync_folder(self._folder / "objects" / "pack")
+        sync_folder(objects / "pack")
         return name
 
     def drop_loose(self, identifiers: Iterable[str]) -> None:
@@ -405,11 +389,28 @@ class Repository:
         weakref.finalize(self, store.close)  # packs stay open until nobody needs them
         return store
 
-    def _open_store(self, level: int = _LEVEL) -> DiskObjectStore:
+    def look_again(self) -> None:
+        """Let go of packs that are gone."""
+        if "_store" in self.__dict__:
+            with self._engine:
+                self._store.packs  # noqa: B018 — closes what isn't there any more
+
+    def _look(self, look: Callable[[DiskObjectStore], set[Any]]) -> set[Any]:
+        """Look into all packs, once more where some were exchanged for another meanwhile."""
+        from dulwich.pack import PackFileDisappeared
+
+        with self._engine:
+            for _ in range(_LOOKS):
+                self._store.packs  # noqa: B018 — closes what isn't there any more
+                with contextlib.suppress(PackFileDisappeared):
+                    return look(self._store)
+        raise StorageError("The history's packs change all the time.", "Try again in a moment.")
+
+    def _open_store(self, level: int = _LEVEL, objects: Path | None = None) -> DiskObjectStore:
         from dulwich.object_store import DiskObjectStore
 
         return DiskObjectStore(
-            self._folder / "objects",
+            objects or self._folder / "objects",
             fsync_object_files=True,
             loose_compression_level=_LEVEL,
             pack_compression_level=level,

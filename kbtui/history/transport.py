@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kbtui.errors import KbtuiError, RemoteError
 from kbtui.history.branch import NAME
 from kbtui.history.inspection import Inspection, check_pack
+from kbtui.history.pack_folder import INCOMING, PackFolder
 from kbtui.history.purged import PurgedTipError
 from kbtui.history.remote import MovedError
 from kbtui.history.remote_errors import remote_error
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from kbtui.history.packing import PackRecord
     from kbtui.history.remote import Address, Watcher
 
-INCOMING = "incoming-"
 MAX_PACK = 4 << 30
 _SECONDS = 60.0
 _SSH = "ssh -oBatchMode=yes -oConnectTimeout=20 -oServerAliveInterval=20 -oServerAliveCountMax=3"
@@ -79,17 +79,7 @@ class Incoming:
             except _damage() as error:
                 raise RemoteError("What the other side sent is damaged.", "Try again.") from error
         Inspection(self.repository, _Admitted(self._home), purged).check(tip)
-        self._move_in()
-
-    def _move_in(self) -> None:
-        """The packs first, then their indexes: until then nobody sees them."""
-        ours = self._home.folder / "objects" / "pack"
-        packs = self._folder / "objects" / "pack"
-        for suffix in ("*.pack", "*.idx"):
-            for file in packs.glob(suffix):
-                if not (ours / file.name).exists():
-                    file.rename(ours / file.name)
-        sync_folder(ours)
+        PackFolder(self._home.folder).let_in(self._folder / "objects")
 
     def close(self) -> None:
         """Remove what wasn't let in."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import itertools
 import random
 import subprocess
 from typing import TYPE_CHECKING
@@ -10,10 +13,16 @@ import pytest
 
 from kbtui.errors import StorageError
 from kbtui.history import packing
-from kbtui.history.packing import make_delta
+from kbtui.history.delta import make_delta
+from kbtui.history.lineage import newer
+from kbtui.history.pack_folder import PackFolder
 from kbtui.history.repository import Repository
+from kbtui.history.trees import git_object
+from kbtui.workspace.lock import WorkspaceLock
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from tests.history.conftest import Notes
 
 A = "knowledge/topics/a.md"
@@ -48,6 +57,31 @@ def test_random_edits_survive_a_delta() -> None:
         start, end = sorted(rng.choices(range(len(base) + 1), k=2))
         target = base[:start] + rng.randbytes(rng.randint(0, 300)) + base[end:]
         assert apply_delta(base, make_delta(base, target)) == target
+
+
+def _line(rng: random.Random) -> bytes:
+    return rng.randbytes(rng.randint(4, 30)).hex().encode() + b"\n"
+
+
+def _entry(rng: random.Random) -> bytes:
+    return b"100644 %d.md\0%b" % (rng.randrange(10**6), rng.randbytes(20))
+
+
+@pytest.mark.parametrize("make", [_line, _entry])
+def test_edits_at_several_places_survive_a_small_delta(
+    make: Callable[[random.Random], bytes],
+) -> None:
+    rng = random.Random(4)
+    for _ in range(100):
+        lines = [make(rng) for _ in range(rng.randint(40, 90))]
+        base = b"".join(lines)
+        for _ in range(3):
+            lines[rng.randrange(len(lines))] = make(rng)
+        lines.insert(rng.randrange(len(lines)), lines.pop(rng.randrange(len(lines))))
+        target = b"".join(lines)
+        delta = make_delta(base, target)
+        assert apply_delta(base, delta) == target
+        assert len(delta) < 350
 
 
 @pytest.fixture
@@ -126,6 +160,133 @@ def test_packing_twice_adds_only_what_is_new(long_history: Notes) -> None:
     assert packing.pack_history(repository, enough=0) == 5
     assert packing.pack_history(repository, enough=0) == 0
     long_history.check()
+
+
+def packs(notes: Notes) -> list[str]:
+    return sorted(f.stem for f in (notes.workspace.repository / "objects/pack").glob("*.idx"))
+
+
+def chopped(notes: Notes, every: int) -> None:
+    """Pack after every few changes with nothing rolled up, as packs come in by sync."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packing, "rolled_up", lambda counts, loose: [])
+        for number in range(12 * every):
+            notes.write(A, "".join(f"line {n} {number * (n % 9 == 0)}\n" for n in range(300)))
+            if number % every == every - 1:
+                packing.pack_history(notes.history._repository, enough=0)
+
+
+def test_packs_stay_in_a_geometric_row() -> None:
+    assert packing.rolled_up({"a": 100, "b": 300, "c": 1000}, 0) == []
+    assert packing.rolled_up({"a": 100, "b": 300, "c": 1000}, 60) == ["a", "b"]
+    assert packing.rolled_up({"a": 100, "b": 300, "c": 800}, 60) == ["a", "b", "c"]
+    assert packing.rolled_up({"a": 5, "b": 5, "c": 900}, 0) == ["a", "b"]
+    assert packing.rolled_up({}, 3000) == []
+
+
+def test_many_packs_become_one_that_a_real_git_takes(notes: Notes) -> None:
+    chopped(notes, 3)
+    assert len(packs(notes)) == 12
+    texts = [notes.history.read(A, commit.id) for commit in notes.history.log()]
+    before = sum(f.stat().st_size for f in (notes.workspace.repository / "objects/pack").iterdir())
+    reader = notes.reopened()
+    assert reader.read(A, "HEAD~5") == texts[5]
+    assert notes.history.tidy() > 0
+    (pack,) = packs(notes)
+    folder = notes.workspace.repository / "objects/pack"
+    assert sum(f.stat().st_size for f in folder.iterdir()) < before * 0.8
+    subprocess.run(["git", "verify-pack", folder / f"{pack}.idx"], check=True)
+    for history in (reader, notes.history, notes.reopened()):  # `reader` had the old packs open
+        assert [history.read(A, commit.id) for commit in history.log()] == texts
+    assert notes.history.tidy() == 0
+    notes.write(A, "goes on\n")
+    notes.check()
+
+
+def test_what_no_commit_needs_yet_outlives_its_pack(notes: Notes) -> None:
+    chopped(notes, 1)
+    repository = notes.history._repository
+    made = git_object(b"blob", b"fetched, and not yet merged")
+    repository.write_pack(1, [packing.PackRecord(made.id, made.kind, made.data)])
+    assert notes.history.tidy() > 0
+    assert len(packs(notes)) == 1
+    assert notes.reopened()._repository.is_intact(made.id)
+
+
+def test_what_a_purge_threw_away_meanwhile_does_not_come_back(notes: Notes) -> None:
+    chopped(notes, 1)
+    repository = notes.history._repository
+
+    @contextlib.contextmanager
+    def after_a_purge() -> Iterator[None]:
+        count, records = packing.pack_of(repository, newer(repository, repository.head()))
+        repository.keep_only(repository.write_pack(count, records))
+        yield
+
+    made = git_object(b"blob", b"secret")
+    repository.write_pack(1, [packing.PackRecord(made.id, made.kind, made.data)])
+    assert packing.Packing(repository, alone=after_a_purge).run() == 0
+    assert not notes.reopened()._repository.has(made.id)
+    assert not list(notes.workspace.repository.glob("incoming-*"))
+    notes.check()
+
+
+def test_packing_gives_up_between_two_objects(notes: Notes) -> None:
+    chopped(notes, 1)
+    before = packs(notes)
+    asked = itertools.count()
+    assert notes.history.tidy(lambda: next(asked) > 60) == 0
+    assert next(asked) == 62
+    assert packs(notes) == before
+    assert not list(notes.workspace.repository.glob("incoming-*"))
+    notes.check()
+
+
+def test_packing_waits_for_no_writer(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+    chopped(notes, 1)
+    before = packs(notes)
+    door = notes.history._door
+    monkeypatch.setattr(door, "entered", functools.partial(door.entered, 0.01))
+    with WorkspaceLock(notes.workspace).hold():
+        assert notes.history.tidy() == 0
+    assert packs(notes) == before
+
+
+def test_a_crash_while_packs_are_exchanged_loses_nothing(
+    notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chopped(notes, 1)
+    before = packs(notes)
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PackFolder, "remove", killed)
+        with pytest.raises(KeyboardInterrupt):
+            notes.history.tidy()
+    assert len(packs(notes)) == len(before) + 1
+    notes.reopened().read(A, "HEAD~9")
+    notes.check()
+    assert notes.history.tidy() == 0, "the same objects are in one pack already"
+
+
+def test_a_deep_chain_goes_on_from_where_its_run_began() -> None:
+    chain = packing._Chain()
+    lines = [f"{n:08d}\n".encode() for n in range(4000)]
+    texts: dict[str, bytes] = {}
+    whole, depths = 0, {}
+    for number in range(130):
+        lines[number * 31 % 4000] = f"edit {number}\n".encode()
+        texts[str(number)] = data = b"".join(lines)
+        record = chain.add(str(number), b"blob", data)
+        depths[record.id] = depths[record.base] + 1 if record.base else 0
+        whole += record.base is None
+        if record.base:
+            assert apply_delta(texts[record.base], record.data) == data
+            assert len(record.data) < 2000
+    assert whole == 1
+    assert max(depths.values()) == 50
 
 
 def test_a_lock_that_a_killed_packing_left_blocks_nothing(long_history: Notes) -> None:

@@ -1,0 +1,96 @@
+"""The packs as files: counted, put in place, taken away, each in an order that a crash can't hurt.
+
+A pack counts from the moment that its index is there, so indexes come last and go first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import struct
+import time
+from typing import TYPE_CHECKING
+
+from kbtui.workspace.durable import is_alive, sync_folder, temporary_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+INCOMING = "incoming-"
+"""How the folders begin in which packs wait to be let in; a dead process's are swept."""
+_SECOND_VERSION = b"\xfftOc\0\0\0\x02"
+_COUNT = 8 + 255 * 4  # where the index says how many objects there are
+_NAMES = 8 + 256 * 4
+_NAME = 20
+_STALE_SECONDS = 600.0
+
+
+class PackFolder:
+    """The folder ``objects/pack`` of a repository."""
+
+    def __init__(self, repository: Path) -> None:
+        self._repository = repository
+        self._folder = repository / "objects" / "pack"
+
+    def counts(self) -> dict[str, int]:
+        """How many objects each pack holds that may be replaced, by the name of its files."""
+        found: dict[str, int] = {}
+        for index in self._folder.glob("*.idx"):
+            if index.with_suffix(".pack").exists() and not index.with_suffix(".keep").exists():
+                with contextlib.suppress(FileNotFoundError), index.open("rb") as file:
+                    head = file.read(_NAMES)
+                    if head.startswith(_SECOND_VERSION):
+                        found[index.stem] = struct.unpack_from(">I", head, _COUNT)[0]
+        return found
+
+    def objects(self, name: str) -> list[str]:
+        """The ids of what a pack holds."""
+        data = (self._folder / f"{name}.idx").read_bytes()
+        count = struct.unpack_from(">I", data, _COUNT)[0]
+        end = _NAMES + count * _NAME
+        return [data[at : at + _NAME].hex() for at in range(_NAMES, end, _NAME)]
+
+    def holds(self, name: str) -> bool:
+        """Whether a pack is there."""
+        return (self._folder / f"{name}.idx").exists()
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[Path]:
+        """A folder shaped like ``objects`` whose packs nobody sees, removed afterwards."""
+        folder = self._repository / temporary_name(INCOMING)
+        (folder / "objects" / "pack").mkdir(mode=0o700, parents=True)
+        try:
+            yield folder / "objects"
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def let_in(self, objects: Path) -> None:
+        """Take over the synced packs that lie below another folder like ``objects``."""
+        for suffix in ("*.pack", "*.idx"):
+            for file in (objects / "pack").glob(suffix):
+                if not (self._folder / file.name).exists():
+                    file.rename(self._folder / file.name)
+            sync_folder(self._folder)
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Take away packs; who has one open reads on in it."""
+        for name in names:
+            (self._folder / f"{name}.idx").unlink(missing_ok=True)
+            for file in self._folder.glob(f"{name}.*"):
+                file.unlink(missing_ok=True)
+        sync_folder(self._folder)
+
+    def sweep(self) -> None:
+        """Remove what killed writers left: folders, locks, after a while packs without an index."""
+        for folder in self._repository.glob(f"{INCOMING}*.tmp"):
+            owner = folder.name.split("-")[1]
+            if owner.isdecimal() and not is_alive(int(owner)):
+                shutil.rmtree(folder, ignore_errors=True)
+        for stale in self._folder.glob("pack-*.idx.lock"):
+            stale.unlink(missing_ok=True)  # only we write packs so, and only under the lock
+        for file in (*self._folder.glob("*.pack"), *self._folder.glob("tmp_pack_*")):
+            with contextlib.suppress(FileNotFoundError):
+                old = time.time() - file.stat().st_ctime > _STALE_SECONDS
+                if old and not file.with_suffix(".idx").exists():
+                    file.unlink()

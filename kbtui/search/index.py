@@ -23,13 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from kbtui.search.background import Background
-    from kbtui.search.bm25f import Corpus
     from kbtui.search.chunker import ChunkLimits
     from kbtui.search.generations import Generations
     from kbtui.search.prepared import EmbeddingModel
     from kbtui.search.query import Query
-    from kbtui.search.semantic import Comparison, Semantic
-    from kbtui.search.store import StateStore
+    from kbtui.search.semantic import Semantic
     from kbtui.search.tree_index import TreeReader
     from kbtui.settings import RoleSettings, SearchSettings
     from kbtui.workspace.layout import Workspace
@@ -297,22 +295,6 @@ class SearchIndex:
                 self._meaning = Semantic(folder, model, self._is_private)
             return self._meaning
 
-    def _compare(
-        self, asked: Query, corpus: Corpus, store: StateStore, *, wait: bool
-    ) -> tuple[Comparison | None, str]:
-        """Compare by meaning, if the model is there; and what to say where it isn't all there."""
-        from kbtui.search.prepared import explain
-        from kbtui.search.progress import notice_of
-
-        meaning = self._semantic()
-        try:
-            if wait or self._background is None:
-                meaning.get_ready(store, self._stop, wait=wait)
-        except KbtuiError as error:
-            return None, explain(error)
-        compared = meaning.compare(asked.text, corpus, store) if asked.has_words else None
-        return compared, notice_of(store, meaning)
-
     # Searching
 
     def search(
@@ -333,7 +315,8 @@ class SearchIndex:
             limit: At most so many hits; the first ones are the same for any limit.
             semantic: Compare by meaning too, if the model is there.
             wait: Wait for the model and for all vectors.
-            at: A revision: search the files as they were then, by words.
+            at: A revision: search the files as they were then; by meaning too if most of what
+                they say is, or was, embedded.
 
         Raises:
             UsageError: `at` where there is no history.
@@ -344,7 +327,8 @@ class SearchIndex:
         asked = parse(query)
         limit = max(1, min(limit, MOST_HITS))
         if at is not None:
-            result = self._search_tree(asked, query, scope, limit, at)
+            meant = semantic and self._settings.semantic and asked.has_words
+            result = self._search_tree(asked, query, scope, limit, at, meant=meant, wait=wait)
         elif not asked.has_words and not asked.conditions:
             result = SearchResult(query, scope, 0.0, semantic=False, hits=())
         else:
@@ -363,7 +347,10 @@ class SearchIndex:
         corpus = generation.corpus()
         meaning, said = None, ""
         if semantic and self._settings.semantic:
-            meaning, said = self._compare(asked, corpus, generation.store, wait=wait)
+            load = wait or self._background is None
+            meaning, said = self._semantic().answer(
+                asked, corpus, generation.store, self._stop, load=load, wait=wait
+            )
         weights = searcher.Weights(
             self._settings.vector_weight, self._settings.text_weight, self._settings.decay_days
         )
@@ -380,7 +367,7 @@ class SearchIndex:
         )
 
     def _search_tree(
-        self, asked: Query, query: str, scope: str, limit: int, at: str
+        self, asked: Query, query: str, scope: str, limit: int, at: str, *, meant: bool, wait: bool
     ) -> SearchResult:
         from kbtui.search import searcher
         from kbtui.search.tree_index import TreeReader
@@ -390,9 +377,16 @@ class SearchIndex:
         with self._opening:
             self._trees = self._trees or TreeReader(self._limits(), self._tree_at)
         tree = self._trees.at(at)
-        ranking = searcher.rank(tree.corpus, asked, self._scopes.folders(scope))
+        meaning, said = None, ""
+        if meant:
+            load = wait or self._background is None
+            meaning, said = self._semantic().compare_tree(
+                asked.text, tree, self._stop, load=load, wait=wait
+            )
+        weights = searcher.Weights(self._settings.vector_weight, self._settings.text_weight)
+        ranking = searcher.rank(tree.corpus, asked, self._scopes.folders(scope), meaning, weights)
         hits = searcher.hits(tree.corpus, tree, asked, ranking, limit)
-        return SearchResult(query, scope, 0.0, semantic=False, hits=hits)
+        return SearchResult(query, scope, 0.0, meaning is not None, hits, said)
 
     def _catch_up(self) -> str:
         """See that the index is as new as it should be; gives a notice where it isn't."""

@@ -1,16 +1,16 @@
-"""Search by meaning: the model, the vectors of all passages, and the cosines of one query."""
+"""Search by meaning: the model, and the vectors of all passages."""
 
 from __future__ import annotations
 
 import threading
-import time
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from kbtui.errors import KbtuiError, StorageError
+from kbtui.search.comparison import Comparison, View
 from kbtui.search.prepared import StoppedError, explain
-from kbtui.search.progress import Pace
+from kbtui.search.progress import Pace, notice_of
 from kbtui.search.store import KEY_BYTES
 from kbtui.search.vectors import VectorStore
 
@@ -23,24 +23,17 @@ if TYPE_CHECKING:
     from kbtui.search.bm25f import Corpus
     from kbtui.search.embedder import Embedder
     from kbtui.search.prepared import EmbeddingModel
+    from kbtui.search.query import Query
     from kbtui.search.store import StateStore
-    from kbtui.search.vectors import Matrix
+    from kbtui.search.tree_index import TreeIndex
 
 State = Literal["waiting", "preparing", "ready", "failed"]
 # Small, so that closing doesn't wait long; what is stored at once is what a kill can lose.
 _BATCH = 16
 _STORED_AT_ONCE = 128
 _A_MOMENT = 32  # passages
-# How far a query moves towards what answers it best; of 0 to 0.5 this measured best.
-_FEEDBACK = 0.3
-# How much the direction of a whole document counts beside that of its nearest passage.
-_WHOLE = 0.3
-# In a large corpus the moved query is compared with the nearest documents only: picking them out
-# costs more than it saves in a small one.
-_COMPARED_AGAIN = 4000
-_FEW = 5
-_TINY = 1e-9
-_LEAST_SECONDS_BETWEEN_VIEWS = 1.0
+# A commit of which less has vectors is searched by words alone.
+_MOST_OF_A_TREE = 0.8
 
 
 class Semantic:
@@ -66,7 +59,8 @@ class Semantic:
         self._loading = threading.Lock()
         self._embedder: Embedder | None = None
         self._vectors: VectorStore | None = None
-        self._view: _View | None = None
+        self._view: View | None = None
+        self._tree_view: View | None = None
         self._left = 0
         self._counted = -1  # the last chunk that was looked at for vectors
         self._keys = _KeysOfChunks()
@@ -126,9 +120,67 @@ class Semantic:
             if self.state == "failed":
                 self.state, self.message = "waiting", ""
 
+    def answer(
+        self,
+        asked: Query,
+        corpus: Corpus,
+        store: StateStore,
+        stop: threading.Event,
+        *,
+        load: bool,
+        wait: bool,
+    ) -> tuple[Comparison | None, str]:
+        """Compare by meaning, if the model is there; and what to say where it isn't all there.
+
+        With `load`, the model is loaded and what takes a moment is embedded before; with `wait`,
+        whatever it takes.
+        """
+        try:
+            if load:
+                self.get_ready(store, stop, wait=wait)
+        except KbtuiError as error:
+            return None, explain(error)
+        compared = self.compare(asked.text, corpus, store) if asked.has_words else None
+        return compared, notice_of(store, self)
+
     def compare(self, text: str, corpus: Corpus, store: StateStore) -> Comparison | None:
         """Compare a query with every document; None without a model, or where it fails."""
-        if self._embedder is None or self._vectors is None or not text.strip():
+        vector = self._embed_query(text)
+        if vector is None or self._vectors is None:
+            return None
+        return Comparison(vector, self._view_of(corpus, store), self._vectors.matrix)
+
+    def compare_tree(
+        self, text: str, tree: TreeIndex, stop: threading.Event, *, load: bool, wait: bool
+    ) -> tuple[Comparison | None, str]:
+        """Compare a query with the files of a commit, by the vectors that are there anyway.
+
+        Nothing is embedded for it: where too few of its passages have a vector, words decide.
+
+        Args:
+            text: The query.
+            tree: The files of the commit.
+            stop: Ends the loading.
+            load: Load the model, if it is prepared.
+            wait: Prepare it as well.
+
+        Returns:
+            The comparison, None where there is none; and what to say, if the model fails.
+        """
+        if load and (wait or self._model.is_prepared()):
+            self.load(stop)
+        if self._vectors is None or self._embedder is None:
+            return None, self.message
+        view = self._view_of_tree(tree, self._vectors)
+        if len(view.documents) < _MOST_OF_A_TREE * tree.corpus.count:
+            return None, ""
+        vector = self._embed_query(text)
+        if vector is None:
+            return None, self.message
+        return Comparison(vector, view, self._vectors.matrix), ""
+
+    def _embed_query(self, text: str) -> NDArray[np.float32] | None:
+        if self._embedder is None or not text.strip():
             return None
         try:
             vector = self._embedder.query(text)
@@ -136,7 +188,7 @@ class Semantic:
             self.message = explain(error)
             return None
         self.message = ""
-        return Comparison(vector, self._view_of(corpus, store), self._vectors.matrix)
+        return vector
 
     def left(self, store: StateStore) -> int:
         """How many passages still have no vector; -1 while nobody has counted the newest."""
@@ -247,61 +299,23 @@ class Semantic:
             item for item in waiting if item[1] in rows and not self._is_private(rows[item[1]].path)
         ]
 
-    def _view_of(self, corpus: Corpus, store: StateStore) -> _View:
+    def _view_of(self, corpus: Corpus, store: StateStore) -> View:
         with self._lock:
             vectors = self._vectors
             assert vectors is not None  # noqa: S101 — told to mypy; `scores` has looked
             view = self._view
             if view is None or not view.fits(corpus, len(vectors), busy=self.left(store) != 0):
-                view = self._view = _View(corpus, vectors, self._keys.read(store))
+                view = self._view = View(corpus, vectors, self._keys.read(store))
             return view
 
-
-class Comparison:
-    """One query and the vectors of a corpus; see `fusion.Meaning`."""
-
-    def __init__(self, query: NDArray[np.float32], view: _View, matrix: Matrix) -> None:
-        self._query = query
-        self._view = view
-        self._matrix = matrix
-        self.cosines = view.nearest(matrix, query)
-
-    def nearer(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Move the query towards the mean of these documents, and compare again."""
-        towards = [mean for n in numbers.tolist() if (mean := self._mean_of(n)) is not None]
-        if not towards:
-            return self.cosines
-        moved = self._query + _FEEDBACK * np.mean(towards, axis=0)
-        return self._view.nearest_again(self._matrix, _unit(moved), self.cosines)
-
-    def _mean_of(self, number: int) -> NDArray[np.float32] | None:
-        """The direction of a whole document; None if it has no vector."""
-        rows = self._view.rows_of(number)
-        return _unit(self._matrix[rows].mean(axis=0)) if len(rows) else None
-
-
-def _of_documents(
-    cosines: NDArray[np.float32], starts: NDArray[np.int64], lengths: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    """How near documents are, by the cosines of their passages: the nearest one, and all as one."""
-    nearest = np.maximum.reduceat(cosines, starts)
-    whole = np.add.reduceat(cosines, starts) / lengths
-    return ((1 - _WHOLE) * nearest + _WHOLE * whole).astype(np.float32, copy=False)
-
-
-def _products(matrix: Matrix, query: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The product of a matrix and a vector, on one thread.
-
-    BLAS would use all cores and take six times as long for it (21 ms to 1 for 14,000 rows), the
-    more so while others are busy.
-    """
-    found: NDArray[np.float32] = np.einsum("ij,j->i", matrix, query)
-    return found
-
-
-def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    found: NDArray[np.float32] = vector / max(float(np.linalg.norm(vector)), _TINY)
-    return found
+    def _view_of_tree(self, tree: TreeIndex, vectors: VectorStore) -> View:
+        with self._lock:
+            view = self._tree_view
+            if view is None or not view.fits(tree.corpus, len(vectors), busy=False):
+                vectors.refresh()
+                keys = {number: _split(held) for number, held in tree.passage_keys()}
+                view = self._tree_view = View(tree.corpus, vectors, keys)
+            return view
 
 
 class _KeysOfChunks:
@@ -318,73 +332,6 @@ class _KeysOfChunks:
         for chunk, keys, _ in store.passage_keys(after):
             self._keys[chunk] = _split(keys)
         return self._keys
-
-
-class _View:
-    """Which rows of the matrix belong to which document of a corpus."""
-
-    def __init__(
-        self, corpus: Corpus, vectors: VectorStore, keys: dict[int, tuple[bytes, ...]]
-    ) -> None:
-        self._corpus = corpus
-        self._count = len(vectors)
-        self._made = time.monotonic()
-        none: tuple[bytes, ...] = ()
-        of_document = [keys.get(chunk, none) for chunk in corpus.chunks.tolist()]
-        counts = np.fromiter(map(len, of_document), dtype=np.int64, count=len(of_document))
-        rows = vectors.rows([key for found in of_document for key in found])
-        owners = np.repeat(np.arange(len(of_document)), counts)
-        known = rows >= 0
-        self.rows = rows[known]
-        self.documents, self._starts = np.unique(owners[known], return_index=True)
-        self._lengths = self._lengths_of_sums(vectors.matrix)
-
-    def _lengths_of_sums(self, matrix: Matrix) -> NDArray[np.float32]:
-        """How long the sum of a document's vectors is: 1 where there is one vector only."""
-        counts = np.diff(np.append(self._starts, len(self.rows)))
-        lengths = np.ones(len(counts), dtype=np.float32)
-        for place in np.flatnonzero(counts > 1).tolist():
-            rows = self.rows[self._starts[place] : self._starts[place] + counts[place]]
-            lengths[place] = max(float(np.linalg.norm(matrix[rows].sum(axis=0))), _TINY)
-        return lengths
-
-    def nearest(self, matrix: Matrix, query: NDArray[np.float32]) -> NDArray[np.float64]:
-        """How near each document is to the query; NaN without a vector."""
-        found = np.full(self._corpus.size, np.nan)
-        if len(self.rows):
-            cosines = _products(matrix, query)[self.rows]
-            found[self.documents] = _of_documents(cosines, self._starts, self._lengths)
-        return found
-
-    def nearest_again(
-        self, matrix: Matrix, query: NDArray[np.float32], before: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Compare with a query close to the one before: with what was near to that one."""
-        if len(self.documents) <= _FEW * _COMPARED_AGAIN:
-            return self.nearest(matrix, query)
-        least = np.partition(before[self.documents], -_COMPARED_AGAIN)[-_COMPARED_AGAIN]
-        chosen = np.flatnonzero(before[self.documents] >= least)
-        ends = np.append(self._starts[1:], len(self.rows))
-        counts = ends[chosen] - self._starts[chosen]
-        starts = np.cumsum(counts) - counts
-        places = np.repeat(self._starts[chosen] - starts, counts) + np.arange(counts.sum())
-        cosines = _products(matrix[self.rows[places]], query)
-        found = before.copy()
-        found[self.documents[chosen]] = _of_documents(cosines, starts, self._lengths[chosen])
-        return found
-
-    def rows_of(self, number: int) -> NDArray[np.int64]:
-        """The rows of the matrix that are passages of a document."""
-        place = int(np.searchsorted(self.documents, number))
-        if place == len(self.documents) or self.documents[place] != number:
-            return self.rows[:0]
-        end = self._starts[place + 1] if place + 1 < len(self._starts) else len(self.rows)
-        return self.rows[self._starts[place] : end]
-
-    def fits(self, corpus: Corpus, count: int, *, busy: bool) -> bool:
-        """Whether this is still the view to use; while vectors are being made, for a second."""
-        recent = time.monotonic() - self._made < _LEAST_SECONDS_BETWEEN_VIEWS
-        return self._corpus is corpus and (self._count == count or (busy and recent))
 
 
 def _not_kept(error: OSError) -> StorageError:

@@ -1,4 +1,4 @@
-"""Search over the files of a commit, in memory and by words: what was known then."""
+"""Search over the files of a commit, in memory: what was known then."""
 
 from __future__ import annotations
 
@@ -97,6 +97,10 @@ class TreeIndex:
     def rows(self, numbers: Sequence[int]) -> dict[int, ChunkRow]:
         """The chunks with these ids."""
         return {number: self._rows[number] for number in numbers if number in self._rows}
+
+    def passage_keys(self) -> Iterator[tuple[int, bytes]]:
+        """The keys of each chunk's vectors, one behind the other."""
+        return ((number, row.keys) for number, row in self._rows.items())
 
 
 class TreeReader:

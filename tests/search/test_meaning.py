@@ -105,6 +105,57 @@ def test_a_model_that_fails_leaves_words_and_says_why(desk: Desk) -> None:
     assert not index.search("automobile").notice
 
 
+def test_a_revision_is_searched_by_meaning_where_its_texts_have_vectors(desk: Desk) -> None:
+    car, bread = b"An automobile needs oil.\n", b"Bread needs flour.\n"
+    path, other = "knowledge/topics/a.md", "knowledge/topics/b.md"
+    desk.write(path, car)
+    desk.write(other, bread)
+    then = {
+        "now": [(path, car), (other, bread)],
+        "mostly": [(f"knowledge/topics/n{i}.md", car) for i in range(9)] + [(other, b"New.\n")],
+        "before": [(path, b"An automobile needs fuel.\n"), (other, b"Old bread.\n")],
+    }
+    embedder = WordEmbedder()
+    index = desk.index(model=ReadyModel(embedder), tree_at=lambda revision: then[revision])
+    for i in range(9):
+        desk.write(f"knowledge/topics/n{i}.md", car)
+    index.search("car", wait=True)
+    seen = len(embedder.seen)
+    desk.write(path, "Something else by now.\n")
+    index.refresh([path])
+    assert index.search("else").semantic
+    result = index.search("car", at="now")
+    assert (result.semantic, result.notice, paths(result)[0]) == (True, "", path)
+    assert result.hits[0].explain.semantic_rank == 1
+    result = index.search("car", at="mostly", limit=20)
+    assert result.semantic
+    assert [hit.score for hit in result.hits] == sorted(
+        (h.score for h in result.hits), reverse=True
+    )
+    assert paths(index.search("new", at="mostly"))[0] == other
+    result = index.search("fuel", at="before")
+    assert (result.semantic, paths(result)) == (False, [path])
+    assert not index.search("car", at="now", semantic=False).hits
+    assert not index.search("path:topics", at="now").semantic
+    assert len(embedder.seen) == seen + 1  # the one edit of today
+
+
+def test_a_revision_is_searched_by_words_where_the_model_fails(desk: Desk) -> None:
+    text = b"An automobile needs oil.\n"
+    desk.write("knowledge/topics/a.md", text)
+    embedder = WordEmbedder()
+    index = desk.index(
+        model=ReadyModel(embedder), tree_at=lambda _: [("knowledge/topics/a.md", text)]
+    )
+    index.search("car", wait=True)
+    embedder.fail = True
+    result = index.search("automobile", at="then")
+    assert (result.semantic, len(result.hits)) == (False, 1)
+    assert "away" in result.notice
+    embedder.fail = False
+    assert index.search("car", at="then").semantic
+
+
 def test_the_weights_of_words_and_meaning_are_settings(desk: Desk) -> None:
     desk.write("knowledge/topics/words.md", "car " * 3 + "and a lot of other things. " * 30)
     desk.write("knowledge/topics/meaning.md", "automobile\n")

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import time
 import unicodedata
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kbtui.errors import ConflictError
+from kbtui.history import adoption
 from kbtui.history.change import Actor, Change
 from kbtui.history.history import MassDeletionError
+from kbtui.workspace import files
 from kbtui.workspace.lock import WorkspaceLock
 
 if TYPE_CHECKING:
@@ -63,12 +66,20 @@ def test_adopted_bytes_are_never_touched(notes: Notes) -> None:
     notes.check()
 
 
-def test_a_file_that_is_being_written_is_waited_for(notes: Notes) -> None:
+def test_a_file_that_is_being_written_is_waited_for(
+    notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     notes.put(A, "fresh\n")
-    started = time.monotonic()
-    commit = notes.history.adopt(settle=0.3)
-    assert commit is not None
-    assert time.monotonic() - started > 0.2
+    clock = [(notes.workspace.root / A).stat().st_ctime + 1]
+    waited: list[float] = []
+
+    def wait(seconds: float) -> None:
+        clock[0] += seconds
+        waited.append(seconds)
+
+    monkeypatch.setattr(adoption, "time", SimpleNamespace(time=lambda: clock[0], sleep=wait))
+    assert notes.history.adopt(settle=3.0) is not None
+    assert waited == [pytest.approx(2.0)]
 
 
 def test_a_file_that_stays_restless_is_left_for_later(
@@ -76,18 +87,29 @@ def test_a_file_that_stays_restless_is_left_for_later(
 ) -> None:
     notes.put(B, "done\n")
     notes.put(A, "still typing\n")
-    real = time.sleep
+    clock = [1000.0]
+    waited: list[float] = []
+    changed = {A: 1000.0, B: 1000.0}
 
-    def type_on(seconds: float) -> None:
-        real(seconds)
-        notes.put(A, "still typing, and on\n")
+    def wait(seconds: float) -> None:
+        clock[0] += seconds
+        if not waited:
+            notes.put(A, "still typing, and on\n")
+            changed[A] = clock[0]
+        waited.append(seconds)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(time, "sleep", type_on)
-        assert notes.history.adopt(settle=0.1) is not None
+    def status(_: object, path: str) -> SimpleNamespace:
+        return SimpleNamespace(st_ctime=changed[path])
+
+    monkeypatch.setattr(adoption, "time", SimpleNamespace(time=lambda: clock[0], sleep=wait))
+    looked_at = SimpleNamespace(file_status=status, is_gone=files.is_gone)
+    monkeypatch.setattr(adoption, "files", looked_at)
+    assert notes.history.adopt(settle=10.0) is not None
     assert notes.history.tree("HEAD").keys() == {B}
-    assert notes.history.adopt(settle=0.1) is not None
+    clock[0] += 10.0
+    assert notes.history.adopt(settle=10.0) is not None
     assert notes.history.tree("HEAD").keys() == {A, B}
+    assert waited == [10.0, 0.0]
 
 
 def test_a_file_dated_in_the_future_is_adopted(notes: Notes) -> None:

@@ -16,6 +16,7 @@ from kbtui.tui.screens.dialogs import KeyDialog
 from kbtui.tui.screens.history import HistoryScreen
 from kbtui.tui.screens.page import PageScreen
 from kbtui.tui.screens.tasks import TasksScreen
+from kbtui.tui.screens.undo_conflict import UndoConflictScreen
 from kbtui.tui.slash import parse
 from kbtui.tui.widgets.status_line import StatusLine
 from tests.tui.notes_support import text_of
@@ -98,6 +99,33 @@ async def test_dream_log_shows_the_change_and_restore_offers_only_that_one(
         await shell.until(lambda: "Undone" in shell.text)
         assert not (tmp_path / "notes" / "USER.md").exists()
         assert "tea" in (tmp_path / "notes" / MEMORY).read_text()
+
+
+async def test_undoing_only_a_change_of_dreams_asks_where_a_line_was_changed_again(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path / "notes") as shell:
+        kb = shell.app.kb
+        _dreamt(kb, "# User\n\n- Works on Atlas\n")
+        second = _dreamt(kb, "# User\n\n- Works on Borealis\n")
+        with kb.history.change(Actor.YOU, "corrected") as change:
+            change.write("USER.md", "# User\n\n- Works on Cygnus\n")
+        file = tmp_path / "notes" / "USER.md"
+
+        async def undo(*keys: str) -> None:
+            await shell.say(f"/dream-restore {second}", wait=False)
+            await shell.until(lambda: isinstance(shell.app.screen, ConfirmScreen))
+            await shell.press("o")
+            await shell.until(lambda: isinstance(shell.app.screen, UndoConflictScreen))
+            await shell.press(*keys)
+
+        await undo("escape")
+        await shell.until(lambda: not isinstance(shell.app.screen, UndoConflictScreen))
+        assert file.read_text() == "# User\n\n- Works on Cygnus\n"
+        assert "Undone" not in shell.text
+        await undo("t", "enter")
+        await shell.until(lambda: "Undone" in shell.text)
+        assert file.read_text() == "# User\n\n- Works on Atlas\n"
 
 
 async def test_tasks_shows_the_steps_of_dream_and_stops_it(tmp_path: Path) -> None:

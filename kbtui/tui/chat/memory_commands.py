@@ -153,10 +153,22 @@ class MemoryCommands:
         answer = await self._pane.app.push_screen_wait(screen)
         if answer is None:
             return
-        back = kb.memory.dream_log.restore if answer == "b" else kb.history.undo
-        commit = await asyncio.to_thread(back, change.commit.id)
-        done = commit.subject if commit is not None else "It is all so already."
-        self._pane.tell(NoticeItem(title="Restored" if answer == "b" else "Undone", text=done))
+        if answer == "b":
+            commit = await asyncio.to_thread(kb.memory.dream_log.restore, change.commit.id)
+            done = commit.subject if commit is not None else "It is all so already."
+            self._pane.tell(NoticeItem(title="Restored", text=done))
+        else:
+            await self._undo(kb, change.commit.id)
+
+    async def _undo(self, kb: KnowledgeBase, commit: str) -> None:
+        """Undo one change; where a line was changed again, the person decides."""
+        from kbtui.tui.settling import undo_settled
+
+        done = await undo_settled(
+            self._pane, lambda decided: kb.history.undo(commit, decisions=decided)
+        )
+        if done is not None:
+            self._pane.tell(NoticeItem(title="Undone", text=done.subject))
 
     async def _choose_dream(self, kb: KnowledgeBase) -> str | None:
         from kbtui.tui.screens.dialogs import PickDialog

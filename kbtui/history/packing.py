@@ -53,6 +53,7 @@ class Packing:
         enough: How many loose objects are worth it.
         alone: Keeps other writers away while packs are exchanged, which takes a moment.
         stopped: Asked for each object whether to give up.
+        whole: Make one pack of all there are, worth it or not.
     """
 
     def __init__(
@@ -61,12 +62,15 @@ class Packing:
         enough: int = ENOUGH,
         alone: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext,
         stopped: Callable[[], bool] = lambda: False,
+        *,
+        whole: bool = False,
     ) -> None:
         self._repository = repository
         self._folder = PackFolder(repository.folder)
         self._enough = enough
         self._alone = alone
         self._stopped = stopped
+        self._whole = whole
 
     def run(self) -> int:
         """Pack what is worth it; how many objects were written.
@@ -76,9 +80,9 @@ class Packing:
         """
         counts = self._folder.counts()
         loose = self._repository.count_loose()
-        if loose < self._enough and len(counts) <= MANY:
+        if loose < self._enough and len(counts) <= MANY and not self._whole:
             return 0
-        old = rolled_up(counts, loose)
+        old = sorted(counts) if self._whole else rolled_up(counts, loose)
         packed = {name for pack in old for name in self._folder.objects(pack)}
         try:
             return self._pack(old, packed)

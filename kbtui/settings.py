@@ -90,6 +90,10 @@ class SearchSettings(_Section):
         default_factory=dict,
         description="half-life of a hit's score, in days by folder: memory = 90; 0 or none: never",
     )
+    diversity: float = Field(0, ge=0, le=1, description="how much to push down look-alikes; 0: off")
+    link_boost: float = Field(
+        0, ge=0, le=10, description="lift hits linked with better ones; 0: off"
+    )
     sync_interval_seconds: float = Field(60, gt=0, description="look at all files so often")
     max_file_megabytes: float = Field(5, gt=0, description="larger files are listed, not indexed")
     roots: tuple[str, ...] = Field((), description="further folders of the workspace to index")

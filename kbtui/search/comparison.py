@@ -36,13 +36,13 @@ class Comparison:
 
     def nearer(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
         """Move the query towards the mean of these documents, and compare again."""
-        towards = [mean for n in numbers.tolist() if (mean := self._mean_of(n)) is not None]
+        towards = [mean for n in numbers.tolist() if (mean := self.direction(n)) is not None]
         if not towards:
             return self.cosines
         moved = self._query + _FEEDBACK * np.mean(towards, axis=0)
         return self._view.nearest_again(self._matrix, _unit(moved), self.cosines)
 
-    def _mean_of(self, number: int) -> NDArray[np.float32] | None:
+    def direction(self, number: int) -> NDArray[np.float32] | None:
         """The direction of a whole document; None if it has no vector."""
         rows = self._view.rows_of(number)
         return _unit(self._matrix[rows].mean(axis=0)) if len(rows) else None

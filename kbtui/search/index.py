@@ -20,13 +20,14 @@ from kbtui.search.results import IndexStatus, SearchResult, SyncReport
 from kbtui.search.scopes import Scopes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from kbtui.search.background import Background
     from kbtui.search.chunker import ChunkLimits
     from kbtui.search.generations import Generations
     from kbtui.search.prepared import EmbeddingModel
     from kbtui.search.query import Query
+    from kbtui.search.searcher import Weights
     from kbtui.search.semantic import Semantic
     from kbtui.search.tree_index import TreeReader
     from kbtui.settings import RoleSettings, SearchSettings
@@ -315,8 +316,7 @@ class SearchIndex:
             limit: At most so many hits; the first ones are the same for any limit.
             semantic: Compare by meaning too, if the model is there.
             wait: Wait for the model and for all vectors.
-            at: A revision: search the files as they were then; by meaning too if most of what
-                they say is, or was, embedded.
+            at: A revision: search the files as they were then; by meaning if they have vectors.
 
         Raises:
             UsageError: `at` where there is no history.
@@ -351,9 +351,7 @@ class SearchIndex:
             meaning, said = self._semantic().answer(
                 asked, corpus, generation.store, self._stop, load=load, wait=wait
             )
-        weights = searcher.Weights(
-            self._settings.vector_weight, self._settings.text_weight, self._settings.decay_days
-        )
+        weights = self._weights(self._settings.decay_days)
         ranking = searcher.rank(corpus, asked, self._scopes.folders(scope), meaning, weights)
         hits = searcher.hits(corpus, generation.store, asked, ranking, limit)
         return SearchResult(
@@ -383,10 +381,17 @@ class SearchIndex:
             meaning, said = self._semantic().compare_tree(
                 asked.text, tree, self._stop, load=load, wait=wait
             )
-        weights = searcher.Weights(self._settings.vector_weight, self._settings.text_weight)
-        ranking = searcher.rank(tree.corpus, asked, self._scopes.folders(scope), meaning, weights)
+        folders = self._scopes.folders(scope)
+        ranking = searcher.rank(tree.corpus, asked, folders, meaning, self._weights({}))
         hits = searcher.hits(tree.corpus, tree, asked, ranking, limit)
         return SearchResult(query, scope, 0.0, meaning is not None, hits, said)
+
+    def _weights(self, half_lives: Mapping[str, float]) -> Weights:
+        from kbtui.search.searcher import Weights
+
+        ours = self._settings
+        meaning, words = ours.vector_weight, ours.text_weight
+        return Weights(meaning, words, half_lives, ours.diversity, ours.link_boost)
 
     def _catch_up(self) -> str:
         """See that the index is as new as it should be; gives a notice where it isn't."""

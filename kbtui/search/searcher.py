@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from kbtui.search import analyser, query, snippets
 from kbtui.search.bm25f import SCORED_FIELDS
 from kbtui.search.fusion import Fused, best_first, fuse, rank_of
+from kbtui.search.reorder import MOST_REORDERED, linked, spread
 from kbtui.search.results import Explain, Hit
 from kbtui.text import clean_line
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from kbtui.search.bm25f import Corpus, Mask
     from kbtui.search.fusion import Meaning
     from kbtui.search.query import Condition, Query
+    from kbtui.search.reorder import Direction
     from kbtui.search.rows import ChunkRow
 
     Scores = NDArray[np.float64]
@@ -53,6 +55,24 @@ class Rows(Protocol):
         """The chunks with these ids that are there."""
 
 
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """How much meaning and words count, and in how many days what is in a folder loses half.
+
+    `diversity` and `links` reorder the best hits; see `kbtui.search.reorder`.
+    """
+
+    meaning: float = 0.7
+    words: float = 0.3
+    half_lives: Mapping[str, float] = field(default_factory=dict)
+    diversity: float = 0.0
+    links: float = 0.0
+
+
+def _no_direction(_number: int) -> None:
+    return None
+
+
 @dataclass(frozen=True)
 class Ranking:
     """The scores of all documents of a corpus, joined and apart, and what matched."""
@@ -62,6 +82,9 @@ class Ranking:
     semantic: Scores | None
     terms: frozenset[str]
     recency: Scores | None = None
+    weights: Weights = field(default_factory=Weights)
+    direction: Direction = _no_direction
+    boosts: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
 
     @cached_property
     def word_scores(self) -> Scores:
@@ -72,15 +95,6 @@ class Ranking:
     def cosines(self) -> Scores:
         """The cosines of all candidates."""
         return self.lexical[:0] if self.semantic is None else self.semantic[self.fused.candidates]
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """How much meaning and words count, and in how many days what is in a folder loses half."""
-
-    meaning: float = 0.7
-    words: float = 0.3
-    half_lives: Mapping[str, float] = field(default_factory=dict)
 
 
 def rank(
@@ -117,7 +131,8 @@ def rank(
     recency = _recency(corpus, weights.half_lives)
     if recency is not None and asked.has_words:
         fused = replace(fused, scores=fused.scores * recency)
-    return Ranking(fused, lexical, semantic, frozenset(terms), recency)
+    direction = meaning.direction if meaning is not None else _no_direction
+    return Ranking(fused, lexical, semantic, frozenset(terms), recency, weights, direction)
 
 
 def _recency(corpus: Corpus, half_lives: Mapping[str, float]) -> Scores | None:
@@ -201,7 +216,7 @@ def hits(corpus: Corpus, rows: Rows, asked: Query, ranking: Ranking, limit: int)
     shown: list[Hit] = []
     of_file: Counter[str] = Counter()
     rows = _Fetched(rows)
-    ranking = _with_pairs(corpus, rows, asked, ranking)
+    ranking = _reordered(corpus, rows, asked, _with_pairs(corpus, rows, asked, ranking))
     for number, row in _in_order(corpus, rows, asked, ranking, limit):
         most = 1 if not asked.has_words else _OF_ONE_FILE.get(row.path.partition("/")[0], LOOKED_AT)
         if of_file[row.path] < most and _has_phrases(row, asked):
@@ -244,6 +259,32 @@ def _with_pairs(corpus: Corpus, rows: Rows, asked: Query, ranking: Ranking) -> R
             scores[number] += ranking.fused.unit * share
     scores = np.round(scores / (1 + ranking.fused.unit), 9)
     return replace(ranking, fused=replace(ranking.fused, scores=scores))
+
+
+def _reordered(corpus: Corpus, rows: Rows, asked: Query, ranking: Ranking) -> Ranking:
+    """Lift those of the best that are linked with others of them, lower those that repeat one."""
+    diversity, links = ranking.weights.diversity, ranking.weights.links
+    if not asked.has_words or not (diversity or links):
+        return ranking
+    boosts: dict[int, dict[str, float]] = {}
+    for name, share in (("links", links), ("diversity", diversity)):
+        if not share:
+            continue
+        scores = ranking.fused.scores.copy()
+        in_order = _in_order(corpus, rows, asked, ranking, MOST_REORDERED)
+        best = list(islice((f for f in in_order if _has_phrases(f[1], asked)), MOST_REORDERED))
+        if name == "links":
+            factors = linked(scores, best, share)
+            scores = scores / (1 + share)
+        else:
+            factors = spread(scores, best, share, ranking.direction)
+        for (number, _), factor in zip(best, factors.tolist(), strict=True):
+            scores[number] *= factor
+            if factor != 1:
+                boosts.setdefault(number, {})[name] = round(factor, 6)
+        fused = replace(ranking.fused, scores=np.round(scores, 9))
+        ranking = replace(ranking, fused=fused, boosts=boosts)
+    return ranking
 
 
 def _pairs(corpus: Corpus, asked: Query) -> dict[tuple[str, str], float]:
@@ -342,7 +383,8 @@ def _hit(row: ChunkRow, number: int, asked: Query, ranking: Ranking) -> Hit:
 
 def _boosts(number: int, ranking: Ranking) -> Mapping[str, float]:
     left = 1.0 if ranking.recency is None else float(ranking.recency[number])
-    return {"recency": round(left, 6)} if left < 1 else {}
+    faded = {"recency": round(left, 6)} if left < 1 else {}
+    return {**faded, **ranking.boosts.get(number, {})}
 
 
 def _first_prose(row: ChunkRow) -> int:

@@ -9,11 +9,14 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import socket
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from kbtui.errors import KbtuiError, RemoteError
 from kbtui.history.branch import NAME
 from kbtui.history.inspection import Inspection, check_pack
+from kbtui.history.line import Line
 from kbtui.history.pack_folder import INCOMING, PackFolder
 from kbtui.history.purged import PurgedTipError
 from kbtui.history.remote import MovedError
@@ -32,7 +35,8 @@ if TYPE_CHECKING:
     from kbtui.history.remote import Address, Watcher
 
 MAX_PACK = 4 << 30
-_SECONDS = 60.0
+SECONDS = 60.0
+"""How long the other end may be silent."""
 _SSH = "ssh -oBatchMode=yes -oConnectTimeout=20 -oServerAliveInterval=20 -oServerAliveCountMax=3"
 _REF = NAME.encode()
 
@@ -223,6 +227,7 @@ class Transport:
     def _client(self) -> tuple[GitClient, str]:
         from dulwich.client import (
             LocalGitClient,
+            SSHGitClient,
             default_urllib3_manager,
             get_transport_and_path,
         )
@@ -230,16 +235,74 @@ class Transport:
         text = self._address.text
         if self._address.folder is not None:
             return LocalGitClient(thin_packs=False), text
+        if text.startswith("git:"):
+            return self._git_client(text)
         pool = None
         if text.startswith("http"):
-            pool = default_urllib3_manager(None, base_url=text, timeout=_SECONDS)
-        return get_transport_and_path(
+            pool = default_urllib3_manager(None, base_url=text, timeout=SECONDS)
+        client, path = get_transport_and_path(
             text,
             thin_packs=False,
             quiet=True,
             ssh_command=os.environ.get("GIT_SSH_COMMAND", _SSH),
             pool_manager=pool,  # type: ignore[arg-type]
         )
+        if isinstance(client, SSHGitClient):
+            self._make_patient(client)
+        return client, path
+
+    def _make_patient(self, client: Any) -> None:
+        """Let a client of ssh's not wait for ever."""
+        run, connect = client.ssh_vendor.run_command, client._connect  # noqa: SLF001 — no other way
+        lines: list[Line] = []
+
+        def run_command(*arguments: Any, **more: Any) -> Any:
+            connection = run(*arguments, **more)
+            process = connection.proc
+            coming, going = process.stdout.fileno(), process.stdin.fileno()
+            line = Line(coming, going, self._watcher, SECONDS)
+            line.on_end(process.kill)
+            line.kept = connection.read  # what it reads from is closed with it
+            connection.read, connection.write = line.read_fully, line.send
+            lines.append(line)
+            return connection
+
+        def connected(*arguments: Any, **more: Any) -> Any:
+            made = connect(*arguments, **more)
+            lines[-1].on_end(made[0].close)
+            return made
+
+        client.ssh_vendor.run_command = run_command
+        client._connect = connected  # noqa: SLF001
+
+    def _git_client(self, text: str) -> tuple[GitClient, str]:
+        """A client for git:// that doesn't wait for ever."""
+        from dulwich.client import TCPGitClient
+        from dulwich.protocol import Protocol
+
+        parts = urlsplit(text)
+        watcher = self._watcher
+
+        class PatientClient(TCPGitClient):
+            def _connect(
+                self, cmd: bytes, path: str | bytes, protocol_version: int | None = None
+            ) -> Any:
+                connected = socket.create_connection((self._host, self._port), SECONDS)
+                number = connected.fileno()
+                line = Line(number, number, watcher, SECONDS)
+                protocol = Protocol(line.read_fully, line.send, connected.close)
+                line.on_end(protocol.close)
+                wanted = 2 if protocol_version is None else protocol_version
+                self.protocol_version = wanted if cmd == b"upload-pack" else 0
+                version = b"\0\0version=%d\0" % wanted if self.protocol_version == 2 else b""  # noqa: PLR2004
+                place = path if isinstance(path, bytes) else path.encode()
+                place = place[1:] if place.startswith(b"/~") else place
+                host = b"host=" + self._host.encode("idna")
+                protocol.send_cmd(b"git-" + cmd, place, host + version)
+                return protocol, line.has_come, None
+
+        client = PatientClient(parts.hostname or "", parts.port, thin_packs=False, quiet=True)
+        return client, parts.path
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[tuple[GitClient, Any]]:
@@ -252,6 +315,7 @@ class Transport:
         except (KbtuiError, PurgedTipError):
             raise
         except Exception as error:
+            self._watcher.check()
             known = remote_error(error, self._address)
             if known is None:
                 raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import socket
@@ -16,6 +17,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import RemoteError
+from kbtui.history import transport
+from kbtui.history.remote import SyncCancelledError, Watcher
 from tests.history.sync_room import Machine, fsck, plumb
 
 if TYPE_CHECKING:
@@ -219,3 +222,47 @@ def test_a_server_that_is_no_git_is_a_sentence(tmp_path: Path, bare: Path) -> No
         machine.write(A, "one\n")
         with pytest.raises(RemoteError, match="no repository"):
             machine.sync()
+
+
+@contextmanager
+def silent(scheme: str) -> Iterator[str]:
+    """A server that takes the call and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"{scheme}://127.0.0.1:{server.getsockname()[1]}/notes.git"
+
+
+@pytest.mark.parametrize("scheme", ["git", "http"])
+def test_a_silent_line_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
+    monkeypatch.setattr(transport, "SECONDS", 0.3)
+    with silent(scheme) as address:
+        machine = Machine(tmp_path / "here", address)
+        machine.write(A, "one\n")
+        with pytest.raises(RemoteError, match="can't be reached: no answer in time"):
+            machine.sync()
+    assert list(machine.workspace.repository.glob("incoming-*")) == []
+
+
+def test_waiting_for_a_silent_line_can_be_stopped(tmp_path: Path) -> None:
+    asked = itertools.count()
+    with silent("git") as address:
+        machine = Machine(tmp_path / "here", address)
+        machine.write(A, "one\n")
+        with pytest.raises(SyncCancelledError, match="stopped"):
+            machine.sync(Watcher(stopped=lambda: next(asked) > 5))
+    machine.check()
+
+
+@pytest.mark.parametrize("stop_after", [5, 10**6])
+def test_a_silent_ssh_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop_after: int
+) -> None:
+    monkeypatch.setattr(transport, "SECONDS", 0.3)
+    monkeypatch.setenv("GIT_SSH_COMMAND", "sh -c 'exec sleep 600'")
+    asked = itertools.count()
+    machine = Machine(tmp_path / "here", "ssh://host/notes.git")
+    machine.write(A, "one\n")
+    with pytest.raises((RemoteError, SyncCancelledError), match=r"in time|stopped"):
+        machine.sync(Watcher(stopped=lambda: next(asked) > stop_after))
+    machine.check()

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from kbtui.errors import KbtuiError, RemoteError
 from kbtui.history.branch import NAME
+from kbtui.history.hang_up import HangUp
 from kbtui.history.inspection import Inspection, check_pack
 from kbtui.history.line import Line
 from kbtui.history.pack_folder import INCOMING, PackFolder
@@ -112,6 +113,7 @@ class Transport:
         self._address = address
         self._repository = repository
         self._watcher = watcher
+        self._until = contextlib.ExitStack()  # what lasts as long as a connection
 
     def fetch(self, head: str | None, purged: frozenset[str]) -> str | None:
         """Bring over what the other side has, and let it in.
@@ -240,6 +242,7 @@ class Transport:
         pool = None
         if text.startswith("http"):
             pool = default_urllib3_manager(None, base_url=text, timeout=SECONDS)
+            self._until.enter_context(HangUp(pool).when_stopped(self._watcher))
         client, path = get_transport_and_path(
             text,
             thin_packs=False,
@@ -309,9 +312,10 @@ class Transport:
         """A client for the block; what goes wrong there is a sentence."""
         self._watcher.tell(f"Connecting to {self._address.shown}")
         try:
-            client, path = self._client()
-            with contextlib.closing(client):
-                yield client, path
+            with contextlib.ExitStack() as self._until:
+                client, path = self._client()
+                with contextlib.closing(client):
+                    yield client, path
         except (KbtuiError, PurgedTipError):
             raise
         except Exception as error:

@@ -244,9 +244,10 @@ def test_a_silent_line_is_given_up(
     assert list(machine.workspace.repository.glob("incoming-*")) == []
 
 
-def test_waiting_for_a_silent_line_can_be_stopped(tmp_path: Path) -> None:
+@pytest.mark.parametrize("scheme", ["git", "http"])
+def test_waiting_for_a_silent_line_can_be_stopped(tmp_path: Path, scheme: str) -> None:
     asked = itertools.count()
-    with silent("git") as address:
+    with silent(scheme) as address:
         machine = Machine(tmp_path / "here", address)
         machine.write(A, "one\n")
         with pytest.raises(SyncCancelledError, match="stopped"):

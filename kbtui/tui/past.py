@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kbtui.knowledge.past import PastLibrary
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 
 class PastSearch:
-    """Search in the files of a commit, by words."""
+    """Search in the files of a commit, by meaning as well where their vectors are still there."""
 
     def __init__(self, kb: KnowledgeBase, at: str) -> None:
         self._kb = kb
         self._at = at
 
     def search(
-        self, query: str, scope: str = "default", limit: int = 10, **_more: Any
+        self, query: str, scope: str = "default", limit: int = 10, *, semantic: bool = True
     ) -> SearchResult:
-        """Find passages; takes what `SearchIndex.search` takes."""
-        return self._kb.search.search(query, scope, limit, semantic=False, at=self._at)
+        """Find passages, as `SearchIndex.search` does."""
+        return self._kb.search.search(query, scope, limit, semantic=semantic, at=self._at)
 
 
 class PastKnowledge:

@@ -1,7 +1,16 @@
 from __future__ import annotations
 
 from kbtui.tui.screens.switcher import SwitcherScreen
-from tests.tui.notes_support import NotesApp, agent_writes, make_kb, ready, shown, text_of, until
+from tests.tui.notes_support import (
+    NotesApp,
+    agent_writes,
+    hit,
+    make_kb,
+    ready,
+    shown,
+    text_of,
+    until,
+)
 
 
 async def switcher(pilot, query: str = "") -> SwitcherScreen:
@@ -45,6 +54,23 @@ async def test_arrows_choose_and_a_wide_screen_previews(tmp_path):
         assert screen.names.entry is not first
         preview = screen.query_one("#switcher-preview")
         await until(pilot, lambda: screen.names.entry.title in text_of(preview))
+
+
+async def test_below_the_names_stand_entries_that_say_it_in_their_text(tmp_path):
+    kb = make_kb(tmp_path)
+    kb.library.create("topic", "Messaging", body="Uses\n\nthe zanzibar queue.")
+    kb.search.hits = (hit("knowledge/topics/messaging.md", 11, "the zanzibar queue"),)
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        screen = await switcher(pilot)
+        await pilot.press(*"zanzibar")
+        await until(pilot, lambda: screen.names.in_texts)
+        assert "make “zanzibar”" in text_of(screen.names)
+        assert screen.names.entry is None, "the cursor stays where it was: on the offer"
+        await pilot.press("down")
+        assert screen.names.line == 11
+        await pilot.press("enter")
+        await shown(pilot, app.notes, "knowledge/topics/messaging.md")
 
 
 async def test_what_is_not_there_can_be_made(tmp_path):

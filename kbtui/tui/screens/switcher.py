@@ -30,13 +30,17 @@ if TYPE_CHECKING:
     from kbtui.tui.fuzzy import FuzzyIndex
 
 LIMIT = 200
+IN_TEXTS = 10
+_SHORTEST_TEXT = 3
+_TEXTS_AFTER = 0.15
 
 
 class EntryNamesList(RowList):
-    """Entries that match, and at the end the offer to make one."""
+    """Entries of that name, the offer to make one, and then entries that say so in their text."""
 
     def __init__(self) -> None:
         self.entries: list[EntryInfo] = []
+        self.in_texts: list[tuple[EntryInfo, int]] = []
         self.query_text = ""
         self.offer = ""
         self._filled = False
@@ -45,20 +49,40 @@ class EntryNamesList(RowList):
     def show_entries(self, entries: list[EntryInfo], query: str) -> None:
         """Show what was found for `query`; a name that nobody has can be made."""
         self.entries, self.query_text, self._filled = entries, query, True
+        self.in_texts = []
         taken = {name.casefold() for e in entries[:20] for name in (e.title, *e.aliases)}
         title = clean_line(query)
         self.offer = title if title and title.casefold() not in taken else ""
         self.rows_changed(0)
 
+    def show_in_texts(self, found: list[tuple[EntryInfo, int]]) -> None:
+        """Show below all else which entries say it in their text, each with the line."""
+        named = {entry.path for entry in self.entries}
+        self.in_texts = [each for each in found if each[0].path not in named]
+        self.rows_changed()
+
     @property
     def entry(self) -> EntryInfo | None:
         """The entry under the cursor; None on the offer."""
-        return self.entries[self.cursor] if self.cursor < len(self.entries) else None
+        if self.cursor < len(self.entries):
+            return self.entries[self.cursor]
+        found = self._in_text(self.cursor)
+        return found[0] if found else None
+
+    @property
+    def line(self) -> int | None:
+        """Where the entry under the cursor says it, if it was found by its text."""
+        found = self._in_text(self.cursor)
+        return found[1] if found else None
+
+    def _in_text(self, index: int) -> tuple[EntryInfo, int] | None:
+        at = index - len(self.entries) - bool(self.offer)
+        return self.in_texts[at] if 0 <= at < len(self.in_texts) else None
 
     @property
     def row_count(self) -> int:
-        """Entries, and the offer."""
-        return len(self.entries) + bool(self.offer)
+        """Entries, the offer, and entries by their text."""
+        return len(self.entries) + bool(self.offer) + len(self.in_texts)
 
     def empty_text(self) -> Content:
         """Say that there is nothing yet."""
@@ -67,6 +91,11 @@ class EntryNamesList(RowList):
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
         """Draw an entry with its folder, or the offer."""
+        found = self._in_text(index)
+        if found is not None:
+            label = Content(f"   {clean_line(found[0].title)}")
+            said = Content.styled("  in its text", ".rows--muted")
+            return [(label + said).truncate(width, ellipsis=True)]
         if index >= len(self.entries):
             return [
                 Content.assemble((" + ", ".rows--good"), f"make “{self.offer}”").truncate(
@@ -135,6 +164,24 @@ class SwitcherScreen(Finder, ModalScreen[None]):
         return self.query_one(EntryNamesList)
 
     async def find(self, query: str) -> None:
+        """Show the entries of that name, and after a pause those that say it in their text."""
+        await self.find_at_once(query)
+        if len(query) >= _SHORTEST_TEXT:
+            await asyncio.sleep(_TEXTS_AFTER)
+            self.names.show_in_texts(await asyncio.to_thread(self._in_texts, query))
+
+    def _in_texts(self, query: str) -> list[tuple[EntryInfo, int]]:
+        try:
+            hits = self.kb.search.search(query, "knowledge", IN_TEXTS, semantic=False).hits
+        except KbtuiError:  # names are enough here; the search screen says what is wrong
+            return []
+        lines: dict[str, int] = {}
+        for hit in hits:
+            lines.setdefault(hit.path, hit.line)
+        infos = ((self.kb.library.info(path), line) for path, line in lines.items())
+        return [(info, line) for info, line in infos if info is not None]
+
+    async def find_at_once(self, query: str) -> None:
         """Show the entries of that name, or the newest for no name."""
         self._searches += 1
         number = self._searches
@@ -155,14 +202,16 @@ class SwitcherScreen(Finder, ModalScreen[None]):
     def look_at(self, preview: Preview) -> None:
         """Show the entry under the cursor."""
         entry = self.names.entry
-        if entry is not None and preview.display:
+        if entry is None:
+            preview.clear()
+        elif preview.display:
             preview.look_at(entry.path)
 
     async def take(self) -> None:
         """Open the entry, or make it."""
         entry = self.names.entry
         if entry is not None:
-            self.leave_for(entry.path)
+            self.leave_for(entry.path, self.names.line)
         elif self.names.offer:
             await self._make(self.names.offer)
 

@@ -44,11 +44,6 @@ def diverge(repository: Repository, ours: str | None, theirs: str | None) -> Div
     )
 
 
-def merge_base(repository: Repository, ours: str, theirs: str) -> str | None:
-    """The newest commit that both descend from (or are); None: their histories are unrelated."""
-    return diverge(repository, ours, theirs).base
-
-
 def _painted(repository: Repository, ours: str, theirs: str) -> dict[str, int]:
     """Carry a colour from both ends towards older commits, as git does to find what is common.
 

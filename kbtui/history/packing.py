@@ -131,11 +131,6 @@ class Packing:
         return all(map(self._folder.holds, old)) and all(map(self._repository.is_loose, loose))
 
 
-def pack_history(repository: Repository, enough: int = ENOUGH) -> int:
-    """Pack where nobody else writes: see `Packing`."""
-    return Packing(repository, enough).run()
-
-
 def rolled_up(counts: Mapping[str, int], loose: int) -> list[str]:
     """Which packs become one with what is loose, as `git repack --geometric=2` would choose.
 

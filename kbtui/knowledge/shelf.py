@@ -24,7 +24,7 @@ from kbtui.workspace.layout import BOOTSTRAP_FILES, is_conflict_copy
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from pathspec import GitIgnoreSpec
 
@@ -109,11 +109,6 @@ class Shelf:
                 self._sorted = tuple(entries)
                 self._count = len(entries)
             return self._sorted
-
-    def all_infos(self) -> Mapping[str, EntryInfo]:
-        """All files on the shelf by path; not to be changed."""
-        with self._lock:
-            return dict(self._current())
 
     def get(self, path: str) -> EntryInfo | None:
         """The info of one file, None where there is none."""

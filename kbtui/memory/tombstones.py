@@ -124,13 +124,6 @@ class Tombstones:
             when > stone.time and words <= set(normalise(text).split()) for when, text in said
         )
 
-    def surviving(
-        self, facts: Iterable[str], said: Iterable[tuple[datetime, str]] = ()
-    ) -> list[str]:
-        """Those of `facts` that may be written."""
-        heard = list(said)
-        return [fact for fact in facts if not self.buried(fact, said=heard)]
-
     def forgotten(self, session: str) -> list[Range]:
         """The messages of a session whose facts were buried."""
         return [

@@ -313,11 +313,6 @@ def warm_up() -> None:
         )
 
 
-def is_loaded() -> bool:
-    """Whether litellm is there already, so that asking it costs nothing."""
-    return _engine is not None
-
-
 def _load() -> Any:
     """Import litellm once, muted and with everything switched off that isn't the request."""
     global _engine  # noqa: PLW0603 - one import for the whole process, like the module itself

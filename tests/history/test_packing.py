@@ -103,7 +103,7 @@ def test_packing_keeps_every_version(long_history: Notes, monkeypatch: pytest.Mo
         commit.id: {path: long_history.history.read(path, commit.id) for path in (A,)}
         for commit in long_history.history.log()
     }
-    packed = packing.pack_history(long_history.history._repository, enough=0)
+    packed = packing.Packing(long_history.history._repository, enough=0).run()
     assert packed > 300
     assert loose(long_history) == 0
     again = long_history.reopened()
@@ -117,7 +117,7 @@ def test_packing_keeps_every_version(long_history: Notes, monkeypatch: pytest.Mo
 
 
 def test_versions_are_stored_as_differences(long_history: Notes) -> None:
-    packing.pack_history(long_history.history._repository, enough=0)
+    packing.Packing(long_history.history._repository, enough=0).run()
     (pack,) = (long_history.workspace.repository / "objects/pack").glob("*.idx")
     listed = subprocess.run(
         ["git", "verify-pack", "-v", pack], check=True, capture_output=True, text=True
@@ -130,7 +130,7 @@ def test_versions_are_stored_as_differences(long_history: Notes) -> None:
 def test_another_process_reads_on_while_objects_move(long_history: Notes) -> None:
     other = long_history.reopened()
     assert other.read(A, "HEAD~3")
-    packing.pack_history(long_history.history._repository, enough=0)
+    packing.Packing(long_history.history._repository, enough=0).run()
     assert other.read(A, "HEAD~40")
     assert len(list(other.log(A))) == 45
 
@@ -147,7 +147,7 @@ def test_a_pack_that_is_not_what_it_should_be_removes_nothing(
     before = loose(long_history)
     monkeypatch.setattr(packing, "make_delta", lambda a, b: make_delta(a, b[:-1] + b"!"))
     with pytest.raises(StorageError, match="not written as it should"):
-        packing.pack_history(long_history.history._repository, enough=0)
+        packing.Packing(long_history.history._repository, enough=0).run()
     assert loose(long_history) == before
     assert list((long_history.workspace.repository / "objects" / "pack").iterdir()) == []
     long_history.check()
@@ -155,10 +155,10 @@ def test_a_pack_that_is_not_what_it_should_be_removes_nothing(
 
 def test_packing_twice_adds_only_what_is_new(long_history: Notes) -> None:
     repository = long_history.history._repository
-    packing.pack_history(repository, enough=0)
+    packing.Packing(repository, enough=0).run()
     long_history.write(A, "one\n")
-    assert packing.pack_history(repository, enough=0) == 5
-    assert packing.pack_history(repository, enough=0) == 0
+    assert packing.Packing(repository, enough=0).run() == 5
+    assert packing.Packing(repository, enough=0).run() == 0
     long_history.check()
 
 
@@ -173,7 +173,7 @@ def chopped(notes: Notes, every: int) -> None:
         for number in range(12 * every):
             notes.write(A, "".join(f"line {n} {number * (n % 9 == 0)}\n" for n in range(300)))
             if number % every == every - 1:
-                packing.pack_history(notes.history._repository, enough=0)
+                packing.Packing(notes.history._repository, enough=0).run()
 
 
 def test_packs_stay_in_a_geometric_row() -> None:

@@ -129,11 +129,6 @@ class RowList(ScrollView, can_focus=True):
             self._tell()
         self.refresh()
 
-    def row_changed(self, index: int) -> None:
-        """Draw one row anew."""
-        self._strips.clear()
-        self.refresh_lines(index * self.ROW_HEIGHT, self.ROW_HEIGHT)
-
     # Cursor
 
     def validate_cursor(self, cursor: int) -> int:

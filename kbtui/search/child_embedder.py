@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import ModelError
 from kbtui.search.child import command, environment
+from kbtui.search.embedder import PreparedEmbedder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,32 +27,15 @@ _BATCH = 16
 _END_SECONDS = 2.0
 
 
-class ChildEmbedder:
+class ChildEmbedder(PreparedEmbedder):
     """Embeds through the child; one that died is started again with the next call."""
-
-    is_local = True
 
     def __init__(self, model: ModelIdentity, folder: Path) -> None:
         """`folder` is the model itself, as it was found."""
-        self.model = model
+        super().__init__(model)
         self._folder = folder
         self._lock = threading.Lock()
         self._child: subprocess.Popen[bytes] | None = None
-
-    @property
-    def identity(self) -> str:
-        """The fingerprint of the weights."""
-        return self.model.fingerprint
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self.model.name
-
-    @property
-    def dimension(self) -> int:
-        """Floats in a vector."""
-        return self.model.dimension
 
     def documents(self, texts: Sequence[str]) -> Vectors:
         """Embed passages, a few at a time, so that a query comes in between."""

@@ -108,25 +108,13 @@ class Embedder(Protocol):
         """Let go of memory and processes."""
 
 
-class OnnxEmbedder:
-    """A prepared sentence-transformers model, on one thread.
-
-    `documents` and `query` may be called from different threads at once: a query does not wait for
-    the backlog.
-    """
+class PreparedEmbedder:
+    """What embedders of a model that was prepared on this machine have in common."""
 
     is_local = True
 
-    def __init__(self, folder: Path) -> None:
-        """Load the model.
-
-        Raises:
-            UnreadableError: the prepared files are damaged; prepare the model again.
-        """
-        self.model = ModelIdentity.read(folder)
-        self._tokenizer = _load_tokenizer(folder, self.model.max_tokens)
-        self._session = _load_session(folder, self.model.graph_bytes)
-        self._check()
+    def __init__(self, model: ModelIdentity) -> None:
+        self.model = model
 
     @property
     def identity(self) -> str:
@@ -142,6 +130,25 @@ class OnnxEmbedder:
     def dimension(self) -> int:
         """Floats in a vector."""
         return self.model.dimension
+
+
+class OnnxEmbedder(PreparedEmbedder):
+    """A prepared sentence-transformers model, on one thread.
+
+    `documents` and `query` may be called from different threads at once: a query does not wait for
+    the backlog.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Load the model.
+
+        Raises:
+            UnreadableError: the prepared files are damaged; prepare the model again.
+        """
+        super().__init__(ModelIdentity.read(folder))
+        self._tokenizer = _load_tokenizer(folder, self.model.max_tokens)
+        self._session = _load_session(folder, self.model.graph_bytes)
+        self._check()
 
     def documents(self, texts: Sequence[str]) -> Vectors:
         """Embed passages; texts of like length share a run, so that little is padding."""

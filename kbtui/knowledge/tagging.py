@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import UnreadableError, UsageError
 from kbtui.history.change import Actor
-from kbtui.knowledge import frontmatter
+from kbtui.knowledge import frontmatter, values
 from kbtui.text import clean_line
+from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,29 +25,47 @@ def retag(library: Library, path: str, words: Iterable[str]) -> tuple[str, ...]:
         words: Tags to add, with or without a leading ``#``; one behind a ``-`` is taken away.
 
     Returns:
-        The tags that it has now.
+        The tags that it has now, those in its text among them.
 
     Raises:
-        UsageError: there is no tag among the words.
+        UsageError: there is no tag among the words, or one to be taken away stands in the text.
         UnreadableError: its frontmatter can't be read, so it isn't rewritten.
         ConflictError: somebody else changed it meanwhile.
     """
     entry = library.get(path)
     if entry.problem:
         raise UnreadableError(f"{path} can't be tagged: {entry.problem}", "Correct it first.")
-    tags = list(entry.tags)
-    said = [clean_line(word) for word in words]
-    names = [word.lstrip("-").lstrip("#").strip(",") for word in said]
-    if not any(names):
-        raise UsageError("There is no tag to add.", "Say it: /tag work -draft")
-    for word, name in zip(said, names, strict=True):
-        known = next((tag for tag in tags if tag.casefold() == name.casefold()), None)
-        if word.startswith("-") and known is not None:
-            tags.remove(known)
-        elif name and known is None and not word.startswith("-"):
-            tags.append(name)
-    if tags != list(entry.tags):
-        text = frontmatter.set_keys(entry.text, {"tags": tags})
-        reason = f"tags: {', '.join(tags) or 'none'}"
+    added, removed = _asked(words)
+    # What stands in the text is a tag already, and none that could be taken away here.
+    key, items = values.items(entry.frontmatter, "tags")
+    written = {tag.casefold() for tag in values.tags(entry.frontmatter)}
+    every = {tag.casefold() for tag in entry.tags}
+    if in_text := sorted(removed & every - written):
+        raise UsageError(
+            f"#{in_text[0]} stands in the text of {short_name(path)}, not among its tags.",
+            "Take it out of the text.",
+        )
+    kept = [item for item in items if removed.isdisjoint(_names(item))]
+    fresh = [name for name in added if name.casefold() not in every]
+    if fresh or kept != items:
+        tags = [*kept, *fresh]
+        text = frontmatter.set_keys(entry.text, {key: tags})
+        reason = f"tags: {', '.join(values.words(tags)) or 'none'}"
         library.write(path, text, expecting=entry.blob, actor=Actor.YOU, reason=reason)
-    return tuple(tags)
+    return library.get(path).tags
+
+
+def _asked(words: Iterable[str]) -> tuple[list[str], set[str]]:
+    """The tags to add, and those to take away, in lower case."""
+    said = [clean_line(word) for word in words]
+    names = [(word, word.lstrip("-").lstrip("#").strip(",")) for word in said]
+    if not any(name for _, name in names):
+        raise UsageError("There is no tag to add.", "Say it: /tag work -draft")
+    added = {name.casefold(): name for word, name in names if name and word[:1] != "-"}
+    removed = {name.casefold() for word, name in names if name and word[:1] == "-"}
+    return list(added.values()), removed
+
+
+def _names(item: Any) -> set[str]:
+    """What an item of the list is called, in lower case."""
+    return {tag.casefold() for tag in values.tags({"tags": [item]})}

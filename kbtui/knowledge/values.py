@@ -11,6 +11,8 @@ from kbtui.text import clean_line
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+_SINGULAR = {"tags": "tag", "aliases": "alias"}
+
 
 def word(values: Mapping[str, Any], key: str) -> str:
     """One line of text; empty where there is none."""
@@ -29,10 +31,30 @@ def words(value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each for each in found if each))
 
 
-def tags(values: Mapping[str, Any], in_body: Iterable[str]) -> tuple[str, ...]:
+def tags(values: Mapping[str, Any], in_body: Iterable[str] = ()) -> tuple[str, ...]:
     """The tags of the frontmatter, written as a list or in one line, and those of the body."""
-    value = values.get("tags", values.get("tag"))
-    if isinstance(value, str):
-        value = re.split(r"[,\s]+", value)
-    written = [tag.strip().lstrip("#").rstrip("/") for tag in words(value)]
+    written = [tag.strip().lstrip("#").rstrip("/") for tag in words(items(values, "tags")[1])]
     return tuple(dict.fromkeys(tag for tag in [*written, *in_body] if tag))
+
+
+def items(values: Mapping[str, Any], key: str) -> tuple[str, list[Any]]:
+    """The items of a list as they are written, for who adds to it without changing the others.
+
+    Args:
+        values: The frontmatter.
+        key: ``tags``, ``aliases`` or ``related``.
+
+    Returns:
+        The key that they stand under, as Obsidian once wrote ``tag`` and ``alias``, and the items.
+    """
+    singular = _SINGULAR.get(key, key)
+    if key not in values and singular in values:
+        return singular, _items(values[singular], key)
+    return key, _items(values.get(key), key)
+
+
+def _items(value: Any, key: str) -> list[Any]:
+    if isinstance(value, str):
+        found = re.split(r"[,\s]+", value) if key == "tags" else [value]
+        return [item for item in found if item.strip()]
+    return list(value) if isinstance(value, list) else []

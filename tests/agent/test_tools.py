@@ -185,6 +185,20 @@ def test_edit_entry_changes_only_what_is_named(kb: KnowledgeBase, tools: Tools) 
     assert kb.library.find("alice").tags == ("team",)
 
 
+def test_what_is_added_to_a_list_leaves_its_other_items_as_they_are_written(
+    kb: KnowledgeBase, tools: Tools
+) -> None:
+    file = kb.workspace.knowledge / "topics/docker.md"
+    head = "type: topic\nrelated:\n  - \"[[people/alice|Alice]]\"  # owns it\ntag: '#work'\n"
+    file.write_text(f"---\n{head}---\n# Docker\n\nSee #ops.\n")
+    kb.history.adopt(settle=0)
+    tools.ok("edit_entry", entry="docker", add_related=["people/bob"], add_tags=["ops", "new"])
+    written = file.read_text().split("---\n")[1]
+    assert '  - "[[people/alice|Alice]]"  # owns it\n  - people/bob\n' in written
+    assert 'tag: ["#work", new]\n' in written
+    assert "ops" not in written
+
+
 def test_list_items_are_appended_to_a_list_and_text_as_a_paragraph(
     kb: KnowledgeBase, tools: Tools
 ) -> None:

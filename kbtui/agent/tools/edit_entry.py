@@ -20,6 +20,7 @@ from kbtui.knowledge import frontmatter
 from kbtui.knowledge.catalog_text import ROOT_INDEX
 from kbtui.knowledge.entry import parse_entry
 from kbtui.knowledge.templates import append_to_section
+from kbtui.knowledge.values import items
 from kbtui.text import clean_line, shorten
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
@@ -206,10 +207,11 @@ def _keys(entry: Entry, arguments: Mapping[str, Any]) -> dict[str, Any]:
     keys: dict[str, Any] = {}
     if arguments.get("summary"):
         keys["summary"] = clean_line(arguments["summary"])
-    for argument, key in _LISTS.items():
-        present = list(getattr(entry, key))
+    for argument, name in _LISTS.items():
+        present = getattr(entry, name)
         added = [clean_line(word) for word in arguments.get(argument, ()) if clean_line(word)]
         fresh = [word for word in dict.fromkeys(added) if word not in present]
         if fresh:
-            keys[key] = [*present, *fresh]
+            key, written = items(entry.frontmatter, name)
+            keys[key] = [*written, *fresh]
     return keys

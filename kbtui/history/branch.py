@@ -11,13 +11,21 @@ import os
 from typing import TYPE_CHECKING
 
 from kbtui.errors import ConflictError, StorageError
-from kbtui.workspace.durable import storage_errors, sync_folder, temporary_name, write_all
+from kbtui.workspace.durable import (
+    FileBatch,
+    storage_errors,
+    sync_folder,
+    temporary_name,
+    write_all,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 NAME = "refs/heads/main"
 _HEX = 40
+_PACKED = "packed-refs"
+_PACKED_HEAD = "# pack-refs with: peeled fully-peeled sorted \n"
 
 
 class Branch:
@@ -51,7 +59,7 @@ class Branch:
             with contextlib.suppress(FileNotFoundError):
                 return self._file.read_text("ascii", "replace").strip()
             with contextlib.suppress(FileNotFoundError):
-                packed = (self._folder / "packed-refs").read_text("ascii", "replace")
+                packed = (self._folder / _PACKED).read_text("ascii", "replace")
                 for line in packed.splitlines():
                     identifier, _, name = line.partition(" ")
                     if name == NAME:
@@ -74,6 +82,16 @@ class Branch:
                 self.clear_lock(new)
             raise
         sync_folder(self._file.parent)
+
+    def name_alone(self, commit: str) -> None:
+        """Let git's file of packed refs name nothing but this branch; at no moment it lacks it.
+
+        The branch may stand only there, so the file is replaced and not removed.
+        """
+        if (self._folder / _PACKED).exists():
+            with FileBatch(self._folder) as batch:
+                batch.write(_PACKED, f"{_PACKED_HEAD}{commit} {NAME}\n".encode())
+                batch.sync()
 
     def _take_lock(self, new: str) -> None:
         """Make the lock appear with its content in one step, so that it tells whose it is."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from kbtui.workspace.secret import Secret
 
 SUBJECT = "A secret was removed from the whole history"
+_KEPT = {"HEAD", "config", "packed-refs"}
 _REASON = (
     "Every version of every file was written anew without it. Other machines that had the history"
     " from before can't sync with this one; they start from a new workspace."
@@ -121,20 +122,21 @@ class Purge:
         head = repository.head()
         if head is None:
             raise ConflictError("The history has no commit.", "Nothing was thrown away.")
-        self._drop_names()
+        self._drop_names(head)
         with storage_errors("Can't throw the old history away"):
             count, records = pack_of(repository, newer(repository, head))
             pack = repository.write_pack(count, records)
             repository.keep_only(pack)
 
-    def _drop_names(self) -> None:
+    def _drop_names(self, head: str) -> None:
         """Whatever else a git program may have left that names old commits."""
         folder = self._repository.folder
         with storage_errors("Can't clear the history's folder"):
+            self._repository.branch.name_alone(head)
             for name in ("logs", "worktrees", "rr-cache"):
                 shutil.rmtree(folder / name, ignore_errors=True)
             for file in folder.iterdir():
-                if file.is_file() and file.name not in {"HEAD", "config"}:
+                if file.is_file() and file.name not in _KEPT:
                     file.unlink()
                 elif file.is_dir() and file.name.startswith(INCOMING):
                     shutil.rmtree(file, ignore_errors=True)

@@ -251,6 +251,46 @@ def test_a_purge_that_was_killed_is_run_again(tmp_path: Path) -> None:
         shutil.rmtree(root)
 
 
+def _plumb(workspace: Workspace, *arguments: str, stdin: str = "") -> str:
+    git = ["git", "--git-dir", workspace.repository, *arguments]
+    return subprocess.run(git, input=stdin, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("where", ["reachable", "unreachable"])
+def test_a_branch_that_a_git_has_packed_survives_a_purge_and_its_death(
+    tmp_path: Path, where: str
+) -> None:
+    """After `git pack-refs --all` the branch stands in no file of its own."""
+    original = create_workspace(tmp_path / "original")
+    history = history_of(original)
+    last = write(history, A, f"{SECRET}\n" if where == "reachable" else "clean\n").id
+    _plumb(original, "hash-object", "-w", "--stdin", stdin=SECRET)
+    _plumb(original, "tag", "old", last)
+    _plumb(original, "pack-refs", "--all")
+    assert not (original.repository / "refs/heads/main").exists()
+    whole = tmp_path / "whole"
+    shutil.copytree(original.root, whole)
+    total = int(_killed_at(whole, 0).stdout)
+    few = {1, total // 2, total - 2} if where == "unreachable" else {total - 8}
+    for moment in range(1, total) if os.environ.get("KBTUI_LONG") else sorted(few):
+        root = tmp_path / f"at{moment}"
+        shutil.copytree(original.root, root)
+        assert _killed_at(root, moment).returncode == 9
+        history = history_of(create_workspace(root))
+        assert history.head() is not None
+        Purging(create_workspace(root), history).run(Secret(SECRET))
+    for root in (whole, root):
+        workspace = create_workspace(root)
+        assert leaks(workspace) == []
+        fsck(workspace)
+        assert _plumb(workspace, "tag") == ""
+        again = history_of(workspace)
+        assert (again.head() == last) is (where == "unreachable")
+        assert again.adopt(settle=0) is None
+        write(again, B, "goes on\n")
+        fsck(workspace)
+
+
 def test_a_purge_replaces_the_remote_and_stops_older_clones(tmp_path: Path) -> None:
     address = parse_address(str(tmp_path / "remote.git"))
     here, there = (create_workspace(tmp_path / name) for name in ("here", "there"))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kbtui.history.commit import read_commit
 from kbtui.workspace import files
 from kbtui.workspace.layout import MACHINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+
+    from kbtui.history.repository import Repository
 
 _NAME = f"{MACHINE}/purged"
 
@@ -37,6 +40,25 @@ class PurgedCommits:
         known = dict.fromkeys([*self._read(), *commits])
         text = "".join(f"{commit}\n" for commit in known)
         files.write_machine_file(self._root, _NAME, text.encode())
+
+    def are_in(self, repository: Repository) -> bool:
+        """Whether our own history holds such commits still: a purge was cut off.
+
+        What was recorded since may lie above them; below the end of a purge that was finished
+        there are none.
+        """
+        known = self.known()
+        waiting = [head] if known and (head := repository.head()) else []
+        seen: set[str] = set()
+        while waiting:
+            identifier = waiting.pop()
+            if identifier in known:
+                return True
+            seen.add(identifier)
+            commit = repository.read_commit(identifier)
+            if read_commit(identifier, commit).origin.epoch is None:
+                waiting += [each for each in commit.parents if each not in seen]
+        return False
 
     def _read(self) -> list[str]:
         try:

@@ -125,6 +125,11 @@ class Sync:
     def _once(
         self, transport: Transport, watcher: Watcher, report: SyncReport, *, replace_theirs: bool
     ) -> SyncReport:
+        if self._purged.are_in(self._repository):
+            raise RefusedHistoryError(
+                "A purge was not finished: the history here still holds what was to be removed.",
+                "Run it again: `kbtui purge`.",
+            )
         self._adoption.adopt(5.0, 0.0, confirmed=False)
         head = self._repository.head()
         try:

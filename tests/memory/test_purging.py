@@ -16,6 +16,7 @@ import pytest
 
 from kbtui.errors import RefusedHistoryError, UsageError
 from kbtui.history.change import Actor, Origin
+from kbtui.history.door import Door
 from kbtui.history.history import History
 from kbtui.history.remote import parse_address
 from kbtui.history.repository import Repository
@@ -279,8 +280,8 @@ def test_a_branch_that_a_git_has_packed_survives_a_purge_and_its_death(
         history = history_of(create_workspace(root))
         assert history.head() is not None
         Purging(create_workspace(root), history).run(Secret(SECRET))
-    for root in (whole, root):
-        workspace = create_workspace(root)
+    for done in (whole, root):
+        workspace = create_workspace(done)
         assert leaks(workspace) == []
         fsck(workspace)
         assert _plumb(workspace, "tag") == ""
@@ -311,6 +312,46 @@ def test_a_purge_replaces_the_remote_and_stops_older_clones(tmp_path: Path) -> N
     fresh = history_of(create_workspace(tmp_path / "fresh"))
     fresh.sync(address)
     assert fresh.tree("HEAD") == mine.tree("HEAD")
+
+
+class _Cut(BaseException):
+    """The purge ends here."""
+
+
+@pytest.mark.parametrize("gone_on", [False, True])
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_purge_that_was_cut_off_is_finished_before_anything_is_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_known: bool, gone_on: bool
+) -> None:
+    address = parse_address(str(tmp_path / "remote.git"))
+    workspace = create_workspace(tmp_path / "here")
+    history = history_of(workspace)
+    write(history, B, f"{SECRET}\n")
+    if is_known:
+        history.sync(address)
+
+    def cut(*_: object, **__: object) -> None:
+        raise _Cut
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Door, "forward", cut)
+        with pytest.raises(_Cut):
+            Purging(workspace, history).run(Secret(SECRET))
+    history = history_of(workspace)
+    if gone_on:
+        write(history, A, "later\n")
+    before = history.head()
+    for replace in (False, True):
+        with pytest.raises(RefusedHistoryError, match="was not finished") as refused:
+            history.sync(address, replace_theirs=replace)
+        assert "kbtui purge" in refused.value.hint
+    assert history.head() == before
+    Purging(workspace, history).run(Secret(SECRET))
+    history = history_of(workspace)
+    assert history.sync(address).replaced is is_known
+    assert history.sync(address).sent == 0
+    write(history, A, "goes on\n")
+    assert history.sync(address).sent == 1
 
 
 def test_a_remote_that_has_gone_on_since_is_not_replaced_unasked(tmp_path: Path) -> None:

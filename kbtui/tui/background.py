@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,28 @@ def run_beside(
     """Run ``work(*args)`` on the event loop, beside what `group` is doing already."""
     job: Any = partial(_while_there, node, partial(work, *args))
     node.run_worker(job, group=group)
+
+
+class InTurn:
+    """Does one thing after the other for a node; what is asked for meanwhile waits.
+
+    Args:
+        node: Lives as long as anything is done.
+        group: Of the workers that do it.
+    """
+
+    def __init__(self, node: DOMNode, group: str) -> None:
+        self._node = node
+        self._group = group
+        self._turn = asyncio.Lock()
+
+    def run(self, work: Callable[..., Coroutine[Any, Any, object]], *args: object) -> None:
+        """Run ``work(*args)`` on the event loop as soon as all before it is done."""
+        run_beside(self._node, self._group, self._in_turn, partial(work, *args))
+
+    async def _in_turn(self, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        async with self._turn:
+            await work()
 
 
 async def _while_there(node: DOMNode, work: Callable[[], Coroutine[Any, Any, object]]) -> None:

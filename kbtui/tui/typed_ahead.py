@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from textual.worker import Worker
 
 _OPENING = frozenset(
-    {"open", "load", "action", "close", "command", "edit", "follow", "link", "save"}
+    {"open", "load", "action", "close", "command", "decide", "edit", "follow", "link", "save"}
 )
 """Groups of workers that a key starts to open something."""
 _LONGEST = 3.0
@@ -42,11 +42,13 @@ class KeysInOrder(App[None]):
 
     Attributes:
         typed_at: When the last key came, in monotonic seconds.
+        at_work_on: When the key was typed that is handled now, perhaps one that had to wait.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.typed_at = 0.0
+        self.at_work_on = 0.0
         self._typed_ahead: deque[_Typed] = deque()
         self._follower: asyncio.Task[None] | None = None
 
@@ -68,6 +70,7 @@ class KeysInOrder(App[None]):
             await super().on_event(event)
         else:
             before = Moment(self)
+            self.at_work_on = event.time
             await super().on_event(event)
             self._follower = asyncio.create_task(self._follow(before))
 
@@ -86,6 +89,7 @@ class KeysInOrder(App[None]):
         while self._typed_ahead:
             event = self._typed_ahead.popleft()
             text, before = self._is_text(event), Moment(self)
+            self.at_work_on = event.time
             await self._deliver(event)
             if not text:
                 await before.rest()

@@ -41,6 +41,14 @@ def now(tmp_path: Path) -> str:
     return (tmp_path / "notes" / MEMORY).read_text()
 
 
+def send(shell: Shell, keys: str) -> None:
+    """Type in one piece, as fast as a terminal hands it over."""
+    for key in keys:
+        event = key_event(key)
+        event.set_sender(shell.app)
+        shell.app._driver.send_message(event)
+
+
 async def opened(shell: Shell) -> InboxScreen:
     """F6, and wait until the first proposal is on the screen."""
     await shell.press("f6")
@@ -180,10 +188,7 @@ async def test_keys_typed_ahead_decide_on_what_is_left_but_never_of_the_next_pro
         propose(shell, OLD + "- one\n- two\n- three\n")
         shell.app.kb.memory.inbox.add(Actor.DREAM, "next", {"USER.md": "# You\n"})
         screen = await opened(shell)
-        for key in "axaaa":
-            event = key_event(key)
-            event.set_sender(shell.app)
-            shell.app._driver.send_message(event)
+        send(shell, "axaaa")
         await shell.until(lambda: len(screen.list.plans) == 1)
         assert now(tmp_path) == OLD + "- one\n- three\n"
         await shell.until(lambda: screen.view.place and screen.view.path == "USER.md")
@@ -256,3 +261,20 @@ async def test_a_card_of_what_was_proposed_leads_to_it(tmp_path: Path) -> None:
         screen = shell.app.screen
         await shell.until(lambda: screen.list.plan is not None)
         assert screen.list.plan.proposal.id == proposal.id
+
+
+async def test_letters_typed_right_after_the_key_that_writes_are_written(tmp_path: Path) -> None:
+    async with running(tmp_path / "notes") as shell:
+        write(shell, OLD)
+        propose(shell)
+        screen = await opened(shell)
+        send(shell, "eeaxX")
+        await shell.until(
+            lambda: (
+                screen.query("#place-text")
+                and screen.query_one(PlaceEditor).area.text.startswith("eaxX")
+            )
+        )
+        assert len(screen.query(PlaceEditor)) == 1
+        assert now(tmp_path) == OLD
+        assert len(screen.list.plan.hunks) == 2

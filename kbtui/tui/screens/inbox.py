@@ -119,6 +119,8 @@ class InboxScreen(Screen[None]):
         self._at = ""
         self.list.styles.max_height = max(1, len(plans)) * ProposalList.ROW_HEIGHT
         self.list.show_plans(plans, at)
+        if self.list.plan is None or self.list.plan.proposal.id != at:
+            self._deeds.moved_on()
         self._show_plan()
         self._show_title()
         self.set_class(not plans, "-empty")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
-from kbtui.tui.background import run_beside
+from kbtui.tui.background import InTurn
 from kbtui.tui.tell import tell_error
+from kbtui.tui.typed_ahead import KeysInOrder
 from kbtui.tui.widgets.proposal_list import files_of
 
 if TYPE_CHECKING:
@@ -34,22 +36,34 @@ class InboxDeeds:
         self._kb = kb
         self._inbox = kb.memory.inbox
         self._accepted: Commit | None = None
-        self._turn = asyncio.Lock()
+        self._turns = InTurn(screen, "decide")
+        self._moved_on_at = 0.0
 
     def do(self, deed: Deed) -> None:
         """Do something with the place that the person is at, when what was typed before is done.
 
-        By then it may be another place; it is never one of another proposal.
+        By then it may be another place; it is never one of another proposal, nor one behind the
+        field that what was typed before has opened.
         """
         plan = self._screen.list.plan
-        if plan is not None:
-            run_beside(self._screen, "decide", self._in_turn, plan.proposal.id, deed)
+        if plan is not None and self._was_seen():
+            self._turns.run(self._do, plan.proposal.id, deed)
 
-    async def _in_turn(self, proposal: str, deed: Deed) -> None:
-        async with self._turn:
-            plan, hunk = self._screen.list.plan, self._screen.view.place
-            if plan is not None and hunk is not None and plan.proposal.id == proposal:
-                await deed(plan, hunk)
+    async def _do(self, proposal: str, deed: Deed) -> None:
+        plan, hunk = self._screen.list.plan, self._screen.view.place
+        if self._screen.has_class("-editing") or plan is None or hunk is None:
+            return
+        if plan.proposal.id == proposal:
+            await deed(plan, hunk)
+
+    def moved_on(self) -> None:
+        """The proposal is decided on, and another one has come in its place."""
+        self._moved_on_at = monotonic()
+
+    def _was_seen(self) -> bool:
+        """Whether the proposal was there already when the key was typed that is handled now."""
+        app = self._screen.app
+        return not isinstance(app, KeysInOrder) or app.at_work_on >= self._moved_on_at
 
     async def accept(self, plan: Plan, hunk: PlannedHunk) -> None:
         """Make the change in one place; a conflict is asked about."""
@@ -101,16 +115,15 @@ class InboxDeeds:
 
     def undo(self) -> None:
         """Undo what was accepted last, as the history would."""
-        run_beside(self._screen, "decide", self._undo)
+        self._turns.run(self._undo)
 
     async def _undo(self) -> None:
-        async with self._turn:
-            if self._accepted is None:
-                self._screen.say("Nothing was accepted here yet; F4 shows every change.")
-                return
-            commit, self._accepted = self._accepted, None
-            work = partial(self._kb.history.undo, commit.id)
-            await self._done(work, f"Taken back: {clean_line(commit.subject)}.")
+        if self._accepted is None:
+            self._screen.say("Nothing was accepted here yet; F4 shows every change.")
+            return
+        commit, self._accepted = self._accepted, None
+        work = partial(self._kb.history.undo, commit.id)
+        await self._done(work, f"Taken back: {clean_line(commit.subject)}.")
 
     async def _accept(self, plan: Plan, keys: Sequence[str], *, theirs: bool = False) -> None:
         work = partial(self._inbox.accept, plan.proposal.id, hunks=keys, theirs=theirs)

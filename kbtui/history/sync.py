@@ -132,8 +132,9 @@ class Sync:
             )
         self._adoption.adopt(5.0, 0.0, confirmed=False)
         head = self._repository.head()
+        purged = self._purged.known()
         try:
-            theirs = transport.fetch(head, self._purged.known())
+            theirs = transport.fetch(head, purged)
         except PurgedTipError as old:
             return self._replace(transport, watcher, report, old.tip, forced=replace_theirs)
         if theirs is None:
@@ -141,6 +142,8 @@ class Sync:
         if theirs == head:
             return report
         apart = diverge(self._repository, head, theirs)
+        if not purged.isdisjoint(each for each, _ in apart.theirs):  # by a git program, or a race
+            return self._replace(transport, watcher, report, theirs, forced=replace_theirs)
         self._check_epoch(apart, head, report.remote)
         watcher.tell("Bringing both together")
         report = self._bring_together(head, theirs, apart, watcher, report)

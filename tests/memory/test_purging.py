@@ -368,6 +368,11 @@ def test_a_remote_that_has_gone_on_since_is_not_replaced_unasked(tmp_path: Path)
     with pytest.raises(RefusedHistoryError, match="synced with"):
         mine.sync(address)
     assert Purging(here, mine).find(Secret(SECRET)).objects == 0  # it didn't come back
+    head = mine.head()
+    _plumb(here, "fetch", "-q", str(tmp_path / "remote.git"), "main")
+    with pytest.raises(RefusedHistoryError, match="synced with"):
+        mine.sync(address)  # though a git program has brought over what was built on it
+    assert mine.head() == head
     repository = Repository(here.repository)
     assert repository.head() == mine.head()
     assert mine.sync(address, replace_theirs=True).replaced

@@ -11,6 +11,7 @@ from kbtui.agent.events import TextDelta, ToolFinished, ToolStarted, TurnFinishe
 from kbtui.history.change import Actor, Origin
 from kbtui.tui.screens.dialogs import KeyDialog
 from kbtui.tui.screens.inbox import InboxScreen
+from kbtui.tui.screens.undo_conflict import UndoConflictScreen
 from kbtui.tui.widgets.place_editor import PlaceEditor
 from kbtui.tui.widgets.status_line import StatusLine
 from tests.tui.notes_support import text_of
@@ -278,3 +279,29 @@ async def test_letters_typed_right_after_the_key_that_writes_are_written(tmp_pat
         assert len(screen.query(PlaceEditor)) == 1
         assert now(tmp_path) == OLD
         assert len(screen.list.plan.hunks) == 2
+
+
+async def test_taking_back_what_was_changed_again_shows_both_sides_until_it_is_done(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path / "notes") as shell:
+        write(shell, OLD)
+        propose(shell, OLD.replace("Bonn", "Graz"))
+        screen = await opened(shell)
+        await shell.press("a")
+        await waiting(shell, screen, 0)
+        again = OLD.replace("Bonn", "Graz, in the old town")
+        write(shell, again)
+        for key, text in (("escape", again), ("t", OLD)):
+            await shell.press("u")
+            await shell.until(lambda: isinstance(shell.app.screen, UndoConflictScreen))
+            await shell.press(key)
+            if key == "t":
+                await shell.press("enter")
+            await shell.until(lambda: shell.app.screen is screen)
+            await shell.until(lambda text=text: now(tmp_path) == text)
+        await shell.until(lambda: "Taken back" in str(screen.query_one("#inbox-title").render()))
+        await shell.press("u")
+        await shell.until(
+            lambda: "Nothing was accepted" in str(screen.query_one("#inbox-title").render())
+        )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
 from kbtui.tui.background import InTurn
+from kbtui.tui.settling import undo_settled
 from kbtui.tui.tell import tell_error
 from kbtui.tui.typed_ahead import KeysInOrder
 from kbtui.tui.widgets.proposal_list import files_of
@@ -118,12 +119,21 @@ class InboxDeeds:
         self._turns.run(self._undo)
 
     async def _undo(self) -> None:
-        if self._accepted is None:
+        commit = self._accepted
+        if commit is None:
             self._screen.say("Nothing was accepted here yet; F4 shows every change.")
             return
-        commit, self._accepted = self._accepted, None
-        work = partial(self._kb.history.undo, commit.id)
-        await self._done(work, f"Taken back: {clean_line(commit.subject)}.")
+        undo = partial(self._kb.history.undo, commit.id)
+        try:
+            done = await undo_settled(self._screen, lambda decided: undo(decisions=decided))
+        except KbtuiError as error:
+            tell_error(self._screen, error)
+        else:
+            if done is None:
+                return
+            self._accepted = None
+            self._screen.say(f"Taken back: {clean_line(commit.subject)}.")
+        await self._screen.read()
 
     async def _accept(self, plan: Plan, keys: Sequence[str], *, theirs: bool = False) -> None:
         work = partial(self._inbox.accept, plan.proposal.id, hunks=keys, theirs=theirs)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from kbtui.errors import KbtuiError, UsageError
 from kbtui.text import clean, clean_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from urllib.parse import SplitResult
 
 SCHEMES = ("https", "http", "ssh", "git")
 _SSH_SHORT = re.compile(r"(?:[\w.+-]+@)?[A-Za-z0-9][\w.-]*:[^/\\:].*")
@@ -86,9 +88,10 @@ def parse_address(text: str, beside: Path | None = None) -> Address:
         raise UsageError("That is no address to sync with.", _HOW)
     if "://" in text:
         return _parse_url(text)
-    if _SSH_SHORT.fullmatch(text) and not Path(text).exists():
+    is_there = os.path.exists(text)  # noqa: PTH110 — never raises
+    if _SSH_SHORT.fullmatch(text) and not is_there:
         return Address(text)
-    if ":" in text.partition("/")[0] and not Path(text).exists():
+    if ":" in text.partition("/")[0] and not is_there:
         raise UsageError(f"{clean_line(text)} is no address to sync with.", _HOW)
     return _folder(Path(text), beside)
 
@@ -100,17 +103,32 @@ def _parse_url(text: str) -> Address:
     except ValueError as error:
         raise UsageError(f"{shown_address(text)} is no address: {error}.", _HOW) from error
     scheme = parts.scheme.lower()
-    if scheme == "file" and parts.netloc in {"", "localhost"}:
-        return _folder(Path(parts.path), None)
+    if scheme == "file":
+        return _parse_file_url(parts)
     if scheme not in SCHEMES or not host or host.startswith("-") or not parts.path.strip("/"):
         raise UsageError(f"{shown_address(text)} is no address to sync with.", _HOW)
     return Address(text)
 
 
+def _parse_file_url(parts: SplitResult) -> Address:
+    """A folder as RFC 8089 writes it: percent-encoded, on this machine."""
+    path = unquote(parts.path)
+    is_here = parts.netloc in {"", "localhost"} and path.startswith("/")
+    if not is_here or parts.query or parts.fragment or clean(path) != path or "\n" in path:
+        raise UsageError(
+            f"{shown_address(parts.geturl())} names no folder of this machine.",
+            "Write file:///PATH, with %3F for a question mark and %23 for a hash, or just /PATH.",
+        )
+    return _folder(Path(path), None)
+
+
 def _folder(path: Path, beside: Path | None) -> Address:
-    place = path.expanduser()
-    place = place if place.is_absolute() else (beside or Path.cwd()) / place
-    place = place.resolve()
+    try:
+        place = path.expanduser()
+        place = place if place.is_absolute() else (beside or Path.cwd()) / place
+        place = place.resolve()
+    except (OSError, RuntimeError) as error:  # nobody's home, links in a circle
+        raise UsageError(f"{clean_line(str(path))} can't be found: {error}", _HOW) from error
     return Address(str(place), place)
 
 

@@ -334,14 +334,15 @@ def prepare_folder(folder: Path) -> None:
     """
     from dulwich.repo import Repo
 
-    if (folder / "objects").is_dir() or (folder / ".git").exists():
-        return
-    taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
-    if taken or not folder.parent.is_dir():
-        raise RemoteError(
-            f"{folder} is no place to sync with: there is no history there.",
-            "Is the disk connected? A new place has to be an empty folder.",
-        )
+    with storage_errors(f"Can't look at {folder}"):
+        if (folder / "objects").is_dir() or (folder / ".git").exists():
+            return
+        taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+        if taken or not folder.parent.is_dir():
+            raise RemoteError(
+                f"{folder} is no place to sync with: there is no history there.",
+                "Is the disk connected? A new place has to be an empty folder.",
+            )
     with storage_errors(f"Can't make a history in {folder}"):
         folder.mkdir(exist_ok=True)
         with contextlib.closing(Repo.init_bare(folder)) as made:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.errors import RefusedHistoryError, RemoteError, UsageError
+from kbtui.errors import KbtuiError, RefusedHistoryError, RemoteError, UsageError
 from kbtui.history.branch import Branch
 from kbtui.history.change import Actor
 from kbtui.history.intent import IntentLog
@@ -315,6 +315,34 @@ def test_what_is_no_address_is_refused(text: str, tmp_path: Path) -> None:
         return
     assert address.folder is not None
     assert address.folder.is_relative_to(tmp_path)
+
+
+def test_a_folder_may_be_named_by_an_encoded_url(here: Machine, tmp_path: Path) -> None:
+    here.remote = (tmp_path / "a stick, 100 % ü#?").as_uri()
+    assert "%20" in here.remote
+    here.sync()
+    fsck(tmp_path / "a stick, 100 % ü#?")
+    assert [each.name for each in tmp_path.iterdir() if "%" in each.name] == ["a stick, 100 % ü#?"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["file://", "file://host/x", "file:///a%00b", "file:///a%0Ab", "file:///a?b", "~nobody-here/x"],
+)
+def test_what_names_no_folder_is_a_sentence(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_address(text)
+    assert caught.value.hint
+
+
+def test_a_folder_that_cannot_be_is_a_sentence(here: Machine, tmp_path: Path) -> None:
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    assert parse_address(f"a:{'x' * 300}").folder is None
+    for remote in ("x" * 300, str(tmp_path / "circle")):
+        here.remote = remote
+        with pytest.raises(KbtuiError) as caught:
+            here.sync()
+        assert "\n" not in caught.value.message
 
 
 def test_a_token_is_never_shown() -> None:

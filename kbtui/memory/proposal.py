@@ -8,15 +8,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from kbtui.errors import ConflictError
 from kbtui.history.change import Actor, Origin
 from kbtui.history.diff import split_lines
 from kbtui.memory.proposal_cuts import cut, put
 from kbtui.memory.ranges import read_range
 from kbtui.memory.tombstones import Source
 from kbtui.workspace import files
+from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kbtui.memory.proposal_cuts import Cut
 
@@ -103,6 +105,37 @@ def without_places(
             if cuts:
                 kept.append(replace(edit, text=put(edit.base_text, cuts)))
     return tuple(kept)
+
+
+def check_base(
+    edit: ProposedEdit, proposed: ProposedEdit | None, expected: Mapping[str, str | None]
+) -> None:
+    """Check that an edit was made from what it takes the place of.
+
+    Args:
+        edit: The edit, with the file as it is now for its base.
+        proposed: What is proposed for the file already, if the edit goes on with that.
+        expected: The blob id of what it was made from, by path; what isn't there isn't checked.
+
+    Raises:
+        ConflictError: it was made from something else.
+    """
+    name = short_name(edit.path)
+    if proposed is not None and proposed.text is None and edit.text is not None:
+        raise ConflictError(
+            f"{name} is to go: that it is renamed or deleted waits in the inbox.",
+            "Edit it under its new name, or let the user decide first.",
+            paths=(edit.path,),
+        )
+    stands = edit.base
+    if proposed is not None and proposed.text is not None:
+        stands = files.blob_id(proposed.text.encode("utf-8", "replace"))
+    if edit.path in expected and expected[edit.path] != stands:
+        raise ConflictError(
+            f"{name}, or what waits in the inbox for it, was changed meanwhile.",
+            "Nothing was proposed. Read it again, and propose what is still needed.",
+            paths=(edit.path,),
+        )
 
 
 def _said(lines: Sequence[str]) -> list[str]:

@@ -21,6 +21,14 @@ class _NoSearch:
         raise UsageError("Another repository's history can't be searched; / filters its tree.")
 
 
+class _NoProvenance:
+    def why(self, *_args: Any, **_more: Any) -> NoReturn:
+        raise UsageError(
+            "What a line was made of is known of your own notes only.",
+            "The commit says who changed it, and when.",
+        )
+
+
 class ForeignKnowledge:
     """What the history screen and time travel ask a `KnowledgeBase` for; nothing can be written."""
 
@@ -32,6 +40,7 @@ class ForeignKnowledge:
         self.folder = folder
         self.history = history
         self.search = _NoSearch()
+        self.provenance = _NoProvenance()
 
 
 async def browse(screen: Screen[None], folder: str) -> None:

@@ -10,6 +10,7 @@ from kbtui.tui.screens.confirm import ConfirmScreen
 from kbtui.tui.screens.history import HistoryScreen
 from kbtui.tui.screens.search import SearchScreen
 from kbtui.tui.screens.time_travel import TimeTravelScreen
+from kbtui.tui.screens.why import WhyScreen
 from kbtui.tui.travelling import travel
 from tests.tui.notes_support import (
     NotesApp,
@@ -174,6 +175,39 @@ async def test_another_repository_is_browsed_and_never_written(kb):
         await until(pilot, lambda: "Knows bob." in text_of(app.screen.notes.view.body))
         await pilot.press("R")
         await until(pilot, lambda: app.toasts.count("only looked at") == 4)
+        assert kb.history.head() == head
+
+
+async def test_no_key_of_the_history_fails_in_another_repository(kb, monkeypatch):
+    from kbtui.tui import clipboard
+
+    copied = []
+    monkeypatch.setattr(
+        clipboard, "copy", lambda text: copied.append(text) or clipboard.Copied("x")
+    )
+    head = kb.history.head()
+    told = {"u": "only looked at", "U": "only looked at", "A": "stands for itself"}
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        await ready(pilot)
+        run_latest(app.screen, "browse", browse, app.screen, str(kb.workspace.repository))
+        await arrived(pilot, HistoryScreen, "#history-diff")
+        screen = app.screen
+        await until(pilot, lambda: screen.diff.hunk_count)
+        for key, text in told.items():
+            app.clear_notifications()
+            await pilot.press(key)
+            await until(pilot, lambda text=text: text in app.toasts, key)
+        await pilot.press("w")
+        await arrived(pilot, WhyScreen, "#why-text")
+        why = app.screen.query_one("#why-text")
+        await until(pilot, lambda: "of your own notes only" in str(why.render()))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        await pilot.press("y")
+        await until(pilot, lambda: len(copied) == 1)
+        await pilot.press("Y")
+        await until(pilot, lambda: len(copied) == 2)
         assert kb.history.head() == head
 
 

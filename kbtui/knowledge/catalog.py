@@ -116,6 +116,27 @@ class Catalog:
         except KbtuiError as error:
             log.info("the index is written later: %s", error)
 
+    def public_text(self, path: str, text: str) -> str:
+        """What an INDEX.md says, as if there were no private entries.
+
+        Args:
+            path: Which one.
+            text: What stands in it.
+        """
+        infos = [info for info in self._shelf.infos() if not info.private]
+        category = path.removeprefix("knowledge/").removesuffix("INDEX.md").rstrip("/")
+        if not catalog_text.is_ours(text):
+            return text
+        if category:
+            block = catalog_text.category_index(i for i in infos if i.category == category)
+            return catalog_text.merged(text, catalog_text.heading(category), block)
+        block = catalog_text.small_index(infos)
+        if len(infos) > AT_ONCE:
+            groups = catalog_text.by_category(infos)
+            counts = {name: len(entries) for name, entries in groups.items()}
+            block = catalog_text.large_index(counts, self._chosen(infos))
+        return catalog_text.merged(text, TITLE, block)
+
     def _altered(
         self, edits: Mapping[str, bytes | None], *, adopted: bool
     ) -> dict[str, EntryInfo | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["Entry", "Link", "category_of", "parse_entry", "slug_of"]
 
 _TRUE = frozenset({"true", "yes", "on", "1"})
+_PRIVATE = re.compile(
+    r"^[\"']?private[\"']?[ \t]*:[ \t]*[\"']?(?:true|yes|on|1)\b", re.IGNORECASE | re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +100,17 @@ def parse_entry(path: str, data: bytes) -> Entry:
         created=word(values, "created") or None,
         updated=word(values, "updated") or None,
         summary=_summary(values, type_, body),
-        private=word(values, "private").lower() in _TRUE,
+        private=word(values, "private").lower() in _TRUE or _says_private(matter.problem, head),
         links=tuple(links),
         problem=_problem(decoded.encoding, matter.problem, exact=decoded.exact),
         frontmatter=values,
         body_line=body_line,
     )
+
+
+def _says_private(problem: str | None, head: str) -> bool:
+    """Whether frontmatter that can't be read has a line that says so: then better be careful."""
+    return problem is not None and _PRIVATE.search(head) is not None
 
 
 def _problem(encoding: str, problem: str | None, *, exact: bool) -> str | None:

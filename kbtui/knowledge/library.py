@@ -119,6 +119,10 @@ class Library:
         """What is known of one entry or memory note; None where there is none."""
         return self._shelf.get(path)
 
+    def is_private(self, path: str) -> bool:
+        """Whether only local models may read a file of the workspace, whichever it is."""
+        return self._shelf.is_private(path)
+
     def tree(self) -> dict[str, list[EntryInfo]]:
         """All entries by category, each category sorted by slug."""
         groups: dict[str, list[EntryInfo]] = {}
@@ -156,19 +160,28 @@ class Library:
         """
         return self.get(self.find_path(ref))
 
-    def find_path(self, ref: str) -> str:
-        """Like `find`, without reading it."""
+    def find_path(self, ref: str, *, show_private: bool = True) -> str:
+        """Like `find`, without reading it.
+
+        Args:
+            ref: What it is called.
+            show_private: Whether private entries may be found, and named where nothing is.
+        """
         ref = lookup.without_line(clean_line(ref))
         if not ref:
             raise UsageError("No entry is named.", "Name one by path, slug, title or alias.")
-        _by, paths = self._shelf.index().candidates(ref)
+        index = self._shelf.index() if show_private else self._shelf.public_index()
+        _by, paths = index.candidates(ref)
         if len(set(paths)) > 1:
             raise lookup.ambiguous(ref, paths)
         if paths:
             return paths[0]
         if files.exists(self._workspace.root, ref):
-            return checked_path(ref)
-        raise lookup.not_found(ref, self._shelf.infos())
+            path = checked_path(ref)
+            if show_private or not self.is_private(path):
+                return path
+        infos = self._shelf.infos()
+        raise lookup.not_found(ref, (i for i in infos if show_private or not i.private))
 
     def create(
         self,

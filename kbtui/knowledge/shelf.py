@@ -20,7 +20,7 @@ from kbtui.knowledge.links import Link
 from kbtui.knowledge.resolve import LinkIndex
 from kbtui.workspace import files
 from kbtui.workspace.derived import DerivedDatabase
-from kbtui.workspace.layout import BOOTSTRAP_FILES, is_conflict_copy
+from kbtui.workspace.layout import BOOTSTRAP_FILES, is_conflict_copy, original_of
 
 if TYPE_CHECKING:
     import sqlite3
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 AREAS = ("knowledge", "memory", "skills", *BOOTSTRAP_FILES)
 # Raised whenever the same bytes would be parsed into something else.
-_IDENTITY = "entries 2"
+_IDENTITY = "entries 3"
 _SCHEMA = (
     f"CREATE TABLE entries ({COLUMNS}) WITHOUT ROWID",
     "CREATE TABLE links (path TEXT PRIMARY KEY, found TEXT) WITHOUT ROWID",
@@ -76,6 +76,7 @@ class Shelf:
         self._sorted: tuple[EntryInfo, ...] | None = None
         self._count: int | None = None
         self._index: LinkIndex | None = None
+        self._public: tuple[tuple[EntryInfo, ...], LinkIndex] | None = None
         self._graph: LinkGraph | None = None
         self._stale: set[str] = set()
 
@@ -135,6 +136,28 @@ class Shelf:
             if self._index is None:
                 self._index = LinkIndex(self.infos())
             return self._index
+
+    def public_index(self) -> LinkIndex:
+        """Like `index`, as if there were no private entries."""
+        with self._lock:
+            infos = self.infos()
+            if not any(info.private for info in infos):
+                return self.index()
+            if self._public is None or self._public[0] is not infos:
+                self._public = infos, LinkIndex(info for info in infos if not info.private)
+            return self._public[1]
+
+    def is_private(self, path: str) -> bool:
+        """Whether only local models may read a file, which need not be on the shelf.
+
+        The version that was kept when two wrote a file at once is as private as that file.
+        """
+        info = self.get(self.index().at_path(path) or path)
+        if info is not None:
+            return info.private
+        if self._is_named_private(path):
+            return True
+        return is_conflict_copy(path) and (self.is_private(original_of(path)) or self._says(path))
 
     def graph(self) -> LinkGraph:
         """Who links to whom."""
@@ -247,15 +270,24 @@ class Shelf:
 
     def _guarded(self, info: EntryInfo) -> EntryInfo:
         """Mark as private what the settings name, in ``.gitignore`` syntax."""
+        return replace(info, private=True) if self._is_named_private(info.path) else info
+
+    def _says(self, path: str) -> bool:
+        """Whether a file that isn't on the shelf says itself that it is private."""
+        try:
+            return parse_entry(path, files.read_bytes(self._workspace.root, path)).private
+        except KbtuiError:
+            return False
+
+    def _is_named_private(self, path: str) -> bool:
         if not self._private_paths:
-            return info
+            return False
         if self._private is None:
             from pathspec import GitIgnoreSpec
 
             self._private = GitIgnoreSpec.from_lines(self._private_paths)
-        below = info.path.removeprefix("knowledge/")
-        hidden = self._private.match_file(info.path) or self._private.match_file(below)
-        return replace(info, private=True) if hidden else info
+        below = path.removeprefix("knowledge/")
+        return self._private.match_file(path) or self._private.match_file(below)
 
     def _all_links(self) -> dict[str, tuple[Link, ...]]:
         if self._links is None:

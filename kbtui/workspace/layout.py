@@ -93,6 +93,16 @@ def conflict_copy_of(path: str, stamp: str) -> str:
     return f"{folder}/{copy}" if folder else copy
 
 
+def original_of(path: str) -> str:
+    """The file that a conflict copy was made of; any other path is itself."""
+    folder, slash, name = path.rpartition("/")
+    stem, found, rest = name.partition(_CONFLICT)
+    if not found:
+        return path
+    suffix = f".{rest.rpartition('.')[2]}" if "." in rest else ""
+    return f"{folder}{slash}{stem}{suffix}"
+
+
 def short_name(path: str) -> str:
     """Say a path as people do: ``knowledge/people/alice.md`` is ``people/alice``."""
     return path.removeprefix("knowledge/").removesuffix(".md")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kbtui.errors import KbtuiError, UsageError
+from kbtui.history.commit import Actor
 from kbtui.models.port import ToolSpec
 
 if TYPE_CHECKING:
@@ -28,12 +29,14 @@ MOST_CHARACTERS = 16_000
 class ToolResult:
     """What a tool found or did: `output` for the model, `summary` in one line for people.
 
-    `private` holds the paths of private entries whose text is in the output.
+    `private` holds the paths of private entries whose text is in the output, `data` the same for a
+    program to read.
     """
 
     output: str
     summary: str
     private: tuple[str, ...] = ()
+    data: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -53,6 +56,9 @@ class ToolContext:
         session: The session that the turn belongs to.
         message: The user's message that the turn answers.
         inbox: What waits for the user's decision; without one nothing is proposed.
+        actor: Who asks, for what is written.
+        names_private: Whether somebody who must not see what a private entry says may know that
+            it is there.
     """
 
     workspace: Workspace
@@ -67,15 +73,30 @@ class ToolContext:
     session: str
     message: int
     inbox: Inbox | None = None
+    actor: Actor = Actor.AGENT
+    names_private: bool = True
 
     def is_private(self, path: str) -> bool:
         """Whether a file is for local models only."""
-        info = self.library.info(path)
-        return info is not None and info.private
+        return self.library.is_private(path)
 
     def is_hidden(self, path: str) -> bool:
         """Whether the model of this turn must not see what a file says."""
         return not self.is_local and self.is_private(path)
+
+    def conceals(self, path: str) -> bool:
+        """Whether whoever asks must not even know that a file is there."""
+        return not self.names_private and self.is_hidden(path)
+
+    def find_path(self, ref: str) -> str:
+        """The path of an entry by any name of it; what is concealed isn't found.
+
+        Raises:
+            NotFoundError: nothing is called so.
+            UsageError: several are.
+        """
+        shows = self.is_local or self.names_private
+        return self.library.find_path(ref, show_private=shows)
 
 
 class Tool(Protocol):

@@ -20,6 +20,7 @@ from kbtui.agent.tools.line_search import Match, Pattern, search_lines
 from kbtui.agent.tools.read_entry import window
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.knowledge.catalog_text import is_ours
+from kbtui.knowledge.shelf import is_catalogue
 from kbtui.text import clean_line, shorten
 from kbtui.workspace import files
 from kbtui.workspace.layout import BOOTSTRAP_FILES
@@ -58,20 +59,21 @@ class ReadFile:
             RefusedError: it is private, no text, or in no area for the agent.
         """
         path = checked_area(arguments["path"])
+        if context.conceals(path):
+            raise not_there(path)
         if context.is_hidden(path):
             raise hidden(path)
-        data = files.read_bytes(context.workspace.root, path, _MOST_FILE)
-        decoded = files.decode(data)
-        if "\x00" in decoded.text:
-            raise RefusedError(f"{path} is not a text file.")
+        whole = _whole_text(context, path)
         first = max(1, arguments.get("from_line", 1))
-        shown, rest = window(decoded.text, first, max(1, arguments.get("lines", _LINES)))
+        shown, rest = window(whole, first, max(1, arguments.get("lines", _LINES)))
         source = context.sources.add(path, first, shown)
         parts = [heading(source), quoted(shown)]
         if rest:
             parts.append(f"({rest} more lines: use from_line={source.last + 1})")
         private = (path,) if context.is_private(path) else ()
-        return ToolResult("\n".join(parts), f"{path}, {len(text_lines(shown))} lines", private)
+        summary = f"{path}, {len(text_lines(shown))} lines"
+        found = {"path": path, "from_line": first, "text": shown, "lines_left": rest}
+        return ToolResult("\n".join(parts), summary, private, found)
 
 
 class Grep:
@@ -108,13 +110,19 @@ class Grep:
         found = search_lines(pattern, texts, limit + 1)
         shown, more = found[:limit], len(found) > limit
         if not shown:
-            return ToolResult(f"No line contains {shorten(pattern.text, 80)!r}.", "no lines")
+            said = f"No line contains {shorten(pattern.text, 80)!r}."
+            return ToolResult(said, "no lines", data={"matches": [], "more": False})
         lines = [self._line(context, match) for match in shown]
         if more:
             lines.append(f"(more than {limit}: narrow it down with path, or a longer pattern)")
         private = tuple({match.path for match in shown if context.is_private(match.path)})
         count = f"{len(shown)}{'+' if more else ''} line{'' if len(shown) == 1 else 's'}"
-        return ToolResult(cap(f"{count}:\n{quoted(chr(10).join(lines))}"), count, private)
+        matches = [
+            {"path": each.path, "line": each.line, "text": shorten(each.text, _LINE_WIDTH)}
+            for each in shown
+        ]
+        data = {"matches": matches, "more": more}
+        return ToolResult(cap(f"{count}:\n{quoted(chr(10).join(lines))}"), count, private, data)
 
     @staticmethod
     def _line(context: ToolContext, match: Match) -> str:
@@ -138,9 +146,30 @@ def checked_area(path: str) -> str:
     return path
 
 
+def not_there(path: str) -> NotFoundError:
+    """Say that there is no such file."""
+    return NotFoundError(f"There is no {clean_line(path)}.", "See what there is: list_entries.")
+
+
+def _whole_text(context: ToolContext, path: str) -> str:
+    """The text of a file; of a catalogue, without what is concealed."""
+    try:
+        data = files.read_bytes(context.workspace.root, path, _MOST_FILE)
+    except NotFoundError:
+        raise not_there(path) from None
+    text = files.decode(data).text
+    if "\x00" in text:
+        raise RefusedError(f"{path} is not a text file.")
+    shows_names = context.is_local or context.names_private
+    if is_catalogue(path) and not shows_names:
+        return context.library.catalog.public_text(path, text)
+    return text
+
+
 def _texts(context: ToolContext, below: str) -> Iterator[tuple[str, str]]:
     area = checked_area(below) if below.strip() not in ("", ".", "/", "./") else ""
-    states = Scanner(context.workspace).scan(*((area,) if area else AREAS))
+    found = Scanner(context.workspace).scan(*((area,) if area else AREAS))
+    states = {path: state for path, state in found.items() if not context.conceals(path)}
     if area and not states:
         raise NotFoundError(f"There is nothing at {area}.", "See what there is: list_entries.")
     for path, state in sorted(states.items()):

@@ -35,7 +35,11 @@ class ListEntries:
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
         """List them; a private entry shows its name only, unless the model is local."""
-        found = [info for info in context.library.infos() if _fits(info, arguments)]
+        found = [
+            info
+            for info in context.library.infos()
+            if _fits(info, arguments) and not context.conceals(info.path)
+        ]
         found.sort(key=lambda info: (info.updated or info.created or "", info.path), reverse=True)
         start = max(0, arguments.get("offset", 0))
         shown = found[start : start + max(1, min(arguments.get("limit", _LIMIT), 4 * _LIMIT))]
@@ -44,7 +48,24 @@ class ListEntries:
         if rest := len(found) - start - len(shown):
             lines.append(f"({max(rest, 0)} more: use offset={start + len(shown)})")
         summary = f"{len(found)} {'entry' if len(found) == 1 else 'entries'}"
-        return ToolResult("\n".join([f"{summary}:", *lines]), summary, private)
+        data = {
+            "total": len(found),
+            "entries": [_described(info, is_hidden=context.is_hidden(info.path)) for info in shown],
+        }
+        return ToolResult("\n".join([f"{summary}:", *lines]), summary, private, data)
+
+
+def _described(info: EntryInfo, *, is_hidden: bool) -> dict[str, Any]:
+    if is_hidden:
+        return {"path": info.path, "private": True}
+    return {
+        "path": info.path,
+        "title": info.title,
+        "type": info.type,
+        "tags": list(info.tags),
+        "summary": info.summary,
+        "updated": info.updated or info.created,
+    }
 
 
 def _fits(info: EntryInfo, arguments: Mapping[str, Any]) -> bool:

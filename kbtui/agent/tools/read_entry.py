@@ -43,7 +43,7 @@ class ReadEntry:
             UsageError: several are.
             RefusedError: it is private and the model isn't local.
         """
-        path = context.library.find_path(arguments["entry"])
+        path = context.find_path(arguments["entry"])
         name = short_name(path)
         if context.is_hidden(path):
             raise hidden(name)
@@ -56,9 +56,20 @@ class ReadEntry:
             parts.append(f"({rest} more lines: use from_line={source.last + 1})")
         if entry.problem:
             parts.append(f"Note: {entry.problem} It can't be edited here.")
-        parts += _links(context, path)
+        links, backlinks = _links(context, path)
+        parts += _in_words("Links to", links) + _in_words("Linked from", backlinks)
         private = (path,) if context.is_private(path) else ()
-        return ToolResult("\n".join(parts), f"{name}, {len(text_lines(shown))} lines", private)
+        data = {
+            "path": path,
+            "title": entry.title,
+            "from_line": first,
+            "text": shown,
+            "lines_left": rest,
+            "links": links,
+            "backlinks": backlinks,
+        }
+        summary = f"{name}, {len(text_lines(shown))} lines"
+        return ToolResult("\n".join(parts), summary, private, data)
 
 
 def window(whole: str, first: int, most_lines: int = 1_000_000) -> tuple[str, int]:
@@ -77,12 +88,14 @@ def window(whole: str, first: int, most_lines: int = 1_000_000) -> tuple[str, in
     return "\n".join(shown), len(lines) - len(shown)
 
 
-def _links(context: ToolContext, path: str) -> list[str]:
+def _links(context: ToolContext, path: str) -> tuple[list[str], list[str]]:
+    """What an entry links to, and what links to it."""
     targets = dict.fromkeys(link.path for link in context.library.outgoing(path) if link.path)
     sources = dict.fromkeys(link.path for link in context.library.backlinks(path))
-    found = []
-    for label, paths in (("Links to", targets), ("Linked from", sources)):
-        names = [short_name(each) for each in list(paths)[:_MOST_LINKS]]
-        if names:
-            found.append(f"{label}: {', '.join(names)}")
-    return found
+    shown = ([each for each in paths if not context.conceals(each)] for paths in (targets, sources))
+    links, backlinks = (paths[:_MOST_LINKS] for paths in shown)
+    return links, backlinks
+
+
+def _in_words(label: str, paths: list[str]) -> list[str]:
+    return [f"{label}: {', '.join(map(short_name, paths))}"] if paths else []

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kbtui.agent.tools.base import ToolContext, ToolResult, hidden, spec, text
-from kbtui.history.commit import Actor
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
@@ -33,11 +32,11 @@ class RenameEntry:
             UsageError: the new name is taken or can't be one.
             RefusedError: it is private.
         """
-        path = context.library.find_path(arguments["entry"])
+        path = context.find_path(arguments["entry"])
         if context.is_hidden(path):
             raise hidden(short_name(path))
         entry = context.library.rename(
-            path, arguments["new_name"], actor=Actor.AGENT, origin=context.origin
+            path, arguments["new_name"], actor=context.actor, origin=context.origin
         )
         done = f"{short_name(path)} renamed to {short_name(entry.path)}"
-        return ToolResult(f"{done}: {entry.path}", done)
+        return ToolResult(f"{done}: {entry.path}", done, data={"path": entry.path})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kbtui.agent.sources import heading, quoted, text_lines
@@ -67,9 +68,8 @@ class VectorSearch:
 
 def _checked_project(context: ToolContext, project: str) -> str:
     folder = context.workspace.docs
-    known = (
-        sorted(each.name for each in folder.iterdir() if each.is_dir()) if folder.is_dir() else []
-    )
+    names = (each.name for each in folder.iterdir() if each.is_dir()) if folder.is_dir() else ()
+    known = sorted(name for name in names if not context.conceals(f"docs/{name}/README.md"))
     if project.split("/", 1)[0] not in known or "," in project:
         names = ", ".join(known[:20]) or "none"
         raise NotFoundError(f"There is no project {clean_line(project)!r}.", f"There are: {names}.")
@@ -85,24 +85,34 @@ def _search(
     limit = max(1, min(arguments.get("limit", _LIMIT), _MOST_HITS))
     # A few more, as some may have to be left out.
     result = context.search.search(query, scope, limit + _LIMIT)
-    hits = [hit for hit in result.hits if not _is_own(context, hit)][:limit]
+    hits = [hit for hit in result.hits if _may_show(context, hit)][:limit]
     count = f"{len(hits)} {what} result{'' if len(hits) == 1 else 's'}"
+    shown = [_shown(context, hit) for hit in hits]
+    data = {"hits": [each.data for each in shown], "notice": result.notice}
     if not hits:
-        return ToolResult(_nothing(result, query), f"no {what} results")
+        return ToolResult(_nothing(context, result, query), f"no {what} results", data=data)
     parts = [f"Found {count} for '{shorten(query, _SHOWN)}':", ""]
-    private: list[str] = []
-    for hit in hits:
-        shown, is_private = _show(context, hit)
-        private += [hit.path] * is_private
-        parts += [shown, ""]
+    for each in shown:
+        parts += [each.text, ""]
     if result.notice:
         parts.append(f"Note: {result.notice}")
-    return ToolResult("\n".join(parts).rstrip(), count, tuple(private))
+    private = tuple(each.path for each in shown if each.is_private)
+    return ToolResult("\n".join(parts).rstrip(), count, private, data)
 
 
-def _nothing(result: SearchResult, query: str) -> str:
-    meant = f" Did you mean '{result.suggestion}'?" if result.suggestion else ""
+def _nothing(context: ToolContext, result: SearchResult, query: str) -> str:
+    # A word out of a private entry would tell of it.
+    may_suggest = result.suggestion and (context.is_local or context.names_private)
+    meant = f" Did you mean '{result.suggestion}'?" if may_suggest else ""
     return f"Nothing found for '{shorten(query, _SHOWN)}'.{meant}"
+
+
+def _may_show(context: ToolContext, hit: Hit) -> bool:
+    if context.names_private or context.is_local:
+        return not _is_own(context, hit)
+    return not (
+        _is_own(context, hit) or context.conceals(hit.path) or _is_private_talk(context, hit)
+    )
 
 
 def _is_own(context: ToolContext, hit: Hit) -> bool:
@@ -114,18 +124,38 @@ def _is_own(context: ToolContext, hit: Hit) -> bool:
     )
 
 
-def _show(context: ToolContext, hit: Hit) -> tuple[str, bool]:
-    """One hit with its text, and whether that text is private."""
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """One hit as it is told; `is_private`: its text is in it, and is private."""
+
+    path: str
+    text: str
+    data: dict[str, Any]
+    is_private: bool = False
+
+
+def _shown(context: ToolContext, hit: Hit) -> _Shown:
     is_private = context.is_private(hit.path) or _is_private_talk(context, hit)
     if is_private and not context.is_local:
-        return f"{clean_line(hit.path)} (private: only local models may read it)", False
+        said = f"{clean_line(hit.path)} (private: only local models may read it)"
+        return _Shown(hit.path, said, {"path": hit.path, "private": True})
     first, lines = _lines_of(context, hit)
     source = context.sources.add(hit.path, first, "\n".join(_fitting(lines)), hit.title)
     place = f"score: {hit.score:.2f}"
     if hit.messages is not None:
         place += f", messages {hit.messages[0]}-{hit.messages[1]}"
     title = clean_line(" > ".join(part for part in (hit.title, hit.heading) if part))
-    return f"{heading(source, place)} {title}\n{quoted(source.text)}", is_private
+    data = {
+        "path": hit.path,
+        "title": title,
+        "lines": [source.first, source.last],
+        "score": round(hit.score, 4),
+        "text": source.text,
+    }
+    if hit.session is not None and hit.messages is not None:
+        data |= {"session": hit.session, "messages": list(hit.messages)}
+    said = f"{heading(source, place)} {title}\n{quoted(source.text)}"
+    return _Shown(hit.path, said, data, is_private)
 
 
 def _lines_of(context: ToolContext, hit: Hit) -> tuple[int, list[str]]:

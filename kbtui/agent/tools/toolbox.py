@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -50,7 +50,8 @@ TOOLS: tuple[Tool, ...] = (
 class Outcome:
     """How a tool call ended; `output` is what the model is told.
 
-    `proposal` is the id of what waits in the inbox instead of being written.
+    `proposal` is the id of what waits in the inbox instead of being written, `data` the output for
+    a program to read.
     """
 
     ok: bool
@@ -59,6 +60,7 @@ class Outcome:
     changes: tuple[TurnChange, ...] = ()
     private: tuple[str, ...] = ()
     proposal: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Toolbox:
@@ -88,7 +90,13 @@ class Toolbox:
                 summary = shorten(error.message, _SUMMARY_WIDTH)
                 return Outcome(False, error_text(error), summary, commits.made())
             return Outcome(
-                True, result.output, result.summary, commits.made(), result.private, proposal
+                ok=True,
+                output=result.output,
+                summary=result.summary,
+                changes=commits.made(),
+                private=result.private,
+                proposal=proposal,
+                data=result.data,
             )
 
     def _named(self, name: str) -> Tool:
@@ -129,7 +137,9 @@ class _Commits:
         for changed in self._changed:
             commit = self._context.history.commit(changed.commit)
             if commit.origin.turn == self._context.origin.turn:
-                changes.append(TurnChange(commit.id, changed.paths, describe(commit.paths)))
+                paths = tuple(p for p in changed.paths if not self._context.conceals(p))
+                shown = tuple(p for p in commit.paths if p.path in paths)
+                changes.append(TurnChange(commit.id, paths, describe(shown)))
         return tuple(changes)
 
     def _note(self, changed: Changed) -> None:

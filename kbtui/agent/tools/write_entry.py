@@ -13,7 +13,6 @@ from kbtui.agent.tools.base import (
     text,
     texts,
 )
-from kbtui.history.commit import Actor
 from kbtui.knowledge.templates import ENTRY_TYPES, section_names
 from kbtui.text import clean_line, fold, slugify
 from kbtui.workspace.layout import short_name
@@ -69,7 +68,7 @@ class WriteEntry:
         entry = context.library.create(
             kind,
             title,
-            actor=Actor.AGENT,
+            actor=context.actor,
             origin=context.origin,
             body=None if sections else arguments.get("body"),
             sections=sections,
@@ -78,14 +77,15 @@ class WriteEntry:
             aliases=arguments.get("aliases", ()),
             summary=arguments.get("summary", ""),
         )
-        return ToolResult(f"Created {entry.path}", f"{short_name(entry.path)} created")
+        done = f"{short_name(entry.path)} created"
+        return ToolResult(f"Created {entry.path}", done, data={"path": entry.path})
 
 
 def _twin(context: ToolContext, kind: str, title: str) -> EntryInfo | None:
     """An entry of the same kind that is called the same."""
     wanted, slug = fold(title), slugify(title)
     for info in context.library.infos():
-        if info.category.partition("/")[0] != ENTRY_TYPES[kind]:
+        if info.category.partition("/")[0] != ENTRY_TYPES[kind] or context.conceals(info.path):
             continue
         names = {fold(name) for name in (info.title, *info.aliases)}
         if wanted in names or _DATED.sub("", info.slug) == _DATED.sub("", slug):

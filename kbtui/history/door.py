@@ -167,8 +167,7 @@ class Door:
         Raises:
             MovedError: Files or history are different by now; nothing is applied.
         """
-        with self.entered() as events:
-            self._check_still(onto)
+        with self._entered_at(onto) as events:
             for companion in self.companions:
                 companion(change)
             current = self._read(change.edits)
@@ -183,8 +182,7 @@ class Door:
         Raises:
             MovedError: Files or history are different by now; nothing is applied.
         """
-        with self.entered() as events:
-            self._check_still(onto)
+        with self._entered_at(onto) as events:
             blobs = {path: now for path, _, now in self._repository.compare(onto, commit)}
             current = self._read(blobs)
             self._check_recorded(current)
@@ -196,14 +194,25 @@ class Door:
 
     # Steps ---------------------------------------------------------------------------------
 
-    def _check_still(self, head: str | None) -> None:
-        if self._repository.head() != head:
-            raise MovedError("The history moved on meanwhile.", "Try again.")
+    @contextlib.contextmanager
+    def _entered_at(self, head: str | None) -> Iterator[list[Changed]]:
+        """Hold the lock while the history ends where something was worked out for.
+
+        Raises:
+            MovedError: It ends elsewhere, or somebody interferes in the block.
+        """
+        with self.entered() as events:
+            if self._repository.head() != head:
+                raise MovedError("The history moved on meanwhile.")
+            try:
+                yield events
+            except ConflictError as conflict:
+                raise MovedError(conflict.message, conflict.hint) from conflict
 
     def _check_recorded(self, current: Edits) -> None:
         """Refuse to touch files with edits that nobody has recorded."""
         if self._unrecorded(current):
-            raise MovedError("A file was edited meanwhile.", "Try again.")
+            raise MovedError("A file was edited meanwhile.")
 
     def _check_writable(self) -> None:
         if not self._workspace.writable:

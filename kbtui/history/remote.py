@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from kbtui.errors import KbtuiError, UsageError
+from kbtui.errors import ConflictError, KbtuiError, UsageError
 from kbtui.text import clean, clean_line
 
 if TYPE_CHECKING:
@@ -30,8 +30,11 @@ class SyncCancelledError(KbtuiError):
     exit_code = 130
 
 
-class MovedError(KbtuiError):
-    """Somebody else was faster: look again and try once more."""
+class MovedError(ConflictError):
+    """Somebody else was faster, and nothing is applied: look again and try once more."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message, hint or "Try again.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,12 +114,13 @@ class Sync:
             try:
                 return self._once(transport, watcher, report, replace_theirs=replace_theirs)
             except MovedError as moved:
+                why = moved
                 log.info("sync again: %s", moved)
                 watcher.tell("Somebody was faster; once more")
             except _MergedError as merged:
-                report = merged.report
+                why, report = merged.why, merged.report
         raise RemoteError(
-            f"{address.shown} changes all the time.", "Nothing is lost. Try again later."
+            f"Somebody was faster, {_TRIES} times: {why.message}", f"Nothing is lost. {why.hint}"
         )
 
     def _once(
@@ -151,8 +152,8 @@ class Sync:
             return report
         try:
             return self._send(transport, watcher, report, theirs)
-        except MovedError:
-            raise _MergedError(report) from None
+        except MovedError as moved:
+            raise _MergedError(report, moved) from None
 
     def _send(
         self,
@@ -259,6 +260,7 @@ class Sync:
 class _MergedError(Exception):
     """The merge is recorded here, but somebody was faster there: go on from it."""
 
-    def __init__(self, report: SyncReport) -> None:
+    def __init__(self, report: SyncReport, why: MovedError) -> None:
         super().__init__("merged")
         self.report = report
+        self.why = why

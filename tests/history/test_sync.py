@@ -9,6 +9,7 @@ import pytest
 from kbtui.errors import KbtuiError, RefusedHistoryError, RemoteError, UsageError
 from kbtui.history.branch import Branch
 from kbtui.history.change import Actor
+from kbtui.history.door import Door
 from kbtui.history.intent import IntentLog
 from kbtui.history.lineage import diverge
 from kbtui.history.remote import SyncCancelledError, Watcher, parse_address, shown_address
@@ -243,6 +244,63 @@ def test_who_was_slower_takes_over_and_tries_again(here: Machine, there: Machine
     assert report.merge is not None
     here.sync()
     assert in_step(here, there) == {A: TEXT + "There.\n", B: "# B\n"}
+
+
+@pytest.mark.parametrize("what", ["merge", "forward"])
+def test_an_edit_in_the_very_moment_of_applying_is_taken_along(
+    here: Machine, there: Machine, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    here.write(A, TEXT.replace("- one", "- one here"))
+    here.sync()
+    if what == "merge":
+        there.write(B, "# B\n")
+    saves = iter([TEXT.replace("The end.", "The end there.")])
+    check = Door._check_untouched
+
+    def save_first(door: Door, path: str, expected: str | None) -> None:
+        for text in saves:
+            there.put(A, text)
+        check(door, path, expected)
+
+    monkeypatch.setattr(Door, "_check_untouched", save_first)
+    there.sync()
+    here.sync()
+    text = in_step(here, there)[A]
+    assert "- one here" in text
+    assert "The end there." in text
+    assert not there.clashes
+
+
+@pytest.mark.parametrize("goes", [True, False])
+@pytest.mark.parametrize("what", ["merge", "forward"])
+def test_a_git_program_that_writes_meanwhile_is_waited_for(
+    here: Machine, there: Machine, what: str, *, goes: bool
+) -> None:
+    here.write(A, TEXT + "Here.\n")
+    here.sync()
+    if what == "merge":
+        there.write(B, "# B\n")
+    before = there.history.head()
+    lock = there.workspace.repository / "refs/heads/main.lock"
+    lock.touch()
+    told: list[str] = []
+
+    def tell(text: str) -> None:
+        told.append(text)
+        if "once more" in text and goes:
+            lock.unlink(missing_ok=True)
+
+    if goes:
+        there.sync(Watcher(tell))
+        here.sync()
+        in_step(here, there)
+    else:
+        with pytest.raises(RemoteError, match="git program is writing") as caught:
+            there.sync(Watcher(tell))
+        assert str(lock) in caught.value.hint
+        assert there.history.head() == before
+        assert there.text(A) == TEXT
+    assert sum("once more" in text for text in told) == (1 if goes else 6)
 
 
 @pytest.mark.parametrize("moment", ["Looking", "Sending"])

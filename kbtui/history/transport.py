@@ -10,6 +10,7 @@ import contextlib
 import os
 import shutil
 import socket
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -28,7 +29,6 @@ from kbtui.workspace.durable import storage_errors, sync_folder, temporary_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
 
     from dulwich.client import GitClient
 
@@ -172,11 +172,11 @@ class Transport:
 
         with self._connected() as (client, path):
             result = client.send_pack(path, update, data, progress=self._progress)
-        for refusal in (result.ref_status or {}).values():
-            if refusal:
-                self._refused(str(refusal))
-        if self._address.folder is not None:
-            _settle(self._address.folder)
+            for refusal in (result.ref_status or {}).values():
+                if refusal:
+                    self._refused(str(refusal))
+            if self._address.folder is not None:
+                _settle(self._address.folder)
 
     def _refused(self, why: str) -> None:
         if any(word in why for word in ("unable to set", "fetch first", "stale", "lock")):
@@ -353,18 +353,37 @@ def prepare_folder(folder: Path) -> None:
 
 
 def _settle(folder: Path) -> None:
-    """Make what was written into a folder durable: sticks are pulled out."""
-    bare = folder / ".git" if (folder / ".git").is_dir() else folder
+    """Make what was written into a folder durable: sticks are pulled out.
+
+    Another program may tidy up there at the same time: what is gone needs no sync.
+    """
+    from dulwich.repo import Repo
+
     with storage_errors(f"Can't write {folder}"):
-        for place in (bare / "objects" / "pack", (bare / NAME).parent):
-            newest = sorted(place.iterdir(), key=lambda file: file.stat().st_mtime)[-3:]
-            for file in newest:
-                descriptor = os.open(file, os.O_RDONLY)
-                try:
-                    os.fsync(descriptor)
-                finally:
-                    os.close(descriptor)
-            sync_folder(place)
+        with contextlib.closing(Repo(folder)) as repository:  # knows worktrees and submodules
+            common = Path(repository.commondir())
+        for place in (common / "objects" / "pack", (common / NAME).parent):
+            with contextlib.suppress(FileNotFoundError):
+                for file in _newest(place):
+                    _sync_file(file)
+                sync_folder(place)
+
+
+def _newest(folder: Path) -> list[Path]:
+    moments: dict[Path, float] = {}
+    for file in folder.iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            moments[file] = file.stat().st_mtime
+    return sorted(moments, key=moments.__getitem__)[-3:]
+
+
+def _sync_file(file: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        descriptor = os.open(file, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _damage() -> tuple[type[Exception], ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,8 +20,7 @@ from tests.history.sync_room import Machine, fsck
 from tests.history.test_recovery import Crash, crash_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
 A = "knowledge/topics/a.md"
 B = "knowledge/topics/b.md"
@@ -68,6 +69,55 @@ def test_an_empty_folder_becomes_a_place_to_sync_with(here: Machine, tmp_path: P
     fsck(tmp_path / "remote.git")
     again = here.sync()
     assert (again.received, again.sent, again.merge) == (0, 0, None)
+
+
+def _git(*arguments: str | Path) -> None:
+    who = ["-c", "user.name=me", "-c", "user.email=me@localhost"]
+    subprocess.run(["git", *who, *arguments], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("kind", ["worktree", "submodule"])
+def test_a_folder_whose_git_is_a_file_is_synced_with(
+    here: Machine, tmp_path: Path, kind: str
+) -> None:
+    outer, folder = tmp_path / "outer", tmp_path / "outer" / "notes"
+    _git("init", "-q", "-b", "other", outer)
+    _git("-C", outer, "commit", "-q", "--allow-empty", "-m", "first")
+    if kind == "worktree":
+        _git("-C", outer, "worktree", "add", "-q", folder)
+    else:
+        allowed = ["-c", "protocol.file.allow=always"]
+        _git("-C", outer, *allowed, "submodule", "add", "-q", here.remote, "notes")
+    assert (folder / ".git").is_file()
+    here.write(B, "# B\n")
+    here.remote = str(folder)
+    here.sync()
+    other = Machine(tmp_path / "other", folder)
+    other.sync()
+    in_step(here, other)
+
+
+def test_a_remote_that_is_tidied_up_meanwhile_takes_the_changes(
+    here: Machine, there: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another program there repacks: what was just sent lies in another file already."""
+    here.write(B, "# B\n")
+    listed = Path.iterdir
+    swept: list[Path] = []
+
+    def sweep_first(folder: Path) -> Iterator[Path]:
+        files = list(listed(folder))
+        if folder == Path(here.remote) / "objects" / "pack":
+            swept.extend(files)
+            _git("--git-dir", here.remote, "repack", "-a", "-d", "-q")
+        return iter(files)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "iterdir", sweep_first)
+        assert here.sync().sent == 1
+    assert any(not file.exists() for file in swept)
+    there.sync()
+    in_step(here, there)
 
 
 def test_a_new_workspace_takes_what_is_there(here: Machine, there: Machine) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -169,6 +169,7 @@ class History(HistoryReader):
         hunk: int | None = None,
         actor: Actor = Actor.YOU,
         decisions: Decisions | None = None,
+        origin: Origin | None = None,
     ) -> Commit:
         """Take out exactly what a commit did; later changes stay as they are.
 
@@ -179,6 +180,7 @@ class History(HistoryReader):
                 them.
             actor: Who undoes.
             decisions: What is to stand in the places that an attempt before had refused.
+            origin: Where the undo comes from, if that is to be recorded.
 
         Raises:
             UndoConflictError: The same lines were changed again. Nothing was changed; `conflicts`
@@ -186,6 +188,8 @@ class History(HistoryReader):
             UsageError: Nothing is left to undo, or there is no such path or hunk.
         """
         plan = self._undo.of_commit(self.resolve(rev), paths, hunk, decisions)
+        if origin is not None:
+            plan = replace(plan, origin=replace(origin, undoes=plan.origin.undoes))
         return self._apply_undo(plan, actor)
 
     def undo_turn(

@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from textual import events
 from textual.app import App, ScreenStackError
+from textual.signal import Signal
 from textual.widgets import Input, TextArea
 
 if TYPE_CHECKING:
     from textual.message_pump import MessagePump
     from textual.screen import Screen
+    from textual.widget import Widget
     from textual.worker import Worker
 
 _OPENING = frozenset(
@@ -43,12 +45,14 @@ class KeysInOrder(App[None]):
     Attributes:
         typed_at: When the last key came, in monotonic seconds.
         at_work_on: When the key was typed that is handled now, perhaps one that had to wait.
+        text_typed: Published when a field has been handed text, which isn't on the screen yet.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.typed_at = 0.0
         self.at_work_on = 0.0
+        self.text_typed: Signal[Widget] = Signal(self, "text typed")
         self._typed_ahead: deque[_Typed] = deque()
         self._follower: asyncio.Task[None] | None = None
 
@@ -68,6 +72,8 @@ class KeysInOrder(App[None]):
             self._typed_ahead.append(event)
         elif self._is_text(event):
             await super().on_event(event)
+            if self.focused is not None:
+                self.text_typed.publish(self.focused)
         else:
             before = Moment(self)
             self.at_work_on = event.time

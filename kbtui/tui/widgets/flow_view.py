@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from textual import events
     from textual.timer import Timer
+    from textual.widget import Widget
 
     from kbtui.tui.chat.items import Item
 
@@ -29,8 +30,9 @@ GUTTER = 2
 _MARGIN = 1
 _FRAME = 1 / 25
 _FRAME_TYPING = 1 / 8
-"""Seconds between two drawings while somebody types: what they write comes first."""
+"""The least seconds between two drawings while somebody types: what they write comes first."""
 _TYPING = 0.4
+"""Seconds after a key for which somebody types."""
 _LONGEST_PAUSE = 0.3
 _HEAVY = 6_000
 
@@ -51,6 +53,7 @@ class FlowView(LineView):
         self._dirty: int | None = None
         self._timer: Timer | None = None
         self._cost = 0.0
+        self._drawn_at = 0.0
         self._unseen = 0
         self._following = True
         self._wanted_width = 0
@@ -127,18 +130,37 @@ class FlowView(LineView):
         item.changed()
         self._dirty = at if self._dirty is None else min(at, self._dirty)
         if self._timer is None:
-            frame = _FRAME_TYPING if monotonic() - self._typed_at() < _TYPING else _FRAME
-            pause = min(_LONGEST_PAUSE, max(frame, 4 * self._cost))
-            self._timer = self.set_timer(pause, self._flush)
+            pause = min(_LONGEST_PAUSE, max(_FRAME, 4 * self._cost))
+            self._timer = self.set_timer(pause, self._frame)
+
+    def on_mount(self) -> None:
+        """While somebody types, draw when their letter is on the screen: see `_make_way`."""
+        if isinstance(self.app, KeysInOrder):
+            self.app.text_typed.subscribe(self, self._make_way, immediate=True)
+
+    def _make_way(self, field: Widget) -> None:
+        """Draw what came when the letter that was just typed has been drawn.
+
+        The next letter is furthest away then, so it rarely meets a drawing that is under way.
+        """
+        if self._dirty is not None and monotonic() - self._drawn_at >= _FRAME_TYPING:
+            field.call_later(self.screen.call_after_refresh, self._flush)
+
+    def _frame(self) -> None:
+        """Draw, unless somebody types: then the letters say when."""
+        self._timer = None
+        if (left := self._typed_at() + _TYPING - monotonic()) > 0:
+            self._timer = self.set_timer(left, self._frame)
+        else:
+            self._flush()
 
     def _typed_at(self) -> float:
         return self.app.typed_at if isinstance(self.app, KeysInOrder) else 0.0
 
     def _flush(self) -> None:
-        self._timer = None
         if self._dirty is None:
             return
-        started = monotonic()
+        self._drawn_at = started = monotonic()
         changed = [item for item in self.items[self._dirty :] if item.stale]
         heavy = [item for item in changed if item.weight > _HEAVY]
         for item in heavy:

@@ -7,7 +7,6 @@ accepted or rejected, or stand in the files already.
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from kbtui.memory.planner import Planner
 from kbtui.memory.proposal import (
     Proposal,
     ProposedEdit,
+    check_base,
     fingerprint,
     place_fingerprints,
     sources_of,
@@ -68,8 +68,7 @@ class Inbox:
         self._clock = clock
         self._planner = Planner(workspace, history)
         self._listeners: list[Callable[[], None]] = []
-        self._adding = threading.RLock()
-        # Held from reading a proposal until what is left of it is stored, over all processes.
+        # Held from reading the proposals until what comes of that is stored, over all processes.
         self._deciding = WorkspaceLock(workspace, "inbox.lock")
 
     def add(
@@ -96,12 +95,13 @@ class Inbox:
 
         Raises:
             UsageError: no edits, or a path that the history doesn't keep.
+            WorkspaceBusyError: somebody else kept deciding on proposals.
             StorageError: the file system refused.
         """
         proposed = tuple(self._edit(path, text, bases) for path, text in sorted(edits.items()))
         if not proposed:
             raise UsageError("A proposal needs at least one file that it changes.")
-        with self._adding:
+        with self._deciding.hold():
             if actor in _UNASKED:
                 proposed = without_places(actor, proposed, self._store.rejections()) or proposed
             known = self._same(actor, proposed)
@@ -119,8 +119,30 @@ class Inbox:
         self._tell()
         return proposal
 
+    def add_unless_rejected(
+        self,
+        actor: Actor,
+        reason: str,
+        edits: Mapping[str, str | None],
+        *,
+        origin: Origin | None = None,
+        bases: Mapping[str, bytes | None] | None = None,
+    ) -> Proposal | None:
+        """Propose a change as `add` does; None where the user has rejected that very change."""
+        with self._deciding.hold():
+            if self.was_rejected(actor, edits, bases):
+                return None
+            return self.add(actor, reason, edits, origin=origin, bases=bases)
+
     def add_to_turn(
-        self, reason: str, edits: Mapping[str, str | None], origin: Origin, built_on: str = ""
+        self,
+        reason: str,
+        edits: Mapping[str, str | None],
+        origin: Origin,
+        built_on: str = "",
+        *,
+        actor: Actor = Actor.AGENT,
+        expected: Mapping[str, str | None] | None = None,
     ) -> Proposal:
         """Propose what an agent wants to do, together with what else it wants to do in its turn.
 
@@ -129,17 +151,23 @@ class Inbox:
             edits: As in `add`.
             origin: Which turn it is.
             built_on: The path whose text was made from the one that is proposed already.
+            actor: Who it is.
+            expected: The blob id of what the text of a path was made from; None: there was nothing.
+
+        Raises:
+            ConflictError: what it was made from is something else by now: a person has edited the
+                proposal, or decided on it, or somebody has changed the file.
         """
-        with self._deciding.hold(), self._adding:
-            known = self._open_for(origin, built_on)
+        with self._deciding.hold():
+            known = self._open_for(actor, origin, built_on)
             before = {edit.path: edit for edit in known.edits} if known else {}
+            fresh = {path: self._edit(path, text, None) for path, text in edits.items()}
+            for path, edit in fresh.items():
+                check_base(edit, before.get(path) if path == built_on else None, expected or {})
             if known is None or any(path in before and path != built_on for path in edits):
-                return self.add(Actor.AGENT, reason, edits, origin=origin)
-            for path, text in edits.items():
-                edit = self._edit(path, text, None)
-                if path in before:
-                    edit = replace(before[path], text=edit.text)
-                before[edit.path] = edit
+                return self.add(actor, reason, edits, origin=origin)
+            for path, edit in fresh.items():
+                before[path] = replace(before[path], text=edit.text) if path in before else edit
             reasons = dict.fromkeys([*known.reason.split("; "), redact(reason).text])
             messages = _both_ranges(known.origin, origin)
             both = replace(
@@ -152,22 +180,27 @@ class Inbox:
         self._tell()
         return both
 
-    def proposed_in(self, session: str) -> dict[str, str | None]:
-        """What an agent has proposed in a conversation, as far as it waits: text by path."""
-        return {
-            edit.path: edit.text
-            for each in self.list()
-            if each.actor is Actor.AGENT and each.origin.session == session
-            for edit in each.edits
-        }
+    def proposed_by(self, actor: Actor, origin: Origin) -> dict[str, str | None]:
+        """What somebody has proposed, as far as it waits: text by path.
 
-    def _open_for(self, origin: Origin, built_on: str) -> Proposal | None:
-        """The proposal that an agent goes on with: the one it builds on, else the turn's."""
-        mine = [
+        An agent is known by its conversation, a program that has none by its name.
+        """
+        mine = self._proposals_of(actor, origin)
+        return {edit.path: edit.text for each in mine for edit in each.edits}
+
+    def _proposals_of(self, actor: Actor, origin: Origin) -> list[Proposal]:
+        def known_by(other: Origin) -> tuple[str | None, str | None]:
+            return other.session, other.model if other.session is None else None
+
+        return [
             each
             for each in self.list()
-            if each.actor is Actor.AGENT and each.origin.session == origin.session
+            if each.actor is actor and known_by(each.origin) == known_by(origin)
         ]
+
+    def _open_for(self, actor: Actor, origin: Origin, built_on: str) -> Proposal | None:
+        """The proposal that somebody goes on with: the one they build on, else the turn's."""
+        mine = self._proposals_of(actor, origin)
         for each in reversed(mine):
             if built_on in each.paths:
                 return each

@@ -156,13 +156,15 @@ class MemoryWriter:
     def _propose(self, edits: Edits, origin: Origin) -> Iterable[str]:
         """Store what is only proposed, unless the user has rejected that before."""
         for path, (why, text) in edits.proposals.items():
-            proposed = {path: text.removeprefix("\ufeff")}
-            if self._inbox.was_rejected(Actor.CONSOLIDATOR, proposed, edits.before):
-                continue
-            reason = f"An update of {short_name(path)} waits for you: {why}."
-            yield self._inbox.add(
-                Actor.CONSOLIDATOR, reason, proposed, origin=origin, bases=edits.before
-            ).id
+            proposal = self._inbox.add_unless_rejected(
+                Actor.CONSOLIDATOR,
+                f"An update of {short_name(path)} waits for you: {why}.",
+                {path: text.removeprefix("\ufeff")},
+                origin=origin,
+                bases=edits.before,
+            )
+            if proposal is not None:
+                yield proposal.id
 
     def _is_archived(self, page: Page) -> bool:
         covered = self._archive.covered(page.session)

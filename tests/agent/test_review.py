@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kbtui.history.commit import Actor
-from tests.agent.conftest import ask, model_at
+from kbtui.history.commit import Actor, Origin
+from tests.agent.conftest import Remote, ask, model_at
 from tests.agent.test_turn import call
 from tests.scripted_server import Reply, ScriptedServer
 
@@ -117,6 +117,87 @@ async def test_a_rename_is_proposed_with_the_links_that_it_repairs(
     assert kb.library.find("Podman").text.endswith("\nMine.\n")
     assert "[[podman]]" in kb.library.get(link.path).text
     assert not (kb.workspace.root / "knowledge/topics/docker.md").exists()
+
+
+async def test_an_entry_that_is_to_be_renamed_is_edited_under_its_new_name(
+    kb: KnowledgeBase, session: Session, inbox: Inbox
+) -> None:
+    kb.library.create("topic", "Docker", body="Containers.")
+    script = [
+        Reply(tool_calls=[call("rename_entry", entry="docker", new_name="Podman")]),
+        Reply(tool_calls=[call("edit_entry", entry="docker", append="- old")]),
+        Reply(tool_calls=[call("edit_entry", entry="podman", append="- new")]),
+        Reply("It waits."),
+    ]
+    with ScriptedServer(script) as server:
+        told = await ask(kb, session, "Rename it", model_at(server))
+    assert [each.ok for each in told.tools] == [True, False, True]
+    assert "under its new name, topics/podman" in told.tools[1].output
+    (proposal,) = inbox.list()
+    (file,) = inbox.plan(proposal).files
+    assert (file.edit.path, file.kind) == ("knowledge/topics/podman.md", "renamed")
+    inbox.accept(proposal.id)
+    assert kb.library.find("Podman").text.endswith("Containers.\n\n- new\n")
+    assert not (kb.workspace.root / "knowledge/topics/docker.md").exists()
+
+
+async def test_a_name_of_what_is_there_and_of_what_is_proposed_is_ambiguous(
+    kb: KnowledgeBase, session: Session, inbox: Inbox
+) -> None:
+    kb.library.create("topic", "Alice", body="A song.")
+    script = [
+        Reply(tool_calls=[new("Alice"), call("edit_entry", entry="Alice", append="- tea")]),
+        Reply(tool_calls=[call("edit_entry", entry="people/alice", append="- tea")]),
+        Reply("It waits."),
+    ]
+    with ScriptedServer(script) as server:
+        told = await ask(kb, session, "Note Alice", model_at(server))
+    assert [each.ok for each in told.tools] == [True, False, True]
+    assert "people/alice, topics/alice" in told.tools[1].output
+    (proposal,) = inbox.list()
+    assert proposal.paths == (ALICE,)
+
+
+async def test_what_a_person_made_of_a_proposal_is_not_overwritten(
+    kb: KnowledgeBase, session: Session, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ScriptedServer([Reply(tool_calls=[new("Alice")]), Reply("It waits.")]) as server:
+        await ask(kb, session, "Note Alice", model_at(server))
+    (proposal,) = inbox.list()
+    (hunk,) = inbox.plan(proposal).hunks
+    propose = inbox.add_to_turn
+
+    def edited_meanwhile(*args: Any, **more: Any) -> Any:
+        monkeypatch.setattr(inbox, "add_to_turn", propose)
+        inbox.edit(proposal.id, hunk.key, "# Alice\n\nMine.\n")
+        return propose(*args, **more)
+
+    monkeypatch.setattr(inbox, "add_to_turn", edited_meanwhile)
+    edit = call("edit_entry", entry="alice", append="- likes tea")
+    with ScriptedServer([Reply(tool_calls=[edit]), Reply("Hm.")]) as server:
+        told = await ask(kb, session, "She likes tea", model_at(server))
+    assert not told.tools[0].ok
+    assert "changed meanwhile" in told.tools[0].output
+    assert inbox.get(proposal.id).edits[0].text == "# Alice\n\nMine.\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "told"),
+    [("private: true", "only models on this machine"), ("tags: [open", "can't be edited")],
+)
+async def test_what_is_proposed_is_as_closed_as_what_is_there(
+    kb: KnowledgeBase, session: Session, inbox: Inbox, head: str, told: str
+) -> None:
+    entry = kb.library.create("topic", "Diary", body="Dear diary.")
+    waits = inbox.add_to_turn(
+        "edit", {entry.path: f"---\n{head}\n---\n# Diary\n\nIt rains.\n"}, Origin(session.id)
+    )
+    edit = call("edit_entry", entry="diary", old="rains", new="snows")
+    with ScriptedServer([Reply(tool_calls=[edit]), Reply("No.")]) as server:
+        turn = await ask(kb, session, "Change it", Remote(model_at(server)))
+    assert not turn.tools[0].ok
+    assert told in turn.tools[0].output
+    assert inbox.get(waits.id) == waits
 
 
 async def test_offline_too_nothing_is_written_and_that_is_said(

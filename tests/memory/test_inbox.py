@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 import stat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kbtui.errors import ConflictError, NotFoundError, UnsafePathError, UsageError
+from kbtui.errors import (
+    ConflictError,
+    NotFoundError,
+    UnsafePathError,
+    UsageError,
+    WorkspaceBusyError,
+)
 from kbtui.history.change import Actor, Origin
 from kbtui.memory.inbox import Inbox
+from kbtui.workspace import files
 
 if TYPE_CHECKING:
     from kbtui.history.history import History
@@ -241,3 +248,52 @@ def test_who_watches_is_told(inbox: Inbox) -> None:
     stop()
     inbox.add(Actor.DREAM, "why", {MEMORY: NEW})
     assert heard == [1, 2, 1, 0]
+
+
+def test_what_is_rejected_while_it_is_proposed_again_stays_rejected(
+    workspace: Workspace, history: History, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = inbox.add(Actor.DREAM, "why", {MEMORY: NEW})
+    other = Inbox(workspace, history)
+    was_rejected = inbox.was_rejected
+    heard: list[str] = []
+
+    def rejected_meanwhile(*args: Any, **more: Any) -> bool:
+        found = was_rejected(*args, **more)
+        with pytest.raises(WorkspaceBusyError):
+            other._deciding.hold(0.01).__enter__()
+        heard.append("waits")
+        return found
+
+    monkeypatch.setattr(inbox, "was_rejected", rejected_meanwhile)
+    assert inbox.add_unless_rejected(Actor.DREAM, "why", {MEMORY: NEW}) == first
+    assert heard == ["waits"]
+    other.reject(first.id)
+    assert inbox.add_unless_rejected(Actor.DREAM, "why", {MEMORY: NEW}) is None
+    assert inbox.list() == []
+
+
+def test_an_edit_goes_on_with_what_it_was_made_from_and_nothing_else(
+    workspace: Workspace, history: History, inbox: Inbox
+) -> None:
+    origin = Origin(session="s", turn="t")
+    old, new = (files.blob_id(text.encode()) for text in (OLD, NEW))
+    first = inbox.add_to_turn("one", {MEMORY: NEW}, origin, MEMORY, expected={MEMORY: old})
+    newer = f"{NEW}- Plays chess\n"
+    with pytest.raises(ConflictError, match="changed meanwhile"):
+        inbox.add_to_turn("two", {MEMORY: newer}, origin, MEMORY, expected={MEMORY: old})
+    second = inbox.add_to_turn("two", {MEMORY: newer}, origin, MEMORY, expected={MEMORY: new})
+    assert second.id == first.id
+    inbox.reject(first.id)
+    with pytest.raises(ConflictError, match="changed meanwhile"):
+        inbox.add_to_turn("three", {MEMORY: newer}, origin, MEMORY, expected={MEMORY: new})
+    assert inbox.list() == []
+
+
+def test_a_text_never_takes_the_place_of_a_deletion(inbox: Inbox) -> None:
+    origin = Origin(session="s", turn="t")
+    moved = {MEMORY: None, "memory/notes.md": OLD}
+    first = inbox.add_to_turn("rename", moved, origin)
+    with pytest.raises(ConflictError, match="is to go"):
+        inbox.add_to_turn("edit", {MEMORY: NEW}, origin, MEMORY)
+    assert inbox.list() == [first]

@@ -13,11 +13,10 @@ from kbtui.agent.tools.base import (
     text,
     texts,
 )
-from kbtui.agent.tools.review import is_reviewed
+from kbtui.agent.tools.proposed import path_of, proposed_entries
 from kbtui.errors import NotFoundError
-from kbtui.history.commit import Actor, describe
+from kbtui.history.commit import describe
 from kbtui.knowledge import frontmatter
-from kbtui.knowledge.catalog_text import ROOT_INDEX
 from kbtui.knowledge.entry import parse_entry
 from kbtui.knowledge.templates import append_to_section
 from kbtui.knowledge.values import items
@@ -76,62 +75,56 @@ class EditEntry:
         """
         if not any(arguments.get(name) for name in _DOING):
             raise RefusedError("There is nothing to change.", "Give old and new, append, or body.")
-        entry, exists = _target(context, arguments["entry"])
+        entry, expecting = _target(context, arguments["entry"])
         text_now = _edited(entry, arguments)
         if text_now == _unix(entry.text):
-            return ToolResult(f"{entry.path} says so already.", "nothing to change")
+            said = f"{entry.path} says so already."
+            return ToolResult(said, "nothing to change", data={"path": entry.path})
         commit = context.library.write(
             entry.path,
             text_now,
-            expecting=entry.blob if exists else None,
-            actor=Actor.AGENT,
+            expecting=expecting,
+            actor=context.actor,
             reason=f"edit {short_name(entry.path)}",
             origin=context.origin,
         )
         summary = describe(commit.paths) if commit else "nothing to change"
-        return ToolResult(f"Changed {entry.path} ({summary})", summary)
+        return ToolResult(f"Changed {entry.path} ({summary})", summary, data={"path": entry.path})
 
 
-def _target(context: ToolContext, ref: str) -> tuple[Entry, bool]:
-    """The file to edit, and whether it is there yet; the notes above entries may not be."""
+def _target(context: ToolContext, ref: str) -> tuple[Entry, str | None]:
+    """The file to edit, and the blob id that it must have; the notes may not be there yet.
+
+    What this conversation has proposed for a file takes its place: the next edit builds on that.
+    """
+    proposed = proposed_entries(context)
     note = _NOTES.get(clean_line(ref).lower())
-    proposed = _proposed(context, note or ref)
-    if proposed is not None:
-        return proposed
-    if note is not None:
-        try:
-            return parse_entry(note, files.read_bytes(context.workspace.root, note)), True
-        except NotFoundError:
-            start = _NOTE_START if note.startswith("memory/") else ""
-            return parse_entry(note, start.encode()), False
-    path = context.library.find_path(ref)
+    path = note or path_of(context, ref, proposed)
+    entry = proposed.get(path)
+    if note is not None and entry is None:
+        return _note(context, note)
     name = short_name(path)
-    if not path.startswith("knowledge/") or path.endswith("INDEX.md") or path == ROOT_INDEX:
+    if note is None and (not path.startswith("knowledge/") or path.endswith("INDEX.md")):
         raise RefusedError(
             f"{path} is not yours to edit.",
             "Entries under knowledge/ are, and MEMORY.md, USER.md and SOUL.md.",
         )
-    if context.is_hidden(path):
+    if context.is_hidden(path) or (entry and entry.private and not context.is_local):
         raise hidden(name)
-    entry = context.library.get(path)
+    entry = entry or context.library.get(path)
     if entry.problem:
         raise RefusedError(f"{name} can't be edited by a machine.", entry.problem)
-    return entry, True
+    return entry, entry.blob
 
 
-def _proposed(context: ToolContext, ref: str) -> tuple[Entry, bool] | None:
-    """The file as this conversation has proposed it: the next edit builds on that."""
-    if not is_reviewed(context) or context.inbox is None:
-        return None
-    for path, proposed in context.inbox.proposed_in(context.session).items():
-        if proposed is None:
-            continue
-        entry = parse_entry(path, proposed.encode("utf-8", "replace"))
-        name = short_name(path)
-        slug = name.rpartition("/")[2]
-        if clean_line(ref) in {path, path.removesuffix(".md"), name, slug, entry.title}:
-            return entry, files.exists(context.workspace.root, path)
-    return None
+def _note(context: ToolContext, path: str) -> tuple[Entry, str | None]:
+    """A note above the entries as it is, or as it begins."""
+    try:
+        entry = parse_entry(path, files.read_bytes(context.workspace.root, path))
+    except NotFoundError:
+        start = _NOTE_START if path.startswith("memory/") else ""
+        return parse_entry(path, start.encode()), None
+    return entry, entry.blob
 
 
 def _edited(entry: Entry, arguments: Mapping[str, Any]) -> str:

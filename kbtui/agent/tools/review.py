@@ -63,7 +63,7 @@ def _propose(context: ToolContext, change: Change, *, is_new: bool) -> tuple[Pro
         for path, data in change.edits.items()
         if not is_derived(path)
     }
-    waiting = inbox.proposed_in(context.session)
+    waiting = inbox.proposed_by(context.actor, context.origin)
     twin = next((path for path in texts if is_new and path in waiting), None)
     if twin is not None:
         raise RefusedError(
@@ -71,8 +71,15 @@ def _propose(context: ToolContext, change: Change, *, is_new: bool) -> tuple[Pro
             f"Change what you proposed with edit_entry ({short_name(twin)}).",
         )
     built_on = next(iter(texts)) if len(texts) == 1 else ""
-    done = _done(context, texts)
-    proposal = inbox.add_to_turn(change.reason, texts, context.origin, built_on)
+    done = _done(context, {path: texts[path] for path in texts if not context.conceals(path)})
+    proposal = inbox.add_to_turn(
+        change.reason,
+        texts,
+        context.origin,
+        built_on,
+        actor=context.actor,
+        expected=change.expected,
+    )
     return proposal, done
 
 

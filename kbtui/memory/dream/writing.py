@@ -107,10 +107,11 @@ class Writer:
     def _propose(self, desk: Desk, origin: Origin) -> Iterator[Suggestion]:
         for wish in self._wishes(desk):
             reason = f"A change by Dream waits for you: {wish.why}."
-            proposal = self._inbox.add(
+            proposal = self._inbox.add_unless_rejected(
                 Actor.DREAM, reason, wish.texts, origin=origin, bases=wish.before
             )
-            yield _suggestion(wish, proposal.id)
+            if proposal is not None:
+                yield _suggestion(wish, proposal.id)
 
     def _wishes(self, desk: Desk) -> Iterator[Wish]:
         """What to propose: not what the user has rejected before."""

@@ -5,10 +5,17 @@ from __future__ import annotations
 import os
 import socket
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import pytest
 from hypothesis import settings
+
+from kbtui.workspace.derived import DerivedDatabase
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator
 
 # The same examples every time: a red gate can be repeated. A long run looks for new ones.
 settings.register_profile("gate", derandomize=True, deadline=None)
@@ -61,6 +68,29 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("KBTUI_MODEL", "offline")
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
     return folder
+
+
+@pytest.fixture(scope="session")
+def _databases() -> Iterator[WeakSet[DerivedDatabase]]:
+    opened: WeakSet[DerivedDatabase] = WeakSet()
+    plain = DerivedDatabase._open
+
+    def noted(self: DerivedDatabase, place: str) -> sqlite3.Connection:
+        opened.add(self)
+        return plain(self, place)
+
+    DerivedDatabase._open = noted  # type: ignore[method-assign]
+    yield opened
+    DerivedDatabase._open = plain  # type: ignore[method-assign]
+
+
+@pytest.fixture(autouse=True)
+def _no_database_stays_open(_databases: WeakSet[DerivedDatabase]) -> Iterator[None]:
+    """Thousands of tests share a process, which may have open only so many files."""
+    yield
+    for database in list(_databases):
+        database.close()
+    _databases.clear()
 
 
 @pytest.fixture(scope="session")

@@ -28,6 +28,8 @@ F = {
     n: f"\x1bO{'PQRS'[n - 1]}" if n <= 4 else f"\x1b[{[15, 17, 18, 19, 20, 21][n - 5]}~"
     for n in range(1, 11)
 }
+DEADLINE = 120.0
+"""Seconds: a machine that is ten times as slow, and busy, gets there too."""
 _ANSWERS = ((b"\x1b[6n", b"\x1b[1;1R"), (b"\x1b[c", b"\x1b[?62;c"))
 
 
@@ -77,7 +79,7 @@ class Terminal:
         os.write(self._fd, keys.encode())
         return at
 
-    def wait(self, condition: Callable[[str], bool], timeout: float = 30) -> float:
+    def wait(self, condition: Callable[[str], bool], timeout: float = DEADLINE) -> float:
         """Read until the screen meets `condition`; returns the time when it did.
 
         Raises:
@@ -89,18 +91,18 @@ class Terminal:
                 raise TimeoutError(f"the screen never came; it shows:\n{self.text}")
         return time.perf_counter()
 
-    def wait_for(self, *texts: str, timeout: float = 30) -> float:
+    def wait_for(self, *texts: str, timeout: float = DEADLINE) -> float:
         """Read until all `texts` stand on the screen."""
         try:
             return self.wait(lambda screen: all(text in screen for text in texts), timeout)
         except TimeoutError as error:
             raise TimeoutError(f"waiting for {texts}: {error}") from None
 
-    def wait_gone(self, text: str, timeout: float = 30) -> float:
+    def wait_gone(self, text: str, timeout: float = DEADLINE) -> float:
         """Read until `text` no longer stands on the screen."""
         return self.wait(lambda screen: text not in screen, timeout)
 
-    def wait_exit(self, timeout: float = 30) -> int:
+    def wait_exit(self, timeout: float = DEADLINE) -> int:
         """Read until the program ends; returns its exit status (negative: the signal).
 
         Raises:
@@ -124,7 +126,7 @@ class Terminal:
         if self.status is None:
             self.kill()
             with contextlib.suppress(TimeoutError):
-                self.wait_exit(5)
+                self.wait_exit()
         with contextlib.suppress(OSError):
             os.close(self._fd)
 
@@ -139,8 +141,9 @@ class Terminal:
 
     def _pump(self) -> bool:
         """Read what there is, for at most 20 ms; False when the program is gone."""
-        ready, _, _ = select.select([self._fd], [], [], 0.02)
-        if not ready:
+        poll = select.poll()  # unlike select it takes descriptors beyond the 1,024th
+        poll.register(self._fd, select.POLLIN)
+        if not poll.poll(20):
             return True
         try:
             data = os.read(self._fd, 65536)

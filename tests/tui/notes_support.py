@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from time import monotonic
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +14,8 @@ from kbtui.tui.typed_ahead import KeysInOrder
 from kbtui.tui.widgets.notes_pane import NotesPane
 from kbtui.workspace.layout import create_workspace
 from kbtui.workspace.scan import Scanner
+from tests.tui import at_rest
+from tests.tui.shell import key_event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -132,9 +132,12 @@ class NotesApp(KeysInOrder):
         self.call_later(self.notes.knowledge_changed, event.paths, event.commit, event.actor)
 
     async def _press_keys(self, keys: Iterable[str]) -> None:
-        await super()._press_keys(keys)
-        while not self.at_rest:  # noqa: ASYNC110 - it comes to rest by itself
-            await asyncio.sleep(0)
+        for key in keys:
+            event = key_event(key)
+            event.set_sender(self)
+            self._driver.send_message(event)
+            await at_rest.rest(self, typing=True)
+        await at_rest.rest(self)
 
     @property
     def notes(self) -> NotesPane:
@@ -161,12 +164,9 @@ class NotesApp(KeysInOrder):
         return "\n".join(str(note.message) for note in self._notifications)
 
 
-async def until(pilot: Pilot[Any], condition: Callable[[], object], what: str = "it") -> None:
-    """Let the app work until something is so."""
-    deadline = monotonic() + 30
-    while not condition():
-        assert monotonic() < deadline, f"waited in vain until {what}"
-        await pilot.pause(0.01)
+async def until(pilot: Pilot[Any], condition: Callable[[], object], what: str = "") -> None:
+    """Let the app work until something is so, and everything that follows from it is done."""
+    await at_rest.until(pilot.app, condition, what)
 
 
 async def arrived(pilot: Pilot[Any], kind: type[Screen[Any]], part: str) -> Any:

@@ -21,6 +21,7 @@ from kbtui.agent.events import (
 )
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.tui.app import KbtuiApp
+from tests.tui import at_rest
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from kbtui.agent.events import Event
     from kbtui.memory.sessions import Session
 
-DEADLINE = 30.0
 _NO_MODEL = {"search": {"semantic": False}}
 ANSWER = """\
 PKCE, because the client can't keep a secret [1].
@@ -102,25 +102,14 @@ def said(text: str) -> list[Event]:
     return [TextDelta(text), TurnFinished(text, "", "")]
 
 
-async def until(pilot: Pilot[Any], condition: Callable[[], object]) -> None:
+async def until(pilot: Pilot[Any], condition: Callable[[], object], what: str = "") -> None:
     """Let the app run until a condition holds, and everything that follows from it is done."""
-    loop = asyncio.get_running_loop()
-    end = loop.time() + DEADLINE
-    while not condition():
-        assert loop.time() < end, f"it never came to be: {condition}"
-        await asyncio.sleep(0.005)
-    await settle(pilot)
+    await at_rest.until(pilot.app, condition, what)
 
 
 async def settle(pilot: Pilot[Any]) -> None:
-    """Let all keys and messages be handled, and those that they lead to.
-
-    Pilot's own `pause` waits until the process is idle, which threads in the background delay.
-    """
-    for _ in range(4):
-        await pilot._wait_for_screen()
-        while not pilot.app.at_rest:  # noqa: ASYNC110 - it comes to rest by itself
-            await asyncio.sleep(0)
+    """Let all keys and messages be handled, and all that they lead to be done."""
+    await at_rest.rest(pilot.app)
 
 
 def key_event(key: str) -> events.Key:
@@ -158,15 +147,16 @@ class Shell:
     def idle(self) -> bool:
         return not self.chat.conversation.busy and self.transcript._timer is None
 
-    async def until(self, condition: Callable[[], object]) -> None:
-        await until(self.pilot, condition)
+    async def until(self, condition: Callable[[], object], what: str = "") -> None:
+        await until(self.pilot, condition, what)
 
     async def press(self, *keys: str) -> None:
         for key in keys:
             event = key_event(key)
             event.set_sender(self.app)
             self.app._driver.send_message(event)
-            await settle(self.pilot)
+            await at_rest.rest(self.app, typing=True)
+        await settle(self.pilot)
 
     async def type(self, text: str) -> None:
         """Write at the cursor, as fast as a paste."""

@@ -4,7 +4,9 @@ from textual.geometry import Offset
 from textual.selection import Selection
 
 from kbtui.tui.markdown.inline import LinkRef
+from kbtui.tui.widgets import markdown_view
 from kbtui.tui.widgets.markdown_view import MarkdownView
+from tests.tui.at_rest import Door
 from tests.tui.notes_support import (
     DEFAULT,
     NotesApp,
@@ -189,13 +191,24 @@ async def test_selected_text_is_copied_without_the_breaks_of_wrapping(tmp_path):
         assert body.get_selection(everything) == (f"{words}\n\nend", "\n")
 
 
-async def test_a_very_long_entry_shows_its_beginning_before_all_of_it_is_ready(tmp_path):
+async def test_a_very_long_entry_shows_its_beginning_before_all_of_it_is_ready(
+    tmp_path, monkeypatch
+):
     text = "# Long\n\n" + "\n\n".join(f"Paragraph **{n}** of many." for n in range(4_000))
+    door, render = Door(), markdown_view._render
+
+    def render_all_behind_the_door(source, width):
+        if source.text == text:
+            door.wait()
+        return render(source, width)
+
+    monkeypatch.setattr(markdown_view, "_render", render_all_behind_the_door)
     app = NotesApp(make_kb(tmp_path, {"topics/long.md": text}))
     async with app.run_test() as pilot:
         notes = await opened(pilot, "knowledge/topics/long.md")
         first = len(notes.view.body.lines)
         assert 100 < first < 3_000
+        door.open()
         await until(pilot, lambda: len(notes.view.body.lines) > 8_000)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,6 +18,7 @@ from kbtui.tui.screens.page import PageScreen
 from kbtui.tui.screens.sessions import SessionsScreen
 from kbtui.tui.screens.theme import ThemeScreen
 from kbtui.tui.state import Drafts
+from tests.tui.at_rest import Door
 from tests.tui.shell import ScriptedAgent, Shell, running, said, settle, until
 
 if TYPE_CHECKING:
@@ -36,11 +36,11 @@ def _displayed(shell) -> tuple[bool, bool]:
 
 
 async def test_typing_and_sending_work_before_the_workspace_is_open(tmp_path: Path) -> None:
-    door = threading.Event()
+    door = Door()
     agent = ScriptedAgent(said("answered"))
 
     def opener(_workspace):
-        door.wait(10)
+        door.wait()
         kb = KnowledgeBase.open(
             tmp_path / "kb", create=True, overrides={"search": {"semantic": False}}
         )
@@ -55,7 +55,7 @@ async def test_typing_and_sending_work_before_the_workspace_is_open(tmp_path: Pa
         assert "queued" in shell.text
         await shell.press("m", "o", "r", "e")
         assert agent.asked == []
-        door.set()
+        door.open()
         await shell.until(lambda: "answered" in shell.text and shell.idle)
         assert agent.asked == ["hi"]
         assert shell.prompt.text == "more"
@@ -87,10 +87,10 @@ async def test_a_draft_is_kept_on_leaving_and_comes_back(tmp_path: Path) -> None
 
 async def test_what_is_being_typed_wins_over_the_draft(tmp_path: Path) -> None:
     Drafts((tmp_path / "kb").resolve()).save("old draft")
-    door = threading.Event()
+    door = Door()
 
     def opener(_workspace):
-        door.wait(10)
+        door.wait()
         return KnowledgeBase.open(
             tmp_path / "kb", create=True, overrides={"search": {"semantic": False}}
         )
@@ -99,7 +99,7 @@ async def test_what_is_being_typed_wins_over_the_draft(tmp_path: Path) -> None:
     async with app.run_test() as pilot:
         shell = Shell(app, pilot, ScriptedAgent())
         await shell.type("new text")
-        door.set()
+        door.open()
         await shell.until(lambda: app.kb is not None and shell.chat.kb is not None)
         assert shell.prompt.text == "new text"
         assert shell.prompt.history_of_input.entries == ["old draft"]
@@ -379,10 +379,10 @@ async def test_a_model_is_tested_before_it_is_kept(shell, monkeypatch) -> None:
 
 
 async def test_commands_wait_for_the_workspace(tmp_path: Path) -> None:
-    door = threading.Event()
+    door = Door()
 
     def opener(_workspace):
-        door.wait(10)
+        door.wait()
         raise WorkspaceError("gone")
 
     app = KbtuiApp(opener=opener)
@@ -390,7 +390,7 @@ async def test_commands_wait_for_the_workspace(tmp_path: Path) -> None:
         shell = Shell(app, pilot, ScriptedAgent())
         await shell.say("/sessions", wait=False)
         await shell.notified("still being opened")
-        door.set()
+        door.open()
         await until(pilot, lambda: app._exit)
 
 

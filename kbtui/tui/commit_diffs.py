@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kbtui.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from kbtui.history.commit import Commit
-    from kbtui.history.diff import FileDiff
+    from kbtui.history.diff import FileDiff, Hunk
     from kbtui.history.history import History
     from kbtui.tui.diff_lines import HunkPlace
 
@@ -91,21 +89,36 @@ def _with_context(history: History, commit: Commit, diff: FileDiff, context: int
     return with_context(diff, old, new, context)
 
 
-def hunk_number(
-    history: History, commit: Commit, shown: Sequence[FileDiff], place: HunkPlace
-) -> int | None:
-    """Which hunk of the commit (as `History.undo` counts) a shown one is.
+class ShownPlace(NamedTuple):
+    """A changed place as it is on the screen, and whose it is."""
+
+    commit: Commit
+    diffs: tuple[FileDiff, ...]
+    at: HunkPlace
+
+    @property
+    def diff(self) -> FileDiff | None:
+        """What the commit changed in the file."""
+        return next((diff for diff in self.diffs if diff.path == self.at.path), None)
+
+    @property
+    def hunk(self) -> Hunk | None:
+        """What it changed in this place."""
+        diff = self.diff
+        return diff.hunks[self.at.number] if diff and self.at.number < len(diff.hunks) else None
+
+
+def hunk_number(history: History, place: ShownPlace) -> int | None:
+    """Which hunk of its file (as `History.undo` counts) is shown in a place.
 
     With more context than usual several may be shown as one: then there is no answer.
     """
-    shown_diff = next(diff for diff in shown if diff.path == place.path)
-    changes = _changes(history, commit, place.path)
-    real = next(diff for diff in changes if diff.path == place.path)
-    wanted = {
-        (line.kind, line.old, line.new)
-        for line in shown_diff.hunks[place.number].lines
-        if line.kind != " "
-    }
+    commit, path = place.commit, place.at.path
+    shown = place.hunk
+    real = next((diff for diff in _changes(history, commit, path) if diff.path == path), None)
+    if shown is None or real is None:
+        return None
+    wanted = {(line.kind, line.old, line.new) for line in shown.lines if line.kind != " "}
     found = [
         number
         for number, hunk in enumerate(real.hunks, 1)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from kbtui.history.change import Actor, Origin
@@ -106,6 +108,28 @@ async def test_shift_u_undoes_only_the_place_that_is_shown(kb):
         file = kb.workspace.root / PATH
         await until(pilot, lambda: "thirty" not in file.read_text())
         assert "five" in file.read_text()
+
+
+async def test_keys_wait_for_the_places_of_the_commit_that_was_just_selected(kb, monkeypatch):
+    mine = next(kb.history.log(PATH))
+    head, read, changes_of = kb.history.head(), threading.Event(), kb.history.changes_of
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        screen = await history(pilot, kb)
+        await until(pilot, lambda: screen.diff.hunk is not None)
+        monkeypatch.setattr(kb.history, "changes_of", lambda rev: read.wait(30) and changes_of(rev))
+        await pilot.press("j")
+        await until(pilot, lambda: screen.list.commit.id == mine.id)
+        await pilot.press("U", "w")
+        assert app.screen is screen, "the place on the screen is another commit's"
+        read.set()
+        await until(pilot, lambda: "twenty" in text_of(screen.diff))
+        assert kb.history.head() == head
+        await until(pilot, lambda: screen.place is not None)
+        await pilot.press("U")
+        file = kb.workspace.root / PATH
+        await until(pilot, lambda: "twenty" not in file.read_text())
+        assert "thirty" in file.read_text()
 
 
 async def test_several_places_shown_as_one_are_not_undone_by_a_guess(kb):

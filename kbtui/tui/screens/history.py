@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from kbtui.history.commit import Commit
     from kbtui.history.diff import FileDiff
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.tui.commit_diffs import ShownPlace
     from kbtui.tui.history_filter import HistoryFilter
     from kbtui.tui.screens.history_deeds import HistoryDeeds
 
@@ -88,7 +89,7 @@ class HistoryScreen(Screen[None]):
         self._at = commit
         self._going_to: str | None = None
         self._around = _CONTEXT
-        self._diffs: tuple[FileDiff, ...] = ()
+        self._shown: tuple[Commit, tuple[FileDiff, ...]] | None = None
 
     def compose(self) -> ComposeResult:
         """Title, list, details."""
@@ -168,7 +169,7 @@ class HistoryScreen(Screen[None]):
             size = _MORE
 
     def _show_nothing(self) -> None:
-        self._diffs = ()
+        self._shown = None
         self.query_one("#history-what", Static).update(Content())
         self.diff.show_text("")
 
@@ -197,7 +198,7 @@ class HistoryScreen(Screen[None]):
         except KbtuiError as error:
             self.diff.show_text(clean_line(str(error)))
             return
-        self._diffs = diffs
+        self._shown = commit, diffs
         hidden = hidden_files(commit)
         note = f"… and {hidden:,} more files" if hidden else ""
         self.diff.show(diffs, keep=keep, note=note)
@@ -303,9 +304,16 @@ class HistoryScreen(Screen[None]):
         return self._path
 
     @property
-    def diffs(self) -> tuple[FileDiff, ...]:
-        """What the selected commit changed, as it is shown."""
-        return self._diffs
+    def place(self) -> ShownPlace | None:
+        """The changed place that the person is at; None until the selected commit's are shown."""
+        from kbtui.tui.commit_diffs import ShownPlace
+
+        selected, at = self.list.commit, self.diff.hunk
+        if self._shown is None or selected is None or at is None:
+            return None
+        commit, diffs = self._shown
+        fits = commit.id == selected.id and self.diff.drawn is diffs
+        return ShownPlace(commit, diffs, at) if fits else None
 
     @cached_property
     def deeds(self) -> HistoryDeeds:

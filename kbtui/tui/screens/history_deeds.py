@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from kbtui.history.commit import Commit
     from kbtui.history.conflict import Conflict, Resolution
-    from kbtui.history.diff import FileDiff, Hunk
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.tui.commit_diffs import ShownPlace
     from kbtui.tui.screens.history import HistoryScreen
 
     Undoing = Callable[[Mapping[Conflict, Resolution]], Commit]
@@ -91,21 +91,20 @@ class HistoryDeeds:
 
     def undo_hunk(self) -> None:
         """Undo only the changed place that is shown."""
-        self._run(self._undo_hunk)
+        place = self._screen.place
+        if place is not None:
+            self._run(partial(self._undo_hunk, place))
 
-    async def _undo_hunk(self, commit: Commit) -> None:
+    async def _undo_hunk(self, place: ShownPlace, commit: Commit) -> None:
         from kbtui.tui.commit_diffs import hunk_number
 
-        place, diffs = self._screen.diff.hunk, self._screen.diffs
-        if place is None:
-            return
         history = self._kb.history
-        number = await asyncio.to_thread(hunk_number, history, commit, diffs, place)
+        number = await asyncio.to_thread(hunk_number, history, place)
         if number is None:
             text = "Several places are shown as one: { shows less around each."
             tell(self._screen, text, "warning")
             return
-        undo = partial(history.undo, commit.id, paths=(place.path,), hunk=number)
+        undo = partial(history.undo, commit.id, paths=(place.at.path,), hunk=number)
         await self._undone(lambda decided: undo(decisions=decided))
 
     def undo_group(self) -> None:
@@ -126,11 +125,8 @@ class HistoryDeeds:
 
     def why(self) -> None:
         """Show where the first line of the shown place comes from, be it new or gone."""
-        commit, place = self._screen.list.commit, self._screen.diff.hunk
-        diff = next((d for d in self._screen.diffs if place and d.path == place.path), None)
-        if commit is None or place is None or diff is None or place.number >= len(diff.hunks):
-            return
-        found = _first_line(diff, diff.hunks[place.number], commit)
+        place = self._screen.place
+        found = _first_line(place) if place is not None else None
         if found is not None:
             from kbtui.tui.screens.why import WhyScreen
 
@@ -179,8 +175,8 @@ class HistoryDeeds:
         paths = [change.path for change in commit.paths]
         if screen.path in paths:
             return screen.path
-        if screen.diff.hunk is not None and screen.has_class("-full"):
-            return screen.diff.hunk.path
+        if screen.place is not None and screen.has_class("-full"):
+            return screen.place.at.path
         entries = [path for path in paths if not path.endswith("INDEX.md")] or paths
         if len(entries) <= 1:
             return entries[0] if entries else None
@@ -239,8 +235,11 @@ def _last_with(path: str, commit: Commit) -> str:
     return commit.parent if deleted and commit.parent is not None else commit.id
 
 
-def _first_line(diff: FileDiff, hunk: Hunk, commit: Commit) -> tuple[str, int, str] | None:
+def _first_line(place: ShownPlace) -> tuple[str, int, str] | None:
     """The file, the line and the commit in which the first changed line of a place stands."""
+    commit, diff, hunk = place.commit, place.diff, place.hunk
+    if diff is None or hunk is None:
+        return None
     for line in hunk.lines:
         if line.kind == "+" and line.new is not None and line.text.strip():
             return diff.path, line.new, commit.id

@@ -57,6 +57,7 @@ class DiffView(LineView):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._diffs: tuple[FileDiff, ...] = ()
+        self._drawn: tuple[FileDiff, ...] = ()
         self._hunks: list[HunkPlace] = []
         self._hunk = 0
         self._note = ""
@@ -71,7 +72,7 @@ class DiffView(LineView):
 
     def show_text(self, text: str) -> None:
         """Show one line instead of differences."""
-        self._diffs = ()
+        self._diffs = self._drawn = ()
         self._hunks = []
         self.workers.cancel_node(self)
         self.show_lines([Line(Content.styled(f" {text}", ".diff--muted"))], top=0)
@@ -95,10 +96,11 @@ class DiffView(LineView):
     async def _laid_out(self, *, keep: bool) -> None:
         from kbtui.tui.diff_lines import lay_out
 
-        width, beside = self.text_width, self.side_by_side
+        diffs, width, beside = self._diffs, self.text_width, self.side_by_side
         layout: DiffLayout = await asyncio.to_thread(
-            lay_out, self._diffs, width, side_by_side=beside, note=self._note
+            lay_out, diffs, width, side_by_side=beside, note=self._note
         )
+        self._drawn = diffs
         self._laid_out_for = (width, beside)
         self._hunks = layout.hunks
         self._hunk = min(self._hunk, max(0, len(self._hunks) - 1)) if keep else 0
@@ -111,6 +113,11 @@ class DiffView(LineView):
             self._lay_out(keep=True)
 
     # Hunks
+
+    @property
+    def drawn(self) -> tuple[FileDiff, ...]:
+        """The differences that are on the screen: `hunk` is one of theirs."""
+        return self._drawn
 
     @property
     def hunk(self) -> HunkPlace | None:

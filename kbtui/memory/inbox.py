@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from kbtui.errors import NotFoundError, UsageError
+from kbtui.errors import UsageError
 from kbtui.history.change import Actor, Origin
 from kbtui.memory.inbox_store import InboxStore
 from kbtui.memory.planner import Planner
@@ -20,12 +20,14 @@ from kbtui.memory.proposal import (
     ProposedEdit,
     check_base,
     fingerprint,
+    grown,
     place_fingerprints,
     sources_of,
     without_places,
 )
 from kbtui.memory.proposal_decisions import Decision, accepted, edited, rejected
 from kbtui.memory.proposal_drafts import Draft, check_settled, region, theirs_of
+from kbtui.memory.proposal_plan import keys_of, no_place
 from kbtui.memory.tombstones import Tombstones
 from kbtui.workspace import files
 from kbtui.workspace.layout import is_recorded
@@ -166,16 +168,7 @@ class Inbox:
                 check_base(edit, before.get(path) if path == built_on else None, expected or {})
             if known is None or any(path in before and path != built_on for path in edits):
                 return self.add(actor, reason, edits, origin=origin)
-            for path, edit in fresh.items():
-                before[path] = replace(before[path], text=edit.text) if path in before else edit
-            reasons = dict.fromkeys([*known.reason.split("; "), redact(reason).text])
-            messages = _both_ranges(known.origin, origin)
-            both = replace(
-                known,
-                reason="; ".join(reasons),
-                edits=tuple(before.values()),
-                origin=replace(known.origin, messages=messages),
-            )
+            both = grown(known, redact(reason).text, list(fresh.values()), origin)
             self._store.put(both)
         self._tell()
         return both
@@ -273,7 +266,7 @@ class Inbox:
         """
         with self._deciding.hold():
             plan = self.plan(ref)
-            keys = _keys(plan, hunks)
+            keys = keys_of(plan, hunks)
             if theirs:
                 plan, keys = self._with_theirs(plan, keys)
             decision = accepted(plan, keys)
@@ -308,7 +301,7 @@ class Inbox:
         with self._deciding.hold():
             plan = self.plan(ref)
             proposal = plan.proposal
-            decision = rejected(plan, _keys(plan, hunks))
+            decision = rejected(plan, keys_of(plan, hunks))
             reason = _described("Rejected", plan, decision)
             with self._history.change(actor, reason, proposal.origin) as change:
                 self._tombstones.bury(change, decision.facts, sources_of(proposal.origin))
@@ -421,10 +414,10 @@ class Inbox:
         return plan, keys
 
     def _place(self, plan: Plan, hunk: str) -> tuple[PlannedFile, PlannedHunk]:
-        (key,) = _keys(plan, [hunk]) or {""}
+        (key,) = keys_of(plan, [hunk]) or {""}
         found = plan.find(key)
         if found is None:
-            raise _no_place(plan, hunk)
+            raise no_place(plan, hunk)
         return found
 
     def _keep(self, proposal: Proposal, left: Sequence[ProposedEdit]) -> None:
@@ -440,42 +433,8 @@ class Inbox:
             listener()
 
 
-def _keys(plan: Plan, hunks: Sequence[str] | None) -> set[str] | None:
-    """The keys of places that were named by key or number."""
-    if hunks is None:
-        return None
-    waiting = plan.hunks
-    known = {hunk.key for hunk in waiting}
-    keys = set()
-    for name in hunks:
-        number = int(name) if name.isascii() and name.isdigit() else 0
-        if 0 < number <= len(waiting):
-            keys.add(waiting[number - 1].key)
-        elif name in known:
-            keys.add(name)
-        else:
-            raise _no_place(plan, name)
-    return keys
-
-
-def _no_place(plan: Plan, name: str) -> NotFoundError:
-    count = len(plan.hunks)
-    return NotFoundError(
-        f"There is no place {name} in the proposal {plan.proposal.id} any more.",
-        f"It has {count}; `kbtui inbox show {plan.proposal.id}` shows them."
-        if count
-        else "Nothing of it waits.",
-    )
-
-
 def _described(done: str, plan: Plan, decision: Decision) -> str:
     proposal = plan.proposal
     whole = decision.count == len(plan.hunks)
     what = "a proposal" if whole else f"{decision.count} of {len(plan.hunks)} places of a proposal"
     return f"{done} {what} of {proposal.actor}: {proposal.reason}"
-
-
-def _both_ranges(a: Origin, b: Origin) -> tuple[int, int] | None:
-    if a.messages is None or b.messages is None:
-        return a.messages
-    return min(a.messages[0], b.messages[0]), max(a.messages[1], b.messages[1])

@@ -138,6 +138,33 @@ def check_base(
         )
 
 
+def grown(
+    proposal: Proposal, reason: str, edits: Sequence[ProposedEdit], origin: Origin
+) -> Proposal:
+    """A proposal with more of the same turn or conversation in it.
+
+    Args:
+        proposal: What waits.
+        reason: What is added.
+        edits: The files; of one that is in it already the new text is taken.
+        origin: Where they come from.
+    """
+    merged = {edit.path: edit for edit in proposal.edits}
+    for edit in edits:
+        known = merged.get(edit.path)
+        merged[edit.path] = replace(known, text=edit.text) if known else edit
+    reasons = dict.fromkeys([*proposal.reason.split("; "), reason])
+    before, messages = proposal.origin.messages, origin.messages
+    if before is not None and messages is not None:
+        before = min(before[0], messages[0]), max(before[1], messages[1])
+    return replace(
+        proposal,
+        reason="; ".join(reasons),
+        edits=tuple(merged.values()),
+        origin=replace(proposal.origin, messages=before),
+    )
+
+
 def _said(lines: Sequence[str]) -> list[str]:
     return [line.rstrip() for line in lines if line.strip()]
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
+from kbtui.errors import NotFoundError
 from kbtui.history.diff import split_lines
 from kbtui.history.merge import take_out
-from kbtui.history.tracking import keys_of
+from kbtui.history.tracking import keys_of as line_keys
 from kbtui.memory.proposal_cuts import cut, joined, put, says_the_same
 from kbtui.memory.proposal_places import Place, Since, place_of
 from kbtui.workspace import files
@@ -136,6 +137,39 @@ class Plan:
         return next(
             ((file, hunk) for file in self.files for hunk in file.waiting if hunk.key == key), None
         )
+
+
+def keys_of(plan: Plan, hunks: Sequence[str] | None) -> set[str] | None:
+    """The keys of places that were named by key or number; None stands for all.
+
+    Raises:
+        NotFoundError: there is no such place.
+    """
+    if hunks is None:
+        return None
+    waiting = plan.hunks
+    known = {hunk.key for hunk in waiting}
+    keys = set()
+    for name in hunks:
+        number = int(name) if name.isascii() and name.isdigit() else 0
+        if 0 < number <= len(waiting):
+            keys.add(waiting[number - 1].key)
+        elif name in known:
+            keys.add(name)
+        else:
+            raise no_place(plan, name)
+    return keys
+
+
+def no_place(plan: Plan, name: str) -> NotFoundError:
+    """Say that nothing of that name waits."""
+    count = len(plan.hunks)
+    return NotFoundError(
+        f"There is no place {name} in the proposal {plan.proposal.id} any more.",
+        f"It has {count}; `kbtui inbox show {plan.proposal.id}` shows them."
+        if count
+        else "Nothing of it waits.",
+    )
 
 
 def plan_file(edit: ProposedEdit, now: Current) -> PlannedFile:
@@ -262,8 +296,8 @@ def _stands_elsewhere(each: Cut, base: str, now: str) -> bool:
     """Whether lines that only come were put into the file by somebody meanwhile."""
     if each.first != each.last:
         return False
-    wanted = [line for line in keys_of(each.lines) if line.strip()]
-    new = set(keys_of(split_lines(now))) - set(keys_of(split_lines(base)))
+    wanted = [line for line in line_keys(each.lines) if line.strip()]
+    new = set(line_keys(split_lines(now))) - set(line_keys(split_lines(base)))
     return bool(wanted) and all(line in new for line in wanted)
 
 
@@ -277,7 +311,7 @@ class _Keys:
 
     def of(self, each: Cut) -> str:
         """The name of the next place."""
-        lines = (keys_of(each.removed(self._base)), keys_of(each.lines))
+        lines = (line_keys(each.removed(self._base)), line_keys(each.lines))
         said = repr((self._path, lines))
         self._seen[said] += 1
         return _key(f"{said}{self._seen[said]}")

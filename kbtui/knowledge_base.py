@@ -17,13 +17,7 @@ from kbtui.history.outside_edits import OutsideEdits
 from kbtui.knowledge.library import Library
 from kbtui.logs import start_logging
 from kbtui.settings import load_settings
-from kbtui.workspace.layout import (
-    MACHINE,
-    create_workspace,
-    default_workspace,
-    find_workspace,
-    open_workspace,
-)
+from kbtui.workspace.layout import create_workspace, find_workspace, is_to_be, open_workspace
 from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:
@@ -186,7 +180,7 @@ class KnowledgeBase:
             ConfigurationError: a setting can't be understood.
         """
         place = root if root is not None and create else find_workspace(root)
-        workspace = create_workspace(place) if create or _is_to_be(place) else open_workspace(place)
+        workspace = create_workspace(place) if create or is_to_be(place) else open_workspace(place)
         settings = load_settings(workspace.root, overrides=overrides)
         start_logging(settings.log.level)
         kb = cls(workspace, settings)
@@ -282,16 +276,3 @@ class KnowledgeBase:
         commit = self.history.resolve(rev)
         for path, blob in self.history.tree(commit).items():
             yield path, self.history.read_blob(blob)
-
-
-def _is_to_be(place: Path) -> bool:
-    """Whether a folder is no workspace yet, but evidently meant as one.
-
-    That is the default one before its first use, an empty folder, and one that has ``knowledge/``
-    already. Any other folder is somebody's: it takes ``kbtui init``.
-    """
-    if (place / MACHINE).exists():
-        return False
-    if place == default_workspace() or (place / "knowledge").is_dir():
-        return True
-    return place.is_dir() and not any(place.iterdir())

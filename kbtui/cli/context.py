@@ -30,15 +30,31 @@ class Place:
         Without a named workspace the nearest or the user's own one is opened, and made when it
         isn't there yet.
         """
-        from kbtui.knowledge_base import KnowledgeBase
-
-        kb = KnowledgeBase.open(self.named, create=self.named is None, overrides=overrides)
+        kb = self.open(overrides)
         try:
             for notice in kb.notices:
                 note(f"kbtui: {notice}")
             yield kb
         finally:
             kb.close()
+
+    def open(self, overrides: Mapping[str, Any] | None = None) -> KnowledgeBase:
+        """Open the knowledge base, as `opened` does, for somebody who closes it."""
+        from kbtui.knowledge_base import KnowledgeBase
+
+        return KnowledgeBase.open(self.named, create=self.named is None, overrides=overrides)
+
+    def check(self) -> None:
+        """See that there is something to open, at little cost.
+
+        Raises:
+            WorkspaceError: there isn't.
+        """
+        from kbtui.workspace.layout import find_workspace, is_to_be, open_workspace
+
+        root = find_workspace(self.named)
+        if self.named is not None and not is_to_be(root):
+            open_workspace(root)
 
 
 pass_place = click.make_pass_decorator(Place, ensure=True)

@@ -31,6 +31,7 @@ from kbtui.cli.context import Place
 from kbtui.cli.dream import dream
 from kbtui.cli.git import git
 from kbtui.cli.inbox import inbox
+from kbtui.cli.mcp import mcp
 from kbtui.cli.purge import purge
 from kbtui.cli.report import INTERRUPTED, complain, report
 from kbtui.cli.sync import sync
@@ -104,6 +105,7 @@ for _command in (
     maintenance.doctor,
     check,
     config,
+    mcp,
     shell.completion,
     git,
 ):

@@ -137,6 +137,19 @@ def default_workspace() -> Path:
     return user_data_path("kbtui") / "workspace"
 
 
+def is_to_be(place: Path) -> bool:
+    """Whether a folder is no workspace yet, but evidently meant as one.
+
+    That is the default one before its first use, an empty folder, and one that has ``knowledge/``
+    already. Any other folder is somebody's: it takes ``kbtui init``.
+    """
+    if (place / MACHINE).exists():
+        return False
+    if place == default_workspace() or (place / "knowledge").is_dir():
+        return True
+    return place.is_dir() and not any(place.iterdir())
+
+
 def open_workspace(root: Path) -> Workspace:
     """Open a folder that is a workspace already.
 

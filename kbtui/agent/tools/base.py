@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kbtui.errors import KbtuiError, UsageError
 from kbtui.history.commit import Actor
+from kbtui.knowledge.shelf import is_catalogue
 from kbtui.models.port import ToolSpec
 
 if TYPE_CHECKING:
@@ -87,6 +88,12 @@ class ToolContext:
     def conceals(self, path: str) -> bool:
         """Whether whoever asks must not even know that a file is there."""
         return not self.names_private and self.is_hidden(path)
+
+    def shown_text(self, path: str, text: str) -> str:
+        """What a file says to whoever asks: a catalogue, nothing of what is concealed."""
+        if self.is_local or self.names_private or not is_catalogue(path):
+            return text
+        return self.library.catalog.public_text(path, text)
 
     def find_path(self, ref: str) -> str:
         """The path of an entry by any name of it; what is concealed isn't found.

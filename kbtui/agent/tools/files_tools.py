@@ -20,7 +20,6 @@ from kbtui.agent.tools.line_search import Match, Pattern, search_lines
 from kbtui.agent.tools.read_entry import window
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.knowledge.catalog_text import is_ours
-from kbtui.knowledge.shelf import is_catalogue
 from kbtui.text import clean_line, shorten
 from kbtui.workspace import files
 from kbtui.workspace.layout import BOOTSTRAP_FILES
@@ -160,10 +159,7 @@ def _whole_text(context: ToolContext, path: str) -> str:
     text = files.decode(data).text
     if "\x00" in text:
         raise RefusedError(f"{path} is not a text file.")
-    shows_names = context.is_local or context.names_private
-    if is_catalogue(path) and not shows_names:
-        return context.library.catalog.public_text(path, text)
-    return text
+    return context.shown_text(path, text)
 
 
 def _texts(context: ToolContext, below: str) -> Iterator[tuple[str, str]]:

@@ -49,7 +49,7 @@ class ReadEntry:
             raise hidden(name)
         entry = context.library.get(path)
         first = max(1, arguments.get("from_line", 1))
-        shown, rest = window(entry.text, first)
+        shown, rest = window(context.shown_text(path, entry.text), first)
         source = context.sources.add(path, first, shown, entry.title)
         parts = [heading(source), quoted(shown)]
         if rest:

@@ -1,0 +1,1 @@
+"""What another agent sees: the knowledge base over the Model Context Protocol, on stdio."""

@@ -1,0 +1,299 @@
+"""The tools beside the agent's own: what was changed, by whom, why, and taking back one's own."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from kbtui.agent.sources import quoted
+from kbtui.agent.tools.base import RefusedError, ToolContext, ToolResult, cap, number, spec, text
+from kbtui.errors import NotFoundError, UndoConflictError
+from kbtui.history.commit import Actor, describe
+from kbtui.history.diff import as_patch
+from kbtui.text import clean_line, shorten
+from kbtui.workspace.layout import short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kbtui.agent.tools.base import Tool
+    from kbtui.history.commit import Commit
+    from kbtui.mcp_server.public_history import PublicCommit, PublicHistory
+    from kbtui.memory.archive import ArchiveEntry
+    from kbtui.memory.why import Provenance, Why
+
+_LIMIT = 20
+_MOST = 200
+_MOST_MESSAGES = 12
+_SAID_WIDTH = 600
+_SHORT = 10
+
+
+class EntryHistory:
+    """Lists changes."""
+
+    spec = spec(
+        "entry_history",
+        """List what was changed in the knowledge base, newest first: of one entry, or of all.
+        Each change has an id for show_change and undo_change, and says who made it.""",
+        (),
+        entry=text("only this entry's: path, category/slug, slug, title or alias"),
+        actor=text("only this actor's", enum=[actor.value for actor in Actor]),
+        text=text("only those that say this"),
+        limit=number(f"how many at most ({_LIMIT})"),
+    )
+    writes = False
+
+    def __init__(self, history: PublicHistory) -> None:
+        self._history = history
+
+    def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
+        """List them.
+
+        Raises:
+            NotFoundError: nothing is or was called so.
+        """
+        ref = arguments.get("entry", "")
+        path = self._history.find_path(ref) if ref else None
+        actor = Actor(arguments["actor"]) if "actor" in arguments else None
+        found = self._history.log(path, actor=actor, text=arguments.get("text") or None)
+        limit = max(1, min(arguments.get("limit", _LIMIT), _MOST))
+        shown = list(islice(found, limit))
+        data = {
+            "path": path,
+            "commits": [_described(each, context) for each in shown],
+            "more": next(found, None) is not None,
+        }
+        count = f"{len(shown)} change{'' if len(shown) == 1 else 's'}"
+        lines = [_line(each, context) for each in shown]
+        if data["more"]:
+            lines.append(f"(there are more: use limit={min(2 * limit, _MOST)})")
+        of = f" of {short_name(path)}" if path else ""
+        return ToolResult("\n".join([f"{count}{of}:", *lines]), count, data=data)
+
+
+class ShowChange:
+    """Shows what one commit changed."""
+
+    spec = spec(
+        "show_change",
+        "Show what one change did, as a diff, with who made it and why.",
+        ("commit",),
+        commit=text("the id from entry_history, or HEAD, HEAD~1"),
+        entry=text("only this entry's part of it"),
+    )
+    writes = False
+
+    def __init__(self, history: PublicHistory) -> None:
+        self._history = history
+
+    def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
+        """Show it.
+
+        Raises:
+            NotFoundError: there is no such change, or it didn't touch that entry.
+        """
+        shown = self._history.commit(arguments["commit"].strip())
+        diffs = self._history.diffs(shown)
+        if arguments.get("entry"):
+            path = self._history.find_path(arguments["entry"])
+            diffs = tuple(each for each in diffs if path in {each.path, each.old_path})
+            if not diffs:
+                raise NotFoundError(
+                    f"That change didn't touch {short_name(path)}.",
+                    f"It says: {shown.subject}",
+                )
+        patch = cap(as_patch(diffs))
+        head = _line(shown, context)
+        parts = [head, shown.reason, quoted(patch)] if shown.reason else [head, quoted(patch)]
+        data = {**_described(shown, context), "diff": patch}
+        return ToolResult("\n".join(parts), clean_line(shown.subject), data=data)
+
+
+class ExplainLine:
+    """Says where a line comes from."""
+
+    spec = spec(
+        "explain_line",
+        """Say why a line of an entry stands there: who wrote it, in which change, and what was
+        said in the conversation that it was made of.""",
+        ("entry", "line"),
+        entry=text("path, category/slug, slug, title or alias; or memory/MEMORY.md"),
+        line=number("the line, counted from 1, frontmatter included"),
+    )
+    writes = False
+
+    def __init__(self, history: PublicHistory, provenance: Provenance) -> None:
+        self._history = history
+        self._provenance = provenance
+
+    def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
+        """Find out.
+
+        Raises:
+            NotFoundError: there is no such entry or line.
+        """
+        path = context.find_path(arguments["entry"])
+        why = self._provenance.why(path, arguments["line"])
+        shown = self._commit(why.commit)
+        is_private = any(message.meta.get("private") for message in why.messages)
+        said = [] if is_private else _said(why)
+        archives = [] if is_private else [e for e in why.archives if not _is_private(context, e)]
+        note = why.note
+        if is_private:
+            note += " What was said there drew on a private entry, so it isn't shown."
+        data = {
+            "path": path,
+            "line": why.line,
+            "text": why.text,
+            "actor": why.origin.actor.value,
+            "note": note,
+            "commit": _described(shown, context) if shown else None,
+            "session": why.title or None if not is_private else None,
+            "messages": said,
+            "archive": [clean_line(entry.content) for entry in archives[:3]],
+        }
+        return ToolResult(_in_words(data, shown, context), note, data=data)
+
+    def _commit(self, commit: Commit | None) -> PublicCommit | None:
+        if commit is None:
+            return None
+        try:
+            return self._history.commit(commit.id)
+        except NotFoundError:
+            return None
+
+
+class UndoChange:
+    """Takes back what the same client has changed."""
+
+    spec = spec(
+        "undo_change",
+        """Take back one change that you made yourself in this knowledge base; what was changed
+        later stays. What the user or another program changed is theirs to undo.""",
+        ("commit",),
+        commit=text("the id, as the tool that made the change or entry_history gave it"),
+    )
+    writes = True
+
+    def __init__(self, history: PublicHistory) -> None:
+        self._history = history
+
+    def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
+        """Undo it.
+
+        Raises:
+            RefusedError: it is somebody else's, or may not be seen as a whole.
+            NotFoundError: there is no such change.
+            ConflictError: the same lines were changed again.
+        """
+        shown = self._history.commit(arguments["commit"].strip())
+        commit = shown.commit
+        if not _is_own(commit, context):
+            raise RefusedError(
+                f"The change {commit.id[:_SHORT]} isn't yours: {_who(commit)} made it.",
+                f"Tell the user: `kbtui undo {commit.id[:_SHORT]}` takes it back.",
+            )
+        if not shown.is_whole:
+            raise RefusedError(
+                f"The change {commit.id[:_SHORT]} can't be undone from here.",
+                f"Tell the user: `kbtui undo {commit.id[:_SHORT]}` takes it back.",
+            )
+        try:
+            undone = context.history.undo(commit.id, actor=context.actor, origin=context.origin)
+        except UndoConflictError as error:
+            places = ", ".join(f"{short_name(c.path)}:{c.line}" for c in error.conflicts)
+            raise RefusedError(
+                f"It can't be undone by itself: {places} was changed again since.",
+                "Nothing was changed. Read the entry and correct it with edit_entry.",
+            ) from error
+        done = describe(tuple(c for c in undone.paths if not context.conceals(c.path)))
+        data = {"undone": commit.id}
+        return ToolResult(f"Undone: {shown.subject}. Now {done}.", f"undone: {done}", data=data)
+
+
+HISTORY_TOOLS = (EntryHistory, ShowChange, ExplainLine, UndoChange)
+
+
+def history_tools(history: PublicHistory, provenance: Provenance) -> tuple[Tool, ...]:
+    """The tools for one open workspace."""
+    return (
+        EntryHistory(history),
+        ShowChange(history),
+        ExplainLine(history, provenance),
+        UndoChange(history),
+    )
+
+
+def _is_own(commit: Commit, context: ToolContext) -> bool:
+    """Whether a commit was made by the program that asks, in this or an earlier connection."""
+    return commit.actor is context.actor and commit.origin.model == context.origin.model
+
+
+def _who(commit: Commit) -> str:
+    if commit.actor is Actor.YOU:
+        return "the user"
+    return clean_line(f"{commit.actor.value} ({commit.origin.model})").replace(" (None)", "")
+
+
+def _described(shown: PublicCommit, context: ToolContext) -> dict[str, Any]:
+    commit = shown.commit
+    return {
+        "commit": commit.id,
+        "time": commit.time.isoformat(),
+        "actor": commit.actor.value,
+        "model": commit.origin.model,
+        "subject": shown.subject,
+        "reason": shown.reason,
+        "paths": list(shown.paths),
+        "undoes": (commit.origin.undoes or "").split(),
+        "yours": _is_own(commit, context),
+    }
+
+
+def _line(shown: PublicCommit, context: ToolContext) -> str:
+    commit = shown.commit
+    who = "you" if _is_own(commit, context) else _who(commit)
+    when = commit.time.astimezone().strftime("%Y-%m-%d %H:%M")
+    return f"{commit.id[:_SHORT]} {when} {who}: {clean_line(shown.subject)}"
+
+
+def _said(why: Why) -> list[dict[str, Any]]:
+    """What was said of it, first of all what resembles the line."""
+    telling = [each for each in why.messages if each.id in why.telling] or list(why.messages)
+    return [
+        {
+            "id": each.id,
+            "role": each.role,
+            "time": each.time.isoformat(),
+            "text": shorten(each.content, _SAID_WIDTH),
+        }
+        for each in telling[:_MOST_MESSAGES]
+    ]
+
+
+def _is_private(context: ToolContext, entry: ArchiveEntry) -> bool:
+    """Whether what the archive condensed drew on a private entry."""
+    if not entry.session or entry.messages is None:
+        return False
+    first, last = entry.messages
+    try:
+        messages = context.sessions.read(entry.session)
+    except NotFoundError:
+        return False
+    return any(first <= each.id <= last and each.meta.get("private") for each in messages)
+
+
+def _in_words(data: Mapping[str, Any], shown: PublicCommit | None, context: ToolContext) -> str:
+    parts = [f"{data['path']}:{data['line']}", quoted(data["text"]), data["note"]]
+    if shown is not None:
+        parts.append(_line(shown, context))
+        parts += [shown.reason] if shown.reason else []
+    parts += _quoted_list("The archive says:", data["archive"])
+    said = [f"{each['role']}: {each['text']}" for each in data["messages"]]
+    return "\n".join([*parts, *_quoted_list("What was said:", said)])
+
+
+def _quoted_list(title: str, lines: Iterable[str]) -> list[str]:
+    whole = "\n".join(lines)
+    return [title, quoted(whole)] if whole else []

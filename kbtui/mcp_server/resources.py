@@ -1,0 +1,156 @@
+"""Entries, the catalogue and the memory as resources: things that a person attaches by name.
+
+An entry is ``kb://entry/people/alice``; percent-encoded where its name needs it. What is private
+isn't listed and can't be read.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote
+
+from kbtui.errors import NotFoundError, UsageError
+from kbtui.knowledge.catalog_text import ROOT_INDEX
+from kbtui.knowledge.shelf import is_catalogue
+from kbtui.text import clean_line, fold, shorten
+from kbtui.workspace import files
+
+if TYPE_CHECKING:
+    from kbtui.knowledge.library import EntryInfo, Library
+    from kbtui.workspace.layout import Workspace
+
+INDEX = "kb://index"
+MEMORY = "kb://memory"
+ENTRY = "kb://entry/"
+TEMPLATE = f"{ENTRY}{{+name}}"
+PAGE = 200
+_MEMORY_FILE = "memory/MEMORY.md"
+_MOST_SUGGESTIONS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A resource in the list; `size` in bytes where it is known."""
+
+    uri: str
+    name: str
+    title: str
+    description: str
+    size: int | None = None
+    updated: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some of the resources, and where the next page begins; None after the last."""
+
+    resources: tuple[Listed, ...]
+    cursor: str | None
+
+
+class Resources:
+    """What can be attached out of one workspace."""
+
+    def __init__(self, workspace: Workspace, library: Library) -> None:
+        self._workspace = workspace
+        self._library = library
+
+    def page(self, cursor: str | None) -> Page:
+        """List the resources after those of the page before; entries that came meanwhile too.
+
+        Raises:
+            UsageError: the cursor isn't one of ours.
+        """
+        after = _name_in(cursor) if cursor is not None else None
+        entries = sorted(self._public(), key=lambda info: info.path)
+        left = [info for info in entries if after is None or info.path > after]
+        shown = left[:PAGE]
+        first = self._above() if after is None else ()
+        more = _cursor(shown[-1].path) if len(left) > PAGE else None
+        return Page((*first, *map(_listed, shown)), more)
+
+    def read(self, uri: str) -> str:
+        """The text of a resource.
+
+        Raises:
+            NotFoundError: there is none of that name.
+        """
+        if uri == INDEX:
+            return self._library.catalog.public_text(ROOT_INDEX, self._text(uri, ROOT_INDEX))
+        if uri == MEMORY:
+            return self._text(uri, _MEMORY_FILE)
+        if not uri.startswith(ENTRY):
+            raise _no_such(uri)
+        name = unquote(uri.removeprefix(ENTRY))
+        path = self._library.find_path(f"knowledge/{name}.md", show_private=False)
+        if not path.startswith("knowledge/") or is_catalogue(path):
+            raise _no_such(uri)
+        return self._library.get(path).text
+
+    def suggest(self, typed: str) -> list[str]:
+        """The names of entries that begin with, or hold, what was typed of one."""
+        wanted = fold(clean_line(typed))
+        names = sorted(quote(info.name) for info in self._public())
+        found = [name for name in names if wanted in fold(unquote(name))]
+        found.sort(key=lambda name: not fold(unquote(name)).startswith(wanted))
+        return found[:_MOST_SUGGESTIONS]
+
+    def _public(self) -> list[EntryInfo]:
+        return [info for info in self._library.infos() if not info.private]
+
+    def _above(self) -> tuple[Listed, ...]:
+        known = (
+            (INDEX, "INDEX.md", "Catalogue", "Every entry with its summary", ROOT_INDEX),
+            (MEMORY, "MEMORY.md", "Memory", "Short facts that always matter", _MEMORY_FILE),
+        )
+        return tuple(
+            Listed(uri, name, title, description)
+            for uri, name, title, description, path in known
+            if files.exists(self._workspace.root, path) and not self._library.is_private(path)
+        )
+
+    def _text(self, uri: str, path: str) -> str:
+        if self._library.is_private(path):
+            raise _no_such(uri)
+        try:
+            return files.read_text(self._workspace.root, path)
+        except NotFoundError:
+            raise _no_such(uri) from None
+
+
+def uri_of(path: str) -> str | None:
+    """The resource that an entry is; None for any other file."""
+    if not path.startswith("knowledge/") or not path.endswith(".md") or path.endswith("INDEX.md"):
+        return None
+    return ENTRY + quote(path.removeprefix("knowledge/").removesuffix(".md"))
+
+
+def _listed(info: EntryInfo) -> Listed:
+    uri = ENTRY + quote(info.path.removeprefix("knowledge/").removesuffix(".md"))
+    description = shorten(info.summary, 200)
+    return Listed(
+        uri, info.name, clean_line(info.title), description, info.size, info.updated or info.created
+    )
+
+
+def _cursor(path: str) -> str:
+    return base64.urlsafe_b64encode(path.encode("utf-8", "surrogatepass")).decode("ascii")
+
+
+def _name_in(cursor: str) -> str:
+    try:
+        return base64.b64decode(cursor, altchars=b"-_", validate=True).decode("utf-8")
+    except (binascii.Error, ValueError):
+        raise UsageError(
+            f"{shorten(cursor, 60)!r} is no cursor of this list.", "Begin without one."
+        ) from None
+
+
+def _no_such(uri: str) -> NotFoundError:
+    return NotFoundError(
+        f"There is no resource {shorten(clean_line(uri), 120)!r}.",
+        f"Entries are {ENTRY}CATEGORY/SLUG.",
+    )

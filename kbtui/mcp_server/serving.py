@@ -1,0 +1,113 @@
+"""The process of the server: who holds standard input and output, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import secrets
+import signal
+import sys
+import threading
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from kbtui.logs import start_logging
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from kbtui.knowledge_base import KnowledgeBase
+
+log = logging.getLogger(__name__)
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_STOPPED_BY_SIGNAL = 128
+_LAST_SECONDS = 15.0  # for what runs when the server is to end
+
+
+def serve(open_workspace: Callable[[], KnowledgeBase], *, read_only: bool = False) -> int:
+    """Serve one client on standard input and output until it leaves.
+
+    Args:
+        open_workspace: Opens the workspace, when it is first needed and in any thread.
+        read_only: Offer nothing that changes anything.
+
+    Returns:
+        The exit code: 0 when the client has left, 128 and the signal's number after a signal.
+    """
+    with _claimed() as (source, sink):
+        _log_to_file()
+        return asyncio.run(_serve(open_workspace, source, sink, read_only=read_only))
+
+
+async def _serve(
+    open_workspace: Callable[[], KnowledgeBase], source: int, sink: int, *, read_only: bool
+) -> int:
+    stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    for number in _SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(number, _stop, stopped, number)
+    # Only now, as it takes the better part of a second: a signal meanwhile is waiting for us.
+    from kbtui.mcp_server.backend import Backend
+    from kbtui.mcp_server.server import make_server
+    from kbtui.mcp_server.wire import Wire
+
+    backend = Backend(open_workspace, new_batch_id(), read_only=read_only)
+    server = make_server(backend)
+    try:
+        async with Wire(source, sink).open() as (incoming, outgoing):
+            options = server.create_initialization_options()
+            serving = asyncio.create_task(server.run(incoming, outgoing, options))
+            either: list[asyncio.Future[Any]] = [serving, stopped]
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            _end_at_last()
+            serving.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await serving
+    finally:
+        await asyncio.to_thread(backend.close)
+    return _STOPPED_BY_SIGNAL + stopped.result() if stopped.done() else 0
+
+
+def new_batch_id() -> str:
+    """Name a connection, so that all its changes can be found and undone together."""
+    return f"mcp-{datetime.now().astimezone():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
+def _stop(stopped: asyncio.Future[int], number: int) -> None:
+    if not stopped.done():
+        stopped.set_result(number)
+
+
+def _end_at_last() -> None:
+    """See that the process ends, whatever hangs; no change can be left half-written by that."""
+    watchdog = threading.Timer(_LAST_SECONDS, os._exit, args=(1,))
+    watchdog.daemon = True
+    watchdog.start()
+
+
+@contextlib.contextmanager
+def _claimed() -> Iterator[tuple[int, int]]:
+    """Keep standard input and output for the protocol; anybody else gets nothing and stderr."""
+    source, sink = os.dup(0), os.dup(1)
+    for descriptor in (source, sink):
+        os.set_inheritable(descriptor, False)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    try:
+        sys.stdout.flush()
+        os.dup2(nothing, 0)
+        os.dup2(2, 1)
+        yield source, sink
+    finally:
+        os.close(nothing)
+
+
+def _log_to_file() -> None:
+    """Send what the libraries have to say into our log file, not to whoever reads stderr."""
+    start_logging()
+    ours = logging.getLogger("kbtui")
+    logging.captureWarnings(capture=True)
+    for name in ("mcp", "asyncio", "py.warnings"):
+        logger = logging.getLogger(name)
+        logger.handlers = list(ours.handlers)
+        logger.propagate = False

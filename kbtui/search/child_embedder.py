@@ -8,13 +8,13 @@ its standard input.
 from __future__ import annotations
 
 import base64
+import binascii
 import json
-import subprocess
 import threading
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import ModelError
-from kbtui.search.child import command, environment
+from kbtui.search.child_process import BusyError, ChildProcess, ClosedError, StuckError
 from kbtui.search.embedder import PreparedEmbedder
 
 if TYPE_CHECKING:
@@ -24,86 +24,120 @@ if TYPE_CHECKING:
     from kbtui.search.embedder import ModelIdentity, Vectors
 
 _BATCH = 16
-_END_SECONDS = 2.0
+# Importing torch and reading a large model from a slow disk counts.
+_PATIENCE_SECONDS = 180.0
+_QUERY_SECONDS = 10.0
 
 
 class ChildEmbedder(PreparedEmbedder):
-    """Embeds through the child; one that died is started again with the next call."""
+    """Embeds through the child; one that died or got stuck is started again with the next call."""
 
-    def __init__(self, model: ModelIdentity, folder: Path) -> None:
-        """`folder` is the model itself, as it was found."""
+    def __init__(
+        self,
+        model: ModelIdentity,
+        folder: Path,
+        stop: threading.Event | None = None,
+        patience: float = _PATIENCE_SECONDS,
+    ) -> None:
+        """Make it; the child starts with the first call.
+
+        Args:
+            model: What was found out about the model.
+            folder: The model itself, as it was found.
+            stop: The program is closing: whoever waits is let go.
+            patience: Seconds after which a child that says nothing counts as stuck.
+        """
         super().__init__(model)
         self._folder = folder
+        self._stop = stop or threading.Event()
+        self._closed = threading.Event()
+        self._patience = patience
         self._lock = threading.Lock()
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: ChildProcess | None = None
 
     def documents(self, texts: Sequence[str]) -> Vectors:
         """Embed passages, a few at a time, so that a query comes in between."""
         import numpy as np
 
         parts = [self._ask(texts[i : i + _BATCH], "document") for i in range(0, len(texts), _BATCH)]
-        return np.concatenate(parts)
+        return np.concatenate(parts) if parts else np.empty((0, self.dimension), np.float32)
 
     def query(self, text: str) -> Vectors:
-        """Embed one query as a flat vector."""
-        vector: Vectors = self._ask([text], "query")[0]
+        """Embed one query as a flat vector; raises rather than wait long for the backlog."""
+        vector: Vectors = self._ask([text], "query", _QUERY_SECONDS)[0]
         return vector
 
     def close(self) -> None:
-        """End the child."""
+        """End the child; who waits for it gets an error."""
+        self._closed.set()
         with self._lock:
             self._end()
 
-    def _ask(self, texts: Sequence[str], prompt: str) -> Vectors:
-        import numpy as np
+    def _ask(self, texts: Sequence[str], prompt: str, seconds: float | None = None) -> Vectors:
+        """Have texts embedded.
 
-        request = json.dumps({"texts": list(texts), "prompt": prompt})
-        with self._lock:
-            answer = self._exchange(request.encode())
+        Raises:
+            ModelError: the child can't be started, died, got stuck or failed, or has no time for
+                it in so many seconds; None: wait for it.
+        """
+        request = json.dumps({"texts": list(texts), "prompt": prompt}).encode()
+        if not self._lock.acquire(timeout=-1 if seconds is None else seconds):
+            raise self._busy()
+        try:
+            answer = self._exchange(request, seconds)
+        finally:
+            self._lock.release()
         if "vectors" not in answer:
             raise ModelError(f"{self.name} failed: {answer.get('error', 'no answer')}")
-        found = np.frombuffer(base64.b64decode(answer["vectors"]), dtype="<f4")
-        return found.reshape(len(texts), self.dimension).astype(np.float32)
+        return self._read(answer["vectors"], len(texts))
 
-    def _exchange(self, request: bytes) -> dict[str, Any]:
+    def _read(self, packed: Any, count: int) -> Vectors:
+        import numpy as np
+
+        try:
+            found = np.frombuffer(base64.b64decode(packed), dtype="<f4")
+            return found.reshape(count, self.dimension).astype(np.float32)
+        except (binascii.Error, ValueError, TypeError) as error:
+            raise ModelError(
+                f"{self.name} failed: its vectors can't be read.",
+                "Its files may have changed; `kbtui doctor` checks the model.",
+            ) from error
+
+    def _exchange(self, request: bytes, seconds: float | None) -> dict[str, Any]:
         child = self._running()
         try:
-            assert child.stdin is not None  # noqa: S101 — told to mypy
-            assert child.stdout is not None  # noqa: S101
-            child.stdin.write(request + b"\n")
-            child.stdin.flush()
-            answer = json.loads(child.stdout.readline())
-        except (OSError, ValueError) as error:
+            answer = json.loads(child.ask(request, seconds, self._is_closing))
+        except BusyError as error:
+            raise self._busy() from error
+        except StuckError as error:
+            self._end()
+            raise ModelError(f"The process that runs {self.name} got stuck.") from error
+        except (ClosedError, OSError, ValueError) as error:
             self._end()
             raise ModelError(f"The process that runs {self.name} ended.") from error
         return answer if isinstance(answer, dict) else {}
 
-    def _running(self) -> subprocess.Popen[bytes]:
-        if self._child is None or self._child.poll() is not None:
+    def _running(self) -> ChildProcess:
+        if self._is_closing():
+            raise ModelError(f"{self.name} was closed.")
+        if self._child is None or not self._child.is_alive:
             self._end()
-            self._child = subprocess.Popen(
-                command(str(self._folder), "--serve"),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env=environment(),
-                start_new_session=True,
-            )
+            try:
+                self._child = ChildProcess(str(self._folder), "--serve", patience=self._patience)
+            except OSError as error:
+                raise ModelError(
+                    f"The process that runs {self.name} can't be started: {error.strerror}.",
+                    "Close other programs if the machine is out of memory.",
+                ) from error
         return self._child
+
+    def _busy(self) -> ModelError:
+        return ModelError(f"{self.name} is busy or still being loaded.")
+
+    def _is_closing(self) -> bool:
+        return self._stop.is_set() or self._closed.is_set()
 
     def _end(self) -> None:
         child, self._child = self._child, None
-        if child is None:
-            return
-        for stream in (child.stdin, child.stdout):
-            if stream is not None:
-                try:
-                    stream.close()
-                except OSError:  # what was still to be written can't be any more
-                    continue
-        child.terminate()
-        try:
-            child.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
+        if child is not None:
+            child.end()

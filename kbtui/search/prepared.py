@@ -74,20 +74,20 @@ class ConfiguredModel:
         folder = models_folder() / source.fingerprint
         if (folder / IDENTITY_FILE).is_file():
             try:
-                return _open(folder, source)
+                return _open(folder, source, stop)
             except UnreadableError:
                 pass  # damaged: preparing replaces it
-        return _open(_prepare(self._role.model or "", stop), source)
+        return _open(_prepare(self._role.model or "", stop), source, stop)
 
 
-def _open(folder: Path, source: ModelSource) -> Embedder:
+def _open(folder: Path, source: ModelSource, stop: Event) -> Embedder:
     """Load what was prepared: a graph, or the knowledge that there can't be one."""
     model = ModelIdentity.read(folder)
     if model.has_graph:
         return OnnxEmbedder(folder)
     from kbtui.search.child_embedder import ChildEmbedder
 
-    return ChildEmbedder(model, source.folder)
+    return ChildEmbedder(model, source.folder, stop)
 
 
 def _prepare(name: str, stop: Event) -> Path:

@@ -1,0 +1,172 @@
+"""A model that runs in a child: one that dies, hangs or answers nonsense is an error, no more."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kbtui.errors import ModelError
+from kbtui.search import child
+from kbtui.search.child_embedder import ChildEmbedder
+from kbtui.search.embedder import ModelIdentity
+from tests.search.helpers import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kbtui.search.child_process import ChildProcess
+
+pytestmark = pytest.mark.faults
+MODEL = ModelIdentity("tired", "f" * 24, "", 2, 256, "mean", (), 0, (1.0, 0.0))
+
+ECHO = """
+import base64, json, struct, sys
+for line in sys.stdin:
+    texts = json.loads(line)["texts"]
+    if "die" in texts:
+        raise SystemExit(1)
+    if "fail" in texts:
+        print(json.dumps({"error": "it is tired"}), flush=True)
+        continue
+    packed = b"".join(struct.pack("<2f", 1.0, float(len(text))) for text in texts)
+    print(json.dumps({"vectors": base64.b64encode(packed).decode()}), flush=True)
+"""
+
+
+@pytest.mark.parametrize("packed", ["AAAA", "AAA", "%%", 7, None])
+def test_vectors_that_cannot_be_read_are_a_models_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: object
+) -> None:
+    answer = json.dumps({"vectors": packed})
+    code = f"import sys\nfor _ in sys.stdin:\n    print({answer!r}, flush=True)"
+    monkeypatch.setattr(child.sys, "executable", _script(tmp_path / "odd", code))
+    embedder = ChildEmbedder(MODEL, tmp_path)
+    with pytest.raises(ModelError, match="can't be read"):
+        embedder.query("four")
+    embedder.close()
+
+
+def test_a_child_that_cannot_be_started_is_a_models_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child.sys, "executable", str(tmp_path / "missing"))
+    embedder = ChildEmbedder(MODEL, tmp_path)
+    with pytest.raises(ModelError, match="can't be started"):
+        embedder.documents(["a"])
+
+
+STUCK = ECHO.replace(
+    "for line in sys.stdin:",
+    """
+import pathlib, time
+pathlib.Path(__file__ + ".runs").touch()
+for line in sys.stdin:
+    while pathlib.Path(__file__ + ".stuck").exists():
+        time.sleep(0.01)""",
+)
+
+
+@dataclass
+class Stuck:
+    """A child that doesn't answer as long as it is told not to."""
+
+    embedder: ChildEmbedder
+    stop: threading.Event
+    mark: Path
+
+    @property
+    def child(self) -> ChildProcess:
+        assert self.embedder._child is not None
+        return self.embedder._child
+
+
+@pytest.fixture
+def stuck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stuck]:
+    script = _script(tmp_path / "stuck", STUCK)
+    monkeypatch.setattr(child.sys, "executable", script)
+    mark, stop = Path(f"{script}.stuck"), threading.Event()
+    mark.touch()
+    embedder = ChildEmbedder(MODEL, tmp_path, stop, patience=60)
+    yield Stuck(embedder, stop, mark)
+    embedder.close()
+
+
+def test_a_child_that_is_stuck_is_ended_and_started_again(stuck: Stuck) -> None:
+    stuck.embedder._patience = 0.3
+    with pytest.raises(ModelError, match="got stuck"):
+        stuck.embedder.documents(["a"])
+    assert stuck.embedder._child is None
+    stuck.mark.unlink()
+    stuck.embedder._patience = 60
+    assert stuck.embedder.query("four").tolist() == [1, 4]
+
+
+def test_a_query_does_not_wait_long_and_gets_no_other_ones_answer(
+    stuck: Stuck, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kbtui.search.child_embedder._QUERY_SECONDS", 0.1)
+    for text in ("a", "bb", "ccc", "dddd", "eeeee", "ffffff"):
+        with pytest.raises(ModelError, match="busy"):
+            stuck.embedder.query(text)
+    running = stuck.child
+    stuck.mark.unlink()
+    monkeypatch.setattr("kbtui.search.child_embedder._QUERY_SECONDS", 60)
+    assert stuck.embedder.query("seven").tolist() == [1, 5]
+    assert stuck.embedder.documents(["four", "to"]).tolist() == [[1, 4], [1, 2]]
+    assert stuck.child is running
+
+
+@pytest.mark.parametrize("how", ["stop", "close"])
+def test_who_waits_for_a_stuck_child_is_let_go_when_the_program_closes(
+    stuck: Stuck, how: str
+) -> None:
+    told: list[BaseException] = []
+
+    def wait() -> None:
+        try:
+            stuck.embedder.documents(["x" * 500_000])
+        except ModelError as error:
+            told.append(error)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    eventually(lambda: stuck.embedder._child is not None)
+    eventually(Path(f"{stuck.mark.with_suffix('')}.runs").exists)
+    started = stuck.child
+    if how == "stop":
+        stuck.stop.set()
+    else:
+        stuck.embedder.close()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert len(told) == 1
+    assert not started.is_alive
+    with pytest.raises(ModelError, match="closed"):
+        stuck.embedder.query("again")
+
+
+def test_a_child_that_dies_is_an_error_once_and_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child.sys, "executable", _script(tmp_path / "echo", ECHO))
+    embedder = ChildEmbedder(MODEL, tmp_path)
+    assert embedder.query("four").tolist() == [1, 4]
+    with pytest.raises(ModelError, match="ended"):
+        embedder.query("die")
+    assert embedder.query("fives").tolist() == [1, 5]
+    with pytest.raises(ModelError, match="tired"):
+        embedder.query("fail")
+    assert embedder.documents(["a"] * 40).shape == (40, 2)
+    embedder.close()
+
+
+def _script(file: Path, code: str) -> str:
+    file.write_text(f"#!{sys.executable}\n{code}\n")
+    file.chmod(0o755)
+    return str(file)

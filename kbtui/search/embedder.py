@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kbtui.errors import ModelError, UnreadableError
+from kbtui.text import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +29,7 @@ TOKENIZER_FILE = "tokenizer.json"
 FORMAT = 1
 PROBE = "The quick brown fox jumps over the lazy dog, twice."
 _LEAST_COSINE = 0.999
+_ERROR_WIDTH = 200
 # Padded tokens in one run: small enough to stop soon after close(), large enough to be fast.
 _BATCH_TOKENS = 2048
 
@@ -154,7 +156,9 @@ class OnnxEmbedder(PreparedEmbedder):
         """Embed passages; texts of like length share a run, so that little is padding."""
         import numpy as np
 
-        encodings = self._tokenizer.encode_batch([self.model.document_prompt + t for t in texts])
+        encodings = self._tokenizer.encode_batch(
+            [_sound(self.model.document_prompt + t) for t in texts]
+        )
         found = np.empty((len(texts), self.model.dimension), dtype=np.float32)
         for batch in _batches([len(encoding.ids) for encoding in encodings]):
             found[batch] = self._run([encodings[i] for i in batch])
@@ -162,7 +166,8 @@ class OnnxEmbedder(PreparedEmbedder):
 
     def query(self, text: str) -> Vectors:
         """Embed one query as a flat vector."""
-        vector: Vectors = self._run([self._tokenizer.encode(self.model.query_prompt + text)])[0]
+        text = _sound(self.model.query_prompt + text)
+        vector: Vectors = self._run([self._tokenizer.encode(text)])[0]
         return vector
 
     def close(self) -> None:
@@ -178,7 +183,13 @@ class OnnxEmbedder(PreparedEmbedder):
             ids[row, : len(encoding.ids)] = encoding.ids
             mask[row, : len(encoding.ids)] = 1
         feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        (vectors,) = self._session.run(None, {name: feeds[name] for name in self.model.inputs})
+        try:
+            (vectors,) = self._session.run(None, {name: feeds[name] for name in self.model.inputs})
+        except Exception as error:  # onnxruntime's own exceptions share no public base
+            raise ModelError(
+                f"{self.name} failed: {shorten(str(error), _ERROR_WIDTH)}",
+                "Search by words goes on; `kbtui doctor` checks the model.",
+            ) from error
         return np.asarray(vectors, dtype=np.float32)
 
     def _check(self) -> None:
@@ -187,11 +198,19 @@ class OnnxEmbedder(PreparedEmbedder):
         expected = np.asarray(self.model.probe, dtype=np.float32)
         if expected.shape != (self.model.dimension,):
             raise UnreadableError(f"The prepared model {self.name} has no usable probe.")
-        found = self._run([self._tokenizer.encode(PROBE)])[0]
+        try:
+            found = self._run([self._tokenizer.encode(PROBE)])[0]
+        except ModelError as error:
+            raise UnreadableError(f"The prepared model can't be used. {error.message}") from error
         if found.shape != expected.shape or float(found @ expected) < _LEAST_COSINE:
             raise UnreadableError(
                 f"The prepared model {self.name} no longer gives its own answers."
             )
+
+
+def _sound(text: str) -> str:
+    """A text without the halves of characters that no tokenizer takes."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _batches(lengths: list[int]) -> list[list[int]]:

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -257,38 +257,28 @@ def test_a_model_that_cannot_be_exported_runs_in_a_child_that_stays(tiny: Path) 
     started = embedder._child
     embedder.close()
     assert started is not None
-    assert started.poll() is not None
-
-
-ECHO = """
-import base64, json, struct, sys
-for line in sys.stdin:
-    texts = json.loads(line)["texts"]
-    if "die" in texts:
-        raise SystemExit(1)
-    if "fail" in texts:
-        print(json.dumps({"error": "it is tired"}), flush=True)
-        continue
-    packed = b"".join(struct.pack("<2f", 1.0, float(len(text))) for text in texts)
-    print(json.dumps({"vectors": base64.b64encode(packed).decode()}), flush=True)
-"""
+    assert not started.is_alive
 
 
 @pytest.mark.faults
-def test_a_child_that_dies_is_an_error_once_and_started_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Path
-) -> None:
-    monkeypatch.setattr(child.sys, "executable", _script(tmp_path / "echo", ECHO))
-    model = replace(ModelIdentity.read(folder), dimension=2, graph_bytes=0)
-    embedder = ChildEmbedder(model, tmp_path)
-    assert embedder.query("four").tolist() == [1, 4]
-    with pytest.raises(ModelError, match="ended"):
-        embedder.query("die")
-    assert embedder.query("fives").tolist() == [1, 5]
-    with pytest.raises(ModelError, match="tired"):
-        embedder.query("fail")
-    assert embedder.documents(["a"] * 40).shape == (40, 2)
-    embedder.close()
+def test_a_run_that_fails_is_a_models_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    embedder = OnnxEmbedder(folder)
+
+    class Failing:
+        def run(self, *_: object) -> object:
+            raise RuntimeError("[ONNXRuntimeError] : 6 : out of memory")
+
+    monkeypatch.setattr(embedder, "_session", Failing())
+    with pytest.raises(ModelError, match="out of memory"):
+        embedder.query("a")
+    with pytest.raises(UnreadableError, match="out of memory"):
+        embedder._check()
+
+
+def test_half_a_character_can_be_asked_for(folder: Path) -> None:
+    embedder = OnnxEmbedder(folder)
+    assert np.allclose(embedder.query("a \ud800"), embedder.query("a ?"))
+    assert np.allclose(embedder.documents(["a \udcff"]), embedder.documents(["a ?"]))
 
 
 def test_a_fetched_model_is_found_by_its_name(

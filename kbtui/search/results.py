@@ -28,8 +28,8 @@ class Explain:
 class Hit:
     """One place that answers a query.
 
-    `lines` are those of the chunk, `line` is where the snippet starts, `matches` are offsets
-    in `snippet`. Of a conversation, `session` and `messages` say which messages it is.
+    `lines` are those of the chunk, `line` is that of the first match in the snippet, or where the
+    snippet starts; `matches` are offsets in `snippet`. Of a conversation, `session` and `messages` say which messages it is.
     """
 
     path: str

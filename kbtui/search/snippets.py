@@ -21,7 +21,10 @@ _AHEAD = 50
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """One line of text; `matches` are offsets in it, `line` is its line in the chunk, from 0."""
+    """One line of text; `matches` are offsets in it.
+
+    `line`, from 0, is the line of the chunk where the first match stands, or where the text starts.
+    """
 
     text: str
     matches: tuple[tuple[int, int], ...] = ()
@@ -109,7 +112,7 @@ def _on_one_line(text: str, start: int, end: int, matches: list[tuple[int, int, 
         at = match_end
     parts.append(_squeeze(text[at:end], first=not length))
     shown = "".join(parts).rstrip()
-    line = text.count("\n", 0, start)
+    line = text.count("\n", 0, matches[0][0] if matches else start)
     return Snippet(shown, tuple(span for span in spans if span[0] < span[1] <= len(shown)), line)
 
 

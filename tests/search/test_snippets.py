@@ -60,3 +60,9 @@ def test_offsets_always_lie_in_the_snippet(text: str) -> None:
     for start, end in snippet.matches:
         assert ends[-1] <= start < end <= len(snippet.text)
         ends.append(end)
+
+
+def test_the_line_is_where_the_first_match_stands() -> None:
+    text = "# Alice\n\nShe lives in Graz.\n\nShe keeps a wombat.\n"
+    assert make_snippet(text, {"wombat"}).line == 4
+    assert make_snippet(text, {"none"}, fallback=text.index("She lives")).line == 2

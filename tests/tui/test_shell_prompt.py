@@ -116,6 +116,19 @@ async def test_enter_means_what_is_typed_by_then_not_what_the_popup_still_offers
     assert type(shell.app.screen).__name__ == "ThemeScreen"
 
 
+async def test_an_entry_is_completed_by_what_its_text_says_too(shell) -> None:
+    body = "# Alice\n\nShe lives in Graz.\n\nShe keeps a wombat.\n"
+    entry = shell.app.kb.library.create("person", "Alice", body=body)
+    line = entry.text.splitlines().index("She keeps a wombat.") + 1
+    shell.app.kb.search.refresh([entry.path])
+    await shell.type("who has the @wombat")
+    await shell.until(lambda: shell.chat.popup.display)
+    (choice,) = shell.chat.popup.choices
+    assert choice.detail == f"Alice · in its text, line {line}"
+    await shell.press("tab")
+    assert shell.prompt.text == "who has the @people/alice "
+
+
 async def test_entries_are_completed_and_tab_elsewhere_moves_on(shell) -> None:
     await shell.type("see @topic")
     await shell.press("space", "escape", "ctrl+u")

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from kbtui.tui import slash
 from kbtui.tui.chat.items import shown
+from kbtui.tui.in_texts import PAUSE, entries_saying, worth_searching
 from kbtui.tui.widgets.popup import Choice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kbtui.knowledge.library import EntryInfo
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.fuzzy import FuzzyIndex
 
@@ -41,12 +43,21 @@ class Completer:
         ]
 
     async def entries(self, token: str) -> list[Choice]:
-        """The entries that ``@token`` can mean, best first; the newest for a mere ``@``."""
+        """The entries that ``@token`` can name, best first; the newest for a mere ``@``."""
         if self._kb is None:
             return []
-        return await asyncio.to_thread(self._entries, self._kb, token.removeprefix("@"))
+        return await asyncio.to_thread(self._named, self._kb, token.removeprefix("@"))
 
-    def _entries(self, kb: KnowledgeBase, query: str) -> list[Choice]:
+    async def entries_saying(self, token: str) -> list[Choice]:
+        """The entries whose text says ``token``, best first, after a pause in the typing."""
+        query = token.removeprefix("@")
+        if self._kb is None or not worth_searching(query):
+            return []
+        await asyncio.sleep(PAUSE)
+        found = await asyncio.to_thread(entries_saying, self._kb, query)
+        return [_choice(info, f"{info.title} · in its text, line {line}") for info, line in found]
+
+    def _named(self, kb: KnowledgeBase, query: str) -> list[Choice]:
         from kbtui.tui.fuzzy import FuzzyIndex
 
         index = self._index
@@ -57,7 +68,11 @@ class Completer:
             if query
             else index.recent(_LIMIT)
         )
-        return [Choice(f"@{shown(info.path)} ", shown(info.path), info.title) for info in found]
+        return [_choice(info, info.title) for info in found]
+
+
+def _choice(info: EntryInfo, detail: str) -> Choice:
+    return Choice(f"@{shown(info.path)} ", shown(info.path), detail)
 
 
 def earlier_inputs(found: Sequence[str]) -> list[Choice]:

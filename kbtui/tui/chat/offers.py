@@ -42,11 +42,23 @@ class Offers:
         return False
 
     async def entries(self, token: str) -> None:
-        """Offer entries, unless something else is typed by now."""
-        choices = await self.completer.entries(token)
-        if self._prompt.token == token:
-            self._offered = token
-            self._offer("entry", choices)
+        """Offer entries of that name, below them entries that say it in their text.
+
+        Unless something else is typed by now, or the popup was closed.
+        """
+        named = await self.completer.entries(token)
+        if self._prompt.token != token:
+            return
+        self._offered = token
+        self._offer("entry", named)
+        shown = self._popup.display
+        if named and not shown:
+            return  # it is typed in full
+        names = {choice.value for choice in named}
+        found = await self.completer.entries_saying(token)
+        saying = [choice for choice in found if choice.value not in names]
+        if saying and self._prompt.token == token and self._popup.display == shown:
+            self._offer("entry", [*named, *saying])
 
     def _offer(self, kind: str, choices: Sequence[Choice], title: str = "") -> None:
         # What is typed in full already wants Enter, not a popup in its way.

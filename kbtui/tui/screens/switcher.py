@@ -14,6 +14,7 @@ from kbtui.errors import KbtuiError
 from kbtui.text import clean_line, slugify
 from kbtui.tui.actions import bindings
 from kbtui.tui.fuzzy import matched_spans, names_of
+from kbtui.tui.in_texts import PAUSE, entries_saying, worth_searching
 from kbtui.tui.screens.finder import Finder
 from kbtui.tui.tell import tell_error
 from kbtui.tui.widgets.preview import Preview
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
     from kbtui.tui.fuzzy import FuzzyIndex
 
 LIMIT = 200
-IN_TEXTS = 10
-_SHORTEST_TEXT = 3
-_TEXTS_AFTER = 0.15
 
 
 class EntryNamesList(RowList):
@@ -166,20 +164,9 @@ class SwitcherScreen(Finder, ModalScreen[None]):
     async def find(self, query: str) -> None:
         """Show the entries of that name, and after a pause those that say it in their text."""
         await self.find_at_once(query)
-        if len(query) >= _SHORTEST_TEXT:
-            await asyncio.sleep(_TEXTS_AFTER)
-            self.names.show_in_texts(await asyncio.to_thread(self._in_texts, query))
-
-    def _in_texts(self, query: str) -> list[tuple[EntryInfo, int]]:
-        try:
-            hits = self.kb.search.search(query, "knowledge", IN_TEXTS, semantic=False).hits
-        except KbtuiError:  # names are enough here; the search screen says what is wrong
-            return []
-        lines: dict[str, int] = {}
-        for hit in hits:
-            lines.setdefault(hit.path, hit.line)
-        infos = ((self.kb.library.info(path), line) for path, line in lines.items())
-        return [(info, line) for info, line in infos if info is not None]
+        if worth_searching(query):
+            await asyncio.sleep(PAUSE)
+            self.names.show_in_texts(await asyncio.to_thread(entries_saying, self.kb, query))
 
     async def find_at_once(self, query: str) -> None:
         """Show the entries of that name, or the newest for no name."""

@@ -29,7 +29,8 @@ class Hit:
     """One place that answers a query.
 
     `lines` are those of the chunk, `line` is that of the first match in the snippet, or where the
-    snippet starts; `matches` are offsets in `snippet`. Of a conversation, `session` and `messages` say which messages it is.
+    snippet starts; `matches` are offsets in `snippet`. Of a conversation, `session` and `messages`
+    say which messages it is.
     """
 
     path: str

@@ -46,7 +46,8 @@ def new_name(info: EntryInfo, wanted: str) -> NewName:
         UsageError: nothing was named.
         UnsafePathError: the name leads out of the workspace.
     """
-    wanted = clean_line(wanted).removeprefix("knowledge/")
+    # What a terminal passes on of another encoding can't be written.
+    wanted = clean_line(wanted.encode("utf-8", "replace").decode()).removeprefix("knowledge/")
     category, slash, name = wanted.rpartition("/")
     if not name or (slash and " " in category):
         category, slash, name = info.category, "", wanted

@@ -2,7 +2,7 @@
 
 A model is told in a sentence what is wrong, so that it can do better. Harmless slips of small
 models are put right: a number or truth value written as text, one value where a list is wanted,
-null for an argument that may be left out.
+null for an argument that may be left out, half of a character.
 """
 
 from __future__ import annotations
@@ -68,6 +68,8 @@ def _refuse(value: Any) -> dict[str, Any]:
 
 def _check(value: Any, schema: Mapping[str, Any], place: str) -> Any:
     kind = schema.get("type")
+    if isinstance(value, str):
+        value = _sound(value)
     if isinstance(kind, str):
         value = _coerced(value, kind)
         if not _is(value, kind):
@@ -97,7 +99,7 @@ def _check_object(value: dict[str, Any], schema: Mapping[str, Any], place: str) 
         raise ArgumentError(f"There is no argument {unknown[0]!r}; there are: {known}.")
     free = extra if isinstance(extra, dict) else {}
     return {
-        name: _check(item, properties.get(name, free), _below(place, name))
+        _sound(name): _check(item, properties.get(name, free), _below(place, name))
         for name, item in given.items()
     }
 
@@ -107,6 +109,11 @@ def _check_list(value: list[Any], schema: Mapping[str, Any], place: str) -> list
         raise ArgumentError(f"{_named(place)} has more than {schema['maxItems']} items.")
     items = schema.get("items", {})
     return [_check(item, items, f"{place}[{number}]") for number, item in enumerate(value)]
+
+
+def _sound(text: str) -> str:
+    """A text that can be written as UTF-8: JSON may hold one half of a surrogate pair."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _coerced(value: Any, kind: str) -> Any:

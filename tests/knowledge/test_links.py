@@ -171,6 +171,11 @@ def test_a_decision_keeps_its_date(room: Room) -> None:
     )
 
 
+def test_half_a_character_in_a_new_title_is_no_defect(linked: Room) -> None:
+    entry = linked.library.rename("docker", "Pod\udcffman")
+    assert entry.title == "Pod?man"
+
+
 def test_repaired_files_keep_their_date_and_the_renamed_one_is_followed(linked: Room) -> None:
     linked.put("knowledge/topics/z.md", "---\nupdated: 2020-01-01\n---\n[[docker]]\n")
     linked.adopt()

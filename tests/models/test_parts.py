@@ -86,6 +86,13 @@ def test_wrong_arguments_are_named_in_a_sentence(given: Any, words: str) -> None
     assert words in caught.value.message
 
 
+def test_half_a_character_is_put_right_wherever_it_stands() -> None:
+    schema = {"properties": {"tags": {"items": {"type": "string"}}}}
+    given = '{"tags": ["a \\ud800 b"], "\\udcff": {"x": "\\ud83d\\ude00\\ud83d"}}'
+    found = parse_arguments(given, schema)
+    assert found == {"tags": ["a ? b"], "?": {"x": "\U0001f600?"}}
+
+
 def test_arguments_come_as_json_text() -> None:
     assert parse_arguments('{"name": "x"}', SCHEMA) == {"name": "x"}
     assert parse_arguments('"{\\"name\\": \\"x\\"}"', SCHEMA) == {"name": "x"}

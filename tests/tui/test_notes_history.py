@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import threading
-
 import pytest
 
 from kbtui.history.change import Actor, Origin
@@ -9,6 +7,7 @@ from kbtui.tui.screens.confirm import ConfirmScreen
 from kbtui.tui.screens.history import HistoryScreen
 from kbtui.tui.screens.text_edit import TextEditScreen
 from kbtui.tui.screens.undo_conflict import UndoConflictScreen
+from tests.tui.at_rest import Door
 from tests.tui.notes_support import NotesApp, agent_writes, arrived, make_kb, ready, text_of, until
 
 PATH = "knowledge/topics/notes.md"
@@ -112,17 +111,17 @@ async def test_shift_u_undoes_only_the_place_that_is_shown(kb):
 
 async def test_keys_wait_for_the_places_of_the_commit_that_was_just_selected(kb, monkeypatch):
     mine = next(kb.history.log(PATH))
-    head, read, changes_of = kb.history.head(), threading.Event(), kb.history.changes_of
+    head, door, changes_of = kb.history.head(), Door(), kb.history.changes_of
     app = NotesApp(kb)
     async with app.run_test(size=(110, 40)) as pilot:
         screen = await history(pilot, kb)
         await until(pilot, lambda: screen.diff.hunk is not None)
-        monkeypatch.setattr(kb.history, "changes_of", lambda rev: read.wait(30) and changes_of(rev))
+        monkeypatch.setattr(kb.history, "changes_of", lambda rev: door.wait() or changes_of(rev))
         await pilot.press("j")
         await until(pilot, lambda: screen.list.commit.id == mine.id)
         await pilot.press("U", "w")
         assert app.screen is screen, "the place on the screen is another commit's"
-        read.set()
+        door.open()
         await until(pilot, lambda: "twenty" in text_of(screen.diff))
         assert kb.history.head() == head
         await until(pilot, lambda: screen.place is not None)
@@ -142,6 +141,29 @@ async def test_several_places_shown_as_one_are_not_undone_by_a_guess(kb):
         await pilot.press("U")
         await until(pilot, lambda: "Several places" in app.toasts)
         assert kb.history.head() == head
+
+
+async def test_another_key_leaves_an_undo_that_is_under_way_alone(kb, monkeypatch):
+    from kbtui.tui import clipboard
+
+    copied = []
+    monkeypatch.setattr(
+        clipboard, "copy", lambda text: copied.append(text) or clipboard.Copied("x")
+    )
+    door, undo = Door(), kb.history.undo
+    monkeypatch.setattr(kb.history, "undo", lambda *a, **more: door.wait() or undo(*a, **more))
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        screen = await history(pilot, kb, PATH, list(kb.history.log(PATH))[1].id)
+        await pilot.press("u")
+        await pilot.press("y")
+        await until(pilot, lambda: copied, "copying needs not wait")
+        await pilot.press("R")
+        door.open()
+        await until(pilot, lambda: "Undone" in app.toasts)
+        await arrived(pilot, ConfirmScreen, "DiffView")
+        await pilot.press("escape")
+        await until(pilot, lambda: screen.list.commit.origin.undoes is not None)
 
 
 @pytest.fixture

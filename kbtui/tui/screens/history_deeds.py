@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
-from kbtui.tui.background import run_latest
+from kbtui.tui.background import InTurn, run_latest
 from kbtui.tui.commit_text import when_text
 from kbtui.tui.settling import undo_settled
 from kbtui.tui.tell import tell, tell_error
@@ -32,6 +32,7 @@ class HistoryDeeds:
 
     def __init__(self, screen: HistoryScreen) -> None:
         self._screen = screen
+        self._turns = InTurn(screen, "do")
 
     @property
     def _kb(self) -> KnowledgeBase:
@@ -41,7 +42,13 @@ class HistoryDeeds:
         """Do something with the selected commit that may fail, one thing at a time."""
         commit = self._screen.list.commit
         if commit is not None:
-            run_latest(self._screen, "do", self._guarded, work, commit)
+            self._turns.run(self._guarded, work, commit)
+
+    def _run_copy(self, work: Callable[[Commit], Awaitable[None]]) -> None:
+        """Copy something of the selected commit, beside what is being done."""
+        commit = self._screen.list.commit
+        if commit is not None:
+            run_latest(self._screen, "copy", self._guarded, work, commit)
 
     async def _guarded(self, work: Callable[[Commit], Awaitable[None]], commit: Commit) -> None:
         try:
@@ -53,7 +60,7 @@ class HistoryDeeds:
 
     def copy_id(self) -> None:
         """Copy the commit's id."""
-        self._run(self._copy_id)
+        self._run_copy(self._copy_id)
 
     async def _copy_id(self, commit: Commit) -> None:
         from kbtui.tui.widgets.notes_actions import copy_text
@@ -62,7 +69,7 @@ class HistoryDeeds:
 
     def copy_patch(self) -> None:
         """Copy what the commit changed, as a patch that git takes."""
-        self._run(self._copy_patch)
+        self._run_copy(self._copy_patch)
 
     async def _copy_patch(self, commit: Commit) -> None:
         from kbtui.history.diff import as_patch

@@ -12,7 +12,7 @@ from textual.widgets import Footer, Static
 
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
-from kbtui.tui.background import run_latest
+from kbtui.tui.background import InTurn, run_latest
 from kbtui.tui.commit_text import when_text
 from kbtui.tui.messages import AskAbout, OpenEntry, OpenHistory, OpenSearch
 from kbtui.tui.past import PastKnowledge
@@ -45,6 +45,7 @@ class TimeTravelScreen(Screen[None]):
         self._commit = commit
         self._path = path
         self._past: PastKnowledge | None = None
+        self._turns = InTurn(self, "do")
 
     def compose(self) -> ComposeResult:
         """Where in time we are, and the notes."""
@@ -123,7 +124,7 @@ class TimeTravelScreen(Screen[None]):
             tell(self, "Choose an entry first.")
         else:
             work = self._restore if event.what == "restore" else self._compare
-            run_latest(self, "do", self._guarded, work, event.path)
+            self._turns.run(self._guarded, work, event.path)
 
     async def _guarded(self, work: Callable[[str], Awaitable[None]], path: str) -> None:
         try:

@@ -13,11 +13,12 @@ from kbtui.memory.why import Provenance
 from kbtui.tui.markdown.layout import render_markdown
 from kbtui.tui.messages import OpenHistory, OpenMessage
 from kbtui.tui.screens.history import HistoryScreen
+from kbtui.tui.screens.time_travel import TimeTravelScreen
 from kbtui.tui.screens.why import WhyScreen
 from kbtui.tui.widgets.authors_gutter import LETTERS, AuthorsGutter, age
 from kbtui.tui.widgets.choice_list import ChoiceList
 from kbtui.tui.widgets.line_view import Line
-from tests.tui.notes_support import NotesApp, make_kb, opened, ready, text_of, until
+from tests.tui.notes_support import NotesApp, arrived, make_kb, opened, ready, text_of, until
 
 ALICE = "knowledge/people/alice.md"
 TEXT = "---\ntype: person\n---\n# Alice\n\nOwns billing.\n"
@@ -144,6 +145,25 @@ async def test_w_in_the_history_leads_from_a_changed_place_to_what_was_said(kb):
         await until(pilot, lambda: app.seen)
         assert (app.seen[0].session, app.seen[0].message) == ("talk", 2)
         assert app.screen is app.screen_stack[0]
+
+
+async def test_w_in_a_history_above_time_travel_leads_out_of_the_past_as_well(kb):
+    app = WhyApp(kb)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await ready(pilot)
+        await app.push_screen(TimeTravelScreen(kb, kb.history.commit("HEAD"), ALICE))
+        past = app.screen
+        await until(pilot, lambda: past.notes.current_path == ALICE)
+        await pilot.press("H")
+        await arrived(pilot, HistoryScreen, "#history-diff")
+        screen = app.screen
+        await until(pilot, lambda: "Plays chess." in text_of(screen.diff), "the diff is shown")
+        await pilot.press("w")
+        await until(pilot, lambda: app.screen.why is not None and app.screen.why.messages)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.seen)
+        assert isinstance(app.seen[-1], OpenMessage)
+        assert len(app.screen_stack) == 1
 
 
 async def test_what_cannot_be_answered_is_said(kb):

@@ -10,6 +10,7 @@ from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
 from kbtui.tui.background import InTurn, run_latest
 from kbtui.tui.commit_text import when_text
+from kbtui.tui.leaving import leave_for
 from kbtui.tui.settling import undo_settled
 from kbtui.tui.tell import tell, tell_error
 
@@ -140,11 +141,9 @@ class HistoryDeeds:
             self._screen.app.push_screen(WhyScreen(self._kb, *found), self._go_on)
 
     def _go_on(self, there: Message | None) -> None:
-        """Leave the history for where that leads."""
+        """Leave the history, and what it covers, for where that leads."""
         if there is not None:
-            app = self._screen.app
-            self._screen.dismiss()
-            app.screen_stack[0].post_message(there)
+            leave_for(self._screen, there)
 
     # Going back
 

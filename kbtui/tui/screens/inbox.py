@@ -16,6 +16,7 @@ from kbtui.errors import KbtuiError
 from kbtui.text import clean, clean_line
 from kbtui.tui.actions import bindings
 from kbtui.tui.background import run_latest
+from kbtui.tui.leaving import leave_for
 from kbtui.tui.messages import InboxChanged, KnowledgeChanged, OpenEntry
 from kbtui.tui.screens.inbox_deeds import InboxDeeds
 from kbtui.tui.tell import tell_error
@@ -196,8 +197,7 @@ class InboxScreen(Screen[None]):
         """Show the entry in the notes."""
         path = self.view.path
         if path:
-            self.app.screen_stack[0].post_message(OpenEntry(path))
-            self.dismiss(None)
+            leave_for(self, OpenEntry(path))
 
     # Deciding
 

@@ -13,6 +13,7 @@ from textual.widgets import Static
 from kbtui.history.conflict import Side
 from kbtui.text import clean, clean_line
 from kbtui.tui.background import run_latest
+from kbtui.tui.leaving import leave_for
 from kbtui.tui.messages import OpenEntry
 from kbtui.tui.tell import tell
 from kbtui.tui.widgets.diff_view import DiffView
@@ -194,10 +195,7 @@ class UndoConflictScreen(ModalScreen[Decided | None]):
         """Settle it by hand, where it stands."""
         if self._conflicts:
             conflict = self._conflicts[self._at]
-            main = self.app.screen_stack[0]
-            while self.app.screen_stack[-1] is not main:
-                self.app.pop_screen()
-            main.post_message(OpenEntry(conflict.path, conflict.line or None, edit=True))
+            leave_for(self, OpenEntry(conflict.path, conflict.line or None, edit=True))
 
     def action_close(self) -> None:
         """Leave everything as it is."""

@@ -45,7 +45,7 @@ def index_at_work(status: IndexStatus) -> str:
 
 def running_tasks(kb: KnowledgeBase, chat: ChatPane) -> list[Task]:
     """Everything that is being done now, or waits to be."""
-    return [*_answers(chat), *_memory(kb), *_search(kb)]
+    return [*_answers(chat), *_sync(chat), *_memory(kb), *_search(kb)]
 
 
 def _answers(chat: ChatPane) -> Iterator[Task]:
@@ -53,6 +53,12 @@ def _answers(chat: ChatPane) -> Iterator[Task]:
         waiting = chat.conversation.queued
         text = f"an answer is coming, {waiting} more wait" if waiting else "an answer is coming"
         yield Task("Chat", text, chat.stop)
+
+
+def _sync(chat: ChatPane) -> Iterator[Task]:
+    syncing = chat.memory_commands.syncing
+    if syncing.running:
+        yield Task("Sync", syncing.text or "bringing the machines together", syncing.stop)
 
 
 def _memory(kb: KnowledgeBase) -> Iterator[Task]:

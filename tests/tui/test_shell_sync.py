@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kbtui.errors import RemoteError
 from kbtui.knowledge_base import KnowledgeBase
+from kbtui.tui.screens.tasks import TasksScreen
+from tests.tui.at_rest import Door
+from tests.tui.notes_support import text_of
 from tests.tui.shell import running
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    import pytest
 
 A = "knowledge/topics/a.md"
 
@@ -44,3 +51,50 @@ async def test_a_sync_that_fails_says_why(tmp_path: Path) -> None:
         await shell.until(lambda: "refused" in shell.text)
         await shell.say("/sync stop", wait=False)
         await shell.until(lambda: "No sync" in shell.text)
+
+
+class _LongSync:
+    """A sync that goes on until it is told to stop and the test lets it."""
+
+    def __init__(self) -> None:
+        self.door = Door()
+        self.stopped: Callable[[], bool] = lambda: False
+
+    def __call__(
+        self, _remote: str | None, *, tell: Callable[[str], None], stopped: Callable[[], bool]
+    ) -> None:
+        self.stopped = stopped
+        tell("fetching 7 of 9")
+        self.door.wait()
+        raise RemoteError("The sync was stopped.", "Nothing is lost.")
+
+
+async def test_a_sync_is_one_of_the_tasks_and_can_be_stopped_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sync = _LongSync()
+    async with running(tmp_path / "notes") as shell:
+        monkeypatch.setattr(shell.app.kb.syncing, "run", sync)
+        await shell.say("/sync", wait=False)
+        await shell.say("/tasks", wait=False)
+        await shell.until(lambda: isinstance(shell.app.screen, TasksScreen))
+        tasks = shell.app.screen.tasks
+        await shell.until(lambda: "Sync: fetching 7 of 9" in text_of(tasks))
+        await shell.press("x")
+        await shell.until(sync.stopped)
+        sync.door.open()
+        await shell.until(lambda: "Nothing runs" in text_of(tasks))
+        await shell.press("escape")
+        await shell.until(lambda: "The sync was stopped." in shell.text)
+
+
+async def test_leaving_stops_a_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sync = _LongSync()
+    async with running(tmp_path / "notes") as shell:
+        monkeypatch.setattr(shell.app.kb.syncing, "run", sync)
+        await shell.say("/sync", wait=False)
+        await shell.until(lambda: shell.chat.memory_commands.syncing.text)
+        assert not sync.stopped()
+        shell.app.exit()
+        await shell.until(sync.stopped)
+        sync.door.open()

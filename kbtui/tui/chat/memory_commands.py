@@ -29,7 +29,7 @@ class MemoryCommands:
 
     def __init__(self, pane: ChatPane) -> None:
         self._pane = pane
-        self._syncing = SyncCommand(pane)
+        self.syncing = SyncCommand(pane)
 
     def run(self, action: Action, argument: str = "") -> None:
         """Carry out an action; one that wants words gets them in the prompt first."""
@@ -118,7 +118,7 @@ class MemoryCommands:
             self._pane.tell(NoticeItem(title=report.text, text=more))
 
     async def _sync(self, kb: KnowledgeBase, argument: str) -> None:
-        await self._syncing.run(kb, argument)
+        await self.syncing.run(kb, argument)
 
     async def _show_dream(self, report: DreamReport) -> None:
         from kbtui.tui.screens.confirm import ConfirmScreen

@@ -21,11 +21,16 @@ _STOP = "stop"
 
 
 class SyncCommand:
-    """Runs one sync at a time for the pane of the chat."""
+    """Runs one sync at a time for the pane of the chat.
+
+    Attributes:
+        text: What it is at; empty where it says nothing, or none is running.
+    """
 
     def __init__(self, pane: ChatPane) -> None:
         self._pane = pane
         self._stopped: threading.Event | None = None
+        self.text = ""
 
     async def run(self, kb: KnowledgeBase, argument: str) -> None:
         """Sync with the place that is named, else with the one that is remembered.
@@ -38,23 +43,31 @@ class SyncCommand:
             return
         if self._stopped is not None:
             raise UsageError("A sync is running already.", f"/sync {_STOP} ends it.")
-        self._stopped = threading.Event()
+        stopped = self._stopped = threading.Event()
         try:
             done = await asyncio.to_thread(
-                kb.syncing.run,
-                argument or None,
-                tell=self._tell,
-                stopped=self._stopped.is_set,
+                kb.syncing.run, argument or None, tell=self._tell, stopped=stopped.is_set
             )
         finally:
+            stopped.set()  # who gives up waiting for the thread stops it, too
             self._stopped = None
             self._show("")
         self._pane.tell(_notice(done))
 
+    @property
+    def running(self) -> bool:
+        """Whether a sync is under way."""
+        return self._stopped is not None
+
+    def stop(self) -> None:
+        """End the sync that is under way, at its next step; nothing is lost."""
+        if self._stopped is not None:
+            self._stopped.set()
+
     def _stop(self) -> None:
-        if self._stopped is None:
+        if not self.running:
             raise UsageError("No sync is running.")
-        self._stopped.set()
+        self.stop()
 
     def _tell(self, text: str) -> None:
         """Called in the sync's thread, perhaps while the app is closing."""
@@ -62,8 +75,9 @@ class SyncCommand:
             self._pane.call_later(self._show, text)
 
     def _show(self, text: str) -> None:
+        self.text = clean_line(text)
         for line in self._pane.screen.query(StatusLine):
-            line.show_work(clean_line(text))
+            line.show_work(self.text)
 
 
 def _notice(done: Synced) -> NoticeItem:

@@ -168,7 +168,9 @@ class ChatPane(Vertical):
         return "\n\n".join([*queued, self.prompt.full_text]).rstrip()
 
     def leave(self) -> None:
-        """The app ends: so does the session, which may have to be condensed."""
+        """The app ends: so does a sync, and the session, which may have to be condensed."""
+        if "memory_commands" in self.__dict__:
+            self.memory_commands.syncing.stop()
         if "conversation" in self.__dict__:
             self.conversation.leave()
 

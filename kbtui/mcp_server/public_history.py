@@ -1,7 +1,7 @@
 """The history as somebody may see it who must not know of private entries.
 
-A version is private if it says so itself, or if what has become of the file is private today: what
-a person makes private was meant to be so from the beginning. Of a commit that touched a private
+A version is private if it, or a later one, says so or lies where all is private: what a person
+makes private was meant to be so from the beginning. Of a commit that touched a private
 entry and others, only the others are told; the reason that was given for it, which may name any of
 them, is left out then.
 """
@@ -52,7 +52,7 @@ class PublicHistory:
     def __init__(self, history: History, library: Library) -> None:
         self._history = history
         self._library = library
-        self._gone: tuple[str | None, dict[str, bool]] = (None, {})
+        self._known: dict[str, tuple[tuple[str | None, bool], frozenset[str]]] = {}
 
     def log(
         self, path: str | None = None, *, actor: Actor | None = None, text: str | None = None
@@ -108,13 +108,58 @@ class PublicHistory:
         return PublicCommit(commit, subject, reason, paths, is_whole)
 
     def _is_private(self, commit: Commit, change: PathChange) -> bool:
+        names = {self._last_name(name) for name in (change.path, change.old_path) if name}
+        return any(commit.id in self._hidden(name) for name in names)
+
+    def _hides(self, path: str) -> bool:
+        """Whether nothing that a file ever said may be shown."""
+        path = self._last_name(path)
+        newest = next(self._history.log(path, limit=1), None)
+        return self._library.is_private(path) or (
+            newest is not None and newest.id in self._hidden(path)
+        )
+
+    def _last_name(self, path: str) -> str:
+        """What a file was called at the last, or is called today."""
+        seen = {path}
+        while self._library.info(path) is None and len(seen) < _MOST_NAMES:
+            last = next(self._history.log(path, limit=1), None)
+            changes = last.paths if last is not None else ()
+            into = next((c.path for c in changes if c.old_path == path != c.path), None)
+            if into is None or into in seen:
+                break
+            seen.add(into)
+            path = into
+        return path
+
+    def _hidden(self, path: str) -> frozenset[str]:
+        """The commits of a file that touched something private, and those before; or all of them."""
+        newest = next(self._history.log(path, limit=1), None)
+        state = (newest.id if newest else None, self._library.is_private(path))
+        known = self._known.get(path)
+        if known is None or known[0] != state:
+            known = self._known[path] = (state, self._find_hidden(path, is_private=state[1]))
+        return known[1]
+
+    def _find_hidden(self, path: str, *, is_private: bool) -> frozenset[str]:
+        hidden: list[str] = []
+        name = path
+        for commit in self._history.log(path):
+            change = next((c for c in commit.paths if name in {c.path, c.old_path}), None)
+            if change is None:
+                continue
+            is_private = is_private or self._touches_private(commit, change)
+            if is_private:
+                hidden.append(commit.id)
+            name = change.old_path or name
+        return frozenset(hidden)
+
+    def _touches_private(self, commit: Commit, change: PathChange) -> bool:
+        """Whether a file is private before or after a commit."""
         before = change.old_path or change.path
-        if self._hides(change.path) or (before != change.path and self._hides(before)):
-            return True
-        if change.kind != "deleted" and self._was_private(change.path, commit.id):
-            return True
-        parent = commit.parent if change.kind != "added" else None
-        return parent is not None and self._was_private(before, parent)
+        return self._was_private(change.path, commit.id) or (
+            commit.parent is not None and self._was_private(before, commit.parent)
+        )
 
     def _was_private(self, path: str, at: str) -> bool:
         if not path.lower().endswith(".md"):
@@ -123,35 +168,6 @@ class PublicHistory:
             return parse_entry(path, self._history.read(path, at)).private
         except NotFoundError:
             return False
-
-    def _hides(self, path: str) -> bool:
-        """Whether a file is private, or what has become of it is, or was at the last."""
-        if self._library.info(path) is not None or self._library.is_private(path):
-            return self._library.is_private(path)
-        head = self._history.head()
-        if self._gone[0] != head:
-            self._gone = (head, {})
-        known = self._gone[1]
-        if path not in known:
-            known[path] = self._was_hidden_at_last(path)
-        return known[path]
-
-    def _was_hidden_at_last(self, path: str) -> bool:
-        """The same of a file that isn't there any more, or that isn't on the shelf."""
-        seen = {path}
-        while len(seen) < _MOST_NAMES:
-            last = next(self._history.log(path, limit=1), None)
-            if last is None:
-                return False
-            into = next((c.path for c in last.paths if c.old_path == path != c.path), None)
-            if into is None or into in seen:
-                at = last.id if path in self._history.tree(last.id) else last.parent
-                return at is not None and self._was_private(path, at)
-            seen.add(into)
-            if self._library.info(into) is not None or self._library.is_private(into):
-                return self._library.is_private(into)
-            path = into
-        return True
 
 
 def _says(shown: PublicCommit, wanted: str) -> bool:

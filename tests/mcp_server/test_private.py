@@ -1,0 +1,267 @@
+"""Nobody knows where a client sends what it reads: what is private isn't even named to it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.history.commit import Actor, Origin
+from kbtui.knowledge_base import KnowledgeBase
+from kbtui.mcp_server.backend import Backend
+from kbtui.mcp_server.resources import Resources
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from kbtui.agent.tools.toolbox import Outcome
+
+SECRET = "walrus"
+NAME = "diary"
+
+
+@pytest.fixture
+def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
+    """A workspace in which somebody keeps a diary, beside what everybody may know."""
+    overrides = {
+        "search": {"semantic": False},
+        "privacy": {"private_paths": ["docs/clients/", "knowledge/people/xenia.md"]},
+    }
+    with KnowledgeBase.open(tmp_path / "notes", create=True, overrides=overrides) as opened:
+        opened.library.create("topic", "Zoo", body="Opens at ten.\n\nSee [[topics/seals]].")
+        opened.library.create("topic", "Seals", body="They bark.")
+        opened.library.create("person", "Xenia", body=f"Keeps the {SECRET}.")
+        opened.library.create("topic", "Diary", body=f"Dear {SECRET}. See [[topics/zoo]].")
+        for client in ("clients/xenia.md", "open/readme.md"):
+            file = opened.workspace.docs / client
+            file.parent.mkdir(parents=True)
+            file.write_text(f"The {'walrus' if 'clients' in client else 'penguin'} contract.\n")
+        _make_private(opened, "diary")
+        yield opened
+
+
+def _make_private(kb: KnowledgeBase, ref: str) -> None:
+    file = kb.workspace.root / kb.library.find_path(ref)
+    file.write_text(file.read_text().replace("---\n", "---\nprivate: true\n", 1))
+    kb.history.adopt(settle=0)
+    kb.library.refresh()
+
+
+@pytest.fixture
+def call(kb: KnowledgeBase) -> Callable[..., Outcome]:
+    backend = Backend(lambda: kb, "mcp-test")
+
+    def run(name: str, **arguments: Any) -> Outcome:
+        return backend.call(name, json.dumps(arguments), "tester")
+
+    return run
+
+
+EVERY_WAY: list[tuple[str, dict[str, Any]]] = [
+    ("list_entries", {}),
+    ("list_entries", {"category": "topics"}),
+    ("read_entry", {"entry": "diary"}),
+    ("read_entry", {"entry": "topics/diary"}),
+    ("read_entry", {"entry": "knowledge/topics/diary.md"}),
+    ("read_entry", {"entry": "dairy"}),
+    ("read_entry", {"entry": "zoo"}),
+    ("read_entry", {"entry": "knowledge/INDEX.md"}),
+    ("read_file", {"path": "knowledge/topics/diary.md"}),
+    ("read_file", {"path": "knowledge/INDEX.md"}),
+    ("read_file", {"path": "docs/clients/xenia.md"}),
+    ("grep", {"pattern": "dear"}),
+    ("grep", {"pattern": "(private)"}),
+    ("grep", {"pattern": "d.ar", "regex": True}),
+    ("grep", {"pattern": "e", "path": "knowledge/topics/diary.md"}),
+    ("grep", {"pattern": "e", "path": "docs/clients"}),
+    ("memory_search", {"query": "dear"}),
+    ("memory_search", {"query": "walr"}),
+    ("vector_search", {"query": "contract"}),
+    ("vector_search", {"query": "contract", "project": "cleints"}),
+    ("edit_entry", {"entry": "diary", "append": "x"}),
+    ("rename_entry", {"entry": "diary", "new_name": "Log"}),
+    ("entry_history", {}),
+    ("entry_history", {"entry": "diary"}),
+    ("entry_history", {"entry": "knowledge/topics/diary.md"}),
+    ("entry_history", {"text": "walrus"}),
+    ("show_change", {"commit": "HEAD"}),
+    ("explain_line", {"entry": "diary", "line": 3}),
+    ("undo_change", {"commit": "HEAD"}),
+]
+
+
+def _told(call: Callable[..., Outcome], name: str, arguments: dict[str, Any]) -> str:
+    """All that a client could see, without what it said itself."""
+    told = json.dumps(asdict(call(name, **arguments)))
+    for word in sorted(map(str, arguments.values()), key=len, reverse=True):
+        told = told.replace(json.dumps(str(word))[1:-1], "").replace(f"topics/{word}", "")
+    return told.lower()
+
+
+def test_no_tool_tells_of_a_private_entry(call: Callable[..., Outcome]) -> None:
+    for name, arguments in EVERY_WAY:
+        told = _told(call, name, arguments)
+        for word in (SECRET, NAME, "xenia", "(private", "clients/"):
+            assert word not in told, (name, arguments)
+
+
+def test_what_is_private_is_answered_as_what_is_not_there(call: Callable[..., Outcome]) -> None:
+    for name, key, hidden, absent in (
+        ("read_entry", "entry", "topics/diary", "topics/qwxyz"),
+        ("read_file", "path", "knowledge/topics/diary.md", "knowledge/topics/qwxyz.md"),
+        ("entry_history", "entry", "topics/diary", "topics/qwxyz"),
+        ("grep", "path", "docs/clients", "docs/qwxyz"),
+    ):
+        more = {"pattern": "x"} if name == "grep" else {}
+        told = call(name, **{key: hidden}, **more).output.replace(hidden, "IT")
+        assert told == call(name, **{key: absent}, **more).output.replace(absent, "IT")
+        assert told.startswith("Error: There is no")
+
+
+def test_the_same_tools_show_what_is_public(call: Callable[..., Outcome]) -> None:
+    """Otherwise the tests above would pass for tools that show nothing."""
+    listed = sorted(each["path"] for each in call("list_entries").data["entries"])
+    assert listed == ["knowledge/topics/seals.md", "knowledge/topics/zoo.md"]
+    assert "zoo" in call("read_file", path="knowledge/INDEX.md").output
+    assert "penguin" in call("vector_search", query="contract").output
+    assert call("read_entry", entry="zoo").data["links"] == ["knowledge/topics/seals.md"]
+    assert call("read_entry", entry="seals").data["backlinks"] == ["knowledge/topics/zoo.md"]
+    assert call("grep", pattern="ten").data["matches"]
+
+
+def test_a_new_entry_may_be_called_as_a_private_one_is(
+    kb: KnowledgeBase, call: Callable[..., Outcome]
+) -> None:
+    before = (kb.workspace.root / "knowledge/topics/diary.md").read_bytes()
+    done = call("write_entry", type="topic", title="Diary", body="About diaries.")
+    assert done.ok
+    assert done.data["path"] == "knowledge/topics/diary-2.md"
+    assert (kb.workspace.root / "knowledge/topics/diary.md").read_bytes() == before
+    assert "About diaries." in call("read_entry", entry="diary").output
+
+
+def test_a_rename_repairs_links_of_private_entries_without_telling(
+    kb: KnowledgeBase, call: Callable[..., Outcome]
+) -> None:
+    done = call("rename_entry", entry="zoo", new_name="menagerie")
+    assert done.ok
+    assert NAME not in json.dumps(asdict(done))
+    assert "[[topics/menagerie]]" in (kb.workspace.root / "knowledge/topics/diary.md").read_text()
+    (shown,) = call("entry_history", limit=1).data["commits"]
+    assert NAME not in json.dumps(shown)
+    assert NAME not in call("show_change", commit=shown["commit"]).output
+    told = call("undo_change", commit=shown["commit"])
+    assert not told.ok
+    assert NAME not in told.output
+
+
+def test_resources_leave_out_what_is_private(kb: KnowledgeBase) -> None:
+    resources = Resources(kb.workspace, kb.library)
+    uris = [each.uri for each in resources.page(None).resources]
+    assert uris == ["kb://index", "kb://entry/topics/seals", "kb://entry/topics/zoo"]
+    assert resources.suggest("") == ["topics/seals", "topics/zoo"]
+    assert "- zoo: Opens at ten." in resources.read("kb://index")
+    assert NAME not in resources.read("kb://index")
+    for uri in ("kb://entry/topics/diary", "kb://entry/diary", "kb://entry/people/xenia"):
+        with pytest.raises(NotFoundError) as raised:
+            resources.read(uri)
+        assert SECRET not in str(raised.value)
+
+
+def test_earlier_versions_of_what_is_private_today_are_not_shown(
+    kb: KnowledgeBase, call: Callable[..., Outcome]
+) -> None:
+    kb.library.create("topic", "Plans", body="To buy a yacht.")
+    kb.library.rename("plans", "Dreams")
+    ids = [each["commit"] for each in call("entry_history").data["commits"]]
+    assert "yacht" in call("show_change", commit=ids[1]).output
+    _make_private(kb, "dreams")
+    told = json.dumps(asdict(call("entry_history", limit=50)))
+    assert "plans" not in told
+    assert "dreams" not in told
+    for commit in ids[:2]:
+        assert "yacht" not in json.dumps(asdict(call("show_change", commit=commit)))
+    kb.library.delete("dreams")
+    told = json.dumps(asdict(call("entry_history", limit=50)))
+    assert "plans" not in told
+    assert "dreams" not in told
+    assert not call("entry_history", entry="plans").ok
+
+
+def test_a_version_that_was_private_stays_so_when_the_entry_is_not_any_more(
+    kb: KnowledgeBase, call: Callable[..., Outcome]
+) -> None:
+    file = kb.workspace.root / "knowledge/topics/diary.md"
+    file.write_text(file.read_text().replace("private: true\n", "").replace(SECRET, "reader"))
+    kb.history.adopt(settle=0)
+    assert "Dear reader" in call("read_entry", entry="diary").output
+    assert call("entry_history", entry="diary").data["commits"] == []
+    file.write_text(file.read_text() + "\nNothing to hide.\n")
+    kb.history.adopt(settle=0)
+    (shown,) = call("entry_history", entry="diary").data["commits"]
+    assert "+Nothing to hide." in call("show_change", commit=shown["commit"]).output
+    for commit in kb.history.log():
+        told = json.dumps(asdict(call("show_change", commit=commit.id)))
+        assert SECRET not in told
+
+
+def test_frontmatter_that_is_broken_keeps_an_entry_private(
+    kb: KnowledgeBase, call: Callable[..., Outcome]
+) -> None:
+    file = kb.workspace.root / "knowledge/topics/log.md"
+    file.write_text("---\nprivate: true\ntags: [a\n---\nDear walrus.\n")
+    assert not call("read_entry", entry="log").ok
+    assert not call("read_file", path="knowledge/topics/log.md").ok
+    assert not call("grep", pattern="dear").data["matches"]
+
+
+def test_the_other_version_of_a_private_entry_is_private_too(
+    kb: KnowledgeBase, call: Callable[..., Outcome]
+) -> None:
+    copies = [f"knowledge/topics/{name}.conflict-20261122-120000.md" for name in ("diary", "gone")]
+    for path in copies:
+        flag = "private: true\n" if "gone" in path else ""
+        (kb.workspace.root / path).write_text(f"---\n{flag}type: topic\n---\nDear walrus.\n")
+    for path in copies:
+        assert call("read_file", path=path).output.startswith("Error: There is no")
+        assert call("read_entry", entry=path).output.startswith("Error: There is no")
+
+
+def test_talk_that_drew_on_a_private_entry_is_not_shown(
+    kb: KnowledgeBase, call: Callable[..., Outcome]
+) -> None:
+    session = kb.sessions.create("test")
+    session.append("user", "What does my diary say about the sealion?", turn="t1")
+    session.append(
+        "assistant", "That the sealion sings.", turn="t1", meta={"private": ["topics/diary"]}
+    )
+    origin = Origin(session.id, (1, 2), "t1", "local")
+    entry = kb.library.create(
+        "fact", "Concert", body="There is singing.", actor=Actor.AGENT, origin=origin
+    )
+    kb.search.sync()
+    assert "That the sealion" not in call("memory_search", query="sealion sings").output
+    line = entry.text.splitlines().index("There is singing.") + 1
+    why = call("explain_line", entry="concert", line=line)
+    assert why.data["messages"] == []
+    assert "sealion" not in json.dumps(asdict(why))
+    assert "drew on a private entry" in why.output
+
+
+def test_a_page_of_resources_goes_on_where_the_one_before_ended(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kbtui.mcp_server.resources.PAGE", 1)
+    resources = Resources(kb.workspace, kb.library)
+    first = resources.page(None)
+    assert [each.uri for each in first.resources] == ["kb://index", "kb://entry/topics/seals"]
+    kb.library.create("person", "Early", body="Comes before.")
+    second = resources.page(first.cursor)
+    assert [each.uri for each in second.resources] == ["kb://entry/topics/zoo"]
+    assert second.cursor is None
+    with pytest.raises(KbtuiError, match="is no cursor"):
+        resources.page("ß")

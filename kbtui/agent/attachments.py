@@ -74,8 +74,7 @@ def _path_of(name: str, library: Library) -> str | None:
 
 
 def _attached(path: str, workspace: Workspace, library: Library, *, is_local: bool) -> Attachment:
-    info = library.info(path)
-    private = info is not None and info.private
+    private = library.is_private(path)
     if private and not is_local:
         return Attachment(path, "", private, "private: only local models may read it")
     try:

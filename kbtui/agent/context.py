@@ -109,7 +109,8 @@ def assemble(
     model = model or _chat_model(rooms)
     limits = rooms.settings.context
     scale = _scale(limits, model.context_window)
-    parts = list(_system_parts(rooms, text, index, scale, now()))
+    shown = _Files(rooms, is_local=model.is_local)
+    parts = list(_system_parts(rooms, shown, text, index, scale, now()))
     attached = attachments_of(text, rooms.workspace, rooms.library, is_local=model.is_local)
     said = "\n\n".join([text, *(each.as_prompt() for each in attached)]) if text else ""
     fixed = sum(part.tokens for part in parts) + estimate_tokens(said)
@@ -126,8 +127,9 @@ def assemble(
     parts.append(Part("session", prompt_tokens(window), _as_text(window)))
     if said:
         parts.append(Part("message", estimate_tokens(said), said))
-    private = tuple(each.path for each in attached if each.private and each.text)
-    return Prompt(tuple(messages), tuple(parts), tuple(attached), private)
+    private = [each.path for each in attached if each.private and each.text]
+    private = list(dict.fromkeys([*shown.private, *private]))
+    return Prompt(tuple(messages), tuple(parts), tuple(attached), tuple(private))
 
 
 def _chat_model(rooms: Rooms) -> ChatModel:
@@ -155,8 +157,37 @@ def _session_budget(limits: ContextSettings, window: int, fixed: int) -> int:
     return max(_LEAST_SESSION_TOKENS, min(limits.session_tokens, left))
 
 
+class _Files:
+    """Reads the files that stand in every prompt; a remote model is shown no private one.
+
+    `private` are those that were shown.
+    """
+
+    def __init__(self, rooms: Rooms, *, is_local: bool) -> None:
+        self._rooms = rooms
+        self._is_local = is_local
+        self.private: list[str] = []
+
+    def may_show(self, path: str) -> bool:
+        """Whether the model may see a file; if it is private, that is noted."""
+        if not self._rooms.library.is_private(path):
+            return True
+        if self._is_local:
+            self.private.append(path)
+        return self._is_local
+
+    def read(self, path: str) -> str:
+        """The text of a file; "" where there is none, or none to be shown."""
+        try:
+            text = files.read_text(self._rooms.workspace.root, path).strip()
+        except KbtuiError:
+            return ""
+        return text if text and self.may_show(path) else ""
+
+
 def _system_parts(
     rooms: Rooms,
+    shown: _Files,
     text: str,
     index: IndexPart | None,
     scale: float,
@@ -164,27 +195,15 @@ def _system_parts(
 ) -> Iterator[Part]:
     limits = rooms.settings.context
     yield _part("identity", IDENTITY)
-    yield _part("bootstrap", _bootstrap(_reader(rooms), int(limits.bootstrap_tokens * scale)))
-    yield _part("skills", _skills(rooms, int(limits.skills_tokens * scale)))
-    memory = _file(_reader(rooms), _MEMORY, int(limits.memory_tokens * scale))
+    yield _part("bootstrap", _bootstrap(shown.read, int(limits.bootstrap_tokens * scale)))
+    yield _part("skills", _skills(rooms, shown, int(limits.skills_tokens * scale)))
+    memory = _file(shown.read, _MEMORY, int(limits.memory_tokens * scale))
     yield _part("MEMORY.md", f"# Memory\n\n{memory}" if memory else "")
     listed = (index or IndexPart()).text(rooms.library, text, int(limits.index_tokens * scale))
     yield _part("index", f"# Knowledge index\n\n{listed}" if listed else "")
-    notes = _daily_notes(rooms, int(limits.notes_tokens * scale), now)
+    notes = _daily_notes(rooms, shown, int(limits.notes_tokens * scale), now)
     yield _part("notes", notes)
     yield _part("today", f"Today is {now:%A, %Y-%m-%d} ({now:%Z}).")
-
-
-def _reader(rooms: Rooms) -> Callable[[str], str]:
-    """Read a file of the workspace; "" where there is none."""
-
-    def read(path: str) -> str:
-        try:
-            return files.read_text(rooms.workspace.root, path).strip()
-        except KbtuiError:
-            return ""
-
-    return read
 
 
 def _part(name: str, text: str) -> Part:
@@ -211,11 +230,13 @@ def _bootstrap(read: Callable[[str], str], budget: int) -> str:
     return "\n\n".join(shown)
 
 
-def _skills(rooms: Rooms, budget: int) -> str:
+def _skills(rooms: Rooms, shown: _Files, budget: int) -> str:
     """Always-on skills in full as long as they fit, the others in a line each."""
     full: list[str] = []
     lines: list[str] = []
     for skill in load_skills(rooms.workspace.root):
+        if skill.path and not shown.may_show(skill.path):
+            continue
         cost = estimate_tokens(skill.body)
         if skill.always and (cost <= budget or not skill.path):
             budget -= cost
@@ -228,13 +249,12 @@ def _skills(rooms: Rooms, budget: int) -> str:
     return "\n\n".join(full)
 
 
-def _daily_notes(rooms: Rooms, budget: int, now: datetime) -> str:
+def _daily_notes(rooms: Rooms, known: _Files, budget: int, now: datetime) -> str:
     """The flushed notes of the last days, the newest first as long as they fit."""
-    read = _reader(rooms)
     shown: list[str] = []
     for age in range(rooms.settings.context.notes_days):
         day = (now - timedelta(days=age)).date().isoformat()
-        text = _file(read, f"memory/{day}.md", budget)
+        text = _file(known.read, f"memory/{day}.md", budget)
         if text:
             budget -= estimate_tokens(text)
             shown.append(f"# Notes of {day}\n\n{quoted(text)}")

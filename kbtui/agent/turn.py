@@ -196,8 +196,9 @@ class Turn:
             meta["changes"] = [asdict(change) for change in outcome.changes]
         if outcome.proposal:
             meta["proposal"] = outcome.proposal
-        if outcome.private:
-            meta["private"] = list(outcome.private)
+        if self._private:
+            # A result repeats what the call said, which may come from what was read before.
+            meta["private"] = list(self._private)
         self.session.append(
             "tool",
             outcome.output,

@@ -21,7 +21,7 @@ from kbtui.errors import (
     ModelUnreachableError,
 )
 from kbtui.memory.extraction import SAVE_MEMORY, Extraction, parse_extraction
-from kbtui.memory.memory_file import apply_rewrite
+from kbtui.memory.memory_file import MEMORY, apply_rewrite
 from kbtui.memory.prompts import consolidation_prompt
 from kbtui.memory.slices import split_text
 from kbtui.models.port import Message
@@ -164,14 +164,15 @@ class Condenser:
             self._model.count_tokens,
             show_private=self._model.is_local,
         )
+        known = memory if self._may_tell(MEMORY) else ""
         parts = [page.text]
         if len(page.units) == 1:
-            parts = split_text(page.text, self.page_limit(memory), self._model.count_tokens)
+            parts = split_text(page.text, self.page_limit(known), self._model.count_tokens)
         found = []
         for number, text in enumerate(parts, 1):
             prompt = consolidation_prompt(
                 text,
-                memory=cut_to_tokens(memory, self._window // 4),
+                memory=cut_to_tokens(known, self._window // 4),
                 catalogue=catalogue,
                 written=told,
                 part=f"{number} of {len(parts)}" if len(parts) > 1 else "",
@@ -180,8 +181,7 @@ class Condenser:
         return found[0] if len(found) == 1 else _joined(found, memory)
 
     def _may_tell(self, path: str) -> bool:
-        info = self._library.info(path)
-        return self._model.is_local or info is None or not info.private
+        return self._model.is_local or not self._library.is_private(path)
 
     @staticmethod
     def _instructions() -> str:

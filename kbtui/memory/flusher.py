@@ -176,11 +176,13 @@ class MemoryFlusher:
         """The bullets of all pages; a raw excerpt where the model gives none that can be used."""
         notes: list[str] = []
         existing = await asyncio.to_thread(self._existing, flush.path)
+        private = await asyncio.to_thread(self._pending.is_private, flush.path)
         for page in filter(lambda each: each.shown, flush.pages):
             chosen = OfflineModel() if page.private else model
             limit = max(_SHORTEST_PAGE, int(chosen.context_window * 0.5) - _INSTRUCTIONS)
             for text in split_text(page.text, limit, chosen.count_tokens):
-                prompt = flush_prompt(text, flush.time.date(), existing)
+                known = existing if chosen.is_local or not private else ""
+                prompt = flush_prompt(text, flush.time.date(), known)
                 try:
                     found = await ask_text(chosen, prompt, read_bullets)
                 except ModelError as error:

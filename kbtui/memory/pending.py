@@ -43,6 +43,10 @@ class Pending:
         forgotten = self._tombstones.dropped(session) if self._tombstones is not None else ()
         return read_conversation(session, lines.records, private, forgotten)
 
+    def is_private(self, path: str) -> bool:
+        """Whether only local models may read a file."""
+        return self._library.is_private(path)
+
     def parts(self, conversation: Conversation, *, closed: bool = False) -> list[list[Unit]]:
         """What isn't archived, in stretches without a gap; `closed` as in `split_units`."""
         covered = self._archive.covered(conversation.id)

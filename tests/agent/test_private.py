@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
+from kbtui.errors import ModelError
+from kbtui.memory.asking import Condenser
+from kbtui.memory.page import Page
+from kbtui.workspace.layout import conflict_copy_of
 from tests.agent.conftest import Remote, ask, assert_sound, model_at
 from tests.scripted_server import Reply, ScriptedServer, call
 
@@ -117,3 +122,119 @@ async def test_a_stranger_to_the_index_learns_only_the_name(
         system = server.prompts[0].messages[0]["content"]
     assert "- diary: (private)" in system
     assert SECRET not in system
+
+
+async def test_what_a_call_says_after_the_reading_does_not_go_out_with_its_result(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    kb.library.create("topic", "Zoo", body="Animals.")
+    script = [
+        Reply(tool_calls=[call("read_entry", entry="diary")]),
+        Reply(tool_calls=[call("edit_entry", entry="zoo", old=SECRET, new="x")]),
+        Reply("Done."),
+        Reply("No idea."),
+    ]
+    with ScriptedServer(script) as server:
+        model = model_at(server)
+        await ask(kb, session, "Compare both", model)
+        assert "noon" in server.prompts[2].messages[-1]["content"]
+        await ask(kb, session, "And?", Remote(model))
+        assert "noon" not in json.dumps(server.prompts[3].messages)
+
+
+async def test_a_talk_about_it_that_a_local_model_finds_is_private_as_well(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    script = [
+        Reply(tool_calls=[call("read_entry", entry="diary")]),
+        Reply(f"It says {SECRET}."),
+        Reply(tool_calls=[call("memory_search", query="what did the walrus talk say?")]),
+        Reply(f"We said that {SECRET}."),
+        Reply("No idea."),
+    ]
+    with ScriptedServer(script) as server:
+        model = model_at(server)
+        await ask(kb, session, "What does my diary say?", model)
+        kb.search.sync()
+        other = kb.sessions.create("test")
+        await ask(kb, other, "What did we say of a walrus?", model)
+        assert SECRET in server.prompts[3].messages[-1]["content"]
+        await ask(kb, other, "And?", Remote(model))
+        assert "noon" not in json.dumps(server.prompts[4].messages)
+
+
+async def test_neither_its_tags_nor_its_words_are_told_by_what_is_found(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    file = kb.workspace.knowledge / "topics/diary.md"
+    file.write_text(file.read_text().replace("tags: []", "tags: [burnout]"))
+    kb.history.adopt(settle=0)
+    kb.library.refresh()
+    kb.search.sync()
+    calls = [call("list_entries", tag="burnout"), call("vector_search", query="walrsu")]
+    calls += [call("memory_search", query="wallrus xyzzy")]
+    with ScriptedServer([Reply(tool_calls=calls), Reply("Nothing.")]) as server:
+        await ask(kb, session, "Who has it?", Remote(model_at(server)))
+        results = [m["content"] for m in server.prompts[1].messages if m["role"] == "tool"]
+    assert results[0] == "0 entries:"
+    assert not any("walrus'" in result for result in results)
+
+
+PRIVATE_NOTES = {
+    "USER.md": "user-secret",
+    "memory/MEMORY.md": "memory-secret",
+    "skills/odd/SKILL.md": "skill-secret",
+}
+
+
+@pytest.fixture
+def notes(kb: KnowledgeBase) -> None:
+    today = f"memory/{datetime.now().astimezone():%Y-%m-%d}.md"
+    for path, text in {**PRIVATE_NOTES, today: "day-secret"}.items():
+        file = kb.workspace.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"---\nprivate: true\nalways: true\n---\n- {text}\n")
+    kb.history.adopt(settle=0)
+    kb.library.refresh()
+
+
+@pytest.mark.usefixtures("notes")
+async def test_private_notes_stand_in_no_prompt_of_a_remote_model(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    with ScriptedServer([Reply("I know it."), Reply("Hm.")]) as server:
+        await ask(kb, session, "hello", model_at(server))
+        await ask(kb, session, "And?", Remote(model_at(server)))
+        local, remote = (json.dumps(prompt.messages) for prompt in server.prompts)
+    assert all(f"{what}-secret" in local for what in ("user", "memory", "skill", "day"))
+    assert "-secret" not in remote
+    assert "I know it." not in remote
+
+
+@pytest.mark.usefixtures("notes")
+async def test_private_notes_are_not_shown_to_a_remote_model_that_makes_memory(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    session.append("user", "I like tea.")
+    conversation = kb.memory.pending.conversation(session.id)
+    units = [unit for part in kb.memory.pending.parts(conversation) for unit in part]
+    page = Page(conversation, tuple(units))
+    with ScriptedServer() as server:
+        sent = []
+        for model in (model_at(server), Remote(model_at(server))):
+            server.enqueue(*(Reply("No.") for _ in range(9)))
+            with pytest.raises(ModelError):
+                await Condenser(model, kb.library, 500).extract(page, "- memory-secret", ())
+            sent.append(json.dumps(server.prompts[-1].body))
+    assert "memory-secret" in sent[0]
+    assert "memory-secret" not in sent[1]
+
+
+async def test_a_copy_of_it_that_a_conflict_left_cannot_be_attached(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    path = conflict_copy_of("knowledge/topics/diary.md", "2026-11-22 10-00-00")
+    (kb.workspace.root / path).write_text(f"# Diary\n\n{SECRET}\n")
+    with ScriptedServer([Reply("No.")]) as server:
+        await ask(kb, session, f'What does @"{path}" say?', Remote(model_at(server)))
+        assert "noon" not in json.dumps(server.prompts[0].messages)

@@ -81,6 +81,11 @@ class ToolContext:
         """Whether a file is for local models only."""
         return self.library.is_private(path)
 
+    @property
+    def has_private(self) -> bool:
+        """Whether there are entries for local models only."""
+        return any(info.private for info in self.library.infos())
+
     def is_hidden(self, path: str) -> bool:
         """Whether the model of this turn must not see what a file says."""
         return not self.is_local and self.is_private(path)

@@ -38,7 +38,8 @@ class ListEntries:
         found = [
             info
             for info in context.library.infos()
-            if _fits(info, arguments) and not context.conceals(info.path)
+            if _fits(info, arguments, is_hidden=context.is_hidden(info.path))
+            and not context.conceals(info.path)
         ]
         found.sort(key=lambda info: (info.updated or info.created or "", info.path), reverse=True)
         start = max(0, arguments.get("offset", 0))
@@ -68,7 +69,8 @@ def _described(info: EntryInfo, *, is_hidden: bool) -> dict[str, Any]:
     }
 
 
-def _fits(info: EntryInfo, arguments: Mapping[str, Any]) -> bool:
+def _fits(info: EntryInfo, arguments: Mapping[str, Any], *, is_hidden: bool) -> bool:
+    """Whether an entry is asked for; of a hidden one the tags are no more told than the text."""
     if "type" in arguments and info.type != arguments["type"]:
         return False
     if "category" in arguments:
@@ -76,4 +78,6 @@ def _fits(info: EntryInfo, arguments: Mapping[str, Any]) -> bool:
         if info.category != category and not info.category.startswith(f"{category}/"):
             return False
     wanted = fold(str(arguments.get("tag", "")).lstrip("#"))
+    if is_hidden:
+        return not wanted
     return not wanted or any(fold(tag) == wanted for tag in info.tags)

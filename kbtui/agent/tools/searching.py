@@ -102,7 +102,7 @@ def _search(
 
 def _nothing(context: ToolContext, result: SearchResult, query: str) -> str:
     # A word out of a private entry would tell of it.
-    may_suggest = result.suggestion and (context.is_local or context.names_private)
+    may_suggest = result.suggestion and (context.is_local or not context.has_private)
     meant = f" Did you mean '{result.suggestion}'?" if may_suggest else ""
     return f"Nothing found for '{shorten(query, _SHOWN)}'.{meant}"
 
@@ -174,7 +174,7 @@ def _lines_of(context: ToolContext, hit: Hit) -> tuple[int, list[str]]:
 
 def _is_private_talk(context: ToolContext, hit: Hit) -> bool:
     """Whether a conversation drew on a private entry where it was found."""
-    if hit.session is None or hit.messages is None or context.is_local:
+    if hit.session is None or hit.messages is None:
         return False
     first, last = hit.messages
     try:

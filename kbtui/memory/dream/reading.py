@@ -145,7 +145,7 @@ class Reader:
 
     def material(self, page: Page, view: View, shares: Shares, model: ChatModel) -> str:
         """All that a model is shown for a page, what changes least first."""
-        paths = [path for path in NOTES if view.exists(path) and not self._is_private(path)]
+        paths = [p for p in NOTES if view.exists(p) and not self._library.is_private(p)]
         parts = [self._file(path, view, shares.note) for path in paths]
         catalogue = self._library.prompt_index(
             page.text, shares.catalogue, model.count_tokens, show_private=False
@@ -175,10 +175,6 @@ class Reader:
             changed=stamp(last.time) if last else None,
             cut=None if cut == text else "the rest can be read with read_file",
         )
-
-    def _is_private(self, path: str) -> bool:
-        info = self._library.info(path)
-        return info is not None and info.private
 
     def _relevant(self, page: Page, view: View) -> list[EntryInfo]:
         """The entries that the new ones are about: those that are named, then those found."""

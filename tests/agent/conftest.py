@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from kbtui.models.port import ChatModel, Message, Reply, ReplyEvent, ToolSpec
     from tests.scripted_server import ScriptedServer
 
-QUICK = ModelOptions(first_token_seconds=5, idle_seconds=5, retries=0, backoff_seconds=0.01)
+# Patient, as the machine may be busy; a model that is to stall has options of its own.
+QUICK = ModelOptions(first_token_seconds=60, idle_seconds=60, retries=0, backoff_seconds=0.01)
 
 
 @pytest.fixture

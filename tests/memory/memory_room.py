@@ -118,7 +118,7 @@ def open_room(
 def scripted(server: ScriptedServer, **options: Any) -> dict[str, Any]:
     """Settings that let the scripted server consolidate; the chat stays offline."""
     role = {"model": "openai/scripted", "api_base": server.url, "api_key": "sesame", **options}
-    patience = {"first_token_seconds": 5, "idle_seconds": 5, "retries": 0}
+    patience = {"first_token_seconds": 60, "idle_seconds": 60, "retries": 0}
     return {"models": {"consolidate": role, **patience}}
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING
 
+from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
 from kbtui.tui.messages import Notify
+from kbtui.tui.typed_ahead import KeysInOrder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,6 +19,9 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.jobs import KeeperEvent
+
+
+_LATER = 1.0
 
 
 class KeeperWatch:
@@ -48,9 +55,15 @@ class KeeperWatch:
             self._ask(event)
 
     def _ask(self, event: KeeperEvent) -> None:
-        """A paid model was found, not chosen: may it be used while nobody looks?"""
-        from kbtui.tui.screens.dialogs import KeyDialog
+        """A paid model was found, not chosen: may it be used while nobody looks?
 
+        Nobody waits for that question, so it comes when nothing is being written or asked.
+        """
+        from kbtui.tui.screens.dialogs import UnaskedDialog
+
+        if self._is_disturbing():
+            self._widget.set_timer(_LATER, partial(self._ask, event))
+            return
         cap = self._keeper.status().cap_usd
         text = (
             f"{clean_line(event.model)} costs money. May it condense conversations in the "
@@ -59,9 +72,23 @@ class KeeperWatch:
 
         def answered(key: str | None) -> None:
             if key is not None:
-                agree = self._keeper.agree
-                self._widget.run_worker(
-                    lambda: agree(event.model, yes=key == "y"), thread=True, group="consent"
-                )
+                agree = partial(self._agree, event.model, yes=key == "y")
+                self._widget.run_worker(agree, thread=True, group="consent")
 
-        self._widget.app.push_screen(KeyDialog("Memory", text, {"y": "yes", "n": "no"}), answered)
+        dialog = UnaskedDialog("Memory", text, {"y": "yes", "n": "no"})
+        self._widget.app.push_screen(dialog, answered)
+
+    def _is_disturbing(self) -> bool:
+        """Whether somebody writes at this moment, or is asked something else."""
+        from kbtui.tui.screens.dialogs import QUIET
+
+        app = self._widget.app
+        writes = isinstance(app, KeysInOrder) and monotonic() - app.typed_at < QUIET
+        return writes or app.screen.is_modal
+
+    def _agree(self, model: str, *, yes: bool) -> None:
+        """Called in a thread."""
+        try:
+            self._keeper.agree(model, yes=yes)
+        except KbtuiError as error:
+            self._widget.post_message(Notify(str(error), "error"))

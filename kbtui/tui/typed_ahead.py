@@ -44,6 +44,7 @@ class KeysInOrder(App[None]):
 
     Attributes:
         typed_at: When the last key came, in monotonic seconds.
+        typed_before: When the one before that came.
         at_work_on: When the key was typed that is handled now, perhaps one that had to wait.
         text_typed: Published when a field has been handed text, which isn't on the screen yet.
     """
@@ -51,6 +52,7 @@ class KeysInOrder(App[None]):
     def __init__(self) -> None:
         super().__init__()
         self.typed_at = 0.0
+        self.typed_before = 0.0
         self.at_work_on = 0.0
         self.text_typed: Signal[Widget] = Signal(self, "text typed")
         self._typed_ahead: deque[_Typed] = deque()
@@ -66,7 +68,7 @@ class KeysInOrder(App[None]):
         if not _is_typed(event):
             await super().on_event(event)
             return
-        self.typed_at = monotonic()
+        self.typed_before, self.typed_at = self.typed_at, monotonic()
         self.somebody_types()
         if not self.at_rest:
             self._typed_ahead.append(event)

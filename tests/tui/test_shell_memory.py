@@ -11,6 +11,7 @@ from kbtui.memory.dream.report import DreamProgress
 from kbtui.memory.jobs import KeeperEvent
 from kbtui.search.results import IndexStatus
 from kbtui.tui.actions import actions
+from kbtui.tui.screens import dialogs
 from kbtui.tui.screens.confirm import ConfirmScreen
 from kbtui.tui.screens.dialogs import KeyDialog
 from kbtui.tui.screens.history import HistoryScreen
@@ -24,6 +25,8 @@ from tests.tui.shell import running, said
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 MEMORY = "memory/MEMORY.md"
 
@@ -240,10 +243,33 @@ async def test_what_the_keeper_is_at_is_in_the_status_line(tmp_path: Path) -> No
         await shell.notified("Two messages are kept whole.")
 
 
-async def test_a_paid_model_is_asked_about_and_the_answer_is_kept(tmp_path: Path) -> None:
+async def test_a_paid_model_is_asked_about_and_the_answer_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dialogs, "QUIET", 0)
     async with running(tmp_path / "notes") as shell:
         memory = shell.app.kb.memory
         memory.keeper._tell(KeeperEvent("consent", "consolidate", model="openai/costly"))
         await shell.until(lambda: isinstance(shell.app.screen, KeyDialog))
+        await shell.press("n")
+        await shell.until(lambda: memory.allowance.answer("openai/costly") is False)
+
+
+async def test_what_is_being_written_never_agrees_to_a_paid_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dialogs, "QUIET", 1e9)
+    async with running(tmp_path / "notes") as shell:
+        memory = shell.app.kb.memory
+        await shell.press("y")
+        memory.keeper._tell(KeeperEvent("consent", "consolidate", model="openai/costly"))
+        await shell.press(*"es, yn")
+        assert shell.prompt.text == "yes, yn", "it waits while somebody writes"
+        shell.app.typed_at = -1e9
+        await shell.until(lambda: isinstance(shell.app.screen, KeyDialog))
+        await shell.press(*"yny")
+        assert isinstance(shell.app.screen, KeyDialog), "nor do letters that come after it"
+        assert memory.allowance.answer("openai/costly") is None
+        monkeypatch.setattr(dialogs, "QUIET", 0)
         await shell.press("n")
         await shell.until(lambda: memory.allowance.answer("openai/costly") is False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
 
 from textual import on
@@ -12,6 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from kbtui.text import clean, clean_line, fold
+from kbtui.tui.typed_ahead import KeysInOrder
 from kbtui.tui.widgets.choice_list import Choice, ChoiceList
 from kbtui.tui.widgets.row_list import RowList
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from textual.message import Message
 
 Answer = TypeVar("Answer")
+QUIET = 1.0
+"""Seconds without a key after which somebody isn't writing any more."""
 
 
 class Dialog(ModalScreen[Answer | None], Generic[Answer]):
@@ -217,6 +221,28 @@ class KeyDialog(Dialog[str]):
     def action_answer(self, key: str) -> None:
         """Take the key as the answer."""
         self.dismiss(key)
+
+
+class UnaskedDialog(KeyDialog):
+    """A question that comes by itself: letters that somebody was writing don't answer it.
+
+    A key counts only where none came for a while before it, as from somebody who has read.
+    """
+
+    def __init__(self, title: str, text: str, keys: Mapping[str, str]) -> None:
+        super().__init__(title, text, keys)
+        self._came_at = monotonic()
+
+    def action_answer(self, key: str) -> None:
+        """Take the key as the answer, unless it belongs to what was being written."""
+        app = self.app
+        if isinstance(app, KeysInOrder):
+            before = max(self._came_at, app.typed_before)
+            if app.typed_at - before < QUIET:
+                box = self.query_one(Vertical)
+                box.border_subtitle = Content(f"You were typing: press {_key_name(key)} again")
+                return
+        super().action_answer(key)
 
 
 def _key_name(key: str) -> str:

@@ -129,16 +129,24 @@ async def rest(app: App[Any], *, typing: bool = False) -> None:
     """Wait until keys, messages, drawings and work in threads are done, and all they lead to.
 
     What happens by itself isn't waited for: services of the workspace, what is looked at every
-    few seconds, an answer that is held at its gate, a question that is on the screen.
+    few seconds, an answer that is held at its gate, a question that is on the screen; nor who
+    sleeps again and again.
 
     Args:
         app: Runs in this event loop.
         typing: More keys follow at once: what waits for a pause between them goes on waiting.
     """
     end = monotonic() + DEADLINE
-    rounds = 0
+    rounds, worked_at = 0, monotonic()
     while rounds < _ROUNDS:
-        rounds = rounds + 1 if _is_still(app) and (typing or not _will_go_on(app)) else 0
+        if _works(app):
+            rounds, worked_at = 0, monotonic()
+        elif not _is_still(app):
+            rounds = 0
+        elif typing or not _will_go_on(app) or monotonic() - worked_at > _SOON:
+            rounds += 1
+        else:
+            rounds = 0
         assert monotonic() < end, f"it never came to rest; {picture(app)}"
         await asyncio.sleep(0 if rounds or _loop_works() else 0.001)
 
@@ -166,18 +174,20 @@ def _loop_works() -> bool:
     return bool(asyncio.get_running_loop()._ready)  # type: ignore[attr-defined]
 
 
+def _works(app: App[Any]) -> bool:
+    """Whether something is done in a thread, or a key is."""
+    if app._exception is not None:
+        return False
+    loop = asyncio.get_running_loop()
+    pending = any(job.loop is loop and job.pending for job in list(_jobs))
+    return pending or not getattr(app, "at_rest", True)
+
+
 def _is_still(app: App[Any]) -> bool:
-    """Whether nothing runs, in the event loop or in a thread, and the screen is drawn."""
+    """Whether no message is handled, and the screen is drawn."""
     if app._exception is not None:
         return True
-    loop = asyncio.get_running_loop()
-    return not (
-        _loop_works()
-        or jitter.holds_back()
-        or any(job.loop is loop and job.pending for job in list(_jobs))
-        or not getattr(app, "at_rest", True)
-        or _draws(app)
-    )
+    return not (_loop_works() or jitter.holds_back() or _draws(app))
 
 
 def _draws(app: App[Any]) -> bool:

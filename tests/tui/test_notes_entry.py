@@ -3,10 +3,12 @@ from __future__ import annotations
 from textual.geometry import Offset
 from textual.selection import Selection
 
+from kbtui.history.change import Actor
+from kbtui.tui import documents
 from kbtui.tui.markdown.inline import LinkRef
 from kbtui.tui.widgets import markdown_view
 from kbtui.tui.widgets.markdown_view import MarkdownView
-from tests.tui.at_rest import Door
+from tests.tui.at_rest import Door, rest
 from tests.tui.notes_support import (
     DEFAULT,
     NotesApp,
@@ -179,6 +181,45 @@ async def test_what_the_agent_writes_shows_at_once_and_the_place_is_kept(tmp_pat
         agent_writes(kb, "knowledge/topics/long.md", text.replace("Paragraph 51.", "Changed."))
         await until(pilot, lambda: "Changed." in text_of(notes.view.body))
         assert notes.view.body.scroll_y > 90
+
+
+async def test_a_change_of_what_is_shown_does_not_stop_what_is_being_opened(tmp_path, monkeypatch):
+    kb = make_kb(tmp_path)
+    alice, bob = "knowledge/people/alice.md", "knowledge/people/bob.md"
+    door, load = Door(), documents.load_document
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, alice)
+
+        def load_slowly(kb, path):
+            document = load(kb, path)
+            if path == bob:
+                door.wait()
+            return document
+
+        monkeypatch.setattr(documents, "load_document", load_slowly)
+        notes.open_entry(bob)
+        await until(pilot, lambda: notes.place.coming == bob)
+        agent_writes(kb, alice, "# Alice\n\nChanged.\n")
+        agent_writes(kb, bob, "# Bob\n\nChanged.\n")
+        await rest(app)
+        door.open()
+        await shown(pilot, notes, bob)
+        assert "Changed." in text_of(notes.view.body)
+
+
+async def test_a_renamed_entry_stays_in_sight_whatever_is_told_first(tmp_path):
+    kb = make_kb(tmp_path)
+    alice, new = "knowledge/people/alice.md", "knowledge/topics/alice.md"
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, alice)
+        app._unsubscribe()
+        entry = kb.library.rename(alice, "topics/alice")
+        notes.moved(alice, entry.path)
+        notes.knowledge_changed([alice, new], kb.history.head(), Actor.YOU)
+        await shown(pilot, notes, new)
+        assert "Works on" in text_of(notes.view.body)
 
 
 async def test_selected_text_is_copied_without_the_breaks_of_wrapping(tmp_path):

@@ -36,6 +36,12 @@ class _Place(NamedTuple):
     scroll: int
 
 
+class _Coming(NamedTuple):
+    path: str
+    line: int | None
+    top: int | None
+
+
 class EntryView(Vertical):
     """Shows one document at a time and remembers the ones before, like a browser."""
 
@@ -79,8 +85,14 @@ class EntryView(Vertical):
         self._past: list[_Place] = []
         self._future: list[_Place] = []
         self._shows_authors = False
+        self._coming: _Coming | None = None
         self.document: Document | None = None
         self.links: DocumentLinks | None = None
+
+    @property
+    def coming(self) -> str | None:
+        """The file that is being read, to be shown in a moment."""
+        return self._coming.path if self._coming is not None else None
 
     def compose(self) -> ComposeResult:
         """Header, text, links."""
@@ -112,8 +124,13 @@ class EntryView(Vertical):
         self._load(path, line)
 
     def reload(self) -> None:
-        """Read the shown file again, keeping the place in it."""
-        if self.document is not None:
+        """Read the shown file again, keeping the place in it; or the one that is on its way.
+
+        Reading what is shown would then show that in place of what was asked for since.
+        """
+        if self._coming is not None:
+            self._load(self._coming.path, self._coming.line, top=self._coming.top)
+        elif self.document is not None:
             self._load(self.document.path, None, top=None)
 
     def go_back(self) -> bool:
@@ -128,7 +145,10 @@ class EntryView(Vertical):
         """A file was renamed: know it by its new name, and show that."""
         for places in (self._past, self._future):
             places[:] = [p._replace(path=new) if p.path == old else p for p in places]
-        if self.document is not None and self.document.path == old:
+        if self._coming is not None:
+            if self._coming.path == old:
+                self._load(new, self._coming.line, top=self._coming.top)
+        elif self.document is not None and self.document.path == old:
             self._load(new, None, top=None)
 
     def leave(self, path: str) -> bool:
@@ -153,6 +173,7 @@ class EntryView(Vertical):
         return _Place(self.document.path if self.document else "", round(self.body.scroll_y))
 
     def _load(self, path: str, line: int | None, *, top: int | None = 0) -> None:
+        self._coming = _Coming(path, line, top)
         run_latest(self, "load", self._loaded, path, line, top=top)
 
     async def _loaded(self, path: str, line: int | None, *, top: int | None) -> None:
@@ -161,7 +182,7 @@ class EntryView(Vertical):
         document = await asyncio.to_thread(load_document, self._kb, path)
         if document.kind == "conversation" and line is not None:
             line = message_line(document, line)
-        self.document = document
+        self.document, self._coming = document, None
         # Links are resolved afterwards: on a large vault that takes longer than reading.
         self.links = None
         self._show(document, line, top)

@@ -83,7 +83,7 @@ class NotesPane(NotesKeys):
         del commit
         shown = self.current_path
         self.panel.changed(paths, actor, shown)
-        if shown in paths:
+        if shown in paths or self.place.coming in paths:
             self.place.file_changed()
 
     def open_entry(self, path: str, line: int | None = None, *, edit: bool = False) -> None:

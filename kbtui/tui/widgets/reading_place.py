@@ -34,6 +34,11 @@ class ReadingPlace:
         return document.path if document is not None else None
 
     @property
+    def coming(self) -> str | None:
+        """The file that will be shown in a moment, if one will."""
+        return self.view.coming if self.view is not None else None
+
+    @property
     def _room(self) -> Widget:
         return self._pane.query_one("#notes-split")
 

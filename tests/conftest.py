@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from kbtui.workspace.derived import DerivedDatabase
+from tests.patience import be_patient
 
 if TYPE_CHECKING:
     import sqlite3
@@ -68,6 +69,13 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("KBTUI_MODEL", "offline")
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _patient() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        be_patient(patch)
+        yield
 
 
 @pytest.fixture(scope="session")

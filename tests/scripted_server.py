@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 __all__ = ["Reply", "Request", "ScriptedServer", "call", "raw_call", "stream_length"]
-STALL_LIMIT_SECONDS = 30.0
+STALL_LIMIT_SECONDS = 300.0
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import pytest
 from kbtui.agent.events import TextDelta
 from kbtui.models.offline_model import NOTICE
 from tests.agent.conftest import ask
+from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
@@ -241,7 +242,7 @@ async def test_a_long_and_tangled_message_is_understood_in_time(
     text = (
         "; ".join(f"Person{chr(65 + n % 26)} owns thing {n}" for n in range(30)) + " because " * 500
     )
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         told = await ask(kb, session, text)
     assert told.events[-1]
 

@@ -24,6 +24,7 @@ from kbtui.memory.sessions import SessionStore
 from kbtui.models.litellm_model import LiteLLMModel, ModelOptions
 from kbtui.models.port import ToolCall
 from tests.agent.conftest import ask, assert_sound, model_at
+from tests.patience import PATIENCE
 from tests.scripted_server import Reply, ScriptedServer, call
 
 if TYPE_CHECKING:
@@ -147,14 +148,14 @@ async def test_reading_again_after_a_change_is_not_going_in_circles(
     assert told.tools[2].summary == "1 line"
 
 
-async def until(condition: Any, seconds: float = 5) -> None:
+async def until(condition: Any, seconds: float = PATIENCE) -> None:
     deadline = asyncio.get_running_loop().time() + seconds
     while not condition():
         assert asyncio.get_running_loop().time() < deadline, "it never came to that"
         await asyncio.sleep(0.005)
 
 
-SLOW = Reply(" ".join(map(str, range(400))), delay=0.02)
+SLOW = Reply(" ".join(map(str, range(40_000))), delay=0.02)
 
 
 async def test_closing_a_turn_stops_the_model_and_keeps_what_was_said(
@@ -167,7 +168,7 @@ async def test_closing_a_turn_stops_the_model_and_keeps_what_was_said(
                 said += event.text if isinstance(event, TextDelta) else ""
                 if len(said) > 20:
                     break
-        assert server.disconnected.wait(3)
+        assert server.disconnected.wait(PATIENCE)
     (_, partial) = session.messages
     assert partial.interrupted
     assert partial.content.startswith(said)
@@ -188,7 +189,7 @@ async def test_cancelling_whoever_watches_a_turn_does_the_same(
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert server.disconnected.wait(3)
+        assert server.disconnected.wait(PATIENCE)
         assert session.messages[-1].interrupted
         told = await ask(kb, session, "Go on", model_at(server))
         assert_sound(server.prompts[1].messages)
@@ -203,7 +204,7 @@ async def test_stopping_a_turn_ends_it_with_an_event(kb: KnowledgeBase, session:
             events.append(event)
             if isinstance(event, TextDelta):
                 kb.agent.stop(session.id)
-        assert server.disconnected.wait(3)
+        assert server.disconnected.wait(PATIENCE)
     assert isinstance(events[-1], TurnFailed)
     assert events[-1].cancelled
     assert session.messages[-1].interrupted
@@ -214,7 +215,9 @@ async def test_a_tool_that_is_running_when_the_turn_is_stopped_is_finished_and_k
 ) -> None:
     entered, leave = threading.Event(), threading.Event()
     kb.history.add_companion(
-        lambda change: (entered.set(), leave.wait(5)) if change.actor is Actor.AGENT else None
+        lambda change: (
+            (entered.set(), leave.wait(PATIENCE)) if change.actor is Actor.AGENT else None
+        )
     )
     calls = [WRITE, call("write_entry", type="person", title="Bob")]
     events: list[Any] = []

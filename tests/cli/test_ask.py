@@ -10,6 +10,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.patience import PATIENCE
+
 if TYPE_CHECKING:
     import pytest
 
@@ -98,12 +100,12 @@ def test_an_interrupt_stops_the_turn_and_keeps_what_was_said(kbtui: Command) -> 
                 "KBTUI_API_KEY": "x",
             },
         )
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while not server.requests and child.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.05)
+            time.sleep(0.01)
         assert server.requests, child.communicate()
         child.send_signal(signal.SIGINT)
-        _out, err = child.communicate(timeout=60)
+        _out, err = child.communicate(timeout=PATIENCE)
     assert child.returncode == 130
     assert "Traceback" not in err
     (info,) = kbtui.ok("sessions", "--json").json

@@ -18,6 +18,7 @@ import pytest
 from kbtui import __main__
 from kbtui.cli.reference import command_rows
 from kbtui.cli.root import cli, run
+from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -155,7 +156,7 @@ def test_a_reader_that_leaves_ends_the_program_quietly(kbtui: Command) -> None:
     child.stdout.close()
     assert child.stderr.read() == b""
     child.stderr.close()
-    assert child.wait(30) in (0, 141)
+    assert child.wait(PATIENCE) in (0, 141)
 
 
 def test_an_interrupt_ends_with_130(kbtui: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +212,7 @@ def _on_terminal(*argv: str, **env: str) -> str:
             break
         parts.append(part)
     os.close(master)
-    child.wait(30)
+    child.wait(PATIENCE)
     return b"".join(parts).decode()
 
 

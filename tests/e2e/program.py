@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.patience import PATIENCE
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -38,7 +40,7 @@ def kbtui(*args: str | Path, workspace: Path | None = None, stdin: str = "", **e
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=5 * PATIENCE,
         check=False,
         env={**os.environ, "PYTHONPATH": str(ROOT), **env},
     )

@@ -96,14 +96,14 @@ def test_a_torn_session_line_is_set_aside_and_the_rest_goes_on(workspace: Path) 
 def test_an_unreachable_endpoint(workspace: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    env = {
-        "KBTUI_MODEL": "openai/test",
-        "KBTUI_API_BASE": f"http://127.0.0.1:{port}/v1",
-        "KBTUI_API_KEY": "x",
-        "KBTUI_MODELS__RETRIES": "0",
-    }
-    _one_sentence(kbtui("ask", "hello", workspace=workspace, **env), 4, str(port))
+        port = probe.getsockname()[1]  # taken, so that nobody else serves there, and refusing
+        env = {
+            "KBTUI_MODEL": "openai/test",
+            "KBTUI_API_BASE": f"http://127.0.0.1:{port}/v1",
+            "KBTUI_API_KEY": "x",
+            "KBTUI_MODELS__RETRIES": "0",
+        }
+        _one_sentence(kbtui("ask", "hello", workspace=workspace, **env), 4, str(port))
 
 
 def test_a_missing_key(workspace: Path) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e.program import ROOT, ok
+from tests.patience import PATIENCE
 from tests.scripted_server import Reply, Request, ScriptedServer, call
 from tests.terminal import ENTER, ESC, Terminal
 
@@ -74,18 +75,18 @@ def test_a_script_sees_it_stream_and_call_tools(workspace: Path) -> None:
 
 
 def test_the_app_shows_the_stream_the_cards_and_stops_on_escape(workspace: Path) -> None:
-    slow = Reply("word " * 400, piece=5, delay=0.05)
+    slow = Reply("word " * 40_000, piece=5, delay=0.05)
     with ScriptedServer([WRITES, CONFIRMS, slow]) as server:
         env = {**os.environ, "PYTHONPATH": str(ROOT), **_env(server)}
         argv = [sys.executable, "-m", "kbtui", "-w", str(workspace)]
         with Terminal(argv, env) as app:
             app.wait_for("scripted")
             app.send(SAID + ENTER)
-            app.wait_for("people/alice created", "Both are kept", timeout=60)
+            app.wait_for("people/alice created", "Both are kept")
             app.send("tell me more" + ENTER)
             app.wait_for("word word")
             app.send(ESC)
-            assert server.disconnected.wait(10)
+            assert server.disconnected.wait(PATIENCE)
             app.wait_for("topped")
             app.send("still alive")
             app.wait_for("still alive")

@@ -30,14 +30,14 @@ def test_without_the_lock_two_writers_lose_something(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(WorkspaceLock, "hold", no_lock)
-    assert run_writers(place / "notes", each=60, collide=True).wrong != []
+    assert run_writers(place / "notes", each=60, meetings=60).wrong != []
 
 
 def test_without_the_hash_check_a_writer_overwrites_the_other(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Door, "_check_expected", lambda *_: None)
-    wrong = run_writers(place / "notes", each=60, collide=True).wrong
+    wrong = run_writers(place / "notes", each=60, meetings=60).wrong
     assert any("overwrote a version" in fault for fault in wrong)
 
 

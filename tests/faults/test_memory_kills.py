@@ -23,6 +23,7 @@ from kbtui.memory.committing import committed
 from kbtui.memory.ranges import merged
 from kbtui.workspace import files
 from tests.memory.memory_room import START, Clock, Room, open_room
+from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +63,7 @@ class Victim:
         return dict(told)
 
     def close(self) -> None:
-        self._process.communicate(timeout=20)
+        self._process.communicate(timeout=PATIENCE)
 
 
 @pytest.fixture
@@ -214,7 +215,7 @@ def test_two_processes_at_once_condense_each_page_once(room: Room) -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(60)
+            thread.join(PATIENCE)
         _check(room.root, [])
     victims[0].run("whole")
     for victim in victims:
@@ -252,8 +253,10 @@ def test_who_writes_the_same_files_meanwhile_loses_nothing(room: Room) -> None:
     for turn in range(1, 3):
         _say(room, session.id, turn)
         victim.run("whole")
+    while len(written) <= 4 and writer.is_alive():
+        over.wait(0.01)
     over.set()
-    writer.join(60)
+    writer.join(PATIENCE)
     victim.run("whole")
     victim.close()
     _check(room.root, [])

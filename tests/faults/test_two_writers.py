@@ -14,7 +14,7 @@ EACH = int(os.environ.get("KBTUI_TEST_CHANGES", "250"))
 
 
 def test_two_writers_lose_nothing(place: Path) -> None:
-    outcome = run_writers(place / "notes", each=EACH)
+    outcome = run_writers(place / "notes", each=EACH, meetings=10)
     assert outcome.wrong == []
     assert outcome.commits + outcome.conflicts == 2 * EACH
     assert outcome.conflicts > 0, "they never met"

@@ -10,7 +10,7 @@ import traceback
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kbtui.errors import ConflictError, WorkspaceBusyError
+from kbtui.errors import ConflictError
 from kbtui.history.change import Actor
 from kbtui.workspace import files
 from kbtui.workspace.layout import create_workspace, open_workspace
@@ -35,17 +35,18 @@ class Outcome:
     wrong: list[str] = field(default_factory=list)
 
 
-def run_writers(root: Path, each: int, *, collide: bool = False) -> Outcome:
+def run_writers(root: Path, each: int, *, meetings: int) -> Outcome:
     """Let two processes make `each` changes, and check that every one is accounted for.
 
-    With `collide` they meet between reading and writing, so that each shared file is a sure race.
+    Before their first `meetings` changes they meet between reading and writing, so that each file
+    that both write then is a sure race.
     """
     create_workspace(root)
     open_history(root)
     reports = [root.parent / f"writer-{name}.json" for name in "ab"]
-    pipes = (os.pipe(), os.pipe()) if collide else ()
+    pipes = (os.pipe(), os.pipe())
     children = [
-        _fork(root, name, each, report, meeting=_meeting(pipes, number))
+        _fork(root, name, each, report, meeting=_meeting(pipes, number, meetings))
         for number, (name, report) in enumerate(zip("ab", reports, strict=True))
     ]
     for end in (end for pipe in pipes for end in pipe):
@@ -60,16 +61,16 @@ def run_writers(root: Path, each: int, *, collide: bool = False) -> Outcome:
     return outcome
 
 
-def _meeting(pipes: Sequence[tuple[int, int]], number: int) -> Callable[[], None]:
+def _meeting(pipes: Sequence[tuple[int, int]], number: int, meetings: int) -> Callable[[int], None]:
     """What a writer calls to wait for the other one; a writer that is gone keeps nobody waiting."""
-    if not pipes:
-        return lambda: None
     (mine, my_end), (other_end, others) = pipes[number], pipes[1 - number]
     foreign = [my_end, other_end]
 
-    def meet() -> None:
+    def meet(change: int) -> None:
         while foreign:
             os.close(foreign.pop())
+        if change >= meetings:
+            return
         with contextlib.suppress(BrokenPipeError):
             os.write(others, b".")
         os.read(mine, 1)
@@ -77,7 +78,7 @@ def _meeting(pipes: Sequence[tuple[int, int]], number: int) -> Callable[[], None
     return meet
 
 
-def _fork(root: Path, name: str, each: int, report: Path, *, meeting: Callable[[], None]) -> int:
+def _fork(root: Path, name: str, each: int, report: Path, *, meeting: Callable[[int], None]) -> int:
     child = os.fork()
     if child:
         return child
@@ -90,7 +91,7 @@ def _fork(root: Path, name: str, each: int, report: Path, *, meeting: Callable[[
 
 
 def _write(
-    root: Path, name: str, each: int, meet: Callable[[], None]
+    root: Path, name: str, each: int, meet: Callable[[int], None]
 ) -> list[dict[str, str | None]]:
     """Read a file, write its next version; half of the files are shared with the other writer."""
     rng = random.Random(name)
@@ -103,13 +104,11 @@ def _write(
         base = None if before is None else files.blob_id(before)
         text = f"writer {name}\nchange {number}\nbase {base}\n{'x' * rng.randint(0, 500)}\n"
         record = {"path": path, "text": text, "base": base, "commit": None, "kept": None}
-        meet()
+        meet(number)
         try:
             with history.change(actor, f"{name} {number}") as change:
                 change.write(path, text, expecting=base)
             record["commit"] = change.result.id if change.result else "none"
-        except WorkspaceBusyError as error:
-            record["kept"] = f"busy: {error}"
         except ConflictError as error:
             record["kept"] = str(error)
         account.append(record)

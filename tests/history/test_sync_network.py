@@ -9,7 +9,7 @@ import socket
 import subprocess
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from kbtui.errors import RemoteError
 from kbtui.history import transport
 from kbtui.history.remote import SyncCancelledError, Watcher
 from tests.history.sync_room import Machine, fsck, plumb
+from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,23 +55,33 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _is_open(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+def _answers(address: str) -> bool:
+    """Whether it is our daemon that listens there, and not who was faster to take the port."""
+    command = ["git", "ls-remote", "-q", address]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 @pytest.fixture
 def daemon(bare: Path) -> Iterator[str]:
     _needs("git-daemon")
-    port = _free_port()
+    deadline = time.monotonic() + PATIENCE
     command = ["git", "daemon", "--enable=receive-pack", "--export-all", "--reuseaddr"]
-    command += [f"--base-path={bare.parent}", "--listen=127.0.0.1", f"--port={port}"]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True) as process:
-        deadline = time.monotonic() + 30
-        while not _is_open(port) and time.monotonic() < deadline:
-            threading.Event().wait(0.02)
-        yield f"git://127.0.0.1:{port}/notes.git"
-        os.killpg(process.pid, 15)
+    command += [f"--base-path={bare.parent}", "--listen=127.0.0.1"]
+    while True:
+        port = _free_port()
+        address = f"git://127.0.0.1:{port}/{bare.name}"
+        with subprocess.Popen(
+            [*command, f"--port={port}"], stderr=subprocess.DEVNULL, start_new_session=True
+        ) as process:
+            try:
+                while not (ours := _answers(address)) and process.poll() is None:
+                    assert time.monotonic() < deadline, "the daemon never answered"
+                if ours:
+                    yield address
+                    return
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, 15)
 
 
 class _Git(BaseHTTPRequestHandler):

@@ -9,6 +9,7 @@ import pytest
 
 from kbtui.history.change import Actor
 from kbtui.knowledge import catalog
+from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
     from tests.knowledge.conftest import Room
@@ -223,7 +224,7 @@ def test_it_is_written_when_nothing_changes_for_a_moment(
     room.put("knowledge/topics/a.md", "A.\n")
     room.put("knowledge/topics/b.md", "B.\n")
     room.adopt()
-    assert written.wait(10)
+    assert written.wait(PATIENCE)
     assert "- [Topics](topics/INDEX.md): 2 entries" in room.text(INDEX)
 
 

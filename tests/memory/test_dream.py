@@ -34,6 +34,7 @@ from tests.memory.dream_room import (
     studied,
     told,
 )
+from tests.patience import PATIENCE
 from tests.scripted_server import Reply, ScriptedServer, call
 
 if TYPE_CHECKING:
@@ -379,7 +380,7 @@ async def test_cancelling_leaves_everything_as_it_was(room: Room, server: Script
 
     server.enqueue(studied(), does(add("MEMORY.md", "Prefers dark mode")), stall)
     task = asyncio.ensure_future(run(room))
-    assert await asyncio.to_thread(reached.wait, 20)
+    assert await asyncio.to_thread(reached.wait, PATIENCE)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -23,6 +23,7 @@ from tests.memory.dream_room import (
     state,
     studied,
 )
+from tests.patience import PATIENCE
 from tests.scripted_server import Reply, Request, ScriptedServer, call, raw_call
 
 if TYPE_CHECKING:
@@ -249,7 +250,7 @@ async def test_the_keeper_tells_once_and_tries_again_later(
     keeper.subscribe(note)
     keeper.start()
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             await finished.wait()  # it was due at the start
             assert len(server.prompts) == 1
             for _ in range(2):

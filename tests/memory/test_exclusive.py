@@ -15,6 +15,7 @@ import pytest
 from kbtui.errors import WorkspaceBusyError
 from kbtui.memory.exclusive import MemoryLock
 from kbtui.workspace.layout import create_workspace
+from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
     from kbtui.workspace.layout import Workspace
@@ -68,7 +69,7 @@ async def test_waiting_takes_the_lock_when_it_is_free(workspace: Workspace) -> N
 
     async def second() -> None:
         await held.wait()
-        async with MemoryLock(workspace).hold(timeout=10):
+        async with MemoryLock(workspace).hold(timeout=PATIENCE):
             order.append("second")
 
     await asyncio.gather(first(), second())
@@ -84,6 +85,6 @@ async def test_another_process_holds_it_until_it_is_killed(workspace: Workspace)
             async with MemoryLock(workspace).hold():
                 pass
         holder.send_signal(signal.SIGKILL)
-        holder.wait(10)
-    async with MemoryLock(workspace).hold(timeout=5):
+        holder.wait(PATIENCE)
+    async with MemoryLock(workspace).hold(timeout=PATIENCE):
         pass

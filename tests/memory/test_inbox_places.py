@@ -11,6 +11,7 @@ import pytest
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError, UsageError
 from kbtui.history.change import Actor, Origin
 from kbtui.memory.inbox import Inbox
+from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
     from kbtui.history.history import History
@@ -270,7 +271,7 @@ def test_of_two_processes_that_accept_the_same_one_does(
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    said = [process.communicate(timeout=60)[0].strip() for process in both]
+    said = [process.communicate(timeout=PATIENCE)[0].strip() for process in both]
     assert said.count("done") == 1
     assert "nothing" not in said
     assert now(workspace) == NEW

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-DEADLINE = 40.0
+DEADLINE = 120.0
 
 
 def until(is_so: Callable[[], object]) -> None:
@@ -202,8 +202,8 @@ def test_a_paid_model_that_was_only_found_is_asked_about_once(tmp_path: Path) ->
     assert kept.keeper.status().consent == "openai/dear"
     kept.keeper.agree("openai/dear", yes=True)
     until(kept.archived)
-    assert kept.keeper.status().consent == ""
-    assert kept.keeper.status().spent_usd == pytest.approx(0.01)
+    until(lambda: kept.keeper.status().consent == "")
+    until(lambda: kept.keeper.status().spent_usd == pytest.approx(0.01))
     assert session.id
     kept.keeper.close()
     kept.room.close()
@@ -251,10 +251,13 @@ def test_two_processes_condense_a_session_once(tmp_path: Path) -> None:
         kept.room.clock.pass_(minutes=31)
         kept.keeper.start()
     until(one.archived)
+
+    def is_done(kept: Kept) -> bool:
+        kept.room.clock.pass_(minutes=31)  # whoever found the other one at it tries again
+        return not kept.keeper._agenda._wanted and kept.keeper.status().state == "idle"
+
     for kept in (one, two):
-        until(lambda kept=kept: not kept.keeper._agenda._wanted or kept.keeper.status().waiting)
-        kept.room.clock.pass_(minutes=31)
-        until(lambda kept=kept: kept.keeper.status().state == "idle")
+        until(lambda kept=kept: is_done(kept))
     assert one.archived() == [1, 2, 3, 4, 5, 6, 7, 8]
     assert one.told("notice") == two.told("notice") == []
     assert session.id

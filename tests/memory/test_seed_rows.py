@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MEMORY = "memory/MEMORY.md"
 BY_WORDS = {"search": {"semantic": False}}
-DEADLINE_SECONDS = 20.0
+DEADLINE_SECONDS = 120.0
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from kbtui.errors import (
 from kbtui.models import litellm_model
 from kbtui.models.litellm_model import LiteLLMModel, ModelOptions
 from kbtui.models.port import Message, Reply, ReplyReasoning, ReplyText, ToolCall, ToolSpec
+from tests.patience import PATIENCE
 from tests.scripted_server import Reply as Scripted
 from tests.scripted_server import ScriptedServer, call, stream_length
 
@@ -176,6 +177,8 @@ async def test_nothing_within_the_first_wait_is_unreachable() -> None:
     with ScriptedServer([Scripted("Hello", stall_at=0)]) as server:
         with pytest.raises(ModelUnreachableError, match=r"sent nothing for 0\.3 seconds"):
             await said_by(model_at(server, options))
+        while not server.prompts:  # noqa: ASYNC110 - the server may still be about to read it
+            await asyncio.sleep(0.01)
         assert len(server.prompts) == 1
 
 
@@ -183,22 +186,22 @@ async def test_a_stall_in_the_middle_ends_after_the_idle_wait() -> None:
     script = Scripted(
         "Hello there, my friend.", stall_at=stream_length(Scripted("Hello there, ")) - 400
     )
-    options = ModelOptions(first_token_seconds=30, idle_seconds=1)
+    options = ModelOptions(first_token_seconds=30, idle_seconds=3)
     with ScriptedServer([script]) as server:
         stream = model_at(server, options).stream(ASK)
         assert await anext(stream) == ReplyText("Hello there,")
         with pytest.raises(ModelUnreachableError, match="stopped in the middle"):
             await anext(stream)
-        assert server.disconnected.wait(5), "the connection is closed as well"
+        assert server.disconnected.wait(PATIENCE), "the connection is closed as well"
 
 
 async def test_closing_the_stream_cancels_the_request_at_once() -> None:
-    with ScriptedServer([Scripted("word " * 500, delay=0.02)]) as server:
+    with ScriptedServer([Scripted("word " * 50_000, delay=0.02)]) as server:
         stream = model_at(server).stream(ASK)
         first = await anext(stream)
         assert isinstance(first, ReplyText)
         await stream.aclose()  # type: ignore[attr-defined]
-        assert server.disconnected.wait(3)
+        assert server.disconnected.wait(PATIENCE)
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
@@ -336,7 +339,7 @@ async def test_the_callers_loop_keeps_running_while_an_answer_comes_in() -> None
     with ScriptedServer([Scripted(" ".join(map(str, range(40))), piece=5, delay=0.02)]) as server:
         await said_by(model_at(server))
     ticking.cancel()
-    assert ticks > 20
+    assert ticks > 3, "blocked, it would have ticked once at most"
 
 
 async def test_nothing_reaches_the_terminal_or_the_log_but_what_is_ours(

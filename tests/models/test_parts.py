@@ -14,6 +14,7 @@ from kbtui.models.port import Message, ReplyReasoning, ReplyText, ToolCall
 from kbtui.models.reply_builder import ReplyBuilder, ThinkSplitter
 from kbtui.models.schema import ArgumentError, check_arguments, parse_arguments
 from kbtui.models.tokens import cut_to_tokens, estimate_tokens, prompt_tokens
+from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -199,7 +200,7 @@ async def test_the_far_loop_yields_here_raises_here_and_stops_there() -> None:
             if stop == 3:
                 raise ValueError("three")
             entered.set()
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()
         finally:
             closed.set()
 
@@ -213,13 +214,13 @@ async def test_the_far_loop_yields_here_raises_here_and_stops_there() -> None:
     stream = loop.iterate(count(2))
     assert await anext(stream) == 0
     await stream.aclose()  # type: ignore[attr-defined]
-    assert closed.wait(3)
+    assert closed.wait(PATIENCE)
 
     closed.clear()
     entered.clear()
     task = asyncio.create_task(loop.run(anext(count(0))))
-    assert await asyncio.to_thread(entered.wait, 3)
+    assert await asyncio.to_thread(entered.wait, PATIENCE)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert closed.wait(3)
+    assert closed.wait(PATIENCE)

@@ -15,6 +15,7 @@ from kbtui.errors import ModelAccessError, ModelAnswerError
 from kbtui.models import litellm_model
 from kbtui.models.litellm_model import LiteLLMModel, ModelOptions
 from kbtui.models.port import Message, Reply, ReplyReasoning, ReplyText, ToolSpec
+from tests.patience import PATIENCE
 from tests.scripted_server import Reply as Scripted
 from tests.scripted_server import Request, ScriptedServer, call
 
@@ -104,7 +105,7 @@ def post(url: str, **body: Any) -> tuple[int, bytes]:
 
     opener = build_opener(ProxyHandler({}))
     try:
-        with opener.open(Post(url, json.dumps(body).encode()), timeout=5) as answer:
+        with opener.open(Post(url, json.dumps(body).encode()), timeout=PATIENCE) as answer:
             return answer.status, answer.read()
     except HTTPError as error:
         return error.code, error.read()

@@ -21,6 +21,7 @@ from kbtui.models.offline_model import OfflineModel
 from kbtui.models.providers import PROVIDERS, host_of, is_loopback, ollama_base
 from kbtui.models.roles import ModelRegistry
 from kbtui.settings import Settings, config_folder, load_settings
+from tests.patience import PATIENCE
 from tests.scripted_server import Reply, ScriptedServer
 
 if TYPE_CHECKING:
@@ -169,8 +170,13 @@ async def test_an_embedding_model_is_not_for_chat() -> None:
 
 
 @pytest.mark.parametrize("mode", ["silent", "garbage", "wrong"])
-async def test_an_ollama_that_misbehaves_is_as_good_as_none_and_holds_nobody_up(mode: str) -> None:
+async def test_an_ollama_that_misbehaves_is_as_good_as_none_and_holds_nobody_up(
+    mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import socket
+
+    if mode == "silent":
+        monkeypatch.setattr("kbtui.models.discovery.PATIENCE_SECONDS", 0.3)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         stop = threading.Event()
@@ -184,7 +190,7 @@ async def test_an_ollama_that_misbehaves_is_as_good_as_none_and_holds_nobody_up(
                     continue
                 with connection:
                     if mode == "silent":
-                        stop.wait(5)
+                        stop.wait(PATIENCE)
                     else:
                         body = (
                             b"\xff\xfe" if mode == "garbage" else b'{"models": [1, {"x": 2}, null]}'
@@ -312,7 +318,7 @@ class Ring:
 
     def _misbehave(self) -> None:
         if self.mode == "hangs":
-            self.release.wait(20)
+            self.release.wait(PATIENCE)
         if self.mode == "fails":
             raise RuntimeError("org.freedesktop.DBus.Error")
 

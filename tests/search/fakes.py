@@ -9,6 +9,7 @@ import numpy as np
 
 from kbtui.errors import ModelUnreachableError
 from kbtui.search import analyser
+from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
     import threading
@@ -68,5 +69,5 @@ class ReadyModel:
 
     def load(self, stop: threading.Event) -> WordEmbedder:
         if self.gate is not None:
-            assert self.gate.wait(30)
+            assert self.gate.wait(PATIENCE)
         return self.embedder

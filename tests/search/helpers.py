@@ -7,6 +7,7 @@ from kbtui.search.index import SearchIndex
 from kbtui.settings import RoleSettings, SearchSettings
 from kbtui.workspace.layout import create_workspace
 from kbtui.workspace.scan import Scanner
+from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +56,7 @@ def only(result: SearchResult) -> Hit:
     return hit
 
 
-def eventually(condition: Callable[[], Any], seconds: float = 40.0) -> Any:
+def eventually(condition: Callable[[], Any], seconds: float = PATIENCE) -> Any:
     deadline = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < deadline, "it never came true"

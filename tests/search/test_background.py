@@ -37,7 +37,7 @@ def test_an_edit_from_outside_is_found_and_told_once_it_has_settled(desk: Desk) 
 
 def _write_until(desk: Desk, found) -> None:
     """The watcher may still be starting: an edit that it missed is made again."""
-    for attempt in range(10):
+    for attempt in range(60):
         desk.write("knowledge/topics/new.md", f"# Quokka\n\n{attempt}\n")
         deadline = time.monotonic() + 2
         while time.monotonic() < deadline:

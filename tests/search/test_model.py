@@ -61,7 +61,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         models = models_folder()
         command = [sys.executable, "-m", "kbtui.search.prepare_model", "--into", str(models)]
         with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE) as child:
-            eventually(lambda: list(models.glob("[0-9a-f]*.*")), seconds=120)
+            eventually(lambda: list(models.glob("[0-9a-f]*.*")))
             child.kill()
         left = [file.name for file in models.iterdir()]
         desk = Desk(cache / "kb")

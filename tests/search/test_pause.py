@@ -3,6 +3,7 @@ from __future__ import annotations
 import threading
 
 from kbtui.search.pause import Pause
+from tests.patience import PATIENCE
 
 
 def test_work_rests_until_it_is_let_go_on() -> None:
@@ -17,7 +18,7 @@ def test_work_rests_until_it_is_let_go_on() -> None:
     thread.start()
     assert not went_on.wait(0.12)
     pause.stopped = False
-    assert went_on.wait(20)
+    assert went_on.wait(PATIENCE)
     thread.join()
 
 

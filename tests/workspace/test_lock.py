@@ -14,6 +14,7 @@ import pytest
 from kbtui.errors import StorageError, WorkspaceBusyError
 from kbtui.workspace.layout import Workspace, create_workspace
 from kbtui.workspace.lock import WorkspaceLock
+from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,16 +61,16 @@ def test_another_thread_waits_and_then_gets_it(workspace: Workspace) -> None:
     def first() -> None:
         with lock.hold():
             ready.set()
-            go.wait(5)
+            go.wait(PATIENCE)
             order.append("first")
 
     thread = threading.Thread(target=first)
     thread.start()
-    assert ready.wait(5)
+    assert ready.wait(PATIENCE)
     with pytest.raises(WorkspaceBusyError, match="Another task"), lock.hold(timeout=0):
         pass
     go.set()
-    with lock.hold(timeout=5):
+    with lock.hold(timeout=PATIENCE):
         order.append("second")
     thread.join()
     assert order == ["first", "second"]
@@ -88,7 +89,7 @@ def test_a_dead_holder_blocks_nobody(workspace: Workspace) -> None:
         WorkspaceLock(workspace).hold(timeout=0).__enter__()
     os.kill(child, 9)
     os.waitpid(child, 0)
-    with WorkspaceLock(workspace).hold(timeout=1):
+    with WorkspaceLock(workspace).hold(timeout=PATIENCE):
         holder = json.loads((workspace.machine / "lock").read_text())
         assert holder["pid"] == os.getpid()
 

@@ -12,6 +12,7 @@ import pytest
 from kbtui.workspace import files
 from kbtui.workspace.layout import Workspace, create_workspace
 from kbtui.workspace.scan import Scanner
+from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,7 +109,7 @@ def test_an_edit_that_keeps_size_and_time_is_seen(
         scanner = Scanner(workspace)
         scanner.scan()
     status = file.stat()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while file.stat().st_ctime_ns == status.st_ctime_ns:  # until the kernel's clock ticks
         assert time.monotonic() < deadline
         file.write_text("two")

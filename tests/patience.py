@@ -1,0 +1,44 @@
+"""Waits that the program gives up after a while, which a busy machine may outlast.
+
+A person is told after five seconds that somebody else is writing, and is shown what a search knows
+by then. What a test expects to happen happens, however long that takes.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from kbtui.workspace.lock import WorkspaceLock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pytest
+
+PATIENCE = 120.0
+"""Seconds."""
+_SHORT = 0.1
+"""Seconds: who waits for less means to give up."""
+_WAITS = (
+    "kbtui.agent.tools.line_search._PATIENCE_SECONDS",
+    "kbtui.models.discovery.PATIENCE_SECONDS",
+    "kbtui.search.index._FIRST_ANSWER_SECONDS",
+    "kbtui.search.index._LOCK_SECONDS",
+    "kbtui.search.store._BUSY_SECONDS",
+    "kbtui.workspace.derived._BUSY_SECONDS",
+)
+_plain_hold = WorkspaceLock.hold
+
+
+@contextmanager
+def _hold(self: WorkspaceLock, timeout: float = PATIENCE) -> Iterator[None]:
+    with _plain_hold(self, timeout if timeout < _SHORT else PATIENCE):
+        yield
+
+
+def be_patient(patch: pytest.MonkeyPatch) -> None:
+    """Wait as long as it takes, in this process and in those that are forked from it."""
+    patch.setattr(WorkspaceLock, "hold", _hold)
+    for wait in _WAITS:
+        patch.setattr(wait, PATIENCE)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from textual.notifications import Notification
 
-from kbtui.tui import typed_ahead
+from kbtui.tui import app_keys, typed_ahead
+from kbtui.tui.widgets import line_view
 from tests.tui.at_rest import DEADLINE, jobs_watched
 from tests.tui.jitter import shaken
 
@@ -21,5 +23,9 @@ def _watched() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _keys_wait_however_slow_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def _nothing_passes_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a person has a moment for, a slow machine gets to as well."""
     monkeypatch.setattr(typed_ahead, "_LONGEST", DEADLINE)
+    monkeypatch.setattr(app_keys, "_QUIT_WITHIN", DEADLINE)
+    monkeypatch.setattr(line_view, "FLASH_SECONDS", DEADLINE)
+    monkeypatch.setattr(Notification, "has_expired", False)

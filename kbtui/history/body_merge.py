@@ -50,7 +50,9 @@ class BodyMerge:
         self._target = keys_of(target)
         self._lines = list(versions[-1])
         self._now = keys_of(versions[-1])
-        self._fates = follow([keys_of(lines) for lines in versions], returns)
+        self._versions = [keys_of(lines) for lines in versions]
+        self._returns = returns
+        self._fates = follow(self._versions, returns)
         self._known = {fate.index for fate in self._fates}
         self._place: dict[int, int] = {}  # target line -> current line
         self._replaced: dict[int, str] = {}
@@ -81,6 +83,7 @@ class BodyMerge:
         removed = [i for block, _ in blocks for i in block]
         inserted = [j for _, block in blocks for j in block]
         moves = find_moves(self._base, self._target, removed, inserted)
+        back = self._brought_back() if len(moves) < len(inserted) else {}
         self._inserts = {j: self._take_along(i) for i, j in moves.items()}
         for left, right in blocks:
             rest = [j for j in right if j not in self._inserts]
@@ -92,15 +95,33 @@ class BodyMerge:
                     self._change(i, pairs[i])
                 elif i not in moves:
                     self._remove(i)
-            taken = set(pairs.values())
-            self._inserts |= {j: [self._target_lines[j]] for j in rest if j not in taken}
+            for j in sorted(set(rest) - set(pairs.values())):
+                self._bring_back(j, back.get(j))
+
+    def _brought_back(self) -> dict[int, Fate]:
+        """The lines of the target that an undo or a restore since has brought back, by number."""
+        if not self._returns:
+            return {}
+        versions = [self._target, *self._versions]
+        fates = follow(versions, {number + 1 for number in self._returns})
+        return {j: fate for j, fate in enumerate(fates) if fate.index >= 0}
+
+    def _bring_back(self, target: int, there: Fate | None) -> None:
+        """Bring back a line that the change had deleted, if it doesn't stand there again."""
+        if there is None or there.index in self._known:
+            self._inserts[target] = [self._target_lines[target]]
+            return
+        self._locate(target, there)
+        if there.state == "changed":
+            self._settle("", there, self._target_lines[target])
 
     def _take_along(self, base: int) -> list[str]:
         """Lift a line that the change had moved, with what was added right below it since."""
         fate = self._fates[base]
         if fate.index < 0:
             return []
-        if fate.moved and self._decide(base, fate, self._base[base], "place") is not Side.THEIRS:
+        line = self._base[base]
+        if fate.moved and self._decide(line, fate, line, "place") is not Side.THEIRS:
             return []
         end = fate.index + 1
         while end < len(self._lines) and end not in self._known:
@@ -119,11 +140,11 @@ class BodyMerge:
         if fate.state == "same":
             self._replaced[fate.index] = self._target_lines[target]
         elif fate.index < 0:
-            text = self._decide(base, fate, self._target_lines[target])
+            text = self._decide(self._base[base], fate, self._target_lines[target])
             if isinstance(text, str) and text:
                 self._inserts[target] = [text]
         elif self._now[fate.index] != self._target[target]:
-            self._settle(base, fate, self._target_lines[target])
+            self._settle(self._base[base], fate, self._target_lines[target])
 
     def _remove(self, base: int) -> None:
         """Take away a line that the change had added."""
@@ -131,23 +152,25 @@ class BodyMerge:
         if fate.state == "same":
             self._removed.add(fate.index)
         elif fate.state == "changed" and self._base[base].strip():
-            self._settle(base, fate, "")
+            self._settle(self._base[base], fate, "")
 
-    def _settle(self, base: int, fate: Fate, theirs: str) -> None:
+    def _settle(self, written: str, fate: Fate, theirs: str) -> None:
         """Put what was decided in the place of a line that still stands there."""
-        text = self._decide(base, fate, theirs)
+        text = self._decide(written, fate, theirs)
         if text == "":
             self._removed.add(fate.index)
         elif isinstance(text, str) and text != self._now[fate.index]:
             self._replaced[fate.index] = text
 
-    def _decide(self, base: int, fate: Fate, theirs: str, kind: Kind = "line") -> str | Side | None:
+    def _decide(
+        self, written: str, fate: Fate, theirs: str, kind: Kind = "line"
+    ) -> str | Side | None:
         """What is to stand in a conflict's place, or where it is to stand; None while open."""
         there = fate.index >= 0
         conflict = Conflict(
             self._path,
             self._offset + fate.index + 1 if there else 0,
-            self._base[base],
+            written,
             self._now[fate.index] if there else "",
             theirs.rstrip("\r\n"),
             kind,

@@ -78,7 +78,7 @@ class TakingOut:
         old = self._recorded(commit.parent, change.old_path or change.path)
         new = self._recorded(commit.id, change.path)
         if new is None:
-            self._bring_back(change.path, old)
+            self._bring_back(commit, change.path, old)
         elif old is None:
             self._take_away(commit, change.path, new)
         else:
@@ -146,11 +146,15 @@ class TakingOut:
 
     # The cases
 
-    def _bring_back(self, path: str, old: bytes | None) -> None:
-        """Bring back a file that the commit had deleted."""
+    def _bring_back(self, commit: Commit, path: str, old: bytes | None) -> None:
+        """Bring back a file that the commit had deleted, unless it is back under another name."""
         now = self._now(path)
         if now is None:
-            self._put(path, old)
+            there, _, returned = self._follow(commit, path)
+            if there != path and _text(old) in returned and self._now(there) is not None:
+                self._rename_back(there, path, path)
+            else:
+                self._put(path, old)
         elif now != old:
             self._ask_about_file(path, None, now, old)
 

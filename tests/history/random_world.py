@@ -121,10 +121,14 @@ class World:
         return [n for n, line in enumerate(entry.lines) if line.startswith("- ")]
 
     def _add(self, entry: Entry) -> None:
-        entry.lines.insert(self.rng.randint(1, len(entry.lines)), self._bullet())
+        at = self.rng.randint(1, len(entry.lines)) if entry.lines else 0
+        entry.lines.insert(at, self._bullet())
         entry.keys[FOLLOWS] = str(self._number())
 
     def _edit(self, entry: Entry) -> None:
+        if not entry.lines:
+            self._add(entry)
+            return
         at = self.rng.randrange(len(entry.lines))
         old = entry.lines[at]
         mark = old.split(" ", 1)[0]
@@ -194,7 +198,7 @@ class World:
             old, new, now = (s.get(name) for s in (step.before, step.after, self.state))
             self._judge(verdict, old, new, now)
             if _order(old, new):
-                verdict.nothing = now is None
+                verdict.nothing = now is None or not _order(old, now)
                 verdict.unsure |= any(_order(s.before.get(name), s.after.get(name)) for s in later)
         return verdict
 
@@ -206,6 +210,8 @@ class World:
         before, after, here = (self.values(entry) for entry in (old, new, now))
         touched = {u for u in before | after if before.get(u) != after.get(u)} - {f"k {FOLLOWS}"}
         if old is None:
+            if new is not None and now is not None and _left_of_creation(new, now) != now.lines:
+                verdict.nothing = False
             self._judge_creation(verdict, after, here, now)
             return
         third = {u for u in touched if here.get(u) not in {before.get(u), after.get(u)}}
@@ -224,7 +230,6 @@ class World:
     def _judge_creation(
         self, verdict: Verdict, made: dict[str, str], here: dict[str, str], now: Entry | None
     ) -> None:
-        verdict.nothing = False
         lines = {u for u in made if u.startswith("u")}
         if any(here.get(u, made[u]) != made[u] for u in lines):
             verdict.conflict = True
@@ -280,18 +285,24 @@ class World:
         return found
 
     def _creation_faults(self, made: Entry, entry: Entry, now: Entry | None) -> list[str]:
-        """Of a file that had grown all but its first lines stays, with the headings above it."""
-        lines = []
-        for line in reversed(entry.lines):
-            level = len(line.split(" ", 1)[0]) if line.startswith("#") else 9
-            below = [x for x in lines if not x.startswith("#") or len(x.split(" ", 1)[0]) > level]
-            nested = lines[: next((n for n, x in enumerate(lines) if x not in below), len(lines))]
-            if line not in made.lines or (level < 9 and nested):
-                lines.insert(0, line)
+        """Of a file that had grown all but its first lines stays."""
+        lines = _left_of_creation(made, entry)
         if now is None:
             return [f"{lines} was lost"] if lines else []
         kept = (entry.path, entry.keys, entry.tags, lines)
         return [] if kept == (now.path, now.keys, now.tags, now.lines) else [f"{kept} {now}"]
+
+
+def _left_of_creation(made: Entry, entry: Entry) -> list[str]:
+    """What stays of a file that had grown: all but its first lines, with the headings above it."""
+    lines: list[str] = []
+    for line in reversed(entry.lines):
+        level = len(line.split(" ", 1)[0]) if line.startswith("#") else 9
+        below = [x for x in lines if not x.startswith("#") or len(x.split(" ", 1)[0]) > level]
+        nested = lines[: next((n for n, x in enumerate(lines) if x not in below), len(lines))]
+        if line not in made.lines or (level < 9 and nested):
+            lines.insert(0, line)
+    return lines
 
 
 def _shared(a: Entry, b: Entry) -> list[str]:

@@ -280,6 +280,37 @@ def test_a_deletion_is_undone_by_bringing_back(notes: Notes) -> None:
     assert notes.text(A) == "text\n"
 
 
+def test_a_line_that_is_back_and_was_changed_since_is_not_brought_back_twice(notes: Notes) -> None:
+    notes.write(A, "# A\n\n## Plan\n\n- one\n")
+    commit = notes.write(A, "# A\n\n- one\n")
+    notes.history.undo(commit.id)
+    changed = "# A\n\nMore.\n\n## Plan, reviewed\n\n- one\n"
+    notes.write(A, changed)
+    head = notes.history.head()
+    with pytest.raises(UndoConflictError) as caught:
+        notes.history.undo(commit.id)
+    assert (notes.text(A), notes.history.head()) == (changed, head)
+    [conflict] = caught.value.conflicts
+    shown = (conflict.line, conflict.written, conflict.ours, conflict.theirs)
+    assert shown == (5, "", "## Plan, reviewed", "## Plan")
+    notes.history.undo(commit.id, decisions={conflict: Side.THEIRS})
+    assert notes.text(A) == "# A\n\nMore.\n\n## Plan\n\n- one\n"
+
+
+def test_a_file_that_is_back_under_another_name_is_not_brought_back_twice(notes: Notes) -> None:
+    notes.write(A, "text\n")
+    commit = notes.write(A, None)
+    notes.history.undo(commit.id)
+    rename(notes, A, B)
+    with pytest.raises(UndoConflictError) as caught:
+        notes.history.undo(commit.id)
+    assert not notes.exists(A)
+    [conflict] = caught.value.conflicts
+    assert (conflict.kind, conflict.ours, conflict.theirs) == ("name", B, A)
+    notes.history.undo(commit.id, decisions={conflict: Side.THEIRS})
+    assert (notes.text(A), notes.exists(B)) == ("text\n", False)
+
+
 def test_a_deletion_is_not_undone_over_a_new_file(notes: Notes) -> None:
     notes.write(A, "text\n")
     commit = notes.write(A, None)

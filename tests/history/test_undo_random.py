@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
+from copy import deepcopy
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kbtui.errors import UndoConflictError, UsageError
 from kbtui.history.change import Actor
-from tests.history.random_world import ACTORS, World
+from tests.history.random_world import ACTORS, Step, World
 
 if TYPE_CHECKING:
     from tests.history.conftest import Notes
-    from tests.history.random_world import State, Step
+    from tests.history.random_world import State
 
 LONG = bool(os.environ.get("KBTUI_LONG"))
 CHANGES, SAMPLE, SEEDS = (200, 200, 5) if LONG else (50, 10, 2)
@@ -75,6 +76,40 @@ def check_undo(notes: Notes, world: World, steps: list[tuple[str, Step]], number
         faults.append("undoing the undo led elsewhere")
     world.know(files_of(notes))
     return "; ".join(faults)
+
+
+def undo_lately(notes: Notes, world: World, steps: list[tuple[str, Step]]) -> None:
+    """Undo one of the last changes, which may be an undo itself; that is a step like another."""
+    commit, step = world.rng.choice(steps[-8:])
+    before = deepcopy(world.state)
+    try:
+        undo = notes.history.undo(commit)
+    except (UndoConflictError, UsageError):
+        return
+    world.know(files_of(notes))
+    steps.append((undo.id, Step(before, deepcopy(world.state), f"undo of {step.kind}")))
+
+
+@pytest.mark.parametrize("seed", range(40) if LONG else (2, 12))
+def test_an_undo_is_a_change_like_another(notes: Notes, seed: int) -> None:
+    """What it brought back or took away may have been changed, moved or renamed again since."""
+    world = World(seed, entries=3)
+    steps: list[tuple[str, Step]] = []
+    while len(steps) < 50:
+        if len(steps) > 6 and world.rng.random() < 0.3:
+            undo_lately(notes, world, steps)
+            continue
+        step = world.step()
+        commit = record(notes, world, step)
+        if commit is not None:
+            steps.append((commit, step))
+    wrong = {
+        f"{number}: {steps[number][1].kind}": fault
+        for number in range(len(steps))
+        if (fault := check_undo(notes, world, steps, number))
+    }
+    assert wrong == {}
+    notes.check()
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import re
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,8 @@ _KEY_BYTES = 32
 # Files that say what is remembered; the archive, the cursors and this file don't.
 _REMEMBERED = ("knowledge/", "memory/MEMORY.md", "USER.md", "SOUL.md")
 _GENERATED = "INDEX.md"
+_SENTENCE_END = re.compile(r"[.!?;](?=\s)|\n")
+_DENIALS = frozenset({"not", "no", "never", "forget", "without"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +55,31 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class _Stone:
+    """The last word on a fact; `dropped` are those of its sources that are passed over."""
+
     digest: str
     time: datetime
     sources: tuple[Source, ...]
     lifted: bool
-    drops: bool
+    dropped: tuple[Source, ...]
+
+    def after(self, before: _Stone) -> _Stone:
+        """This stone where there was one already: both stand for where the fact had been said."""
+        if self.lifted or before.lifted:
+            return self
+        return replace(
+            self,
+            sources=_all(before.sources, self.sources),
+            dropped=_all(before.dropped, self.dropped),
+        )
+
+    def says(self, now: datetime, sources: Sequence[Source], *, drops: bool) -> bool:
+        """Whether there is nothing to add to it.
+
+        What was buried long ago is buried anew: the user may have stated it in between.
+        """
+        known = self.dropped if drops else self.sources
+        return not self.lifted and self.time >= now and set(sources) <= set(known)
 
 
 class Tombstones:
@@ -112,7 +135,7 @@ class Tombstones:
             fact: In any wording that `normalise` makes the same.
             stated_after: When the user stated it; later than the tombstone means anew.
             said: What the user said, and when; a fact all of whose words stand in something said
-                after the tombstone was stated anew.
+                after the tombstone was stated anew, unless it is what a sentence denies.
         """
         stone = self._stones().get(self._digest(fact))
         if stone is None or stone.lifted:
@@ -120,9 +143,7 @@ class Tombstones:
         if stated_after is not None and stated_after > stone.time:
             return False
         words = set(normalise(fact).split())
-        return not any(
-            when > stone.time and words <= set(normalise(text).split()) for when, text in said
-        )
+        return not any(when > stone.time and _states(text, words) for when, text in said)
 
     def forgotten(self, session: str) -> list[Range]:
         """The messages of a session whose facts were buried."""
@@ -139,8 +160,8 @@ class Tombstones:
         return [
             source.messages
             for stone in self._stones().values()
-            if stone.drops and not stone.lifted
-            for source in stone.sources
+            if not stone.lifted
+            for source in stone.dropped
             if source.session == session
         ]
 
@@ -188,23 +209,31 @@ class Tombstones:
         before = self._file(TOMBSTONES)
         data = change.read(TOMBSTONES) or b""
         known = _read(data)
+        now = self._clock()
         count = 0
+        written = False
         for digest in dict.fromkeys(self._digest(fact) for fact in facts if normalise(fact)):
             stone = known.get(digest)
-            if (stone is not None and not stone.lifted) != lifted:
+            buried = stone is not None and not stone.lifted
+            if lifted and not buried:
                 continue
-            record = self._record(digest, sources, lifted=lifted)
+            if not lifted and stone and stone.says(now, sources, drops=drops):
+                continue
+            record = self._record(digest, sources, now, lifted=lifted)
             data = add_record(data, record | {"drops": True} if drops else record)
-            count += 1
-        if count:
+            count += not buried or lifted
+            written = True
+        if written:
             expected = None if before is None else files.blob_id(before)
             change.write(TOMBSTONES, data, expecting=expected)
         return count
 
-    def _record(self, digest: str, sources: Sequence[Source], *, lifted: bool) -> dict[str, Any]:
+    def _record(
+        self, digest: str, sources: Sequence[Source], time: datetime, *, lifted: bool
+    ) -> dict[str, Any]:
         record: dict[str, Any] = {
             "hash": digest,
-            "time": self._clock().isoformat(),
+            "time": time.isoformat(),
             "key": self._key_name(),
         }
         if lifted:
@@ -283,6 +312,16 @@ class Tombstones:
         return self._workspace.root / _KEY
 
 
+def _states(text: str, words: set[str]) -> bool:
+    """Whether the sentences of a text that deny nothing hold all words of a fact."""
+    told: set[str] = set()
+    for sentence in _SENTENCE_END.split(text):
+        said = set(normalise(sentence).split())
+        if not (said & _DENIALS) - words:
+            told |= said
+    return words <= told
+
+
 def _stated(data: bytes | None) -> list[str]:
     return statements(files.decode(data).text) if data else []
 
@@ -290,14 +329,16 @@ def _stated(data: bytes | None) -> list[str]:
 def _read(data: bytes) -> dict[str, _Stone]:
     """The last word on each fact."""
     records, _ = parse_records(data, TOMBSTONES)
-    stones = (_stone(record.value) for record in records)
+    stones = [stone for record in records if (stone := _stone(record.value)) is not None]
     latest: dict[str, _Stone] = {}
-    for stone in stones:
-        if stone is not None and (
-            stone.digest not in latest or latest[stone.digest].time <= stone.time
-        ):
-            latest[stone.digest] = stone
+    for stone in sorted(stones, key=lambda stone: stone.time):
+        before = latest.get(stone.digest)
+        latest[stone.digest] = stone.after(before) if before else stone
     return latest
+
+
+def _all(one: Sequence[Source], other: Sequence[Source]) -> tuple[Source, ...]:
+    return tuple(dict.fromkeys([*one, *other]))
 
 
 def _stone(value: Any) -> _Stone | None:
@@ -308,13 +349,14 @@ def _stone(value: Any) -> _Stone | None:
         when = datetime.fromisoformat(time)
     except ValueError:
         return None
-    sources = value.get("sources")
+    listed = value.get("sources")
+    sources = tuple(_sources(listed if isinstance(listed, list) else []))
     return _Stone(
         digest,
         when if when.tzinfo else when.replace(tzinfo=UTC),
-        tuple(_sources(sources if isinstance(sources, list) else [])),
+        sources,
         value.get("lifted") is True,
-        value.get("drops") is True,
+        sources if value.get("drops") is True else (),
     )
 
 

@@ -100,6 +100,44 @@ def test_what_the_user_states_anew_may_be_written_again(
     assert not tombstones.buried("Likes tea", said=[*said, (after, "In fact I do like my tea.")])
 
 
+@pytest.mark.parametrize(
+    ("text", "anew"),
+    [
+        ("I don't like tea any more.", False),
+        ("Forget that I like tea.", False),
+        ("I like coffee; tea I never liked.", False),
+        ("I'm not sure. I do like tea!", True),
+        ("No.\nI like tea", True),
+    ],
+)
+def test_what_is_denied_is_not_stated_anew(
+    history: History, tombstones: Tombstones, text: str, *, anew: bool
+) -> None:
+    bury(history, tombstones, ["Likes tea"])
+    said = [(NOW + timedelta(minutes=1), text)]
+    assert tombstones.buried("Likes tea", said=said) is not anew
+
+
+def test_burying_again_counts_from_then_on_and_for_what_was_said_since(
+    workspace: Workspace, history: History
+) -> None:
+    now = [NOW]
+    stones = Tombstones(workspace, history, lambda: now[0])
+    bury(history, stones, ["Likes tea"], Source("s", (1, 2)))
+    said = [(NOW + timedelta(minutes=1), "I like tea")]
+    assert not stones.buried("Likes tea", said=said)
+    now[0] += timedelta(minutes=2)
+    with history.change(Actor.YOU, "forget") as change:
+        assert stones.bury(change, ["Likes tea"], [Source("s", (7, 7))], drop_messages=True) == 0
+    assert stones.buried("Likes tea", said=said)
+    assert stones.forgotten("s") == [(1, 2), (7, 7)]
+    assert stones.dropped("s") == [(7, 7)]
+    now[0] += timedelta(minutes=1)
+    with history.change(Actor.YOU, "remember") as change:
+        stones.lift(change, ["Likes tea"])
+    assert stones.dropped("s") == stones.forgotten("s") == []
+
+
 def test_a_tombstone_can_be_lifted_and_set_again(history: History, tombstones: Tombstones) -> None:
     bury(history, tombstones, ["Likes tea"])
     with history.change(Actor.YOU, "remember") as change:

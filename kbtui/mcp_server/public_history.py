@@ -52,6 +52,7 @@ class PublicHistory:
     def __init__(self, history: History, library: Library) -> None:
         self._history = history
         self._library = library
+        self._newest_at: tuple[str | None, dict[str, Commit | None]] = (None, {})
         self._known: dict[str, tuple[tuple[str | None, bool], frozenset[str]]] = {}
 
     def log(
@@ -114,16 +115,26 @@ class PublicHistory:
     def _hides(self, path: str) -> bool:
         """Whether nothing that a file ever said may be shown."""
         path = self._last_name(path)
-        newest = next(self._history.log(path, limit=1), None)
+        newest = self._newest(path)
         return self._library.is_private(path) or (
             newest is not None and newest.id in self._hidden(path)
         )
+
+    def _newest(self, path: str) -> Commit | None:
+        """The last commit of a file."""
+        head = self._history.head()
+        memo = self._newest_at
+        if memo[0] != head:
+            memo = self._newest_at = (head, {})
+        if path not in memo[1]:
+            memo[1][path] = next(self._history.log(path, limit=1), None)
+        return memo[1][path]
 
     def _last_name(self, path: str) -> str:
         """What a file was called at the last, or is called today."""
         seen = {path}
         while self._library.info(path) is None and len(seen) < _MOST_NAMES:
-            last = next(self._history.log(path, limit=1), None)
+            last = self._newest(path)
             changes = last.paths if last is not None else ()
             into = next((c.path for c in changes if c.old_path == path != c.path), None)
             if into is None or into in seen:
@@ -133,8 +144,8 @@ class PublicHistory:
         return path
 
     def _hidden(self, path: str) -> frozenset[str]:
-        """The commits of a file that touched something private, and those before; or all of them."""
-        newest = next(self._history.log(path, limit=1), None)
+        """The commits of a file that touched something private, and all before; or all of them."""
+        newest = self._newest(path)
         state = (newest.id if newest else None, self._library.is_private(path))
         known = self._known.get(path)
         if known is None or known[0] != state:

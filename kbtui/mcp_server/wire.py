@@ -25,6 +25,7 @@ from mcp_types import (
     PARSE_ERROR,
     ErrorData,
     JSONRPCError,
+    JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
     jsonrpc_message_adapter,
@@ -139,6 +140,10 @@ class Wire:
         except ValidationError:
             self._complain(*_diagnosis(line))
             return None
+        if isinstance(message, JSONRPCNotification) and b'"id"' in line and _has_id(line):
+            # The SDK takes a request whose id is none for something that wants no answer.
+            self._complain(*_diagnosis(line))
+            return None
         if not isinstance(message, JSONRPCRequest):
             return SessionMessage(message)
         key = (type(message.id), message.id)
@@ -205,10 +210,14 @@ def _write_all(sink: int, data: bytes) -> None:
         view = view[os.write(sink, view) :]
 
 
+def _has_id(line: bytes) -> bool:
+    return "id" in json.loads(line)
+
+
 def _diagnosis(line: bytes) -> tuple[int | str | None, int, str]:
     """What is wrong with a line: the request's id if it has one, an error code, and words."""
     try:
-        value = json.loads(line)
+        value = json.loads(line.decode())
     except (ValueError, RecursionError) as error:
         return None, PARSE_ERROR, f"That is no JSON: {str(error)[:200]}"
     if isinstance(value, list):

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from kbtui.errors import KbtuiError, StorageError, UsageError
+from kbtui.listeners import Listeners
 from kbtui.search.pause import Pause
 from kbtui.search.results import IndexStatus, SearchResult, SyncReport
 from kbtui.search.scopes import Scopes
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from kbtui.search.generations import Generations
     from kbtui.search.prepared import EmbeddingModel
     from kbtui.search.query import Query
-    from kbtui.search.searcher import Weights
+    from kbtui.search.ranking import Weights
     from kbtui.search.semantic import Semantic
     from kbtui.search.tree_index import TreeReader
     from kbtui.settings import RoleSettings, SearchSettings
@@ -84,7 +85,7 @@ class SearchIndex:
         self._opened: Generations | None = None
         self._meaning: Semantic | None = None
         self._background: Background | None = None
-        self._listeners: list[Callable[[IndexStatus], None]] = []
+        self._listeners: Listeners[IndexStatus] = Listeners()
         self._pending: set[str] = set()
         self._synced = threading.Event()
         self._stop = threading.Event()
@@ -240,23 +241,11 @@ class SearchIndex:
 
     def subscribe(self, listener: Callable[[IndexStatus], None]) -> Callable[[], None]:
         """Be told of every change of the status, in whatever thread; gives the way out."""
-        with self._lock:
-            self._listeners.append(listener)
-
-        def unsubscribe() -> None:
-            with self._lock:
-                if listener in self._listeners:
-                    self._listeners.remove(listener)
-
-        return unsubscribe
+        return self._listeners.add(listener)
 
     def _tell(self) -> None:
-        with self._lock:
-            listeners = tuple(self._listeners)
-        if listeners:
-            status = self.status()
-            for listener in listeners:
-                listener(status)
+        if self._listeners:
+            self._listeners.tell(self.status())
 
     # Meaning
 
@@ -340,7 +329,9 @@ class SearchIndex:
     def _search(
         self, asked: Query, query: str, scope: str, limit: int, *, semantic: bool, wait: bool
     ) -> SearchResult:
-        from kbtui.search import searcher
+        from kbtui.search.hits import best_hits
+        from kbtui.search.ranking import rank
+        from kbtui.search.suggestion import suggest
 
         notice = self._catch_up()
         generation = self._generations().serving
@@ -352,8 +343,8 @@ class SearchIndex:
                 asked, corpus, generation.store, self._stop, load=load, wait=wait
             )
         weights = self._weights(self._settings.decay_days)
-        ranking = searcher.rank(corpus, asked, self._scopes.folders(scope), meaning, weights)
-        hits = searcher.hits(corpus, generation.store, asked, ranking, limit)
+        ranking = rank(corpus, asked, self._scopes.folders(scope), meaning, weights)
+        hits = best_hits(corpus, generation.store, asked, ranking, limit)
         return SearchResult(
             query,
             scope,
@@ -361,13 +352,14 @@ class SearchIndex:
             semantic=meaning is not None,
             hits=hits,
             notice=" ".join(filter(None, (notice, said))),
-            suggestion=searcher.suggest(corpus, asked, generation.store.words),
+            suggestion=suggest(corpus, asked, generation.store.words),
         )
 
     def _search_tree(
         self, asked: Query, query: str, scope: str, limit: int, at: str, *, meant: bool, wait: bool
     ) -> SearchResult:
-        from kbtui.search import searcher
+        from kbtui.search.hits import best_hits
+        from kbtui.search.ranking import rank
         from kbtui.search.tree_index import TreeReader
 
         if self._tree_at is None:
@@ -382,12 +374,12 @@ class SearchIndex:
                 asked.text, tree, self._stop, load=load, wait=wait
             )
         folders = self._scopes.folders(scope)
-        ranking = searcher.rank(tree.corpus, asked, folders, meaning, self._weights({}))
-        hits = searcher.hits(tree.corpus, tree, asked, ranking, limit)
+        ranking = rank(tree.corpus, asked, folders, meaning, self._weights({}))
+        hits = best_hits(tree.corpus, tree, asked, ranking, limit)
         return SearchResult(query, scope, 0.0, meaning is not None, hits, said)
 
     def _weights(self, half_lives: Mapping[str, float]) -> Weights:
-        from kbtui.search.searcher import Weights
+        from kbtui.search.ranking import Weights
 
         ours = self._settings
         meaning, words = ours.vector_weight, ours.text_weight

@@ -26,13 +26,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kbtui.search import searcher
 from kbtui.search.bm25f import Corpus, PostingsCache
 from kbtui.search.fusion import best_first
 from kbtui.search.index import SearchIndex
 from kbtui.search.model_source import locate, models_folder
 from kbtui.search.prepared import ConfiguredModel
 from kbtui.search.query import parse
+from kbtui.search.ranking import weighted_terms
 from kbtui.settings import RoleSettings, SearchSettings
 from kbtui.workspace.layout import create_workspace
 from kbtui.workspace.scan import Scanner
@@ -213,7 +213,7 @@ def measure_words(bench: Bench, table: Table, count: int) -> dict[str, float]:
             asked = parse(query)
 
             def answer(asked: Any = asked, corpus: Corpus = corpus) -> None:
-                scores = corpus.scores(searcher.weighted_terms(corpus, asked).items())
+                scores = corpus.scores(weighted_terms(corpus, asked).items())
                 best_first(scores, scores > 0, TOP)
 
             words = " OR ".join(f'"{word}"' for word in asked.words)

@@ -1,36 +1,28 @@
-"""Answers one query over one state of the index: conditions, two rankings, one list of hits."""
+"""The hits that are shown of a ranking: in order, with their texts, and what explains them."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field, replace
-from datetime import date
-from functools import cached_property
+from dataclasses import replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from kbtui.search import analyser, query, snippets
-from kbtui.search.bm25f import SCORED_FIELDS
-from kbtui.search.fusion import Fused, best_first, fuse, rank_of
+from kbtui.search.fusion import best_first, rank_of
 from kbtui.search.reorder import MOST_REORDERED, linked, spread
 from kbtui.search.results import Explain, Hit
 from kbtui.text import clean_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from kbtui.search.bm25f import Corpus, Mask
-    from kbtui.search.fusion import Meaning
-    from kbtui.search.query import Condition, Query
-    from kbtui.search.reorder import Direction
+    from kbtui.search.bm25f import Corpus
+    from kbtui.search.query import Query
+    from kbtui.search.ranking import Ranking
     from kbtui.search.rows import ChunkRow
-
-    Scores = NDArray[np.float64]
 
 # Found and checked whatever the limit is, so that the first ones don't depend on it.
 LOOKED_AT = 300
@@ -39,12 +31,6 @@ _CHECKED_FOR_PHRASES = 3000
 _LOOKED_AT_FOR_PAIRS = 20
 # An entry is one thing and shown once; of a long document or log several places may answer.
 _OF_ONE_FILE = {"knowledge": 1, "memory": 3, "docs": 3}
-_BEGINNING_WEIGHT = 0.8
-_SHORT_QUERY = 4  # terms
-_TITLED = 1.3
-_SHORTEST_TYPO = 4
-_LOOK_ALIKES = 20
-_WRITTEN = ("title", "body")
 _NUMBER = re.compile(r"([0-9]{1,18})")
 
 
@@ -55,163 +41,9 @@ class Rows(Protocol):
         """The chunks with these ids that are there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """How much meaning and words count, and in how many days what is in a folder loses half.
-
-    `diversity` and `links` reorder the best hits; see `kbtui.search.reorder`.
-    """
-
-    meaning: float = 0.7
-    words: float = 0.3
-    half_lives: Mapping[str, float] = field(default_factory=dict)
-    diversity: float = 0.0
-    links: float = 0.0
-
-
-def _no_direction(_number: int) -> None:
-    return None
-
-
-@dataclass(frozen=True)
-class Ranking:
-    """The scores of all documents of a corpus, joined and apart, and what matched."""
-
-    fused: Fused
-    lexical: Scores
-    semantic: Scores | None
-    terms: frozenset[str]
-    recency: Scores | None = None
-    weights: Weights = field(default_factory=Weights)
-    direction: Direction = _no_direction
-    boosts: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
-
-    @cached_property
-    def word_scores(self) -> Scores:
-        """The scores by words of all candidates."""
-        return self.lexical[self.fused.candidates]
-
-    @cached_property
-    def cosines(self) -> Scores:
-        """The cosines of all candidates."""
-        return self.lexical[:0] if self.semantic is None else self.semantic[self.fused.candidates]
-
-
-def rank(
-    corpus: Corpus,
-    asked: Query,
-    scope: Sequence[str],
-    meaning: Meaning | None = None,
-    weights: Weights = Weights(),
-) -> Ranking:
-    """Score every document of some folders."""
-    mask = corpus.live & corpus.holding("scope", scope)
-    for condition in asked.conditions:
-        mask &= _meets(corpus, condition)
-    for word in asked.required:
-        mask &= _holds(corpus, word)
-    for word in asked.excluded:
-        mask &= ~_holds(corpus, word)
-    terms = weighted_terms(corpus, asked)
-    for phrase in asked.demanded_phrases:
-        mask &= _holds(corpus, phrase)
-    lexical = corpus.scores(terms.items())
-    lexical[_titled(corpus, asked)] *= _TITLED
-    fused = fuse(
-        lexical,
-        meaning,
-        mask,
-        (weights.meaning, weights.words),
-        live=corpus.live,
-        best_of_file=corpus.best_of_file,
-    )
-    if not asked.has_words:
-        fused = Fused(np.where(mask, 1.0, 0.0), mask)
-    semantic = meaning.cosines if meaning is not None else None
-    recency = _recency(corpus, weights.half_lives)
-    if recency is not None and asked.has_words:
-        fused = replace(fused, scores=fused.scores * recency)
-    direction = meaning.direction if meaning is not None else _no_direction
-    return Ranking(fused, lexical, semantic, frozenset(terms), recency, weights, direction)
-
-
-def _recency(corpus: Corpus, half_lives: Mapping[str, float]) -> Scores | None:
-    """What is left of each score: half after a half-life; all of it without a date in the past."""
-    if not any(half_lives.values()):
-        return None
-    left = np.ones(corpus.size)
-    ages = np.maximum(date.today().toordinal() - corpus.days("updated"), 0)  # noqa: DTZ011
-    for folder, days in sorted(half_lives.items()):
-        if days:
-            inside = corpus.holding("scope", [folder.strip("/")]) & np.isfinite(ages)
-            left[inside] = 0.5 ** (ages[inside] / days)
-    return left
-
-
-def _titled(corpus: Corpus, asked: Query) -> Mask:
-    """The documents whose title, or an alias, holds a short query whole: that is what is meant."""
-    terms = list(asked.terms())
-    mask: Mask = np.full(corpus.size, 0 < len(terms) <= _SHORT_QUERY)
-    for term in terms if len(terms) <= _SHORT_QUERY else ():
-        mask &= corpus.holding("title", [term])
-    return mask
-
-
-def weighted_terms(corpus: Corpus, asked: Query) -> dict[str, float]:
-    """The terms to score by; one that nothing holds is taken as the beginning of others."""
-    found: dict[str, float] = {}
-    beginnings = [analyser.fold(word) for word in asked.beginnings]
-    for term, word in asked.terms().items():
-        if corpus.knows(term):
-            found[term] = corpus.rarity(term)
-        elif len(term) > 1 or analyser.is_unspaced(term):
-            beginnings += [term, analyser.fold(word)]
-    for beginning in dict.fromkeys(beginnings):
-        for term in corpus.expand(beginning, ("title", "headings", "tags", "body")):
-            found.setdefault(term, _BEGINNING_WEIGHT * corpus.rarity(term))
-    return found
-
-
-def _holds(corpus: Corpus, text: str, fields: Sequence[str] = tuple(SCORED_FIELDS)) -> Mask:
-    """Which documents hold all words of a text, anywhere in the fields."""
-    mask: Mask = np.ones(corpus.size, dtype=np.bool_)
-    for _, _, terms in analyser.spans(text):
-        if len(terms) and len(terms[0]) == 1 and analyser.is_unspaced(terms[0]):
-            # A single letter of such a script is only indexed as part of pairs.
-            pairs = corpus.expand(terms[0], fields) or terms
-            mask &= np.any([_holding(corpus, term, fields) for term in pairs], axis=0)
-        elif terms:
-            mask &= _holding(corpus, terms[0], fields)
-    return mask
-
-
-def _holding(corpus: Corpus, term: str, fields: Sequence[str]) -> Mask:
-    mask: Mask = np.zeros(corpus.size, dtype=np.bool_)
-    for name in fields:
-        mask[corpus.postings(name, term)[0]] = True
-    return mask
-
-
-def _meets(corpus: Corpus, condition: Condition) -> Mask:
-    value = analyser.fold(condition.value)
-    match condition.field:
-        case "title":
-            mask = _holds(corpus, condition.value, ("title",))
-        case "heading":
-            mask = _holds(corpus, condition.value, ("headings",))
-        case "created" | "updated":
-            since, until = query.days(condition.value) or ("", "")
-            known = corpus.expand("", (condition.field,), most=1_000_000)
-            mask = corpus.holding(condition.field, [d for d in known if since <= d <= until])
-        case "path":
-            known = corpus.expand("", ("path",), most=10_000_000)
-            mask = corpus.holding("path", [p for p in known if value in analyser.fold(p)])
-        case _:
-            mask = corpus.holding(condition.field, [value])
-    return ~mask if condition.negated else mask
-
-
-def hits(corpus: Corpus, rows: Rows, asked: Query, ranking: Ranking, limit: int) -> tuple[Hit, ...]:
+def best_hits(
+    corpus: Corpus, rows: Rows, asked: Query, ranking: Ranking, limit: int
+) -> tuple[Hit, ...]:
     """The best hits, at most `limit`; the first ones are the same for any limit."""
     shown: list[Hit] = []
     of_file: Counter[str] = Counter()
@@ -406,42 +238,3 @@ def _heading_at(row: ChunkRow, line: int) -> str:
         if first <= line:
             path = heading
     return path
-
-
-def suggest(corpus: Corpus, asked: Query, words: Callable[[], Sequence[str]]) -> str | None:
-    """The query with its unknown words replaced by known ones that look alike.
-
-    `words` gives the words that texts hold, or held once.
-    """
-    changed = asked.text
-    for word in asked.words:
-        bare = word.strip(".,;:!?()[]{}\"'")
-        folded = analyser.fold(bare)
-        if len(folded) >= _SHORTEST_TYPO and folded.isalpha() and _is_unknown(corpus, folded):
-            better = _look_alike(corpus, folded, words())
-            changed = changed.replace(bare, better) if better else changed
-    return changed if changed != asked.text else None
-
-
-def _is_unknown(corpus: Corpus, folded: str) -> bool:
-    term = analyser.terms(folded)[0]
-    return not corpus.knows(term) and not corpus.expand(term, _WRITTEN, most=1)
-
-
-def _look_alike(corpus: Corpus, folded: str, words: Sequence[str]) -> str | None:
-    """The nearest word that is in use; of equally near ones the most frequent."""
-    from rapidfuzz import process
-    from rapidfuzz.distance import DamerauLevenshtein
-
-    near = process.extract(
-        folded,
-        words,
-        scorer=DamerauLevenshtein.distance,
-        score_cutoff=1 if len(folded) <= _SHORTEST_TYPO else 2,
-        limit=_LOOK_ALIKES,
-    )
-    frequency = {
-        word: len(corpus.impacts(analyser.terms(word)[0], _WRITTEN)[0]) for word, *_ in near
-    }
-    used = [(distance, -frequency[word], word) for word, distance, _ in near if frequency[word]]
-    return min(used)[2] if used else None

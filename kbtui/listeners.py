@@ -1,0 +1,45 @@
+"""Those who want to be told of something."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Generic, ParamSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_P = ParamSpec("_P")
+
+
+class Listeners(Generic[_P]):
+    """Functions that are called with the same values; they may come and go in any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._all: list[Callable[_P, object]] = []
+
+    def __bool__(self) -> bool:
+        """Whether anybody wants to be told."""
+        return bool(self._all)
+
+    def add(self, listener: Callable[_P, object]) -> Callable[[], None]:
+        """Tell one more; gives the way out, which may be taken more than once."""
+        with self._lock:
+            self._all.append(listener)
+        inside = True
+
+        def leave() -> None:
+            nonlocal inside
+            with self._lock:
+                if inside:
+                    inside = False
+                    self._all.remove(listener)
+
+        return leave
+
+    def tell(self, *args: _P.args, **kwargs: _P.kwargs) -> None:
+        """Call all who are there now, in the order in which they came."""
+        with self._lock:
+            told = tuple(self._all)
+        for listener in told:
+            listener(*args, **kwargs)

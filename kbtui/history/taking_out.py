@@ -9,6 +9,7 @@ from kbtui.errors import UndoConflictError, UsageError
 from kbtui.history.conflict import Conflict, Decisions, Side
 from kbtui.history.diff import diff_file, split_lines
 from kbtui.history.front_keys import holds_all_of, split_front
+from kbtui.history.hunk import without_hunk
 from kbtui.history.merge import LATER_WINS, take_out, take_out_creation
 from kbtui.history.rewind import RESTORED
 from kbtui.workspace import files
@@ -104,14 +105,7 @@ class TakingOut:
                 self.take_out(commit, change)
                 return
             chosen = hunks[hunk - 1 - (count - len(hunks))]
-            before, after = (split_lines(files.decode(data).text) for data in (old, new))
-            start, first = chosen.new_start - 1, chosen.old_start - 1
-            if not chosen.new_count:
-                start += 1
-            if not chosen.old_count:
-                first += 1
-            after[start : start + chosen.new_count] = before[first : first + chosen.old_count]
-            self._merge(commit, change.path, new, "".join(after).encode())
+            self._merge(commit, change.path, new, without_hunk(old, new, chosen))
             return
         raise UsageError(f"There is no hunk {hunk}.", f"It has {count}: 1 to {count}.")
 

@@ -115,6 +115,24 @@ def test_one_hunk_is_undone(notes: Notes) -> None:
         notes.history.undo(commit.id, hunk=0)
 
 
+@pytest.mark.parametrize(
+    ("codec", "mark"),
+    [("latin-1", b""), ("utf-8-sig", b""), ("utf-16-le", b"\xff\xfe"), ("utf-16-be", b"\xfe\xff")],
+)
+def test_one_hunk_is_undone_byte_for_byte(notes: Notes, codec: str, mark: bytes) -> None:
+    texts = ["Café\r\n" + "".join(f"line {n}\n" for n in range(20))]
+    texts.append(texts[0].replace("line 1\n", "first\n").replace("line 18\n", "second\n"))
+    versions = [mark + text.encode(codec) for text in texts]
+    commits = []
+    for data in versions:
+        (notes.workspace.root / A).write_bytes(data)
+        commits.append(notes.history.adopt(settle=0))
+    assert commits[1] is not None
+    notes.history.undo(commits[1].id, hunk=1)
+    left = texts[1].replace("first", "line 1")
+    assert (notes.workspace.root / A).read_bytes() == mark + left.encode(codec)
+
+
 def test_hunks_are_counted_through_the_files(notes: Notes) -> None:
     notes.write(A, "a\n")
     notes.write(B, "b\n")

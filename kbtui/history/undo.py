@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kbtui.history.taking_out import Edits
 
 _NAMED = 3
+_PARTLY = "Undo of a part of "
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class Undo:
             UsageError: There is no such path or hunk in the commit, or nothing is left to undo.
         """
         commit = self._log.commit(identifier)
+        whole = _chosen(commit, [])
         changes = _chosen(commit, [files.checked_path(path) for path in paths])
         work = TakingOut(self._root, self._repository, self._log, decisions)
         if hunk is None:
@@ -68,7 +70,8 @@ class Undo:
                 work.take_out(commit, change)
         else:
             work.take_out_hunk(commit, changes, hunk)
-        return _plan(work, [commit])
+        is_whole = hunk is None and changes == whole
+        return _plan(work, [commit], "Undo of " if is_whole else _PARTLY)
 
     def of_several(
         self, commits: Sequence[Commit], decisions: Mapping[Conflict, Resolution] | None = None
@@ -88,19 +91,18 @@ class Undo:
         for commit in left:
             for change in _chosen(commit, []):
                 work.take_out(commit, change)
-        return _plan(work, left)
+        return _plan(work, left, "Undo of ")
 
     def _not_undone(self, commits: Sequence[Commit]) -> list[Commit]:
-        """Leave out what was undone since, unless that undo was undone in turn."""
+        """Leave out what was undone whole since, unless that undo was undone in turn."""
         undone: set[str] = set()
         for commit in self._log.since(commits[-1].id):  # newest first
-            for target in (commit.origin.undoes or "").split():
-                if commit.id not in undone:
-                    undone.add(target)
+            if commit.id not in undone and not commit.body.startswith(_PARTLY):
+                undone.update((commit.origin.undoes or "").split())
         return [commit for commit in commits if commit.id not in undone]
 
 
-def _plan(work: TakingOut, commits: Sequence[Commit]) -> UndoPlan:
+def _plan(work: TakingOut, commits: Sequence[Commit], doing: str) -> UndoPlan:
     work.check()
     edits = {path: data for path, data in work.edits.items() if data != work.before[path]}
     if not edits and work.kept:
@@ -111,7 +113,7 @@ def _plan(work: TakingOut, commits: Sequence[Commit]) -> UndoPlan:
     if len(commits) > _NAMED:
         named += f"; and {len(commits) - _NAMED} more"
     origin = Origin(undoes=" ".join(commit.id for commit in commits))
-    return UndoPlan(edits, work.before, f"Undo of {named}", origin)
+    return UndoPlan(edits, work.before, f"{doing}{named}", origin)
 
 
 def _chosen(commit: Commit, paths: list[str]) -> list[PathChange]:

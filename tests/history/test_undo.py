@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kbtui.errors import NotFoundError, UndoConflictError, UsageError
-from kbtui.history.change import Actor
+from kbtui.history.change import Actor, Origin
 from kbtui.history.conflict import Conflict, Side
 
 if TYPE_CHECKING:
@@ -418,6 +418,25 @@ def test_the_generated_index_is_left_to_its_companion(notes: Notes) -> None:
     notes.history.undo("HEAD~1")
     assert notes.text("knowledge/INDEX.md") == "- a\n- b\n"
     assert not notes.exists(A)
+
+
+@pytest.mark.parametrize("part", [{"hunk": 1}, {"paths": [B]}])
+def test_a_turn_of_which_a_part_is_undone_can_be_undone(notes: Notes, part: dict[str, Any]) -> None:
+    lines = "".join(f"line {n}\n" for n in range(20))
+    notes.write(A, lines)
+    with notes.history.change(Actor.AGENT, "", Origin(turn="t1")) as change:
+        change.write(A, lines.replace("line 1\n", "first\n").replace("line 18\n", "second\n"))
+        change.write(B, "made\n")
+    assert change.result is not None
+    first = notes.history.undo(change.result.id, **part)
+    notes.history.undo_turn("t1")
+    assert (notes.text(A), notes.exists(B)) == (lines, False)
+    notes.history.undo("HEAD")
+    notes.history.undo(first.id)
+    assert notes.text(B) == "made\n"
+    notes.history.undo(change.result.id)
+    with pytest.raises(UsageError, match="left to undo"):
+        notes.history.undo_turn("t1")
 
 
 def test_a_turn_is_undone_as_one(notes: Notes) -> None:

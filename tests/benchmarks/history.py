@@ -12,7 +12,6 @@ import os
 import random
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.benchmarks import blame, growth
+from tests.benchmarks.material import make_vault
 from tests.benchmarks.report import Table, spread, versions
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 DOOR_BAR, FIRST_ROWS_BAR_MS, WARM_BAR, COLD_BAR = 0.5, 50, 1.0, 3.0
 ROWS = 200
-_DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
 def run(argv: list[str]) -> dict[str, Any]:
@@ -42,12 +41,8 @@ def run(argv: list[str]) -> dict[str, Any]:
     options.add_argument("--commits", type=int, default=400, help="commits that the log has")
     options.add_argument("--versions", type=int, default=300, help="of the entry that is blamed")
     chosen = options.parse_args(argv)
-    data = Path(os.environ.get("KBTUI_DATA", _DATA))
-    maker = data.parent / "tools" / "make_vault.py"
-    if not maker.is_file():
-        sys.exit(f"skipped: {maker}, which makes the notes to measure with, is not there")
     with tempfile.TemporaryDirectory() as folder, _own_home(Path(folder)):
-        return _measure(Path(folder), maker, data, chosen)
+        return _measure(Path(folder), chosen)
 
 
 @contextmanager
@@ -65,12 +60,11 @@ def _own_home(folder: Path) -> Iterator[None]:
         os.environ.update(before)
 
 
-def _measure(folder: Path, maker: Path, data: Path, chosen: argparse.Namespace) -> dict[str, Any]:
+def _measure(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
     from kbtui.knowledge_base import KnowledgeBase
 
     ours, theirs = folder / "ours", folder / "theirs"
-    make = [sys.executable, maker, ours / "knowledge", "--entries", str(chosen.entries)]
-    subprocess.run([*make, "--data", data], check=True, capture_output=True)
+    make_vault(ours / "knowledge", chosen.entries)
     shutil.copytree(ours / "knowledge", theirs / "knowledge")
     peer = _Peer(theirs)
     started = time.perf_counter()

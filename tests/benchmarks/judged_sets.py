@@ -9,21 +9,21 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tests.benchmarks.material import DATA, needed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from pathlib import Path
 
     from kbtui.search.results import Hit
 
     Judgements = dict[str, dict[str, float]]
 
-DATA = Path(os.environ.get("KBTUI_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 _RETRIEVAL = ("chunking_eval", "cranfield", "scifact_train", "xquad_en", "xquad_de", "xquad_zh")
 CONVERSATIONS = ("26", "30", "41")
 NAMES = (
@@ -72,7 +72,7 @@ def _questions(folder: Path, wanted: Judgements) -> dict[str, str]:
 
 def _conversation(name: str) -> JudgedSet:
     _, number, *sessions = name.split("-")
-    folder = DATA / "locomo" / f"conv-{number}"
+    folder = needed(DATA / "locomo" / f"conv-{number}")
     suffix = "_sessions" if sessions else ""
     wanted = _judgements(folder / f"qrels{suffix}.tsv")
     turns = _lines(folder / "corpus.jsonl")
@@ -111,7 +111,7 @@ def _write_conversation(root: Path, turns: list[dict[str, Any]]) -> None:
 
 
 def _passages(name: str) -> JudgedSet:
-    folder = DATA / "retrieval" / name
+    folder = needed(DATA / "retrieval" / name)
     wanted = _judgements(folder / "qrels.tsv")
     documents = _lines(folder / "corpus.jsonl")
     ids = {f"docs/set/{number}.md": d["id"] for number, d in enumerate(documents)}
@@ -135,7 +135,7 @@ def _write_documents(root: Path, documents: list[dict[str, Any]]) -> None:
 
 def _spans(name: str) -> JudgedSet:
     """Each wanted piece of text is an answer of its own, found by a chunk that holds half of it."""
-    folder = DATA / "retrieval" / "chunking_eval"
+    folder = needed(DATA / "retrieval" / "chunking_eval")
     questions: dict[str, str] = {}
     wanted: Judgements = {}
     pieces: dict[str, list[tuple[str, str]]] = {}

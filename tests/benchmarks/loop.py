@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.benchmarks.material import ROOT, make_vault
 from tests.benchmarks.report import Table, spread, versions
 from tests.terminal import ENTER, Terminal
 
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge_base import KnowledgeBase
 
-ROOT = Path(__file__).resolve().parents[2]
-MAKE_VAULT = Path("/work/shared/tools/make_vault.py")
 STALL_BAR_MS, KEY_BAR, QUERY_BAR = 100.0, 1.5, 2.0
 _BEAT = 0.002
 _EMBEDDING = "Reading for meaning"
@@ -138,8 +137,7 @@ def _stage(entries: int) -> Iterator[tuple[Path, dict[str, str]]]:
         }
         kbtui = [sys.executable, "-m", "kbtui", "-w", str(workspace)]
         _do([*kbtui[:3], "init", str(workspace)], env)
-        vault = [sys.executable, str(MAKE_VAULT), str(home / "vault"), "--entries", str(entries)]
-        _do(vault, env)
+        make_vault(home / "vault", entries)
         shutil.copytree(home / "vault", workspace / "knowledge", dirs_exist_ok=True)
         words_only = {**env, "KBTUI_SEARCH__SEMANTIC": "false"}
         _do([*kbtui, "reindex"], words_only)

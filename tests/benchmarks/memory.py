@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import re
 import subprocess
 import sys
@@ -21,13 +20,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.benchmarks.material import DATA, needed
 from tests.benchmarks.report import Table, versions
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.search.results import Hit
 
-ROOT = Path(__file__).resolve().parents[2]
 ANSWERED = {1, 4}
 TOP = 10
 SIZES = (100, 1_000, 10_000)
@@ -91,14 +90,11 @@ def run(argv: list[str]) -> dict[str, Any]:
 
 def _options(argv: list[str]) -> Options:
     parser = argparse.ArgumentParser(prog="memory")
-    default = Path(os.environ.get("KBTUI_DATA", ROOT.parent / "shared/data"))
-    parser.add_argument("--data", type=Path, default=default)
+    parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--dialogue", action="append", default=[], help="only this one")
     parser.add_argument("--no-prompts", action="store_true", help="leave out the prompts' sizes")
     chosen = parser.parse_args(argv)
-    if not chosen.data.is_dir():
-        parser.error(f"the measuring data is not at {chosen.data} (set KBTUI_DATA)")
-    return Options(chosen.data, chosen.dialogue, not chosen.no_prompts)
+    return Options(needed(chosen.data), chosen.dialogue, not chosen.no_prompts)
 
 
 def _open(folder: Path) -> KnowledgeBase:

@@ -36,13 +36,12 @@ from kbtui.search.ranking import weighted_terms
 from kbtui.settings import RoleSettings, SearchSettings
 from kbtui.workspace.layout import create_workspace
 from kbtui.workspace.scan import Scanner
+from tests.benchmarks.material import ROOT, make_vault
 from tests.benchmarks.report import Table, spread, versions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-ROOT = Path(__file__).resolve().parents[2]
-SHARED = ROOT.parent / "shared"
 TOP = 10
 OPENING = """
 import json, sys, time
@@ -125,10 +124,7 @@ class Bench:
     def __init__(self, root: Path, entries: int, seed: int) -> None:
         self.root = root
         self.random = random.Random(seed)
-        tool = SHARED / "tools" / "make_vault.py"
-        data = os.environ.get("KBTUI_DATA", str(SHARED / "data"))
-        command = [sys.executable, str(tool), str(root / "knowledge"), "--entries", str(entries)]
-        subprocess.run([*command, "--data", data], check=True, capture_output=True)
+        make_vault(root / "knowledge", entries)
         self.workspace = create_workspace(root)
         self.scanner = Scanner(self.workspace)
         self.embedder = RealQueries()

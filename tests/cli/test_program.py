@@ -88,8 +88,9 @@ def _processor_seconds(*argv: str) -> float:
 
 
 def test_help_costs_little_more_than_python() -> None:
-    extra = _processor_seconds("-m", "kbtui", "--help") - _processor_seconds("-c", "pass")
-    assert extra < 0.15
+    python = _processor_seconds("-c", "pass")
+    extra = _processor_seconds("-m", "kbtui", "--help") - python
+    assert extra < 16 * python, "seconds would be those of one machine"
 
 
 def test_the_reference_names_every_command_once() -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from kbtui.knowledge.library import Library
-    from kbtui.memory.drafting import Written
+    from kbtui.memory.live_edits import Written
     from kbtui.memory.page import Page
     from kbtui.models.port import ChatModel, Reply, ToolSpec
 
@@ -157,7 +157,7 @@ class Condenser:
         Raises:
             ModelError: no usable answer, for at least one part.
         """
-        told = [each.line(tell=self._may_tell(each.path)) for each in written]
+        told = [line for each in written for line in each.lines(tell=self._may_tell(each.path))]
         catalogue = self._library.prompt_index(
             page.text,
             self._index_tokens,

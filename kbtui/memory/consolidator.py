@@ -225,10 +225,10 @@ class Consolidator:
             run.add(page, await asyncio.to_thread(self._writer.save, page, nothing, OFFLINE))
             return
         chosen = OfflineModel() if page.private else model
-        written = await asyncio.to_thread(self._writer.written, page)
+        live = await asyncio.to_thread(self._writer.live_edits, page)
         memory = await asyncio.to_thread(self._writer.memory_text)
         try:
-            extraction = await self._condenser(chosen).extract(page, memory, written)
+            extraction = await self._condenser(chosen).extract(page, memory, live.files)
         except TRANSIENT:
             raise
         except ModelError as error:

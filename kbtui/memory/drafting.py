@@ -29,23 +29,11 @@ if TYPE_CHECKING:
     from kbtui.history.history import History
     from kbtui.knowledge.library import Library
     from kbtui.memory.extraction import Extraction
+    from kbtui.memory.live_edits import LiveEdits
     from kbtui.memory.page import Page
     from kbtui.memory.subjects import Subjects
     from kbtui.memory.tombstones import Tombstones
     from kbtui.workspace.layout import Workspace
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What the agent wrote into a file while the page was said."""
-
-    path: str
-    statements: tuple[str, ...]
-
-    def line(self, *, tell: bool = True) -> str:
-        """It as a model is told it; not `tell`: only that there is something."""
-        said = "; ".join(self.statements) if tell else ""
-        return f"- {short_name(self.path)}{': ' if said else ''}{said}"
 
 
 @dataclass(slots=True)
@@ -78,9 +66,9 @@ class Drafting:
         self._subjects = subjects
         self._tombstones = tombstones
 
-    def edits(self, page: Page, extraction: Extraction, written: Sequence[Written]) -> Edits:
+    def edits(self, page: Page, extraction: Extraction, live: LiveEdits) -> Edits:
         """Work out what an extraction changes."""
-        work = _Work(page, extraction, {each.path: each for each in written})
+        work = _Work(page, extraction, live)
         self._memory(work)
         allowed = [self._allowed(work, draft) for draft in _joined(extraction.drafts)]
         placed = [(draft, self._place(work, draft)) for draft in allowed if draft is not None]
@@ -164,7 +152,7 @@ class Drafting:
         before = self._read(work, path) or ""
         text = work.edits.texts.get(path, before)
         authors = self._authors(path, before)
-        likeness = LOOSE if path in work.written else STRICT
+        likeness = LOOSE if any(each.path == path for each in work.live.files) else STRICT
 
         def grown(*, add: bool = True, correct: bool = True, head: bool = False) -> str:
             return grown_entry(
@@ -208,7 +196,7 @@ class Drafting:
     def _written_elsewhere(self, work: _Work, draft: Draft) -> bool:
         """Whether the agent has written all of a draft already, under whatever title."""
         told = statements(draft.body or draft.summary)
-        entries = [each for each in work.written.values() if each.path.startswith("knowledge/")]
+        entries = [each for each in work.live.files if each.path.startswith("knowledge/")]
         known = [statement for each in entries for statement in each.statements]
         return bool(told) and all(is_said(each, known, LOOSE) for each in told)
 
@@ -261,13 +249,22 @@ class _Work:
 
     page: Page
     extraction: Extraction
-    written: dict[str, Written]
+    live: LiveEdits
     edits: Edits = field(default_factory=Edits)
     made: dict[str, str] = field(default_factory=dict)
 
     def refuse(self, tombstones: Tombstones) -> Callable[[str], bool]:
+        """What must not be written: forgotten, taken out meanwhile, or asked about already."""
         said = self.page.said
-        return lambda fact: tombstones.buried(fact, said=said)
+
+        def refused(fact: str) -> bool:
+            return (
+                tombstones.buried(fact, said=said)
+                or self.live.is_removed(fact, said)
+                or is_said(fact, self.live.waiting)
+            )
+
+        return refused
 
 
 def _text(data: bytes | None) -> str | None:

@@ -37,6 +37,8 @@ _FENCE = re.compile(r"^ {0,3}(```|~~~)")
 _RULE = re.compile(r"^[ \t]*(?:[-*_][ \t]*){3,}$")
 _MIN_PLURAL = 4
 _SUMMARY = "summary"
+_SENTENCE_END = re.compile(r"[.!?;](?=\s)|\n")
+_DENIALS = frozenset({"not", "no", "never", "forget", "without"})
 
 
 def normalise(fact: str) -> str:
@@ -55,6 +57,17 @@ def normalise(fact: str) -> str:
 def plain_fact(text: str) -> str:
     """A fact as one line without bullet or control characters."""
     return clean_line(_BULLET.sub("", text, count=1))
+
+
+def states(text: str, fact: str) -> bool:
+    """Whether the sentences of a text that deny nothing hold all words of a fact."""
+    words = set(normalise(fact).split())
+    told: set[str] = set()
+    for sentence in _SENTENCE_END.split(text):
+        said = set(normalise(sentence).split())
+        if not (said & _DENIALS) - words:
+            told |= said
+    return words <= told
 
 
 def statements(text: str) -> list[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
-import re
 import secrets
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.memory.archive import is_record
-from kbtui.memory.facts import normalise, statements
+from kbtui.memory.facts import normalise, statements, states
 from kbtui.memory.ranges import Range, read_range
 from kbtui.memory.records import BadLine, add_record, parse_records
 from kbtui.workspace import files
@@ -41,8 +40,6 @@ _KEY_BYTES = 32
 # Files that say what is remembered; the archive, the cursors and this file don't.
 _REMEMBERED = ("knowledge/", "memory/MEMORY.md", "USER.md", "SOUL.md")
 _GENERATED = "INDEX.md"
-_SENTENCE_END = re.compile(r"[.!?;](?=\s)|\n")
-_DENIALS = frozenset({"not", "no", "never", "forget", "without"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +139,7 @@ class Tombstones:
             return False
         if stated_after is not None and stated_after > stone.time:
             return False
-        words = set(normalise(fact).split())
-        return not any(when > stone.time and _states(text, words) for when, text in said)
+        return not any(when > stone.time and states(text, fact) for when, text in said)
 
     def forgotten(self, session: str) -> list[Range]:
         """The messages of a session whose facts were buried."""
@@ -310,16 +306,6 @@ class Tombstones:
     @property
     def _key_file(self) -> Path:
         return self._workspace.root / _KEY
-
-
-def _states(text: str, words: set[str]) -> bool:
-    """Whether the sentences of a text that deny nothing hold all words of a fact."""
-    told: set[str] = set()
-    for sentence in _SENTENCE_END.split(text):
-        said = set(normalise(sentence).split())
-        if not (said & _DENIALS) - words:
-            told |= said
-    return words <= told
 
 
 def _stated(data: bytes | None) -> list[str]:

@@ -7,15 +7,14 @@ condensed again and the same proposal is the same.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError
 from kbtui.history.change import Actor, Origin
 from kbtui.memory.committing import committed
 from kbtui.memory.dates import absolute_dates, without_stamp
-from kbtui.memory.drafting import Drafting, Edits, Written
-from kbtui.memory.facts import statements
+from kbtui.memory.drafting import Drafting, Edits
+from kbtui.memory.live_edits import live_edits
 from kbtui.memory.memory_file import MEMORY
 from kbtui.memory.ranges import holds
 from kbtui.workspace import files
@@ -30,14 +29,13 @@ if TYPE_CHECKING:
     from kbtui.memory.archive import Archive
     from kbtui.memory.extraction import Extraction
     from kbtui.memory.inbox import Inbox
+    from kbtui.memory.live_edits import LiveEdits
     from kbtui.memory.page import Page
     from kbtui.memory.subjects import Subjects
     from kbtui.memory.tombstones import Tombstones
     from kbtui.workspace.layout import Workspace
 
 RAW = "[RAW]"
-_MOST_STATEMENTS = 12
-_LIVE = frozenset({Actor.AGENT, Actor.YOU})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +68,9 @@ class MemoryWriter:
         self._inbox = inbox
         self._drafting = Drafting(workspace, history, library, subjects, tombstones)
 
-    def written(self, page: Page) -> list[Written]:
-        """What was written into entries and MEMORY.md while a page was said (decision 13)."""
-        first, last = page.range
-        found: dict[str, dict[str, None]] = {}
-        # Commits know whole seconds only.
-        for commit in self._history.log(since=page.messages[0].time - timedelta(seconds=2)):
-            origin = commit.origin
-            if commit.actor not in _LIVE or origin.session != page.session or not origin.messages:
-                continue
-            if origin.messages[0] <= last and origin.messages[1] >= first:
-                for path, told in self._told(commit.id):
-                    found.setdefault(path, {}).update(dict.fromkeys(told))
-        return [
-            Written(path, tuple(told)[:_MOST_STATEMENTS]) for path, told in sorted(found.items())
-        ]
+    def live_edits(self, page: Page) -> LiveEdits:
+        """What was done with entries and MEMORY.md while a page was said (decision 13)."""
+        return live_edits(self._history, self._inbox, page)
 
     def memory_text(self) -> str:
         """MEMORY.md as it is; empty where there is none."""
@@ -104,12 +90,12 @@ class MemoryWriter:
         if self._is_archived(page):
             return None
         origin = self._origin(page, model)
-        written = self.written(page)
+        live = self.live_edits(page)
         content = absolute_dates(without_stamp(extraction.history_entry), page.day)
 
         def work(change: Change) -> Saved:
             self._library.refresh()
-            edits = self._drafting.edits(page, extraction, written)
+            edits = self._drafting.edits(page, extraction, live)
             proposals = tuple(self._propose(edits, origin))
             cursor = self._stage(change, page, content)
             for path, text in edits.texts.items():
@@ -172,31 +158,3 @@ class MemoryWriter:
 
     def _origin(self, page: Page, model: str) -> Origin:
         return Origin(session=page.session, messages=page.range, model=model)
-
-    def _told(self, commit: str) -> Iterable[tuple[str, list[str]]]:
-        """What a commit added to entries and to MEMORY.md."""
-        for diff in self._history.changes_of(commit):
-            is_memory = diff.path.startswith("knowledge/") or diff.path == MEMORY
-            if is_memory and not diff.path.endswith("INDEX.md") and not diff.binary:
-                lines = [
-                    line.text for hunk in diff.hunks for line in hunk.lines if line.kind == "+"
-                ]
-                yield diff.path, statements(_without_frontmatter(lines))
-
-
-def _without_frontmatter(lines: list[str]) -> str:
-    """Added lines without those of a new entry's frontmatter, which state nothing."""
-    text = "\n".join(lines)
-    if text.startswith("---\n") and "\n---\n" in text[4:]:
-        return text[4:].partition("\n---\n")[2]
-    keys = (
-        "type:",
-        "created:",
-        "updated:",
-        "related:",
-        "tags:",
-        "aliases:",
-        "sources:",
-        "summary:",
-    )
-    return "\n".join(line for line in lines if not line.startswith(keys))

@@ -70,7 +70,7 @@ def is_catalogue(path: str) -> bool:
 
 
 def _with_context(history: History, commit: Commit, diff: FileDiff, context: int) -> FileDiff:
-    from kbtui.tui.diff_lines import with_context
+    from kbtui.tui.diff_context import with_context
     from kbtui.workspace.files import decode
 
     if not diff.hunks:

@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+import gc
+
 from textual.app import App
+from textual.content import Content, Span
 
 from kbtui.history.diff import diff_file
-from kbtui.tui.diff_lines import lay_out, with_context
+from kbtui.tui import diff_lines
+from kbtui.tui.diff_context import with_context
+from kbtui.tui.diff_lines import lay_out, lay_out_parts
 from kbtui.tui.widgets.diff_view import DiffView
+from tests.tui.at_rest import Door
 from tests.tui.notes_support import text_of, until
 
 
@@ -146,3 +152,40 @@ async def test_five_thousand_lines_are_scrolled_by_drawing_only_what_is_seen(mon
         view.scroll_end(animate=False)
         await until(pilot, lambda: "line 4999 of a text" in text_of(view))
         assert len(set(drawn)) <= 60
+
+
+async def test_the_beginning_of_a_long_difference_is_there_before_its_end(monkeypatch):
+    door, one_column = Door(), diff_lines.one_column
+
+    def slow_column(hunk, path, width):
+        for number, line in enumerate(one_column(hunk, path, width)):
+            if number == 1_000:
+                door.wait()
+            yield line
+
+    monkeypatch.setattr(diff_lines, "one_column", slow_column)
+    app = DiffApp()
+    async with app.run_test(size=(100, 30)) as pilot:
+        view = app.query_one(DiffView)
+        view.show([diff_of("a\n" * 2_000, "b\n" * 2_000), diff_of("c\n", "d\n", "last.md")])
+        await until(pilot, lambda: "- a" in text_of(view))
+        assert len(view.lines) < 1_000
+        assert view.hunk_count == 1
+        door.open()
+        await until(pilot, lambda: view.hunk_count == 2)
+        assert view.lines[-1].text.split() == ["1", "+", "d"]
+        view.go_to_hunk(1)
+        await until(pilot, lambda: "last.md" in text_of(view))
+
+
+def test_what_is_made_for_the_lines_of_a_long_difference_does_not_pile_up():
+    """Else the garbage collector stops everything while it looks through it."""
+    old = "\n".join(f"line {n} of the [[text]]" for n in range(1_500)) + "\n"
+    diff = diff_of(old, old.replace("of the", "of a"))
+    for beside in (False, True):
+        before = sum(isinstance(each, Content | Span) for each in gc.get_objects())
+        parts = lay_out_parts([diff], 130, side_by_side=beside)
+        next(parts)
+        next(parts)
+        alive = sum(isinstance(each, Content | Span) for each in gc.get_objects())
+        assert alive < before + 50

@@ -13,7 +13,7 @@ from kbtui.tui.background import run_latest
 from kbtui.tui.widgets.line_view import Line, LineView
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from textual import events
 
@@ -94,18 +94,30 @@ class DiffView(LineView):
             run_latest(self, "layout", self._laid_out, keep=keep)
 
     async def _laid_out(self, *, keep: bool) -> None:
-        from kbtui.tui.diff_lines import lay_out
-
+        """Show what is laid out as it comes; all of it at once where the position is kept."""
         diffs, width, beside = self._diffs, self.text_width, self.side_by_side
-        layout: DiffLayout = await asyncio.to_thread(
-            lay_out, diffs, width, side_by_side=beside, note=self._note
-        )
+        parts = self._parts(diffs, width, beside=beside, at_once=keep)
+        part = await asyncio.to_thread(next, parts)
         self._drawn = diffs
         self._laid_out_for = (width, beside)
-        self._hunks = layout.hunks
+        self._hunks = part.hunks
         self._hunk = min(self._hunk, max(0, len(self._hunks) - 1)) if keep else 0
-        self.show_lines(layout.lines, top=None if keep else 0)
+        self.show_lines(part.lines, top=None if keep else 0)
+        while (more := await asyncio.to_thread(next, parts, None)) is not None:
+            self._hunks += more.hunks
+            self.add_lines(more.lines)
         self.post_message(self.Shown())
+
+    def _parts(
+        self, diffs: Sequence[FileDiff], width: int, *, beside: bool, at_once: bool
+    ) -> Iterator[DiffLayout]:
+        """What is to be shown; the work is done by whoever asks for the next part."""
+        from kbtui.tui.diff_lines import lay_out, lay_out_parts
+
+        if at_once:
+            yield lay_out(diffs, width, side_by_side=beside, note=self._note)
+        else:
+            yield from lay_out_parts(diffs, width, side_by_side=beside, note=self._note)
 
     def on_resize(self, _event: events.Resize) -> None:
         """Lay out for the new width."""

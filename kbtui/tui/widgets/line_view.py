@@ -121,16 +121,23 @@ class LineView(ScrollView, can_focus=True):
     def show_lines(self, lines: Sequence[Line], *, top: int | None = None) -> None:
         """Replace what is shown; `top` is the line to scroll to, None keeps the position."""
         self.lines = lines
-        self._sources = self._monotone_sources(lines)
+        self._sources = self._monotone_sources(lines, 0)
         self._flashed = range(0)
         self._redraw()
         self.virtual_size = Size(self.text_width, len(lines))
         if top is not None:
             self.scroll_to(y=top, animate=False, force=True, immediate=True)
 
+    def add_lines(self, lines: Sequence[Line]) -> None:
+        """Show more lines below those that are there."""
+        self.lines = [*self.lines, *lines]
+        self._sources += self._monotone_sources(lines, self._sources[-1] if self._sources else 0)
+        self.virtual_size = Size(self.text_width, len(self.lines))
+        self.refresh()
+
     @staticmethod
-    def _monotone_sources(lines: Sequence[Line]) -> list[int]:
-        sources, highest = [], 0
+    def _monotone_sources(lines: Sequence[Line], highest: int) -> list[int]:
+        sources = []
         for line in lines:
             highest = max(highest, line.source)
             sources.append(highest)

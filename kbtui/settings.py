@@ -11,10 +11,19 @@ from __future__ import annotations
 
 import os
 import tomllib
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from rapidfuzz import process
 
 from kbtui.errors import ConfigurationError
@@ -97,6 +106,12 @@ class SearchSettings(_Section):
     sync_interval_seconds: float = Field(60, gt=0, description="look at all files so often")
     max_file_megabytes: float = Field(5, gt=0, description="larger files are listed, not indexed")
     roots: tuple[str, ...] = Field((), description="further folders of the workspace to index")
+
+    @field_validator("roots")
+    @classmethod
+    def _plain(cls, roots: tuple[str, ...]) -> tuple[str, ...]:
+        """Write ``Notes/`` and ``./Notes`` as paths are written everywhere: ``Notes``."""
+        return tuple(PurePosixPath(root).as_posix().strip("/") for root in roots)
 
 
 class FlushSettings(_Section):

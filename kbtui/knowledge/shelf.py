@@ -151,13 +151,14 @@ class Shelf:
         """Whether only local models may read a file, which need not be on the shelf.
 
         The version that was kept when two wrote a file at once is as private as that file.
+        Documents, and notes in other folders, say it themselves.
         """
         info = self.get(self.index().at_path(path) or path)
         if info is not None:
             return info.private
-        if self._is_named_private(path):
+        if self._is_named_private(path) or self._says(path):
             return True
-        return is_conflict_copy(path) and (self.is_private(original_of(path)) or self._says(path))
+        return is_conflict_copy(path) and self.is_private(original_of(path))
 
     def graph(self) -> LinkGraph:
         """Who links to whom."""
@@ -274,10 +275,13 @@ class Shelf:
 
     def _says(self, path: str) -> bool:
         """Whether a file that isn't on the shelf says itself that it is private."""
+        if not path.lower().endswith(".md"):
+            return False
         try:
-            return parse_entry(path, files.read_bytes(self._workspace.root, path)).private
+            data = files.read_bytes(self._workspace.root, path)
         except KbtuiError:
             return False
+        return b"private" in data.lower() and parse_entry(path, data).private
 
     def _is_named_private(self, path: str) -> bool:
         if not self._private_paths:

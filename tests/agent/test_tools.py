@@ -13,10 +13,10 @@ from kbtui.agent.tools import line_search
 from kbtui.agent.tools.base import MOST_CHARACTERS, ToolContext
 from kbtui.agent.tools.toolbox import Outcome, Toolbox
 from kbtui.history.commit import Origin
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.models.port import ToolCall
 
 if TYPE_CHECKING:
-    from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.sessions import Session
 
 
@@ -362,3 +362,25 @@ def test_a_result_is_never_longer_than_its_cap(kb: KnowledgeBase, tools: Tools) 
         ("grep", {"pattern": "word", "limit": 300}),
     ):
         assert len(tools.ok(name, **arguments)) < MOST_CHARACTERS + 1000
+
+
+def test_notes_in_other_folders_of_the_user_are_found_and_read(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    folder = kb.workspace.root / "Notes" / "deep"
+    folder.mkdir(parents=True)
+    (folder / "otters.md").write_text("Otters hold hands.\n")
+    (folder / "secret.md").write_text("---\nprivate: true\n---\nOtters bite.\n")
+    (kb.workspace.root / "Other").mkdir()
+    (kb.workspace.root / "Other/x.md").write_text("Otters elsewhere.\n")
+    search = kb.settings.search.model_copy(update={"roots": ("Notes/",), "semantic": False})
+    with KnowledgeBase.open(kb.workspace.root, overrides={"search": search.model_dump()}) as again:
+        tools = Tools(again, session)
+        assert "hold hands" in tools.ok("memory_search", query="otters")
+        assert "hold hands" in tools.ok("read_file", path="Notes/deep/otters.md")
+        found = tools.ok("grep", pattern="otters")
+        assert "Notes/deep/otters.md:1" in found
+        assert "elsewhere" not in found
+        assert "is not for the agent" in tools.error("read_file", path="Other/x.md")
+        assert again.library.is_private("Notes/deep/secret.md")
+        assert not again.library.is_private("Notes/deep/otters.md")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from kbtui.agent.sources import heading, quoted, text_lines
@@ -26,7 +27,7 @@ from kbtui.workspace.layout import BOOTSTRAP_FILES
 from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 AREAS = ("knowledge", "memory", "docs", "skills", *BOOTSTRAP_FILES)
 _LINES = 400
@@ -57,7 +58,7 @@ class ReadFile:
             UnsafePathError: the path leads outside.
             RefusedError: it is private, no text, or in no area for the agent.
         """
-        path = checked_area(arguments["path"])
+        path = checked_area(arguments["path"], context.settings.search.roots)
         if context.conceals(path):
             raise not_there(path)
         if context.is_hidden(path):
@@ -129,15 +130,20 @@ class Grep:
         return f"[{source.n}] {match.path}:{match.line}: {shorten(match.text, _LINE_WIDTH)}"
 
 
-def checked_area(path: str) -> str:
+def checked_area(path: str, roots: Sequence[str] = ()) -> str:
     """Check that the agent may look at a path.
+
+    Args:
+        path: The path.
+        roots: Folders of the user's own that may be looked at as well.
 
     Raises:
         UnsafePathError: it leads outside.
         RefusedError: it lies in no area for the agent.
     """
     path = files.checked_path(path.strip())
-    if path.split("/", 1)[0] not in AREAS:
+    above = {path, *map(str, PurePosixPath(path).parents)} - {"."}
+    if above.isdisjoint([*AREAS, *roots]):
         raise RefusedError(
             f"{clean_line(path)} is not for the agent to read.",
             f"Look under {', '.join(AREAS[:4])}, or in {', '.join(AREAS[4:])}.",
@@ -163,8 +169,9 @@ def _whole_text(context: ToolContext, path: str) -> str:
 
 
 def _texts(context: ToolContext, below: str) -> Iterator[tuple[str, str]]:
-    area = checked_area(below) if below.strip() not in ("", ".", "/", "./") else ""
-    found = Scanner(context.workspace).scan(*((area,) if area else AREAS))
+    roots = context.settings.search.roots
+    area = checked_area(below, roots) if below.strip() not in ("", ".", "/", "./") else ""
+    found = Scanner(context.workspace).scan(*((area,) if area else (*AREAS, *roots)))
     states = {path: state for path, state in found.items() if not context.conceals(path)}
     if area and not states:
         raise NotFoundError(f"There is nothing at {area}.", "See what there is: list_entries.")

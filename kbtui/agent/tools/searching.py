@@ -38,7 +38,8 @@ class MemorySearch:
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
         """Search; what this turn itself said is left out."""
-        return _search(context, arguments, "knowledge,memory,sessions", "memory")
+        scope = ",".join(("knowledge", "memory", "sessions", *context.settings.search.roots))
+        return _search(context, arguments, scope, "memory")
 
 
 class VectorSearch:

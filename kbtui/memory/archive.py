@@ -51,6 +51,7 @@ KEPT_ENTRIES = 500
 _ARCHIVISTS = frozenset({Actor.CONSOLIDATOR, Actor.IMPORT})
 _TIME = "%Y-%m-%d %H:%M"
 _RECORD = re.compile(r"memory/(?:history(?:-\w+)?\.jsonl|HISTORY(?:-\w+)?\.md|tombstones\.jsonl)")
+_Holdings = tuple["Book | None", tuple[tuple[str, "Holding"], ...], Mapping[str, "list[Holding]"]]
 _Reader = Callable[[str], "bytes | None"]
 
 
@@ -76,6 +77,8 @@ class Archive:
         self._origin = origin or machine_name()
         self._cursors = Cursors(workspace, history)
         self._cached: tuple[bytes, Book] | None = None
+        self._seen: tuple[object, Book] | None = None
+        self._holdings: _Holdings = (None, (), {})
         self._commits: tuple[str | None, tuple[tuple[str, Holding], ...]] = (None, ())
         self._staged: WeakKeyDictionary[Change, _Staged] = WeakKeyDictionary()
         history.add_companion(self._settle)
@@ -87,9 +90,7 @@ class Archive:
             after: One cursor for all origins, or the last seen of each origin (see `Cursors`).
         """
         return [
-            entry
-            for entry in self._book(self._read).entries
-            if entry.cursor > _limit(after, entry.origin)
+            entry for entry in self._now().entries if entry.cursor > _limit(after, entry.origin)
         ]
 
     def find(self, cursor: int, origin: str | None = None) -> ArchiveEntry:
@@ -172,22 +173,21 @@ class Archive:
         """
         return self.all_holdings().get(session, [])
 
-    def all_holdings(self) -> dict[str, list[Holding]]:
+    def all_holdings(self) -> Mapping[str, list[Holding]]:
         """The `holdings` of every session that is in the archive, by session."""
-        found: dict[str, dict[tuple[int, Range], Holding]] = {}
-        for session, holding in (*self._held(), *self._recorded()):
-            known = found.setdefault(session, {})
-            known.setdefault((holding.cursor, holding.messages), holding)
-        return {session: list(known.values()) for session, known in found.items()}
-
-    def _held(self) -> Iterator[tuple[str, Holding]]:
-        for entry in self._book(self._read).entries:
-            if entry.session is not None and entry.messages is not None:
-                yield entry.session, Holding(entry.cursor, entry.messages, dict(entry.dropped))
+        book, recorded = self._now(), self._recorded()
+        if self._holdings[:2] != (book, recorded):
+            found: dict[str, dict[tuple[int, Range], Holding]] = {}
+            for session, holding in (*_held(book), *recorded):
+                known = found.setdefault(session, {})
+                known.setdefault((holding.cursor, holding.messages), holding)
+            lists = {session: list(known.values()) for session, known in found.items()}
+            self._holdings = (book, recorded, lists)
+        return self._holdings[2]
 
     def problems(self) -> tuple[BadLine, ...]:
         """Lines that can't be used; they stay in the file as they are."""
-        return self._book(self._read).bad
+        return self._now().bad
 
     def migrate(self) -> int:
         """Make archive entries of an old HISTORY.md, once; a copy stays in ``HISTORY.md.bak``.
@@ -341,6 +341,18 @@ class Archive:
         found = self.workspace.memory.glob("history-*.jsonl")
         return sorted(f"memory/{file.name}" for file in found if file.is_file())
 
+    def _now(self) -> Book:
+        """What the files say; they are read only where one was changed since the last look."""
+        paths = (*self._years(), ARCHIVE)
+        state = tuple((path, self._status(path)) for path in paths)
+        if self._seen is None or self._seen[0] != state:
+            self._seen = (state, self._book(self._read))
+        return self._seen[1]
+
+    def _status(self, path: str) -> tuple[int, ...]:
+        found = files.file_status(self.workspace.root, path)
+        return (found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size) if found else ()
+
     def _book(self, read: _Reader) -> Book:
         data = [(path, read(path) or b"") for path in (*self._years(), ARCHIVE)]
         state = sha256(b"".join(sha256(part).digest() for _, part in data)).digest()
@@ -363,6 +375,12 @@ class Archive:
                 fresh.append((origin.session, Holding(origin.cursor, origin.messages)))
         self._commits = (head, (*found, *fresh))
         return self._commits[1]
+
+
+def _held(book: Book) -> Iterator[tuple[str, Holding]]:
+    for entry in book.entries:
+        if entry.session is not None and entry.messages is not None:
+            yield entry.session, Holding(entry.cursor, entry.messages, dict(entry.dropped))
 
 
 def _limit(after: int | Mapping[str, int], origin: str) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kbtui.memory.answers import without_thoughts
@@ -120,7 +121,7 @@ def read_conversation(
         tuple(log.messages),
         {number: why for number, why in reasons.items() if why is not None},
         frozenset(known - reasons.keys()),
-        frozenset(_private(log.messages, list(private_paths))),
+        frozenset(_private(log.messages, tuple(private_paths))),
     )
 
 
@@ -156,13 +157,19 @@ def _sentences(text: str) -> list[str]:
     return [piece.strip() for piece in pieces]
 
 
-def _private(messages: Sequence[SessionMessage], paths: list[str]) -> Iterable[int]:
+@lru_cache(maxsize=2)
+def _names_of(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """What entries are called wherever they are named; a path holds that as well."""
+    return tuple(map(short_name, paths))
+
+
+def _private(messages: Sequence[SessionMessage], paths: Sequence[str]) -> Iterable[int]:
     """The ids of all messages of a turn that drew on a private entry.
 
     The turn itself marks what its tools showed; a name in an answer is taken as a sign as well,
     for sessions that were spoken before an entry became private.
     """
-    names = [*paths, *map(short_name, paths)]
+    names = _names_of(tuple(paths))
     turn: list[SessionMessage] = []
     for message in [*messages, None]:
         if message is None or message.role == "user":
@@ -173,11 +180,14 @@ def _private(messages: Sequence[SessionMessage], paths: list[str]) -> Iterable[i
             turn.append(message)
 
 
-def _names(message: SessionMessage, names: list[str]) -> bool:
+def _names(message: SessionMessage, names: Sequence[str]) -> bool:
     if message.meta.get("private"):
         return True
     if message.role == "user":
         return False
+    if not names:
+        return False
     told = [message.content, *(call.arguments for call in message.tool_calls)]
     told.append(json.dumps(dict(message.meta), ensure_ascii=False, default=str))
-    return any(name in text for name in names for text in told)
+    text = "\n".join(told)
+    return any(name in text for name in names)

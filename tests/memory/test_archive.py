@@ -280,6 +280,24 @@ def test_no_word_of_an_old_history_is_lost(text: str) -> None:
         assert word.strip("[]") in kept or word[1:11] in kept
 
 
+def test_it_is_read_once_however_many_sessions_ask_and_again_when_it_has_changed(
+    workspace: Workspace, history: History, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(history, archive, messages=(1, 8))
+    read: list[str] = []
+    kept = archive._read
+    monkeypatch.setattr(archive, "_read", lambda path: read.append(path) or kept(path))
+    assert archive.covered("s") == [(1, 8)]
+    assert all(archive.covered(f"s{number}") == [] for number in range(100))
+    assert read.count(ARCHIVE) <= 1
+    put(history, Archive(workspace, history, "there"), messages=(9, 12))
+    assert archive.covered("s") == [(1, 12)]
+    file = workspace.root / ARCHIVE
+    file.write_text(file.read_text().replace("[9, 12]", "[9, 14]"))
+    assert archive.covered("s") == [(1, 14)]
+    assert [entry.messages for entry in archive.entries()] == [(1, 8), (9, 14)]
+
+
 def test_compaction_moves_only_what_was_seen_and_drops_nothing(
     workspace: Workspace, history: History, archive: Archive
 ) -> None:

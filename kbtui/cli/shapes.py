@@ -87,8 +87,10 @@ def hit_shape(hit: Hit) -> dict[str, Any]:
         "title": hit.title,
         "heading": hit.heading,
         "lines": list(hit.lines),
+        "line": hit.line,
         "score": hit.score,
         "snippet": hit.snippet,
+        "matches": [list(match) for match in hit.matches],
         "explain": {
             "lexical_rank": hit.explain.lexical_rank,
             "semantic_rank": hit.explain.semantic_rank,

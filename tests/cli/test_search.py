@@ -32,6 +32,8 @@ def test_hits_have_the_promised_shape(filled: Command) -> None:
     lines = filled.file(hit["path"]).read_text().splitlines()
     first, last = hit["lines"]
     assert "clams" in "\n".join(lines[first - 1 : last])
+    at = hit["matches"][0]
+    assert hit["snippet"][slice(*at)].casefold() in lines[hit["line"] - 1].casefold()
 
 
 def test_text_output_names_place_and_words(filled: Command) -> None:

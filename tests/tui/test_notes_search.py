@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kbtui.errors import UsageError
 from kbtui.tui.screens.search import SearchScreen
 from tests.tui.notes_support import NotesApp, hit, make_kb, ready, shown, text_of, until
@@ -55,6 +57,19 @@ async def test_the_place_of_the_hit_is_shown_and_enter_opens_it_there(tmp_path):
         await pilot.press("up", "enter")
         await shown(pilot, app.notes, "knowledge/topics/long.md")
         await until(pilot, lambda: "Paragraph 50." in text_of(app.notes.view.body))
+
+
+async def test_a_hit_in_a_long_passage_leads_to_the_line_that_matches(tmp_path):
+    kb = searchable(tmp_path)
+    passage = replace(hit("knowledge/topics/long.md", 101, "Paragraph 50."), lines=(21, 121))
+    kb.search.hits = (passage,)
+    app = NotesApp(kb)
+    async with app.run_test(size=(120, 30)) as pilot:
+        screen = await searching(pilot, "para")
+        preview = screen.query_one("#search-preview")
+        await until(pilot, lambda: "Paragraph 50." in text_of(preview))
+        assert preview.lines[preview.flashed.start].content.plain == "Paragraph 50."
+        assert "topics:101" in text_of(screen.hits)
 
 
 async def test_ctrl_t_changes_where_is_searched(tmp_path):

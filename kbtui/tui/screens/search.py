@@ -158,7 +158,8 @@ class SearchScreen(Finder):
         hit = self.hits.hit
         if hit is not None:
             preview.border_title = Content(place_of(hit))
-            preview.look_at(hit.path, hit.lines, hit.messages[0] if hit.messages else None)
+            lines = (hit.line, hit.lines[1])
+            preview.look_at(hit.path, lines, hit.messages[0] if hit.messages else None)
 
     # Actions
 
@@ -191,4 +192,4 @@ def _line_to_open(hit: Hit) -> int:
     """The line, or for a conversation the message, that `OpenEntry` is to lead to."""
     if hit.messages is not None:
         return hit.messages[0]
-    return hit.line if hit.lines[0] <= hit.line <= hit.lines[1] else hit.lines[0]
+    return hit.line

@@ -73,7 +73,7 @@ def place_of(hit: Hit) -> str:
     if hit.session is not None and hit.messages is not None:
         return f"{clean_line(hit.session)} {hit.messages[0]}-{hit.messages[1]}"
     name = clean_line(hit.path.removeprefix("knowledge/").removesuffix(".md"))
-    return f"{name}:{hit.lines[0]}"
+    return f"{name}:{hit.line}"
 
 
 def short_place_of(hit: Hit) -> str:
@@ -81,7 +81,7 @@ def short_place_of(hit: Hit) -> str:
     place = place_of(hit)
     folder, _, name = place.rpartition("/")
     if folder and slugify(name.rpartition(":")[0]) == slugify(hit.title):
-        return f"{folder}:{hit.lines[0]}"
+        return f"{folder}:{hit.line}"
     return place
 
 

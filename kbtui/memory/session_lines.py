@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _TITLE_WIDTH = 60
+_WIDEST_GAP = 100_000  # lines that can't be read leave gaps
 _ROLES = frozenset({"system", "user", "assistant", "tool"})
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
@@ -146,9 +147,8 @@ def message_record(message: SessionMessage) -> dict[str, Any]:
 
 def message_from(record: Mapping[str, Any], next_id: int) -> SessionMessage:
     """Read the line of a message, be it ours or an older program's."""
-    number = record.get("id")
     return SessionMessage(
-        id=number if isinstance(number, int) and not isinstance(number, bool) else next_id,
+        id=_number(record.get("id"), next_id),
         time=_time(record.get("time") or record.get("timestamp")),
         role=cast("Role", record["role"]),
         content=_content(record.get("content")),
@@ -159,6 +159,12 @@ def message_from(record: Mapping[str, Any], next_id: int) -> SessionMessage:
         interrupted=record.get("interrupted") is True,
         meta=meta if isinstance(meta := record.get("meta"), dict) else {},
     )
+
+
+def _number(value: Any, next_id: int) -> int:
+    """The id of a message; one that lies far off is no id, and would have to be accounted for."""
+    is_id = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_id and 1 <= value < next_id + _WIDEST_GAP else next_id
 
 
 def _calls(value: Any) -> Iterable[ToolCall]:

@@ -118,7 +118,7 @@ class Session:
                 name=name,
                 turn=turn,
                 interrupted=interrupted,
-                meta=dict(meta or {}),
+                meta=_redacted(dict(meta or {})),
             )
             self._write(message_record(message))
             return message
@@ -327,6 +327,15 @@ class SessionStore:
         if len(found) > 1:
             raise UsageError(f"{ref!r} could be any of {', '.join(found[:5])}.", "Say more of it.")
         return found[0]
+
+
+def _redacted(value: Any) -> Any:
+    """The texts in JSON values without secrets."""
+    if isinstance(value, str):
+        return redact(value).text
+    if isinstance(value, dict):
+        return {key: _redacted(each) for key, each in value.items()}
+    return [_redacted(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _checked_id(session_id: str) -> str:

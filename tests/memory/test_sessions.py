@@ -78,6 +78,29 @@ def test_secrets_are_not_stored(workspace: Workspace, store: SessionStore) -> No
     json.loads(session.messages[1].tool_calls[0].arguments)
 
 
+def test_nor_are_they_in_what_is_kept_beside_a_message(
+    workspace: Workspace, store: SessionStore
+) -> None:
+    session = store.create("tui")
+    meta = {"summary": f"doesn't contain '{KEY}'", "citations": [{"title": KEY, "lines": [1, 2]}]}
+    stored = session.append("tool", "Error", meta=meta)
+    assert KEY not in (workspace.sessions / f"{session.id}.jsonl").read_text()
+    assert stored.meta["citations"][0]["lines"] == [1, 2]
+
+
+@pytest.mark.parametrize("number", [10**15, -3, 0, True, "7", 2.5])
+def test_an_id_that_cannot_be_one_is_given_anew(
+    workspace: Workspace, store: SessionStore, number: object
+) -> None:
+    session = store.create("tui")
+    session.append("user", "hello")
+    session.close()
+    file = workspace.sessions / f"{session.id}.jsonl"
+    line = {"id": number, "role": "user", "content": "odd"}
+    file.write_text(f"{file.read_text()}{json.dumps(line)}\n")
+    assert [message.id for message in store.read(session.id)] == [1, 2]
+
+
 def test_the_title_is_the_first_thing_said_until_it_is_renamed(store: SessionStore) -> None:
     session = store.create()
     assert session.title == "New session"

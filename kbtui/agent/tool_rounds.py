@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST_CALLS = 16
 _MOST_USELESS_ROUNDS = 3
+_MOST_TRIES = 2  # of the same write that fails
 _AGAIN = Outcome(
     ok=False,
     output="Error: You have made this very call already, and nothing has changed since. "
@@ -56,6 +58,7 @@ class ToolRounds:
         self._keep = keep
         self._emit = emit
         self._made: set[tuple[str, str]] = set()
+        self._failed: Counter[tuple[str, str]] = Counter()
         self._useless_rounds = 0
 
     async def run(self, calls: Sequence[ToolCall]) -> None:
@@ -93,12 +96,17 @@ class ToolRounds:
         if position >= MOST_CALLS:
             return _TOO_MANY
         identity = (call.name, _normal(call.arguments))
-        if identity in self._made:
+        if identity in self._made or self._failed[identity] >= _MOST_TRIES:
             return _AGAIN
         outcome = self._toolbox.run(call, self._context)
         if outcome.changes or outcome.proposal:
-            # What was read before may be different now.
+            self._failed.clear()
+            self._made.clear()  # what was read before may be different now
+        elif not outcome.ok and self._toolbox.writes(call.name):
+            # It may be different already: the file was changed, or somebody else is writing.
+            self._failed[identity] += 1
             self._made.clear()
+            return outcome
         self._made.add(identity)
         return outcome
 

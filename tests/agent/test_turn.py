@@ -133,6 +133,26 @@ async def test_a_model_that_goes_in_circles_is_told_and_then_stopped(
     assert "same thing" in told.failed.error
 
 
+async def test_reading_again_after_a_write_that_failed_is_not_going_in_circles(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    kb.library.create("topic", "Docker", body="One.")
+    read = call("read_entry", entry="docker")
+    edit = call("edit_entry", entry="docker", old="Two.", new="Three.")
+    script = [Reply(tool_calls=[each]) for each in (read, edit, read, edit, edit)]
+    with ScriptedServer([*script, Reply("It says something else.")]) as server:
+        told = await ask(kb, session, "Change it", model_at(server))
+    assert told.used == [
+        ("read_entry", True),
+        ("edit_entry", False),
+        ("read_entry", True),
+        ("edit_entry", False),
+        ("edit_entry", False),
+    ]
+    assert "doesn't contain" in told.tools[3].summary
+    assert told.tools[4].summary == "the same call again"
+
+
 async def test_reading_again_after_a_change_is_not_going_in_circles(
     kb: KnowledgeBase, session: Session
 ) -> None:

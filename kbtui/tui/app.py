@@ -110,7 +110,12 @@ class KbtuiApp(AppKeys):
     def on_mount(self) -> None:
         """Listen for signals; open the knowledge base once the first frame is out."""
         self._signals = SignalWatch(self._save_draft, self._told_to_end)
+        self.app_resume_signal.subscribe(self, self._back_in_front)
         self.call_after_refresh(self._open_knowledge)
+
+    def _back_in_front(self, _app: object) -> None:
+        """Draw everything after `fg`: the terminal has kept nothing of it."""
+        self.refresh(layout=True)
 
     @work(thread=True, exit_on_error=False, group="open")
     def _open_knowledge(self) -> None:

@@ -76,12 +76,16 @@ def test_a_terminal_that_goes_away_ends_the_app_and_keeps_the_draft(workspace: P
 
 def test_ctrl_z_goes_into_the_background_and_comes_back(workspace: Path) -> None:
     with start(workspace) as terminal:
-        terminal.wait_for("CHAT")
-        terminal.send("draft\x1a")
+        terminal.wait_for("CHAT", "words only")
+        terminal.send("draft")
+        terminal.wait_for("draft")
+        terminal.send("\x1a")
         terminal.wait(lambda _screen: _is_stopped(terminal.pid))
         terminal.output.clear()
         terminal.kill(signal.SIGCONT)
         terminal.wait(lambda _screen: b"\x1b[?1049h" in terminal.output)
+        terminal.wait(lambda _screen: b"CHAT" in terminal.output)
+        terminal.wait(lambda _screen: b"KNOWLEDGE" in terminal.output)  # all is drawn again
         terminal.send(" goes on")
         terminal.wait_for("draft goes on")
 

@@ -137,13 +137,18 @@ class Terminal:
             self.status = 0
         else:
             if pid:
+                while self._is_readable(0) and self._pump():  # its last words
+                    pass
                 self.status = os.waitstatus_to_exitcode(status)
+
+    def _is_readable(self, milliseconds: int) -> bool:
+        poll = select.poll()  # unlike select it takes descriptors beyond the 1,024th
+        poll.register(self._fd, select.POLLIN)
+        return bool(poll.poll(milliseconds))
 
     def _pump(self) -> bool:
         """Read what there is, for at most 20 ms; False when the program is gone."""
-        poll = select.poll()  # unlike select it takes descriptors beyond the 1,024th
-        poll.register(self._fd, select.POLLIN)
-        if not poll.poll(20):
+        if not self._is_readable(20):
             return True
         try:
             data = os.read(self._fd, 65536)

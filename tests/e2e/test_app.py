@@ -29,9 +29,18 @@ def workspace(tmp_path: Path) -> Path:
     return folder
 
 
-def _app(workspace: Path, size: tuple[int, int] = (120, 40), **env: str) -> Terminal:
-    argv = [sys.executable, "-m", "kbtui", "-w", str(workspace)]
-    return Terminal(argv, {**os.environ, "PYTHONPATH": str(ROOT), **env}, size)
+PATIENT = """
+import sys
+from kbtui.__main__ import main
+from kbtui.tui import signals
+signals._PATIENCE = 120.0  # to leave in, however slow the machine is
+sys.exit(main())
+"""
+
+
+def _app(workspace: Path, *program: str) -> Terminal:
+    argv = [sys.executable, *(program or ("-m", "kbtui")), "-w", str(workspace)]
+    return Terminal(argv, {**os.environ, "PYTHONPATH": str(ROOT)})
 
 
 @pytest.fixture
@@ -61,7 +70,8 @@ def test_the_main_job_from_question_to_undo(app: Terminal, workspace: Path) -> N
     app.wait_for("type: decision")
     app.send("\x1b[1;5F" + ENTER + "Added by hand." + CTRL_S)
     app.wait_for("Added by hand.", "saved")
-    assert "Added by hand." in decision.read_text()
+    app.wait_gone("not saved")
+    app.wait(lambda _: "Added by hand." in decision.read_text())
 
     app.send(ESC)
     app.wait_gone("type: decision")
@@ -90,7 +100,7 @@ def test_it_is_usable_at_80x24_and_survives_any_size(app: Terminal) -> None:
 def test_a_signal_restores_the_terminal_and_keeps_the_draft(
     workspace: Path, number: signal.Signals
 ) -> None:
-    with _app(workspace) as terminal:
+    with _app(workspace, "-c", PATIENT) as terminal:
         terminal.wait_for("KNOWLEDGE", "Write a message")
         terminal.send("half a thought")
         terminal.wait_for("half a thought")

@@ -117,7 +117,7 @@ class KbtuiApp(AppKeys):
         """Draw everything after `fg`: the terminal has kept nothing of it."""
         self.refresh(layout=True)
 
-    @work(thread=True, exit_on_error=False, group="open")
+    @work(thread=True, exit_on_error=False, group="workspace")
     def _open_knowledge(self) -> None:
         kb = self._opener(self._workspace)
         kb.subscribe(self._knowledge_changed)
@@ -141,7 +141,7 @@ class KbtuiApp(AppKeys):
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """A workspace that can't be opened ends the app with the reason."""
         error = event.worker.error
-        if event.worker.group != "open" or event.state is not WorkerState.ERROR or error is None:
+        if event.worker.group != "workspace" or event.state is not WorkerState.ERROR or error is None:
             return
         if isinstance(error, KbtuiError):
             self.exit(return_code=error.exit_code, message=Text(f"kbtui: {error}"))

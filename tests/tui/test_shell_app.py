@@ -18,6 +18,7 @@ from kbtui.tui.screens.page import PageScreen
 from kbtui.tui.screens.sessions import SessionsScreen
 from kbtui.tui.screens.theme import ThemeScreen
 from kbtui.tui.state import Drafts
+from kbtui.tui.typed_ahead import Moment
 from tests.tui.at_rest import Door
 from tests.tui.shell import ScriptedAgent, Shell, running, said, settle, until
 
@@ -390,6 +391,9 @@ async def test_commands_wait_for_the_workspace(tmp_path: Path) -> None:
         shell = Shell(app, pilot, ScriptedAgent())
         await shell.say("/sessions", wait=False)
         await shell.notified("still being opened")
+        first_key = Moment(app)
+        first_key._workers.clear()  # as if it had come even before that began
+        assert not first_key._opening(), "the next key would wait for the workspace"
         door.open()
         await until(pilot, lambda: app._exit)
 

@@ -11,10 +11,14 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
+from rapidfuzz import fuzz, process
+
 from kbtui.errors import NotFoundError
 from kbtui.history.change import Actor
 from kbtui.memory.cursors import Cursors
 from kbtui.memory.facts import normalise, plain_fact
+from kbtui.memory.memory_review import line_key
+from kbtui.text import shorten
 from kbtui.workspace import files
 from kbtui.workspace.layout import is_recorded, short_name
 
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from kbtui.history.change import Commit, Origin
+    from kbtui.history.diff import DiffLine, FileDiff
     from kbtui.history.history import History
     from kbtui.history.origins import LineOrigin
     from kbtui.memory.archive import Archive, ArchiveEntry
@@ -31,6 +36,8 @@ if TYPE_CHECKING:
 
 _Told = TypeVar("_Told")
 _SHORTEST_WORD = 3
+_MOST_REWORDINGS = 8
+_ALIKE = 55.0
 _NEARLY = 0.6  # of what the best one has in common with the line
 _SPEAKERS = frozenset({"user", "assistant"})
 _WHO = {
@@ -125,13 +132,17 @@ class Provenance:
         if not 1 <= line <= len(origins):
             count = f"{len(origins)} line{'' if len(origins) == 1 else 's'}"
             raise NotFoundError(f"{short_name(path)} has no line {line}; it has {count}.")
-        why = Why(path, line, text.split("\n")[line - 1].rstrip("\r"), origins[line - 1])
+        said = text.split("\n")[line - 1].rstrip("\r")
+        return self._explained(Why(path, line, said, origins[line - 1]), _MOST_REWORDINGS)
+
+    def _explained(self, why: Why, rewordings: int) -> Why:
+        """Follow a line to what it was made of, through so many rewordings by Dream."""
         if why.origin.commit is None:
             return replace(why, note="You wrote it; it isn't recorded yet.")
         commit = self._history.commit(why.origin.commit)
         why = replace(why, commit=commit, note=_WHO[commit.actor])
         if commit.actor is Actor.DREAM:
-            return self._of_dream(why, commit)
+            return self._of_dream(why, commit, rewordings)
         of = commit.origin
         archives = tuple(self._archived(of, why.text)) if of.session else ()
         return self._with_messages(replace(why, archives=archives), of)
@@ -157,9 +168,26 @@ class Provenance:
 
     # From a commit to what was said ----------------------------------------------------------
 
-    def _of_dream(self, why: Why, commit: Commit) -> Why:
-        """Of what Dream wrote: the archive entries it had read that share words with the line."""
+    def _of_dream(self, why: Why, commit: Commit, rewordings: int) -> Why:
+        """Of what Dream wrote: the archive entries it had read that share words with the line.
+
+        A line that it has only reworded comes from where the line before came from.
+        """
         read = self._read_by(commit)
+        before = self._before(why.origin, commit) if rewordings else None
+        if before is not None and not _adds(why.text, before.text, read):
+            first = self._explained(before, rewordings - 1)
+            told = f"Dream reworded it; before, it said “{shorten(plain_fact(before.text), 100)}”."
+            note = f"{told} {first.note}"
+            return replace(
+                first,
+                path=why.path,
+                line=why.line,
+                text=why.text,
+                origin=why.origin,
+                commit=commit,
+                note=note,
+            )
         archives = _likeliest(why.text, read, lambda entry: entry.content)
         note = why.note
         if not read:
@@ -172,6 +200,31 @@ class Provenance:
         if archives:
             of = replace(of, session=archives[0].session, messages=archives[0].messages)
         return self._with_messages(replace(why, archives=tuple(archives), note=note), of)
+
+    def _before(self, origin: LineOrigin, commit: Commit) -> Why | None:
+        """The line that a line took the place of, if they are alike; None: it is a new one."""
+        if commit.parent is None:
+            return None
+        diffs = self._history.changes_of(commit.id)
+        diff = next((each for each in diffs if each.path == origin.path), None)
+        gone = [line for line in _replaced(diff, origin.line) if line.old] if diff else []
+        if diff is None or not gone:
+            return None
+        text = next(
+            line.text for hunk in diff.hunks for line in hunk.lines if line.new == origin.line
+        )
+        alike = process.extractOne(
+            line_key(text),
+            [line_key(line.text) for line in gone],
+            scorer=fuzz.token_sort_ratio,
+            score_cutoff=_ALIKE,
+        )
+        if alike is None:
+            return None
+        line, path = gone[alike[2]], diff.old_path or diff.path
+        known = self._history.blame(path, commit.parent)
+        number = line.old or 0
+        return Why(path, number, line.text, known[number - 1]) if number <= len(known) else None
 
     def _with_messages(self, why: Why, of: Origin) -> Why:
         """Add what was said where something was made of."""
@@ -223,6 +276,26 @@ class Provenance:
             for entry in self._archive.entries(before)
             if entry.cursor <= after.get(entry.origin, 0)
         ]
+
+
+def _replaced(diff: FileDiff, line: int) -> list[DiffLine]:
+    """The lines that went where a line came, with nothing that stayed in between."""
+    for hunk in diff.hunks:
+        block: list[DiffLine] = []
+        for each in (*hunk.lines, None):
+            if each is not None and each.kind != " ":
+                block.append(each)
+                continue
+            if any(other.kind == "+" and other.new == line for other in block):
+                return [other for other in block if other.kind == "-"]
+            block = []
+    return []
+
+
+def _adds(text: str, before: str, read: Iterable[ArchiveEntry]) -> bool:
+    """Whether a line says something that the one before didn't and that had been read."""
+    fresh = _words(text) - _words(before)
+    return any(fresh & _words(entry.content) for entry in read)
 
 
 def _likeliest(text: str, of: Iterable[_Told], said: Callable[[_Told], str]) -> list[_Told]:

@@ -10,7 +10,7 @@ from kbtui.errors import NotFoundError
 from kbtui.history.change import Actor, Origin
 from kbtui.memory.consolidator import Trigger
 from kbtui.memory.why import Provenance
-from tests.memory.dream_room import add, archive, dream_room, dreams
+from tests.memory.dream_room import add, archive, dream_room, dreams, edit
 from tests.memory.memory_room import open_room
 from tests.scripted_server import ScriptedServer, call
 
@@ -155,6 +155,51 @@ async def test_a_line_that_dream_moves_keeps_its_author_and_its_sources(tmp_path
     assert why.origin.actor is Actor.AGENT
     assert why.moved_from == MEMORY
     assert [message.id for message in why.messages] == [5]
+
+
+PLAIN = "- The user prefers tabs over spaces"
+
+
+async def _reworded(tmp_path: Path, new: str, *, read: str) -> Why:
+    """Why a line stands there that Dream wrote in the place of `PLAIN`, twice."""
+    with ScriptedServer() as server:
+        room = dream_room(tmp_path / "notes", server)
+        talk = room.talk(SAID)
+        with room.history.change(Actor.AGENT, "asked to", Origin(talk.id, (5, 5), "t")) as change:
+            change.write(MEMORY, f"# Facts\n\n- Lives in Graz\n{PLAIN}\n- Cat\n")
+        archive(room, read, session=talk.id, messages=(1, 2))
+        await dreams(room, server, edit("MEMORY.md", PLAIN, "- Prefers tabs over the spaces"))
+        archive(room, read, session=talk.id, messages=(1, 2))
+        await dreams(room, server, edit("MEMORY.md", "- Prefers tabs over the spaces", new))
+    return _why(room, MEMORY, new.removeprefix("- "))
+
+
+async def test_a_line_that_dream_only_rewords_leads_to_what_was_said_first(
+    tmp_path: Path,
+) -> None:
+    why = await _reworded(tmp_path, "- Prefers tabs, not spaces", read="The weather was nice.")
+    assert why.origin.actor is Actor.DREAM
+    assert why.text == "- Prefers tabs, not spaces"
+    assert why.line == 4
+    assert why.commit is not None
+    assert why.commit.actor is Actor.DREAM
+    assert [message.id for message in why.messages] == [5]
+    assert why.note.startswith("Dream reworded it; before, it said “Prefers tabs over the spaces”.")
+    assert why.note.endswith(
+        "it said “The user prefers tabs over spaces”. The agent wrote it in a conversation."
+    )
+
+
+async def test_what_dream_adds_to_a_line_leads_to_what_it_had_read(tmp_path: Path) -> None:
+    new = "- Prefers tabs over spaces in Python"
+    why = await _reworded(tmp_path, new, read="They write Python.")
+    assert [message.id for message in why.messages] == [1, 2]
+    assert why.note == "Dream wrote it from what the archive says."
+
+
+async def test_a_line_that_takes_the_place_of_another_is_a_new_one(tmp_path: Path) -> None:
+    why = await _reworded(tmp_path, "- Owns a red bicycle", read="The weather was nice.")
+    assert "reworded" not in why.note
 
 
 def test_who_wrote_how_much(room: Room) -> None:

@@ -12,7 +12,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kbtui.errors import ConflictError, KbtuiError, NotFoundError, StorageError, UsageError
+from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
 from kbtui.history.change import Change
 from kbtui.history.commit import (
     Actor,
@@ -28,6 +28,7 @@ from kbtui.history.commit import (
 )
 from kbtui.history.identity import author_of
 from kbtui.history.intent import Intent, IntentLog
+from kbtui.history.listeners import Listeners
 from kbtui.history.path_changes import moves_of, path_changes
 from kbtui.history.remote import MovedError
 from kbtui.history.trees import git_object, update_tree
@@ -76,23 +77,15 @@ class Door:
         self._clock = clock
         self._lock = WorkspaceLock(workspace)
         self._intents = IntentLog(workspace.root, repository)
-        self._listeners: list[Callable[[Changed], None]] = []
-
-    def subscribe(self, listener: Callable[[Changed], None]) -> Callable[[], None]:
-        """Call `listener` after each commit; returns what ends that."""
-        self._listeners.append(listener)
-
-        def unsubscribe() -> None:
-            with contextlib.suppress(ValueError):
-                self._listeners.remove(listener)
-
-        return unsubscribe
+        self.listeners = Listeners(repository, log)
 
     def open(self) -> tuple[bool, Outcome]:
         """Make or mend the repository and settle what a crash left; was it made, what was left."""
         self._check_writable()
         with self._lock.hold(), storage_errors("Can't open the history"):
-            return self._repository.prepare(), self._intents.recover()
+            found = self._repository.prepare(), self._intents.recover()
+        self.listeners.note_newest()
+        return found
 
     @contextlib.contextmanager
     def entered(self, timeout: float = 5.0) -> Iterator[list[Changed]]:
@@ -110,9 +103,13 @@ class Door:
                     with storage_errors("Can't make the history"):
                         self._repository.prepare()
                 self._intents.recover()
-                yield events
+                events += self.listeners.foreign()
+                try:
+                    yield events
+                finally:
+                    self.listeners.note_newest()
         finally:
-            self._publish(events)
+            self.listeners.publish(events)
 
     def apply(self, change: Change) -> None:
         """Make a change's edits one commit and set its `result`.
@@ -221,15 +218,6 @@ class Door:
                 "Reading and searching work. To change something, make the folder writable or"
                 " copy it to where you may write.",
             )
-
-    def _publish(self, events: list[Changed]) -> None:
-        for event in events:
-            for listener in list(self._listeners):
-                try:
-                    listener(event)
-                except KbtuiError:
-                    # The commit is made; who listens deals with its own troubles.
-                    log.exception("a listener failed after commit %s", event.commit)
 
     def _read(self, paths: Iterable[str]) -> Edits:
         return {path: self._content(path) for path in paths}
@@ -348,6 +336,7 @@ class Door:
                 self._intents.write(intent)  # without files too: it tells whose lock was left
                 if written:
                     self._write_files(intent, written)
+                self.listeners.coming = intent.commit
                 self._repository.branch.move(intent.parent, intent.commit)
             except BaseException:  # an interrupt as well must not leave half a change
                 self._take_back(intent)

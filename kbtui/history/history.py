@@ -141,12 +141,14 @@ class History(HistoryReader):
 
     def subscribe(self, listener: Callable[[Changed], None]) -> Callable[[], None]:
         """Call `listener` after each commit, in the thread that made it; returns the way out."""
-        return self._door.subscribe(listener)
+        return self._door.listeners.subscribe(listener)
 
     def adopt(
         self, *, timeout: float = 0.2, settle: float = 1.0, confirmed: bool = False
     ) -> Commit | None:
         """Record what was edited outside as the user's own change.
+
+        What other processes have recorded since is told to the listeners as well.
 
         Args:
             timeout: Seconds to wait for the lock; when it is busy, nothing is done.
@@ -159,6 +161,8 @@ class History(HistoryReader):
                 everything else is.
             StorageError: The file system refused.
         """
+        listeners = self._door.listeners
+        listeners.publish(listeners.foreign())
         return self._adoption.adopt(timeout, settle, confirmed=confirmed)
 
     def undo(

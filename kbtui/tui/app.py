@@ -141,7 +141,11 @@ class KbtuiApp(AppKeys):
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """A workspace that can't be opened ends the app with the reason."""
         error = event.worker.error
-        if event.worker.group != "workspace" or event.state is not WorkerState.ERROR or error is None:
+        if (
+            event.worker.group != "workspace"
+            or event.state is not WorkerState.ERROR
+            or error is None
+        ):
             return
         if isinstance(error, KbtuiError):
             self.exit(return_code=error.exit_code, message=Text(f"kbtui: {error}"))

@@ -69,8 +69,8 @@ class VectorSearch:
 
 def _checked_project(context: ToolContext, project: str) -> str:
     folder = context.workspace.docs
-    names = (each.name for each in folder.iterdir() if each.is_dir()) if folder.is_dir() else ()
-    known = sorted(name for name in names if not context.conceals(f"docs/{name}/README.md"))
+    folders = [each.name for each in folder.iterdir() if each.is_dir()] if folder.is_dir() else []
+    known = sorted(name for name in folders if not context.conceals(f"docs/{name}/README.md"))
     if project.split("/", 1)[0] not in known or "," in project:
         names = ", ".join(known[:20]) or "none"
         raise NotFoundError(f"There is no project {clean_line(project)!r}.", f"There are: {names}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, ClassVar
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
     from kbtui.history.diff import FileDiff
     from kbtui.tui.diff_lines import DiffLayout, HunkPlace
+
+_DRAWING = 0.25
+"""Seconds for which the rest of a difference waits for its beginning to be drawn, at most."""
 
 
 class DiffView(LineView):
@@ -103,10 +107,18 @@ class DiffView(LineView):
         self._hunks = part.hunks
         self._hunk = min(self._hunk, max(0, len(self._hunks) - 1)) if keep else 0
         self.show_lines(part.lines, top=None if keep else 0)
+        await self._drawn_now()
         while (more := await asyncio.to_thread(next, parts, None)) is not None:
             self._hunks += more.hunks
             self.add_lines(more.lines)
         self.post_message(self.Shown())
+
+    async def _drawn_now(self) -> None:
+        """Wait until what is shown is on the screen: a thread at work would hold that up."""
+        drawn = asyncio.Event()
+        self.call_after_refresh(drawn.set)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(drawn.wait(), _DRAWING)
 
     def _parts(
         self, diffs: Sequence[FileDiff], width: int, *, beside: bool, at_once: bool

@@ -103,6 +103,9 @@ class SearchSettings(_Section):
     link_boost: float = Field(
         0, ge=0, le=10, description="lift hits linked with better ones; 0: off"
     )
+    neighbour_boost: float = Field(
+        0, ge=0, le=10, description="lift messages said next to better ones; 0: off"
+    )
     sync_interval_seconds: float = Field(60, gt=0, description="look at all files so often")
     max_file_megabytes: float = Field(5, gt=0, description="larger files are listed, not indexed")
     roots: tuple[str, ...] = Field((), description="further folders of the workspace to index")

@@ -12,7 +12,7 @@ import numpy as np
 
 from kbtui.search import analyser, query, snippets
 from kbtui.search.fusion import best_first, rank_of
-from kbtui.search.reorder import MOST_REORDERED, linked, spread
+from kbtui.search.reorder import MOST_REORDERED, beside, linked, spread
 from kbtui.search.results import Explain, Hit
 from kbtui.text import clean_line
 
@@ -31,6 +31,7 @@ _CHECKED_FOR_PHRASES = 3000
 _LOOKED_AT_FOR_PAIRS = 20
 # An entry is one thing and shown once; of a long document or log several places may answer.
 _OF_ONE_FILE = {"knowledge": 1, "memory": 3, "docs": 3}
+_LIFTING = {"links": linked, "neighbours": beside}
 _NUMBER = re.compile(r"([0-9]{1,18})")
 
 
@@ -94,22 +95,19 @@ def _with_pairs(corpus: Corpus, rows: Rows, asked: Query, ranking: Ranking) -> R
 
 
 def _reordered(corpus: Corpus, rows: Rows, asked: Query, ranking: Ranking) -> Ranking:
-    """Lift those of the best that are linked with others of them, lower those that repeat one."""
-    diversity, links = ranking.weights.diversity, ranking.weights.links
-    if not asked.has_words or not (diversity or links):
+    """Lift those of the best that have to do with others of them, lower those that repeat one."""
+    if not asked.has_words:
         return ranking
     boosts: dict[int, dict[str, float]] = {}
-    for name, share in (("links", links), ("diversity", diversity)):
-        if not share:
-            continue
+    for name, share in ranking.weights.reordering():
         scores = ranking.fused.scores.copy()
         in_order = _in_order(corpus, rows, asked, ranking, MOST_REORDERED)
         best = list(islice((f for f in in_order if _has_phrases(f[1], asked)), MOST_REORDERED))
-        if name == "links":
-            factors = linked(scores, best, share)
-            scores = scores / (1 + share)
-        else:
+        if name == "diversity":
             factors = spread(scores, best, share, ranking.direction)
+        else:
+            factors = _LIFTING[name](scores, best, share)
+            scores = scores / (1 + share)
         for (number, _), factor in zip(best, factors.tolist(), strict=True):
             scores[number] *= factor
             if factor != 1:

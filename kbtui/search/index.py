@@ -383,7 +383,9 @@ class SearchIndex:
 
         ours = self._settings
         meaning, words = ours.vector_weight, ours.text_weight
-        return Weights(meaning, words, half_lives, ours.diversity, ours.link_boost)
+        return Weights(
+            meaning, words, half_lives, ours.diversity, ours.link_boost, ours.neighbour_boost
+        )
 
     def _catch_up(self) -> str:
         """See that the index is as new as it should be; gives a notice where it isn't."""

@@ -34,7 +34,7 @@ _TITLED = 1.3
 class Weights:
     """How much meaning and words count, and in how many days what is in a folder loses half.
 
-    `diversity` and `links` reorder the best hits; see `kbtui.search.reorder`.
+    `links`, `neighbours` and `diversity` reorder the best hits; see `kbtui.search.reorder`.
     """
 
     meaning: float = 0.7
@@ -42,6 +42,12 @@ class Weights:
     half_lives: Mapping[str, float] = field(default_factory=dict)
     diversity: float = 0.0
     links: float = 0.0
+    neighbours: float = 0.0
+
+    def reordering(self) -> list[tuple[str, float]]:
+        """What reorders the best hits, one after the other, with its share."""
+        names = ("links", "neighbours", "diversity")
+        return [(name, share) for name in names if (share := getattr(self, name))]
 
 
 def _no_direction(_number: int) -> None:

@@ -1,7 +1,8 @@
-"""Reorders the best hits: up for what good ones link with, down for what repeats a better one.
+"""Reorders the best hits.
 
-Both are off unless they are set. They look at the same number of passages whatever the limit is,
-so the first hits don't depend on it.
+Up for what good ones link with and for what was said next to good ones, down for what repeats a
+better one. All are off unless they are set. They look at the same number of passages whatever the
+limit is, so the first hits don't depend on it.
 """
 
 from __future__ import annotations
@@ -53,6 +54,34 @@ def linked(scores: Scores, best: Sequence[Found], boost: float) -> Scores:
                 neighbours[other].add(row.path)
     nearest = [max((highest[p] for p in neighbours[row.path]), default=0.0) for _, row in best]
     return 1 + boost * np.asarray(nearest, dtype=np.float64)
+
+
+def beside(scores: Scores, best: Sequence[Found], boost: float) -> Scores:
+    """What the score of each is multiplied by: 1 and a share of the better message beside it.
+
+    What answers a question is often said just before or after what the question's words are in.
+
+    Args:
+        scores: Of all documents, in 0..1.
+        best: Documents with what they say, best first.
+        boost: The share, from 0.
+
+    Returns:
+        One factor for each of `best`, in 1..1 + `boost`; 1 for what is no message.
+    """
+    said_at: dict[tuple[str, int], float] = {}
+    for number, row in best:
+        for message in row.messages or ():
+            place = row.path, message
+            said_at[place] = max(said_at.get(place, 0.0), float(scores[number]))
+
+    def nearest(row: ChunkRow) -> float:
+        if row.messages is None:
+            return 0.0
+        first, last = row.messages
+        return max(said_at.get((row.path, at), 0.0) for at in (first - 1, last + 1))
+
+    return 1 + boost * np.asarray([nearest(row) for _, row in best], dtype=np.float64)
 
 
 def spread(scores: Scores, best: Sequence[Found], diversity: float, direction: Direction) -> Scores:

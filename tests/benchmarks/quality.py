@@ -138,10 +138,14 @@ def run(argv: list[str]) -> dict[str, Any]:
     cli = argparse.ArgumentParser(prog="quality", description=__doc__.split("\n")[0])  # type: ignore[union-attr]
     cli.add_argument("sets", nargs="*", help=f"of {', '.join(NAMES)}; a beginning will do")
     cli.add_argument("--words", action="store_true", help="leave the embedding model out")
+    cli.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of search"
+    )
     asked = cli.parse_args(argv)
+    settings = SearchSettings.model_validate(dict(each.split("=", 1) for each in asked.set))
     names = [n for n in NAMES if not asked.sets or n.startswith(tuple(asked.sets))]
     model = None if asked.words else RememberingModel()
-    found = {name: measure(load(name), model, SearchSettings()) for name in names}
+    found = {name: measure(load(name), model, settings) for name in names}
     table = Table("Search quality", ["set", "way", "R@5", "R@10", "nDCG@10", "MRR", "bar"])
     found = _averages(found)
     for name, ways in found.items():

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -66,7 +67,33 @@ def test_a_hit_that_a_good_one_links_with_is_lifted(desk: Desk) -> None:
     assert all(0 <= hit.score <= 1 for hit in hits)
 
 
-@pytest.mark.parametrize("options", [{"diversity": 0.7}, {"link_boost": 2, "diversity": 1}])
+def test_a_message_next_to_a_good_one_is_lifted(desk: Desk) -> None:
+    said = [
+        "Good morning to you all",
+        "Any news of the rest of it",
+        "When do tokens rotate",
+        "Our tokens, every Monday that is",
+        "Fine then, thanks for all of that",
+        "My tokens, what a long and sunny day it was",
+    ]
+    records = [
+        {"kind": "message", "id": n, "role": "user", "content": c} for n, c in enumerate(said, 1)
+    ]
+    desk.write("sessions/talk.jsonl", "".join(json.dumps(record) + "\n" for record in records))
+    plain = desk.index(settings=settings()).search("tokens rotate", "sessions").hits
+    lifting = desk.index(settings=settings(neighbour_boost=1))
+    lifted = lifting.search("tokens rotate", "sessions").hits
+    assert [hit.messages for hit in lifted][:2] == [(3, 3), (4, 4)]
+    assert sorted(hit.messages for hit in plain) == sorted(hit.messages for hit in lifted)
+    factors = {hit.messages: hit.explain.boosts.get("neighbours", 1) for hit in lifted}
+    assert factors[4, 4] == pytest.approx(2, abs=0.2)
+    assert factors[6, 6] < factors[4, 4] - 0.2
+    assert all(0 <= hit.score <= 1 for hit in lifted)
+
+
+@pytest.mark.parametrize(
+    "options", [{"diversity": 0.7}, {"link_boost": 2, "diversity": 1, "neighbour_boost": 1}]
+)
 def test_the_first_hits_do_not_depend_on_the_limit(desk: Desk, options: dict[str, float]) -> None:
     for i in range(70):
         text = f"# Note {i}\n\n{'apple ' * (i % 7)} pear, see [[n{(i * 13) % 70}]]\n"

@@ -7,6 +7,7 @@ altered gets its old text, what it deleted or moved comes back to where it was.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 from kbtui.history.conflict import Conflict, Decisions, Side
@@ -215,8 +216,9 @@ class BodyMerge:
                 runs[-1].append(j)
             else:
                 runs.append([j])
+        located = sorted(self._place)
         for run in runs:
-            place = self._insertion_point(run)
+            place = self._insertion_point(run, located)
             lines = [line for j in run for line in self._inserts[j]]
             there = range(place, place + len(lines))
             # Somebody put exactly these lines back already.
@@ -224,14 +226,13 @@ class BodyMerge:
                 continue
             self._inserted.setdefault(place, []).extend(lines)
 
-    def _insertion_point(self, run: list[int]) -> int:
+    def _insertion_point(self, run: list[int], located: list[int]) -> int:
         """Behind the nearest line before the run that is still there, else before the next one."""
-        above = [(run[0] - j, j) for j in self._place if j < run[0]]
-        below = [(j - run[-1], j) for j in self._place if j > run[-1]]
-        nearest_above, nearest_below = min(above, default=None), min(below, default=None)
-        if nearest_above and (not nearest_below or nearest_above[0] <= nearest_below[0]):
-            return self._place[nearest_above[1]] + 1
-        return self._place[nearest_below[1]] if nearest_below else len(self._lines)
+        above, below = bisect_left(located, run[0]) - 1, bisect_right(located, run[-1])
+        is_last = below == len(located)
+        if above >= 0 and (is_last or run[0] - located[above] <= located[below] - run[-1]):
+            return self._place[located[above]] + 1
+        return len(self._lines) if is_last else self._place[located[below]]
 
     def _text(self) -> str:
         """Put the lines together; whether the last one is finished stays as it was."""

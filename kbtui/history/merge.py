@@ -120,13 +120,14 @@ def _kept_keys(path: str, made: Front, now: Front, decisions: Decisions) -> dict
 
 def without_detours(versions: Sequence[str]) -> list[str]:
     """Leave out what led back to where it came from: an undo and its undo move no line."""
-    path: list[str] = []
+    way: dict[str, None] = {}
     for version in versions:
-        if version in path:
-            del path[path.index(version) + 1 :]
+        if version in way:
+            while next(reversed(way)) != version:
+                way.popitem()
         else:
-            path.append(version)
-    return path
+            way[version] = None
+    return list(way)
 
 
 def _bodies(fronts: Sequence[Front | None], versions: Sequence[str]) -> list[list[str]]:

@@ -6,11 +6,13 @@ not by how the first and the last version happen to resemble each other.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from kbtui.history.matching import opcodes
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
 _ALIKE = 0.5
+_LONG = 100  # characters; comparing prose by characters takes milliseconds for each two lines
+_WORD = re.compile(r"[A-Za-z0-9_]+|\S")
 _FEW = 4  # lines that stand where they stood, for each that doesn't
 
 
@@ -214,7 +218,8 @@ def pair_lines(
     if len(left) == len(right):
         return dict(zip(left, right, strict=True))
     pairs = _align(old, new, left, right)
-    spare = [j for j in right if j not in set(pairs.values())]
+    taken = set(pairs.values())
+    spare = [j for j in right if j not in taken]
     over = [i for i in left if i not in pairs]
     if spare:
         pairs |= {i: spare[min(n, len(spare) - 1)] for n, i in enumerate(over)}
@@ -248,7 +253,24 @@ def _align(
 
 
 def _likeness(a: str, b: str) -> float:
+    """How much two lines share, 0 to 1: of short ones characters, of long ones words."""
+    if max(len(a), len(b)) > _LONG:
+        one, other = _words(a), _words(b)
+        if 2 * (one.counts & other.counts).total() < _ALIKE * (len(one.words) + len(other.words)):
+            return 0.0
+        return SequenceMatcher(None, one.words, other.words, autojunk=False).ratio()
     matcher = SequenceMatcher(None, a, b, autojunk=False)
     if matcher.real_quick_ratio() < _ALIKE or matcher.quick_ratio() < _ALIKE:
         return 0.0
     return matcher.ratio()
+
+
+class _Words(NamedTuple):
+    words: list[str]
+    counts: Counter[str]
+
+
+@lru_cache(maxsize=1024)
+def _words(line: str) -> _Words:
+    words = _WORD.findall(line)
+    return _Words(words, Counter(words))

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import random
+import sys
 from collections import Counter
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.history.merge import take_out
+from kbtui.history import tracking
+from kbtui.history.merge import take_out, without_detours
 from tests.history.random_notes import Edit, Note
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 PATH = "knowledge/topics/a.md"
 
@@ -174,3 +182,83 @@ def test_any_change_of_a_random_history_is_undone_exactly(seed: int) -> None:
             texts.append(note.text())
     wrong = {n: fault for n in range(len(edits)) if (fault := judge(note, texts, edits, n))}
     assert wrong == {}
+
+
+def test_a_reworded_paragraph_is_told_from_others_though_their_number_changed() -> None:
+    words = [f"word{n}" for n in range(400)]
+    paragraphs = [" ".join(words[n * 40 : n * 40 + 40]) + ".\n" for n in range(8)]
+    before = "# A\n" + "".join(paragraphs)
+    made = before.replace("word123", "changed")
+    reworded = paragraphs[5].replace("word201 ", "").replace("word220", "here and there")
+    fresh = " ".join(words[340:380]) + ".\n"
+    later = made.replace(paragraphs[5], reworded + fresh).replace(paragraphs[6], "")
+    assert undo(before, made, later) == later.replace("changed", "word123")
+    assert undo(made, later, later + "End.\n") == made + "End.\n"
+    assert undo(paragraphs[5], reworded, f"{reworded}{fresh}") == f"{paragraphs[5]}{fresh}"
+
+
+class _Weighed(SequenceMatcher[str]):
+    """Adds up how much is compared with how much."""
+
+    cells = 0
+
+    def __init__(self, isjunk: None, a: Sequence[str], b: Sequence[str], *, autojunk: bool) -> None:
+        super().__init__(isjunk, a, b, autojunk=autojunk)
+        _Weighed.cells += len(a) * len(b)
+
+
+def test_rewritten_prose_is_not_compared_letter_by_letter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forty paragraphs that became others took a minute."""
+    rng = random.Random(1)
+    words = [f"word{n}" for n in range(500)]
+    old, new = (
+        "".join(" ".join(rng.choices(words, k=200)) + "\n" for _ in range(count))
+        for count in (40, 41)
+    )
+    monkeypatch.setattr(tracking, "SequenceMatcher", _Weighed)
+    monkeypatch.setattr(_Weighed, "cells", 0)
+    take_out(PATH, [f"# A\nA\n{old}", f"# A\nA\n{new}"], f"# A\n{old}")
+    assert _Weighed.cells < 40 * 41 * 200 * 200
+
+
+def _calls(work: Callable[[], object]) -> int:
+    """How much is done, whatever else runs on this machine."""
+    count = 0
+
+    def heard(*_: object) -> None:
+        nonlocal count
+        count += 1
+
+    sys.setprofile(heard)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_twice_as_many_lines_and_versions_are_twice_the_work() -> None:
+    def scattered(size: int) -> Callable[[], object]:
+        lines = [f"line {n}\n" for n in range(size)]
+        made = "".join(lines[::2])
+        return lambda: undo("".join(lines), made, f"{made}more\n")
+
+    assert _calls(scattered(1000)) < 3 * _calls(scattered(500))
+
+
+def test_what_led_back_is_left_out_however_long_the_way_was() -> None:
+    class Text(str):
+        """Counts how often it is compared."""
+
+        __slots__ = ()
+        compared = 0
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            Text.compared += 1
+            return str.__eq__(self, other)
+
+    versions = [Text(f"version {n}") for n in range(300)]
+    way = [*versions, versions[100], Text("new"), versions[50], Text("end")]
+    assert without_detours(way) == [*versions[:51], "end"]
+    assert Text.compared < 2000

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kbtui.agent.sources import quoted
-from kbtui.agent.tools.files_tools import checked_area
-from kbtui.errors import KbtuiError, UsageError
+from kbtui.agent.tools.areas import checked_area
+from kbtui.errors import KbtuiError
+from kbtui.knowledge import lookup
 from kbtui.models.tokens import cut_to_tokens
 from kbtui.text import clean_line
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from kbtui.knowledge.library import Library
     from kbtui.workspace.layout import Workspace
@@ -46,10 +47,24 @@ class Attachment:
 
 
 def attachments_of(
-    text: str, workspace: Workspace, library: Library, *, is_local: bool
+    text: str,
+    workspace: Workspace,
+    library: Library,
+    *,
+    is_local: bool,
+    roots: Sequence[str] = (),
 ) -> list[Attachment]:
-    """The files that a message refers to, each once; what names nothing is just text."""
-    paths = dict.fromkeys(path for name in references(text) if (path := _path_of(name, library)))
+    """The files that a message refers to, each once; what names nothing is just text.
+
+    Args:
+        text: The message.
+        workspace: Where the files are.
+        library: What entries are called.
+        is_local: Whether the model may see private ones.
+        roots: Folders of the user's own that may be looked at as well.
+    """
+    found = (_path_of(name, library, roots) for name in references(text))
+    paths = dict.fromkeys(path for path in found if path)
     return [_attached(path, workspace, library, is_local=is_local) for path in paths]
 
 
@@ -59,18 +74,16 @@ def references(text: str) -> Iterator[str]:
         yield match["title"] or match["name"].rstrip(_TRAILING)
 
 
-def _path_of(name: str, library: Library) -> str | None:
+def _path_of(name: str, library: Library, roots: Sequence[str]) -> str | None:
     if not name:
         return None
+    if path := library.named(name):
+        return path
     try:
-        return library.find_path(name)
-    except UsageError:
-        return None
+        place = lookup.without_line(name)
+        return checked_area(place, roots) if "/" in place or place.endswith(".md") else None
     except KbtuiError:
-        try:
-            return checked_area(name) if "/" in name or name.endswith(".md") else None
-        except KbtuiError:
-            return None
+        return None
 
 
 def _attached(path: str, workspace: Workspace, library: Library, *, is_local: bool) -> Attachment:

@@ -111,7 +111,13 @@ def assemble(
     scale = _scale(limits, model.context_window)
     shown = _Files(rooms, is_local=model.is_local)
     parts = list(_system_parts(rooms, shown, text, index, scale, now()))
-    attached = attachments_of(text, rooms.workspace, rooms.library, is_local=model.is_local)
+    attached = attachments_of(
+        text,
+        rooms.workspace,
+        rooms.library,
+        is_local=model.is_local,
+        roots=rooms.settings.search.roots,
+    )
     said = "\n\n".join([text, *(each.as_prompt() for each in attached)]) if text else ""
     fixed = sum(part.tokens for part in parts) + estimate_tokens(said)
     if before is None:

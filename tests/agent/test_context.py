@@ -225,6 +225,7 @@ def test_references_are_quoted_below_the_message_as_data(kb: KnowledgeBase) -> N
     ],
 )
 def test_what_names_no_file_of_the_workspace_is_just_text(kb: KnowledgeBase, text: str) -> None:
+    kb.sessions.create("tui", id="x")
     prompt = prompt_of(kb, text=text)
     assert prompt.messages[-1].content == text
     assert prompt.attachments == ()
@@ -237,6 +238,27 @@ def test_references_end_where_people_end_them() -> None:
         "Two Words",
         "a",
     ]
+
+
+def test_a_reference_may_name_a_line(kb: KnowledgeBase) -> None:
+    (kb.workspace.docs / "plan.md").write_text("The plan.")
+    kb.library.create("person", "Alice")
+    prompt = prompt_of(kb, text="@docs/plan.md:14 and @people/alice.md:3-4")
+    assert [each.path for each in prompt.attachments] == [
+        "docs/plan.md",
+        "knowledge/people/alice.md",
+    ]
+
+
+def test_many_words_that_name_nothing_cost_next_to_nothing(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[str] = []
+    monkeypatch.setattr("kbtui.knowledge.lookup.nearest", lambda ref, _infos: searched.append(ref))
+    kb.library.create("person", "Alice")
+    prompt = prompt_of(kb, text=" ".join(f"@name{number}" for number in range(100)))
+    assert prompt.attachments == ()
+    assert searched == []
 
 
 def test_an_attachment_that_is_too_long_is_cut_at_a_line_and_says_so(kb: KnowledgeBase) -> None:

@@ -230,6 +230,29 @@ async def test_private_notes_are_not_shown_to_a_remote_model_that_makes_memory(
     assert "memory-secret" not in sent[1]
 
 
+async def test_no_tool_reads_the_log_of_a_talk_or_any_other_file(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    other = kb.sessions.create("test")
+    other.append("assistant", f"It says {SECRET}.", meta={"private": ["diary"]})
+    (kb.workspace.root / "notes.txt").write_text(SECRET)
+    log = f"sessions/{other.id}.jsonl"
+    calls = [
+        one
+        for path in (log, "notes.txt")
+        for one in (
+            call("read_entry", entry=path),
+            call("read_file", path=path),
+            call("grep", path=path, pattern="sleeps"),
+        )
+    ]
+    with ScriptedServer([Reply(tool_calls=calls), Reply("No.")]) as server:
+        told = await ask(kb, session, f"Read @{log}", model_at(server))
+        sent = json.dumps([prompt.messages for prompt in server.prompts])
+    assert [ok for _, ok in told.used] == [False] * 6
+    assert "noon" not in sent
+
+
 async def test_a_copy_of_it_that_a_conflict_left_cannot_be_attached(
     kb: KnowledgeBase, session: Session
 ) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from kbtui.agent.sources import heading, quoted, text_lines
+from kbtui.agent.tools.areas import AREAS, checked_area
 from kbtui.agent.tools.base import (
     RefusedError,
     ToolContext,
@@ -23,13 +23,11 @@ from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.knowledge.catalog_text import is_ours
 from kbtui.text import clean_line, shorten
 from kbtui.workspace import files
-from kbtui.workspace.layout import BOOTSTRAP_FILES
 from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
-AREAS = ("knowledge", "memory", "docs", "skills", *BOOTSTRAP_FILES)
 _LINES = 400
 _MOST_FILE = 5 * 1024 * 1024
 _MOST_MATCHES = 60
@@ -128,27 +126,6 @@ class Grep:
     def _line(context: ToolContext, match: Match) -> str:
         source = context.sources.add(match.path, match.line, match.text)
         return f"[{source.n}] {match.path}:{match.line}: {shorten(match.text, _LINE_WIDTH)}"
-
-
-def checked_area(path: str, roots: Sequence[str] = ()) -> str:
-    """Check that the agent may look at a path.
-
-    Args:
-        path: The path.
-        roots: Folders of the user's own that may be looked at as well.
-
-    Raises:
-        UnsafePathError: it leads outside.
-        RefusedError: it lies in no area for the agent.
-    """
-    path = files.checked_path(path.strip())
-    above = {path, *map(str, PurePosixPath(path).parents)} - {"."}
-    if above.isdisjoint([*AREAS, *roots]):
-        raise RefusedError(
-            f"{clean_line(path)} is not for the agent to read.",
-            f"Look under {', '.join(AREAS[:4])}, or in {', '.join(AREAS[4:])}.",
-        )
-    return path
 
 
 def not_there(path: str) -> NotFoundError:

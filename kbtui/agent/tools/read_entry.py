@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kbtui.agent.sources import heading, quoted, text_lines
+from kbtui.agent.tools.areas import checked_area
 from kbtui.agent.tools.base import (
     MOST_CHARACTERS,
     ToolContext,
@@ -41,9 +42,10 @@ class ReadEntry:
         Raises:
             NotFoundError: nothing is called so.
             UsageError: several are.
-            RefusedError: it is private and the model isn't local.
+            RefusedError: it is private and the model isn't local, or not for the agent.
         """
         path = context.find_path(arguments["entry"])
+        checked_area(path, context.settings.search.roots)
         name = short_name(path)
         if context.is_hidden(path):
             raise hidden(name)

@@ -2,7 +2,8 @@
 
 ``type:decision tag:auth "exact phrase" -draft updated:2026 archi*`` are filters, a phrase, an
 exclusion and a beginning; everything else is words of which the best answers hold the most. A
-word like ``http:`` that only looks like a filter is a word.
+word like ``http:`` that only looks like a filter is a word, and so is what follows a quotation mark
+that nobody closed.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ _FIELDS: dict[str, Filter] = {
 }
 _PART = re.compile(
     r"(?P<sign>[-+])?(?:(?P<field>[A-Za-z]{2,12}):)?"
-    r"(?:[\"“”](?P<phrase>[^\"“”]*)[\"“”]?|(?P<word>\S+))"
+    r"(?:[\"“”](?P<phrase>[^\"“”]*)[\"“”]|(?P<word>\S+))"
 )
+_QUOTES = '"“”'
 _OPERATORS = frozenset({"AND", "OR"})
 _DAY = r"\d{4}(?:-\d{1,2}){0,2}"
 _RANGE = re.compile(rf"(?P<since>{_DAY})?\.\.(?P<until>{_DAY})?")
@@ -119,7 +121,9 @@ def _says_nothing(match: re.Match[str]) -> bool:
     if match["phrase"] is not None:
         return not match["phrase"].strip()
     word: str = match["word"]
-    return word in _OPERATORS or (word.endswith(":") and word[:-1].lower() in _FIELDS)
+    if not word.strip(_QUOTES) or word in _OPERATORS:
+        return True
+    return word.endswith(":") and word[:-1].lower() in _FIELDS
 
 
 def _condition(match: re.Match[str], *, negated: bool) -> Condition | None:
@@ -129,7 +133,7 @@ def _condition(match: re.Match[str], *, negated: bool) -> Condition | None:
         field, value = "tag", value[1:]
     if field is None:
         return None
-    value = value.strip().strip('"“”').lstrip("#") if field == "tag" else value.strip('"“” ')
+    value = value.strip(f" {_QUOTES}").lstrip("#" if field == "tag" else "")
     if field in {"created", "updated"} and days(value) is None:
         return None
     return Condition(field, value, negated) if value else None
@@ -141,7 +145,7 @@ def _said(match: re.Match[str], *, negated: bool) -> tuple[str, str]:
     if match["phrase"] is not None:
         negated = negated or match["sign"] == "-"
         return ("excluded_phrases" if negated else "phrases"), f"{field}{match['phrase']}".strip()
-    word = f"{field}{match['word']}"
+    word = f"{field}{match['word'].strip(_QUOTES)}"
     if negated or match["sign"] == "-":
         return "excluded", word
     if match["sign"] == "+":

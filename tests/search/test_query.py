@@ -98,3 +98,15 @@ def test_a_question_demands_no_phrase() -> None:
     assert parse('Who read "the web"?').demanded_phrases == ()
     assert parse('read "the web"').demanded_phrases == ("the web",)
     assert parse("他读了 “书名” 吗\N{FULLWIDTH QUESTION MARK}").demanded_phrases == ()
+
+
+@pytest.mark.parametrize("text", ['"lost encryption password', 'lost "encryption password'])
+def test_what_follows_a_quotation_mark_that_nobody_closed_is_words(text: str) -> None:
+    asked = parse(text)
+    assert asked.words == tuple(text.replace('"', "").split())
+    assert not asked.phrases
+
+
+def test_a_lonely_quotation_mark_asks_nothing() -> None:
+    assert not parse('"').has_words
+    assert parse('sync "').words == ("sync",)

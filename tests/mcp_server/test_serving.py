@@ -1,9 +1,8 @@
-"""Several at once, read-only, under review, and on what can't be opened."""
+"""Read-only, under review, and on what can't be opened."""
 
 from __future__ import annotations
 
 import json
-import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,84 +14,9 @@ from kbtui.history.commit import Actor
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.mcp_server.backend import Backend
 from kbtui.mcp_server.schemas import OUTPUTS
-from tests.mcp_server.conftest import connected
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
-
-    from tests.mcp_server.conftest import Client
-
-EACH = 8
-
-
-def test_two_servers_and_a_person_write_at_once_and_nothing_is_lost(place: Path) -> None:
-    notes = place / "notes"
-    overrides = {"search": {"semantic": False}}
-    with (
-        connected(notes, place, name="claude-code") as first,
-        connected(notes, place, name="codex") as second,
-        KnowledgeBase.open(notes, create=True, overrides=overrides) as kb,
-    ):
-        first.ok("write_entry", type="topic", title="Shared", body="- start")
-
-        def write(client: Client, who: str) -> None:
-            for number in range(EACH):
-                client.ok("edit_entry", entry="shared", append=f"- {who} {number}")
-
-        def edit() -> None:
-            for number in range(EACH):
-                kb.library.create("fact", f"Mine {number}", body="By hand.")
-
-        jobs = [
-            threading.Thread(target=_persistent, args=(write, first, "claude")),
-            threading.Thread(target=_persistent, args=(write, second, "codex")),
-            threading.Thread(target=edit),
-        ]
-        for job in jobs:
-            job.start()
-        for job in jobs:
-            job.join()
-        assert "- start" in second.ok("read_entry", entry="shared")["text"]
-        hit = second.ok("memory_search", query="By hand.", limit=20)["hits"]
-        assert hit
-        made = [c["commit"] for c in first.ok("entry_history", limit=1, actor="mcp")["commits"]]
-        other = second if _author(kb, made[0]) == "claude-code" else first
-        assert "isn't yours" in other.error("undo_change", commit=made[0])
-
-        kb.library.refresh()
-        lines = kb.library.find("shared").text.splitlines()
-        wanted = {f"- {who} {n}" for who in ("claude", "codex") for n in range(EACH)}
-        assert wanted <= set(lines)
-        assert len(kb.library.infos()) == EACH + 1
-        assert kb.history.diff("HEAD") == ()
-        by_client = [c.origin.model for c in kb.history.log(actor=Actor.MCP)]
-        assert by_client.count("claude-code") == EACH + 1
-        assert by_client.count("codex") == EACH
-        batches = {c.origin.batch for c in kb.history.log(actor=Actor.MCP)}
-        assert len(batches) == 2, "each connection can be undone as a whole"
-
-
-def _persistent(work: Callable[..., None], client: Client, who: str) -> None:
-    work(_Retrying(client), who)
-
-
-class _Retrying:
-    """A client that reads again and tries again where somebody was faster, as it is told to."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-
-    def ok(self, name: str, **arguments: Any) -> None:
-        for _ in range(50):
-            result = self._client.call(name, **arguments)
-            if not result.is_error:
-                return
-        raise AssertionError(result.content)
-
-
-def _author(kb: KnowledgeBase, commit: str) -> str | None:
-    return kb.history.commit(commit).origin.model
 
 
 def test_a_server_that_only_reads_offers_nothing_that_writes(kb: KnowledgeBase) -> None:

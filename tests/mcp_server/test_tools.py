@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
+import contextlib
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 from mcp.shared.exceptions import MCPError
 
 from kbtui.agent.tools.toolbox import Toolbox
-from tests.mcp_server.conftest import PROGRAM, environment, text_of
+from kbtui.errors import WorkspaceBusyError
+from kbtui.history.commit import Actor
+from kbtui.knowledge_base import KnowledgeBase
+from tests.mcp_server.conftest import connected, text_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
     from typing import Any
 
     from tests.mcp_server.conftest import Client
 
 
-def kbtui(place: Path, *argv: str) -> Any:
-    """Run a command beside the server, as a person would."""
-    done = subprocess.run(
-        [*PROGRAM, "-w", str(place / "notes"), *argv],
-        env=environment(place),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return json.loads(done.stdout) if "--json" in argv else done.stdout
+@contextlib.contextmanager
+def opened(place: Path) -> Iterator[KnowledgeBase]:
+    """The same workspace in another process, as the app or a command has it."""
+    overrides = {"search": {"semantic": False}}
+    with KnowledgeBase.open(place / "notes", overrides=overrides) as kb:
+        yield kb
 
 
 def test_the_tools_are_the_agents_own_and_those_of_the_history(client: Client) -> None:
@@ -63,9 +62,10 @@ def test_a_client_writes_finds_reads_changes_and_takes_back(client: Client, plac
     (change,) = edited["changes"]
     assert "- an admiral" in client.ok("read_entry", entry="grace-hopper")["text"]
 
-    log = kbtui(place, "log", "people/grace-hopper", "--json")
-    assert [(each["actor"], each["model"]) for each in log] == [("mcp", "tester")] * 2
-    assert log[0]["commit"] == change["commit"]
+    with opened(place) as kb:
+        log = list(kb.history.log(made["path"]))
+    assert [(each.actor, each.origin.model) for each in log] == [(Actor.MCP, "tester")] * 2
+    assert log[0].id == change["commit"]
     shown = client.ok("show_change", commit=change["commit"])
     assert "+- an admiral" in shown["diff"]
     assert shown["yours"]
@@ -115,7 +115,8 @@ def test_a_person_who_edits_meanwhile_is_seen_and_keeps_their_lines(
 
 
 def test_what_the_user_changed_is_theirs_to_undo(client: Client, place: Path) -> None:
-    kbtui(place, "new", "topic", "Gardening")
+    with opened(place) as kb:
+        kb.library.create("topic", "Gardening", body="Roses.")
     (commit,) = client.ok("entry_history", entry="gardening")["commits"]
     told = client.error("undo_change", commit=commit["commit"])
     assert "isn't yours: the user made it" in told
@@ -205,3 +206,55 @@ def test_a_resource_that_is_not_there_cannot_be_read(client: Client, uri: str) -
 def test_unanswered_workspace_files_hold_nothing_of_what_was_refused(place: Path) -> None:
     names = [path.name for path in (place / "notes").rglob("*.md")]
     assert not [name for name in names if "huge" in name or "passwd" in name]
+
+
+EACH = 5
+
+
+def test_two_servers_and_a_person_write_at_once_and_nothing_is_lost(
+    client: Client, place: Path
+) -> None:
+    client.ok("write_entry", type="topic", title="Shared", body="- start")
+    with connected(place / "notes", place, name="codex") as second, opened(place) as kb:
+        before = len(kb.library.infos())
+        jobs = [
+            threading.Thread(target=_append_persistently, args=(client, "tester")),
+            threading.Thread(target=_append_persistently, args=(second, "codex")),
+            threading.Thread(target=_create, args=(kb,)),
+        ]
+        for job in jobs:
+            job.start()
+        for job in jobs:
+            job.join()
+        assert len(second.ok("memory_search", query="handmade", limit=20)["hits"]) == EACH
+        commits = client.ok("entry_history", entry="shared", limit=50)["commits"]
+        assert sorted(each["model"] for each in commits) == ["codex"] * EACH + ["tester"] * (
+            EACH + 1
+        )
+        foreign = next(each["commit"] for each in commits if not each["yours"])
+        assert "isn't yours: mcp (codex) made it" in client.error("undo_change", commit=foreign)
+
+        kb.history.adopt()
+        lines = set(kb.library.find("shared").text.splitlines())
+        assert {f"- {who} {n}" for who in ("tester", "codex") for n in range(EACH)} <= lines
+        assert "- start" in lines
+        assert len(kb.library.infos()) == before + EACH
+        assert kb.history.diff("HEAD") == ()
+        shared = kb.history.log("knowledge/topics/shared.md")
+        assert len({commit.origin.batch for commit in shared}) == 2, "one for each connection"
+
+
+def _append_persistently(client: Client, who: str) -> None:
+    """Try again where somebody was faster, as the error says."""
+    for number in range(EACH):
+        for _ in range(100):
+            if not client.call("edit_entry", entry="shared", append=f"- {who} {number}").is_error:
+                break
+
+
+def _create(kb: KnowledgeBase) -> None:
+    for number in range(EACH):
+        for _ in range(100):
+            with contextlib.suppress(WorkspaceBusyError):
+                kb.library.create("fact", f"Mine {number}", body="Quite handmade.")
+                break

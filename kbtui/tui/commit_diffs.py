@@ -10,7 +10,7 @@ from kbtui.errors import NotFoundError
 if TYPE_CHECKING:
     from kbtui.history.commit import Commit
     from kbtui.history.diff import FileDiff, Hunk
-    from kbtui.history.history import History
+    from kbtui.history.reading import HistoryReader
     from kbtui.tui.diff_lines import HunkPlace
 
 _USUAL = 3
@@ -20,7 +20,7 @@ MAX_FILES = 200
 
 
 def diffs_of(
-    history: History, commit: Commit, path: str | None, context: int
+    history: HistoryReader, commit: Commit, path: str | None, context: int
 ) -> tuple[FileDiff, ...]:
     """What a commit changed, the asked path first.
 
@@ -51,7 +51,7 @@ def hidden_files(commit: Commit) -> int:
     return max(0, len(commit.paths) - MAX_FILES)
 
 
-def _changes(history: History, commit: Commit, path: str | None) -> tuple[FileDiff, ...]:
+def _changes(history: HistoryReader, commit: Commit, path: str | None) -> tuple[FileDiff, ...]:
     if not hidden_files(commit):
         return history.changes_of(commit.id)
     chosen = sorted(commit.paths, key=lambda change: path not in {change.path, change.old_path})
@@ -69,7 +69,7 @@ def is_catalogue(path: str) -> bool:
     return path in _ACCOUNTS or (path.startswith("knowledge/") and path.endswith("INDEX.md"))
 
 
-def _with_context(history: History, commit: Commit, diff: FileDiff, context: int) -> FileDiff:
+def _with_context(history: HistoryReader, commit: Commit, diff: FileDiff, context: int) -> FileDiff:
     from kbtui.tui.diff_context import with_context
     from kbtui.workspace.files import decode
 
@@ -108,7 +108,7 @@ class ShownPlace(NamedTuple):
         return diff.hunks[self.at.number] if diff and self.at.number < len(diff.hunks) else None
 
 
-def hunk_number(history: History, place: ShownPlace) -> int | None:
+def hunk_number(history: HistoryReader, place: ShownPlace) -> int | None:
     """Which hunk of its file (as `History.undo` counts) is shown in a place.
 
     With more context than usual several may be shown as one: then there is no answer.

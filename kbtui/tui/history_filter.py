@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kbtui.history.commit import Actor, Commit
-    from kbtui.history.history import History
+    from kbtui.history.reading import HistoryReader
 
 
 class HistoryFilter(NamedTuple):
@@ -23,7 +23,7 @@ class HistoryFilter(NamedTuple):
         """The words, as one text; empty where nothing is filtered."""
         return " ".join(self.words) or (str(self.actor) if self.actor else "")
 
-    def commits(self, history: History) -> Iterator[Commit]:
+    def commits(self, history: HistoryReader) -> Iterator[Commit]:
         """The commits, newest first, read as they are taken."""
         found = history.log(self.path, actor=self.actor)
         if not self.words:

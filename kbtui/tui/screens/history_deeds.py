@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kbtui.history.conflict import Conflict, Resolution
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.commit_diffs import ShownPlace
-    from kbtui.tui.screens.history import HistoryScreen
+    from kbtui.tui.screens.history_keys import HistoryKeys
 
     Undoing = Callable[[Mapping[Conflict, Resolution]], Commit]
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class HistoryDeeds:
     """Copies, undoes, restores, travels: each asks what it needs and says what it did."""
 
-    def __init__(self, screen: HistoryScreen) -> None:
+    def __init__(self, screen: HistoryKeys) -> None:
         self._screen = screen
         self._turns = InTurn(screen, "do")
 

@@ -7,11 +7,12 @@ accepted or rejected, or stand in the files already.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from kbtui.errors import UsageError
+from kbtui.errors import UsageError, WorkspaceBusyError
 from kbtui.history.change import Actor, Origin
 from kbtui.memory.inbox_store import InboxStore
 from kbtui.memory.planner import Planner
@@ -21,11 +22,11 @@ from kbtui.memory.proposal import (
     check_base,
     fingerprint,
     grown,
-    place_fingerprints,
+    is_among,
     sources_of,
     without_places,
 )
-from kbtui.memory.proposal_decisions import Decision, accepted, edited, rejected
+from kbtui.memory.proposal_decisions import accepted, described, edited, rejected
 from kbtui.memory.proposal_drafts import Draft, check_settled, region, theirs_of
 from kbtui.memory.proposal_plan import keys_of, no_place
 from kbtui.memory.tombstones import Tombstones
@@ -35,7 +36,7 @@ from kbtui.workspace.lock import WorkspaceLock
 from kbtui.workspace.redact import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from kbtui.history.change import Commit
     from kbtui.history.history import History
@@ -52,6 +53,10 @@ _UNASKED = {
     Actor.DREAM,
     Actor.IMPORT,
 }
+
+
+_PATIENCE_SECONDS = 5.0
+_SYNC_SECONDS = 0.5
 
 
 class Inbox:
@@ -103,7 +108,7 @@ class Inbox:
         proposed = tuple(self._edit(path, text, bases) for path, text in sorted(edits.items()))
         if not proposed:
             raise UsageError("A proposal needs at least one file that it changes.")
-        with self._deciding.hold():
+        with self._alone(actor):
             if actor in _UNASKED:
                 proposed = without_places(actor, proposed, self._store.rejections()) or proposed
             known = self._same(actor, proposed)
@@ -120,6 +125,22 @@ class Inbox:
             self._store.put(proposal)
         self._tell()
         return proposal
+
+    @contextlib.contextmanager
+    def _alone(self, actor: Actor) -> Iterator[None]:
+        """Hold the lock for adding.
+
+        A sync proposes while it holds the workspace's lock, for which somebody who accepts a
+        proposal may be waiting: so it doesn't insist, and at worst something is proposed twice.
+        """
+        with contextlib.ExitStack() as stack:
+            patience = _SYNC_SECONDS if actor is Actor.SYNC else _PATIENCE_SECONDS
+            try:
+                stack.enter_context(self._deciding.hold(patience))
+            except WorkspaceBusyError:
+                if actor is not Actor.SYNC:
+                    raise
+            yield
 
     def add_unless_rejected(
         self,
@@ -194,11 +215,9 @@ class Inbox:
     def _open_for(self, actor: Actor, origin: Origin, built_on: str) -> Proposal | None:
         """The proposal that somebody goes on with: the one they build on, else the turn's."""
         mine = self._proposals_of(actor, origin)
-        for each in reversed(mine):
-            if built_on in each.paths:
-                return each
+        built = (each for each in reversed(mine) if built_on in each.paths)
         same = (each for each in mine if each.origin.turn == origin.turn is not None)
-        return next(same, None)
+        return next(built, None) or next(same, None)
 
     def was_rejected(
         self,
@@ -208,11 +227,7 @@ class Inbox:
     ) -> bool:
         """Whether the user has rejected this very change before: these lines in, those out."""
         proposed = [self._edit(path, text, bases) for path, text in sorted(edits.items())]
-        known = self._store.rejections()
-        if fingerprint(actor, proposed) in known:
-            return True
-        places = place_fingerprints(actor, proposed)
-        return bool(places) and known.issuperset(places)
+        return is_among(actor, proposed, self._store.rejections())
 
     def list(self) -> list[Proposal]:
         """All proposals that wait, the oldest first."""
@@ -270,7 +285,7 @@ class Inbox:
             if theirs:
                 plan, keys = self._with_theirs(plan, keys)
             decision = accepted(plan, keys)
-            reason = _described("Accepted", plan, decision)
+            reason = described("Accepted", plan, decision)
             with self._history.change(actor, reason, plan.proposal.origin) as change:
                 for path, (before, after) in decision.writes.items():
                     if after is None:
@@ -302,7 +317,7 @@ class Inbox:
             plan = self.plan(ref)
             proposal = plan.proposal
             decision = rejected(plan, keys_of(plan, hunks))
-            reason = _described("Rejected", plan, decision)
+            reason = described("Rejected", plan, decision)
             with self._history.change(actor, reason, proposal.origin) as change:
                 self._tombstones.bury(change, decision.facts, sources_of(proposal.origin))
             record: dict[str, object] = {
@@ -431,10 +446,3 @@ class Inbox:
     def _tell(self) -> None:
         for listener in list(self._listeners):
             listener()
-
-
-def _described(done: str, plan: Plan, decision: Decision) -> str:
-    proposal = plan.proposal
-    whole = decision.count == len(plan.hunks)
-    what = "a proposal" if whole else f"{decision.count} of {len(plan.hunks)} places of a proposal"
-    return f"{done} {what} of {proposal.actor}: {proposal.reason}"

@@ -87,6 +87,14 @@ def place_fingerprints(
     return found
 
 
+def is_among(actor: Actor, edits: Sequence[ProposedEdit], known: frozenset[str]) -> bool:
+    """Whether a change, or each of its places, has one of the known fingerprints."""
+    if fingerprint(actor, edits) in known:
+        return True
+    places = place_fingerprints(actor, edits)
+    return bool(places) and known.issuperset(places)
+
+
 def without_places(
     actor: Actor, edits: Sequence[ProposedEdit], unwanted: frozenset[str]
 ) -> tuple[ProposedEdit, ...]:

@@ -126,6 +126,14 @@ def edited(plan: Plan, key: str, text: str, seen: str | None = None) -> list[Pro
     return left
 
 
+def described(done: str, plan: Plan, decision: Decision) -> str:
+    """The reason of the change that a decision makes."""
+    proposal = plan.proposal
+    whole = decision.count == len(plan.hunks)
+    what = "a proposal" if whole else f"{decision.count} of {len(plan.hunks)} places of a proposal"
+    return f"{done} {what} of {proposal.actor}: {proposal.reason}"
+
+
 def _chosen(file: PlannedFile, keys: Collection[str] | None) -> list[PlannedHunk]:
     return [hunk for hunk in file.waiting if keys is None or hunk.key in keys]
 

@@ -273,6 +273,18 @@ def test_what_is_rejected_while_it_is_proposed_again_stays_rejected(
     assert inbox.list() == []
 
 
+def test_a_sync_does_not_wait_for_who_waits_for_it(
+    workspace: Workspace, history: History, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kbtui.memory.inbox._SYNC_SECONDS", 0.01)
+    monkeypatch.setattr("kbtui.memory.inbox._PATIENCE_SECONDS", 0.01)
+    with Inbox(workspace, history)._deciding.hold():
+        waits = inbox.add(Actor.SYNC, "both changed it", {MEMORY: NEW})
+        with pytest.raises(WorkspaceBusyError):
+            inbox.add(Actor.DREAM, "why", {MEMORY: NEW})
+    assert inbox.list() == [waits]
+
+
 def test_an_edit_goes_on_with_what_it_was_made_from_and_nothing_else(
     workspace: Workspace, history: History, inbox: Inbox
 ) -> None:

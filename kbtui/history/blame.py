@@ -133,6 +133,7 @@ class Blame:
         if len(lines) != len(kept.origins):
             return None
         version = self._known[path, commit] = Version(lines, kept.origins, kept.gone)
+        _recent(self._known, (path, commit))
         return version
 
     def _lines(self, blob: str | None) -> list[str]:
@@ -186,7 +187,7 @@ class Blame:
         found: dict[int, LineOrigin] = {}
         for move in moves:
             source = self._version(move.source, parent, depth + 1)
-            for offset in range(move.count):
+            for offset in range(min(move.count, len(lines))):  # a trailer may say anything
                 old, new = move.source_line - 1 + offset, move.target_line - 1 + offset
                 if _is_same(source.lines, old, lines, new):
                     origin = source.origins[old]

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 _SUBJECT_WIDTH = 100
 _MOVED = "Moved"
-_IDENTITY = re.compile(rb"^(?P<who>.*) (?P<time>-?\d+) (?P<zone>[+-]\d{4})$", re.DOTALL)
+_IDENTITY = re.compile(rb"^(?P<who>.*) (?P<time>-?\d{1,15}) (?P<zone>[+-]\d{4})$", re.DOTALL)
+_NUMBER = re.compile(r"\d{1,15}", re.ASCII)  # a hostile remote's may be of any length
 _TRAILER = re.compile(r"^(?P<key>[A-Z][a-z]+): (?P<value>.*)$")
 
 
@@ -222,18 +223,21 @@ def _actor(value: str | None) -> Actor:
 
 def _origin(trailers: dict[str, str]) -> Origin:
     first, _, last = trailers.get("Messages", "").partition("-")
-    ranged = (int(first), int(last)) if first.isdecimal() and last.isdecimal() else None
-    cursor, epoch = trailers.get("Cursor", ""), trailers.get("Epoch", "")
+    begin, end = _number(first), _number(last)
     return Origin(
         session=trailers.get("Session"),
-        messages=ranged,
+        messages=None if begin is None or end is None else (begin, end),
         turn=trailers.get("Turn"),
         model=trailers.get("Model"),
-        cursor=int(cursor) if cursor.isdecimal() else None,
+        cursor=_number(trailers.get("Cursor")),
         undoes=trailers.get("Undoes"),
         batch=trailers.get("Batch"),
-        epoch=int(epoch) if epoch.isdecimal() else None,
+        epoch=_number(trailers.get("Epoch")),
     )
+
+
+def _number(value: str | None) -> int | None:
+    return int(value) if value and _NUMBER.fullmatch(value) else None
 
 
 def encode_commit(

@@ -28,7 +28,9 @@ _MARKER = re.compile(
 )
 _WORD = re.compile(r"\w+")
 _PLACE = re.compile(
-    r"(?P<source>.+):(?P<from>\d+)(?:-(?P<last>\d+))? -> (?P<target>[^>]+):(?P<to>\d+)(?:-\d+)?"
+    r"(?P<source>.+):(?P<from>[1-9]\d{0,8})(?:-(?P<last>[1-9]\d{0,8}))? -> "
+    r"(?P<target>[^>]+):(?P<to>[1-9]\d{0,8})(?:-\d+)?",
+    re.ASCII,
 )
 _ESCAPES = (("%", "%25"), (">", "%3E"))
 

@@ -12,13 +12,14 @@ import pytest
 
 from kbtui.errors import RefusedHistoryError
 from kbtui.history import inspection
+from kbtui.history.change import Actor
 from kbtui.history.inspection import check_pack
 from tests.history.sync_room import Machine, plumb
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-A = "knowledge/a.md"
+A, B = "knowledge/a.md", "knowledge/b.md"
 _OUTSIDE = b"escaped"
 
 
@@ -222,6 +223,31 @@ def test_a_bomb_is_not_unpacked(size: int, data: bytes, saying: str) -> None:
 def test_what_is_no_pack_is_refused(data: bytes) -> None:
     with pytest.raises(RefusedHistoryError):
         check_pack(BytesIO(data))
+
+
+@pytest.mark.parametrize(
+    "number", ["9" * 5000, "0", "1-999999999999", "٣"], ids=["long", "none", "many", "arabic"]
+)
+def test_trailers_may_claim_anything(tmp_path: Path, number: str) -> None:
+    """They are read whenever the log is, so a number in them can't stand in its way."""
+    here = Machine(tmp_path / "here", tmp_path / "remote.git")
+    here.write(A, "a line of words\nmine\n")
+    here.sync()
+    remote = Remote(tmp_path / "remote.git")
+    who = b"Mallory <m@example.org> 1763700000 +0000"
+    claims = ["Actor: agent", "Session: s", f"Messages: {number}-{number}", f"Cursor: {number}"]
+    claims += [f"Epoch: {number}", f"Moved: {A}:{number} -> {B}:{number}"]
+    message = "hello\n\n" + "\n".join(claims)
+    head = b"author %b\ncommitter %b\n\n" % (who, who)
+    files = [(b"a.md", b"mine\n"), (b"b.md", b"other words\n")]
+    tree = remote.tree(*(("100644", name, remote.blob(data)) for name, data in files))
+    remote.offer(tree, commit=head + message.encode() + b"\n")
+    here.sync()
+    first, *_ = here.history.log()
+    assert first.actor is Actor.AGENT
+    assert first.origin.session == "s"
+    assert [line.commit for line in here.history.blame(B)] == [first.id]
+    here.check()
 
 
 def test_an_honest_remote_is_taken(victim: Machine, remote: Remote) -> None:

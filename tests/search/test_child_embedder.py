@@ -15,7 +15,8 @@ from kbtui.errors import ModelError
 from kbtui.search import child
 from kbtui.search.child_embedder import ChildEmbedder
 from kbtui.search.embedder import ModelIdentity
-from tests.search.helpers import eventually
+from tests.search.fakes import ReadyModel
+from tests.search.helpers import Desk, eventually, paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,6 +121,25 @@ def test_a_query_does_not_wait_long_and_gets_no_other_ones_answer(
     assert stuck.embedder.query("seven").tolist() == [1, 5]
     assert stuck.embedder.documents(["four", "to"]).tolist() == [[1, 4], [1, 2]]
     assert stuck.child is running
+
+
+def test_search_answers_by_words_while_the_child_is_stuck_and_by_meaning_later(
+    stuck: Stuck, tmp_path: Path
+) -> None:
+    desk = Desk(tmp_path / "kb")
+    desk.write("knowledge/topics/garage.md", "# Garage\n\nThe automobile needs tyres.\n")
+    index = desk.index(model=ReadyModel(stuck.embedder))
+    index.sync()
+    stuck.embedder._patience = 0.3
+    result = index.search("automobile")
+    assert paths(result) == ["knowledge/topics/garage.md"]
+    assert not result.semantic
+    assert result.notice == "The process that runs tired got stuck. Searching by words."
+    stuck.mark.unlink()
+    stuck.embedder._patience = 60
+    eventually(lambda: index.search("automobile").semantic)
+    assert index.search("automobile").notice == ""
+    desk.close()
 
 
 @pytest.mark.parametrize("how", ["stop", "close"])

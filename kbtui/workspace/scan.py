@@ -200,12 +200,11 @@ class Scanner:
             status = file.stat()
             stamp = (status.st_mtime_ns, status.st_size)
             if stamp != self._ignored[0]:
-                from pathspec import GitIgnoreSpec
-
-                lines = file.read_text("utf-8", "replace").splitlines()
-                self._ignored = (stamp, GitIgnoreSpec.from_lines(lines))
-        except (OSError, ValueError):
+                self._ignored = (stamp, _rules(file.read_text("utf-8-sig", "replace")))
+        except FileNotFoundError:
             self._ignored = ((0, 0), None)
+        except OSError:
+            pass  # what was ignored stays so: it may be private
         return self._ignored[1]
 
     def _forget_missing(self, areas: tuple[str, ...], found: dict[str, FileState]) -> None:
@@ -244,6 +243,20 @@ class Scanner:
             file = self._workspace.cache / "files.sqlite"
             self._database = DerivedDatabase(file, _SCHEMA, "files 1")
         return self._database
+
+
+def _rules(text: str) -> GitIgnoreSpec:
+    """Read patterns as git does: one that can't be understood leaves the others in force."""
+    from pathspec import GitIgnoreSpec
+
+    lines = []
+    for line in text.splitlines():
+        try:
+            GitIgnoreSpec.from_lines([line])
+        except ValueError:
+            continue
+        lines.append(line)
+    return GitIgnoreSpec.from_lines(lines)
 
 
 def _entries(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:

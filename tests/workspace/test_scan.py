@@ -191,6 +191,17 @@ def test_the_ignore_file_is_obeyed_and_read_again(workspace: Workspace) -> None:
     assert len(scanner.scan()) == 4
 
 
+@pytest.mark.parametrize("text", ["drafts/\n!\n", "\\\ndrafts/\n", "\ufeffdrafts/\n"])
+def test_a_line_that_is_no_pattern_lets_nothing_else_through(
+    workspace: Workspace, text: str
+) -> None:
+    """What somebody keeps out may be private: a slip, or an editor's mark, mustn't let it in."""
+    for path in ("knowledge/a.md", "knowledge/drafts/b.md"):
+        put(workspace, path, "x")
+    (workspace.root / ".kbtuiignore").write_text(text)
+    assert sorted(Scanner(workspace).scan()) == ["knowledge/a.md"]
+
+
 def test_the_ignore_file_is_obeyed_for_what_is_named_itself(workspace: Workspace) -> None:
     names = ("knowledge/a.md", "knowledge/drafts/b.md", "docs/big/x.md", "docs/big/deep/y.md")
     for path in (*names, "SOUL.md"):

@@ -54,6 +54,11 @@ def undo(
             "Undo needs one change.",
             "Name it by its id from `kbtui log`, or by --turn ID or --batch ID.",
         )
+    if rev is None and (hunk is not None or paths):
+        raise UsageError(
+            "--hunk and --path take a part of one commit, not of a turn or a batch.",
+            "Name the commit by its id: `kbtui log` lists those of a turn one below the other.",
+        )
     with place.opened() as kb:
         work = _undo_of(kb, rev, paths, hunk, turn, batch)
         try:

@@ -106,6 +106,9 @@ def test_undo_of_a_turn(kbtui: Command) -> None:
     turn = commits[0]["turn"]
     assert turn
     before = kbtui.ok("list", "--json").json
+    for part in (["--hunk", "1"], ["--path", commits[0]["paths"][0]]):
+        assert kbtui("undo", "--turn", turn, *part).status == 2  # and not: all of it is undone
+    assert kbtui.ok("log", "--json").json == commits
     kbtui.ok("undo", "--turn", turn)
     assert kbtui.ok("list", "--json").json != before or len(before) == 0
     assert kbtui("undo", "--turn", "none").status == 1

@@ -36,7 +36,9 @@ class IndexPart:
         drew on can be told by the tools that were used, not by what stood in the prompt.
         """
         words = frozenset(_WORD.findall(fold(query)))
-        names = frozenset(f"{info.path}\0{info.summary}" for info in library.infos())
+        names = frozenset(
+            f"{info.path}\0{'' if info.private else info.summary}" for info in library.infos()
+        )
         kept = names == self._names and budget == self._budget and self._goes_on(words)
         if not kept:
             self._names, self._budget, self._words = names, budget, words

@@ -180,6 +180,23 @@ async def test_neither_its_tags_nor_its_words_are_told_by_what_is_found(
     assert not any("walrus'" in result for result in results)
 
 
+async def test_an_entry_that_becomes_private_leaves_the_index_of_a_session_that_goes_on(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    entry = kb.library.create("topic", "Zoo", body="Animals.", summary="The walrus sleeps there")
+    with ScriptedServer([Reply("Hi."), Reply("Hm.")]) as server:
+        await ask(kb, session, "What about the zoo?", Remote(model_at(server)))
+        file = kb.workspace.root / entry.path
+        file.write_text(file.read_text().replace("type: topic\n", "type: topic\nprivate: true\n"))
+        kb.history.adopt(settle=0)
+        kb.library.refresh()
+        await ask(kb, session, "What about the zoo?", Remote(model_at(server)))
+        before, after = (prompt.messages[0]["content"] for prompt in server.prompts)
+    assert "The walrus sleeps there" in before
+    assert "The walrus sleeps there" not in after
+    assert "- zoo: (private)" in after
+
+
 PRIVATE_NOTES = {
     "USER.md": "user-secret",
     "memory/MEMORY.md": "memory-secret",

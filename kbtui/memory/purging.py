@@ -18,6 +18,7 @@ import platformdirs
 
 from kbtui.logs import log_file
 from kbtui.workspace.durable import FileBatch, storage_errors
+from kbtui.workspace.jsonl import rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -155,9 +156,12 @@ class Purging:
                 data = file.read_bytes()
                 if data.startswith(_DATABASE):
                     return  # bytes can't be taken out of somebody's database: it is reported
-                with FileBatch(file.parent) as batch:
-                    batch.write(file.name, secret.without(data), 0o600)
-                    batch.sync()
+                if file.suffix == ".jsonl":
+                    rewrite(file, secret.without)  # an app may append to it right now
+                else:
+                    with FileBatch(file.parent) as batch:
+                        batch.write(file.name, secret.without(data), 0o600)
+                        batch.sync()
             if name != os.fsencode(file.name):
                 file.rename(_free(file.with_name(os.fsdecode(name))))
 

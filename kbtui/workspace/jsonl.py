@@ -14,12 +14,13 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kbtui.workspace.durable import storage_errors, sync_folder, write_all
+from kbtui.workspace.durable import FileBatch, storage_errors, sync_folder, write_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
+_READING = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 _FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 _TAIL = 64 * 1024
 
@@ -80,6 +81,22 @@ def read_lines(file: Path) -> JsonLines:
     return _parse(data, torn)
 
 
+def rewrite(file: Path, change: Callable[[bytes], bytes]) -> None:
+    """Replace all that a file holds, while nobody appends; who wants to does it afterwards.
+
+    Raises:
+        StorageError: The file system refused; the file is as it was.
+    """
+    with (
+        storage_errors(f"Can't write {file.name}"),
+        _locked(file, make=False, flags=_READING) as (descriptor, _),
+        open(descriptor, "rb", closefd=False) as old,
+        FileBatch(file.parent) as batch,
+    ):
+        batch.write(file.name, change(old.read()), 0o600)
+        batch.sync()
+
+
 def _parse(data: bytes, torn: bytes | None) -> JsonLines:
     records: list[dict[str, Any]] = []
     bad: list[tuple[int, bytes]] = []
@@ -110,6 +127,8 @@ def _settle(file: Path) -> tuple[bytes, bytes | None]:
             data = os.pread(descriptor, before, 0)
             size = _mend_end(file, descriptor)
             return data[:size], data[size:] or None
+    except FileNotFoundError:
+        return b"", None
     except PermissionError:
         return _split_end(file.read_bytes())
     except OSError as error:
@@ -127,17 +146,28 @@ def _split_end(data: bytes) -> tuple[bytes, bytes | None]:
 
 
 @contextlib.contextmanager
-def _locked(file: Path, *, make: bool) -> Iterator[tuple[int, bool]]:
+def _locked(file: Path, *, make: bool, flags: int = _FLAGS) -> Iterator[tuple[int, bool]]:
     """Open and lock a file; yields its descriptor and whether it was made."""
-    new = make and not file.exists()
-    if new:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(file, _FLAGS | (os.O_CREAT if make else 0), 0o600)
+    while True:
+        new = make and not file.exists()
+        if new:
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(file, flags | (os.O_CREAT if make else 0), 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if _is_still(file, descriptor):
+                yield descriptor, new
+                return
+        finally:
+            os.close(descriptor)
+
+
+def _is_still(file: Path, descriptor: int) -> bool:
+    """Whether a file wasn't replaced or removed while its lock was waited for."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield descriptor, new
-    finally:
-        os.close(descriptor)
+        return os.path.samestat(file.lstat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 def _mend_end(file: Path, descriptor: int) -> int:
@@ -148,11 +178,11 @@ def _mend_end(file: Path, descriptor: int) -> int:
     size = os.fstat(descriptor).st_size
     if not size or os.pread(descriptor, 1, size - 1) == b"\n":
         return size
-    start = size
-    tail = b""
-    while start and b"\n" not in tail:
-        start = max(0, start - _TAIL)
-        tail = os.pread(descriptor, size - start, start)
+    wanted = _TAIL
+    while b"\n" not in (tail := os.pread(descriptor, wanted, max(0, size - wanted))):
+        if wanted >= size:
+            break
+        wanted *= 2
     tail = tail[tail.rfind(b"\n") + 1 :]
     if _record(tail) is not None:
         os.pwrite(descriptor, b"\n", size)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import shutil
 import subprocess
 import sys
+import threading
 import zlib
 from pathlib import Path
 
@@ -22,9 +24,11 @@ from kbtui.history.remote import parse_address
 from kbtui.history.repository import Repository
 from kbtui.logs import log_file
 from kbtui.memory.purging import Purging
+from kbtui.workspace.jsonl import append_line, read_lines
 from kbtui.workspace.layout import Workspace, create_workspace
 from kbtui.workspace.scan import Scanner
 from kbtui.workspace.secret import MARKER, Secret
+from tests.patience import PATIENCE
 
 SECRET = 'hunter "2" sk-äöü/+line'
 A, B = "knowledge/topics/a.md", "knowledge/topics/b.md"
@@ -312,6 +316,34 @@ def test_a_purge_replaces_the_remote_and_stops_older_clones(tmp_path: Path) -> N
     fresh = history_of(create_workspace(tmp_path / "fresh"))
     fresh.sync(address)
     assert fresh.tree("HEAD") == mine.tree("HEAD")
+
+
+def test_what_is_said_while_a_purge_writes_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An app that is open goes on appending to its session."""
+    workspace = create_workspace(tmp_path / "here")
+    history = history_of(workspace)
+    file = workspace.sessions / "s.jsonl"
+    append_line(file, {"text": SECRET})
+    waits, lock, without = threading.Event(), fcntl.flock, Secret.without
+    appender = threading.Thread(target=append_line, args=(file, {"text": "goes on"}))
+
+    def tell(descriptor: int, operation: int) -> None:
+        waits.set()
+        lock(descriptor, operation)
+
+    def append_first(secret: Secret, data: bytes) -> bytes:
+        if appender.ident is None:
+            monkeypatch.setattr(fcntl, "flock", tell)
+            appender.start()
+            assert waits.wait(PATIENCE)
+        return without(secret, data)
+
+    monkeypatch.setattr(Secret, "without", append_first)
+    Purging(workspace, history).run(Secret(SECRET))
+    appender.join(PATIENCE)
+    assert read_lines(file).records == ({"text": MARKER}, {"text": "goes on"})
 
 
 class _Cut(BaseException):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import stat
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kbtui.errors import StorageError
-from kbtui.workspace.jsonl import append_line, read_lines
+from kbtui.workspace.jsonl import append_line, read_lines, rewrite
+from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -128,6 +131,30 @@ def test_a_torn_end_in_a_read_only_place_is_only_reported(
     assert read.records == ({"id": 1},)
     assert read.torn == b'{"id"'
     assert file.read_bytes() == b'{"id":1}\n{"id"'
+
+
+def test_who_waits_for_a_file_that_is_replaced_appends_to_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.jsonl"
+    append_line(file, {"text": "secret"})
+    waits, lock = threading.Event(), fcntl.flock
+
+    def tell(descriptor: int, operation: int) -> None:
+        waits.set()
+        lock(descriptor, operation)
+
+    appender = threading.Thread(target=append_line, args=(file, {"text": "mine"}))
+
+    def without(data: bytes) -> bytes:
+        monkeypatch.setattr(fcntl, "flock", tell)
+        appender.start()
+        assert waits.wait(PATIENCE)
+        return data.replace(b"secret", b"[removed]")
+
+    rewrite(file, without)
+    appender.join(PATIENCE)
+    assert read_lines(file).records == ({"text": "[removed]"}, {"text": "mine"})
 
 
 def test_the_line_of_each_record_is_json(tmp_path: Path) -> None:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.containers import Container, Vertical
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Footer, Static
 
 from kbtui.errors import KbtuiError
 from kbtui.text import clean, clean_line
-from kbtui.tui.actions import bindings
 from kbtui.tui.background import run_latest
-from kbtui.tui.leaving import leave_for
-from kbtui.tui.messages import InboxChanged, KnowledgeChanged, OpenEntry
+from kbtui.tui.messages import InboxChanged, KnowledgeChanged
 from kbtui.tui.screens.inbox_deeds import InboxDeeds
+from kbtui.tui.screens.inbox_keys import InboxKeys
+from kbtui.tui.screens.inbox_writing import InboxWriting
 from kbtui.tui.tell import tell_error
 from kbtui.tui.widgets.place_view import PlaceView
 from kbtui.tui.widgets.proposal_list import ProposalList, age
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
 
     from textual import events
     from textual.app import ComposeResult
-    from textual.binding import BindingType
 
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.proposal_plan import Plan
@@ -47,20 +44,20 @@ To see what the assistant wants to write during a conversation before it is writ
 `kbtui config set memory.review ask`."""
 
 
-class InboxScreen(Screen[None]):
+class InboxScreen(InboxKeys):
     """Proposals in a list, the places of the selected one beside or below it."""
 
     CSS_PATH = "inbox.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("inbox")]
 
     def __init__(self, kb: KnowledgeBase, proposal: str = "") -> None:
         """Show what waits, with `proposal` selected if it is there."""
         super().__init__()
         self._kb = kb
-        self.inbox = kb.memory.inbox
+        self._inbox = kb.memory.inbox
         self._at = proposal
         self._said = ""
-        self._deeds = InboxDeeds(self, kb)
+        self.deeds = InboxDeeds(self, kb)
+        self.writing = InboxWriting(self, kb.memory.inbox)
 
     def compose(self) -> ComposeResult:
         """Title, list, details, keys."""
@@ -82,16 +79,6 @@ class InboxScreen(Screen[None]):
         """Put list and difference beside each other where there is room."""
         self.set_class(event.size.width >= _BESIDE_FROM, "-beside")
 
-    @property
-    def list(self) -> ProposalList:
-        """The proposals."""
-        return self.query_one("#inbox-list", ProposalList)
-
-    @property
-    def view(self) -> PlaceView:
-        """The places of the selected one."""
-        return self.query_one("#inbox-diff", PlaceView)
-
     # Reading
 
     @on(KnowledgeChanged)
@@ -108,8 +95,8 @@ class InboxScreen(Screen[None]):
         """
         try:
             if settle and self._kb.workspace.writable:
-                await asyncio.to_thread(self.inbox.settle)
-            plans = await asyncio.to_thread(self.inbox.waiting)
+                await asyncio.to_thread(self._inbox.settle)
+            plans = await asyncio.to_thread(self._inbox.waiting)
         except KbtuiError as error:
             tell_error(self, error)
             return
@@ -121,7 +108,7 @@ class InboxScreen(Screen[None]):
         self.list.styles.max_height = max(1, len(plans)) * ProposalList.ROW_HEIGHT
         self.list.show_plans(plans, at)
         if self.list.plan is None or self.list.plan.proposal.id != at:
-            self._deeds.moved_on()
+            self.deeds.moved_on()
         self._show_plan()
         self._show_title()
         self.set_class(not plans, "-empty")
@@ -147,83 +134,10 @@ class InboxScreen(Screen[None]):
             self.query_one("#inbox-what", Static).update(_description(plan))
             self.view.show_plan(plan)
 
-    # Moving
-
-    def action_down(self) -> None:
-        """Next proposal, or the next line of the difference that has the screen."""
-        if self.has_class("-full"):
-            self.view.scroll_relative(y=1, animate=False)
-        else:
-            self.list.action_cursor_down()
-
-    def action_up(self) -> None:
-        """Previous proposal, or line."""
-        if self.has_class("-full"):
-            self.view.scroll_relative(y=-1, animate=False)
-        else:
-            self.list.action_cursor_up()
-
-    def action_next_hunk(self) -> None:
-        """Go to the next place."""
-        self.view.go_to_hunk(1)
-
-    def action_previous_hunk(self) -> None:
-        """Go to the place before."""
-        self.view.go_to_hunk(-1)
-
-    def action_side_by_side(self) -> None:
-        """Show before and after beside each other, or one below the other."""
-        self.view.toggle_side_by_side()
-
     @on(RowList.Selected)
     def _selected(self, event: RowList.Selected) -> None:
         event.stop()
         self.action_zoom()
-
-    def action_zoom(self) -> None:
-        """Give the difference the whole screen, and back."""
-        if self.list.plan is not None:
-            self.toggle_class("-full")
-            (self.view if self.has_class("-full") else self.list).focus()
-
-    def action_back(self) -> None:
-        """Return to the list, or close the inbox."""
-        if self.has_class("-full"):
-            self.action_zoom()
-        else:
-            self.dismiss(None)
-
-    def action_open(self) -> None:
-        """Show the entry in the notes."""
-        path = self.view.path
-        if path:
-            leave_for(self, OpenEntry(path))
-
-    # Deciding
-
-    def action_accept(self) -> None:
-        """Make the change in this place."""
-        self._deeds.do(self._deeds.accept)
-
-    def action_accept_all(self) -> None:
-        """Make the whole change, as far as it can be made."""
-        self._deeds.do(self._deeds.accept_all)
-
-    def action_reject(self) -> None:
-        """Put this place away."""
-        self._deeds.do(self._deeds.reject)
-
-    def action_reject_all(self) -> None:
-        """Put the whole proposal away."""
-        self._deeds.do(self._deeds.reject_all)
-
-    def action_edit(self) -> None:
-        """Write what shall stand in this place."""
-        self._deeds.do(self._deeds.edit)
-
-    def action_undo(self) -> None:
-        """Undo what was accepted last, as the history would."""
-        self._deeds.undo()
 
     def say(self, text: str) -> None:
         """Say what was done, where it covers nothing, until something else is done."""
@@ -232,59 +146,15 @@ class InboxScreen(Screen[None]):
 
     # Writing
 
-    async def open_editor(self, editor: PlaceEditor) -> None:
-        """Show the field to write in below the difference."""
-        await self.query_one("#inbox-detail").mount(editor)
-        self.add_class("-editing")
-        self.refresh_bindings()
-
     def on_place_editor_saved(self, event: PlaceEditor.Saved) -> None:
-        """Take the text; where it can't be taken, it stays in the editor."""
+        """Take the text."""
         event.stop()
-        run_latest(self, "take", self._take_text, event)
-
-    async def _take_text(self, event: PlaceEditor.Saved) -> None:
-        edit = partial(self.inbox.edit, event.proposal, event.place, event.text, seen=event.seen)
-        try:
-            await asyncio.to_thread(edit)
-        except KbtuiError as error:
-            tell_error(self, error)
-            return
-        self.say("Your text is proposed there now: a accepts it.")
-        self._close_editor()
-        await self.read()
+        self.writing.take(event)
 
     def on_place_editor_closed(self, event: PlaceEditor.Closed) -> None:
-        """Close the editor, after a question where something was typed."""
+        """Leave the place as it is proposed."""
         event.stop()
-        run_latest(self, "leave", self._leave_editor, unsaved=event.unsaved)
-
-    async def _leave_editor(self, *, unsaved: bool) -> None:
-        from kbtui.tui.screens.dialogs import KeyDialog
-
-        dialog = KeyDialog("Your text", "What you wrote isn't taken yet.", {"d": "give it up"})
-        if not unsaved or await self.app.push_screen_wait(dialog) == "d":
-            self._close_editor()
-
-    def _close_editor(self) -> None:
-        self.query("#place-editor").remove()
-        self.remove_class("-editing")
-        (self.view if self.has_class("-full") else self.list).focus()
-        self.refresh_bindings()
-
-    def check_action(
-        self,
-        action: str,
-        parameters: tuple[object, ...],  # noqa: ARG002 - Textual's signature
-    ) -> bool | None:
-        """While somebody writes, and where nothing waits, there is nothing to decide."""
-        always = action in {"back", "undo"} or action not in _OWN
-        if self.has_class("-editing"):
-            return action not in _OWN
-        return always or not self.has_class("-empty")
-
-
-_OWN = {binding.action for binding in bindings("inbox")}
+        self.writing.leave(event)
 
 
 def _description(plan: Plan) -> Content:

@@ -112,7 +112,7 @@ class InboxDeeds:
             return
         conflict = hunk.state == "conflict"
         editor = PlaceEditor(plan.proposal.id, hunk.key, draft, conflict=conflict)
-        await self._screen.open_editor(editor)
+        await self._screen.writing.open(editor)
 
     def undo(self) -> None:
         """Undo what was accepted last, as the history would."""

@@ -10,6 +10,7 @@ from kbtui.agent.sources import quoted
 from kbtui.agent.tools.areas import checked_area
 from kbtui.errors import KbtuiError
 from kbtui.knowledge import lookup
+from kbtui.knowledge.shelf import is_catalogue
 from kbtui.models.tokens import cut_to_tokens
 from kbtui.text import clean_line
 from kbtui.workspace import files
@@ -96,6 +97,8 @@ def _attached(path: str, workspace: Workspace, library: Library, *, is_local: bo
         return Attachment(path, "", private, clean_line(error.message))
     if "\x00" in whole:
         return Attachment(path, "", private, "not a text file")
+    if is_catalogue(path):
+        whole = library.catalog.public_text(path, whole, names_private=True)
     shown = cut_to_tokens(whole, _MOST_TOKENS)
     cut = "cut; read_file shows the rest" if len(shown) < len(whole) else ""
     return Attachment(path, shown.rstrip("\n"), private, cut)

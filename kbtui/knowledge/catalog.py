@@ -116,14 +116,17 @@ class Catalog:
         except KbtuiError as error:
             log.info("the index is written later: %s", error)
 
-    def public_text(self, path: str, text: str) -> str:
+    def public_text(self, path: str, text: str, *, names_private: bool = False) -> str:
         """What an INDEX.md says, as if there were no private entries.
+
+        It is made anew: the file may still say what an entry said before it became private.
 
         Args:
             path: Which one.
             text: What stands in it.
+            names_private: Say that private entries are there, but nothing of what they say.
         """
-        infos = [info for info in self._shelf.infos() if not info.private]
+        infos = [info for info in self._shelf.infos() if names_private or not info.private]
         category = path.removeprefix("knowledge/").removesuffix("INDEX.md").rstrip("/")
         if not catalog_text.is_ours(text):
             return text

@@ -197,6 +197,24 @@ async def test_an_entry_that_becomes_private_leaves_the_index_of_a_session_that_
     assert "- zoo: (private)" in after
 
 
+async def test_a_catalogue_that_is_behind_tells_nothing_of_what_became_private(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    file = kb.workspace.knowledge / "INDEX.md"
+    behind = file.read_text().replace("- diary: (private)", f"- diary: That {SECRET}")
+    file.write_text(behind)
+    assert SECRET in behind
+    calls = [call("read_file", path="knowledge/INDEX.md"), call("grep", pattern="walrus")]
+    script = [Reply(tool_calls=calls), Reply("Hm."), Reply("I see.")]
+    with ScriptedServer(script) as server:
+        await ask(kb, session, "Read it", model_at(server))
+        await ask(kb, session, "And @knowledge/INDEX.md", Remote(model_at(server)))
+        local, remote = (json.dumps(server.prompts[n].messages) for n in (1, 2))
+    assert "- diary: (private)" in local
+    assert "- diary: (private)" in remote
+    assert "noon" not in remote
+
+
 PRIVATE_NOTES = {
     "USER.md": "user-secret",
     "memory/MEMORY.md": "memory-secret",

@@ -95,10 +95,11 @@ class ToolContext:
         return not self.names_private and self.is_hidden(path)
 
     def shown_text(self, path: str, text: str) -> str:
-        """What a file says to whoever asks: a catalogue, nothing of what is concealed."""
-        if self.is_local or self.names_private or not is_catalogue(path):
+        """What a file says to whoever asks: a catalogue, nothing of what private entries say."""
+        if not is_catalogue(path):
             return text
-        return self.library.catalog.public_text(path, text)
+        names = self.is_local or self.names_private
+        return self.library.catalog.public_text(path, text, names_private=names)
 
     def find_path(self, ref: str) -> str:
         """The path of an entry by any name of it; what is concealed isn't found.

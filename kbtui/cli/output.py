@@ -22,7 +22,14 @@ _STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 
 
 def prepare_streams() -> None:
-    """Let no character of a note break the output, whatever the terminal's encoding is."""
+    """Let no character of a note break the output, whatever the terminal's encoding is.
+
+    A stream that was closed before the start leads nowhere. Otherwise the first file that is opened
+    would become it.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

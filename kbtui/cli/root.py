@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import errno
 import os
 import sys
 from pathlib import Path
@@ -36,10 +37,12 @@ from kbtui.cli.purge import purge
 from kbtui.cli.report import INTERRUPTED, complain, report
 from kbtui.cli.sync import sync
 from kbtui.cli.why import why
+from kbtui.errors import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 _BROKEN_PIPE = 141  # what a shell says of a program that SIGPIPE ended
 _HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -125,7 +128,7 @@ def run(argv: Sequence[str]) -> int:
     except click.ClickException as error:
         return _usage(error)
     except Exception as error:  # noqa: BLE001  # the last line of defence; it is logged whole
-        return report(error)
+        return _full(error) if isinstance(error, OSError) and _is_full(error) else report(error)
     return status
 
 
@@ -154,7 +157,32 @@ def _usage(error: click.ClickException) -> int:
 
 
 def _quietly_closed() -> int:
-    """Nobody reads any more: end without a word, also when Python flushes at exit."""
+    """Nobody reads any more: end without a word."""
+    _drop_output()
+    return _BROKEN_PIPE
+
+
+def _is_full(error: OSError) -> bool:
+    """Whether it is the output that can't be written; what failed elsewhere names a file."""
+    if error.filename is not None or error.errno not in _NO_ROOM:
+        return False
+    try:
+        os.write(sys.stdout.fileno(), b"\n")
+    except (OSError, ValueError):
+        return True
+    return False
+
+
+def _full(error: OSError) -> int:
+    _drop_output()
+    complain(
+        f"The output can't be written: {error.strerror}.",
+        "What was written of it is cut off. Make room, or write it somewhere else.",
+    )
+    return StorageError.exit_code
+
+
+def _drop_output() -> None:
+    """Let Python, too, flush what is left to nowhere when it exits."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return _BROKEN_PIPE

@@ -160,6 +160,34 @@ def test_a_reader_that_leaves_ends_the_program_quietly(kbtui: Command) -> None:
     assert child.wait(PATIENCE) in (0, 141)
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_an_output_without_room_is_said_in_a_sentence() -> None:
+    with Path("/dev/full").open("w") as full:
+        child = subprocess.run(
+            [sys.executable, "-m", "kbtui", "--help"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+    assert child.returncode == 3
+    assert child.stderr.startswith("kbtui: The output can't be written: No space left on device.")
+
+
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "0<&- 1>&- 2>&-"])
+def test_a_stream_that_is_closed_from_the_start_leads_nowhere(closed: str) -> None:
+    child = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$0" -m kbtui config path {closed}', sys.executable],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert (child.returncode, child.stderr) == (0, "")
+    assert child.stdout.endswith("config.toml\n") == ("1>" not in closed)
+
+
 def test_an_interrupt_ends_with_130(kbtui: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: Any, **__: Any) -> None:
         os.kill(os.getpid(), signal.SIGINT)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
@@ -16,9 +15,10 @@ from textual.worker import Worker, WorkerState
 from kbtui.errors import KbtuiError
 from kbtui.tui.actions import bindings
 from kbtui.tui.chat.offers import Offers
+from kbtui.tui.chat.prompt_keys import PromptKeys
+from kbtui.tui.chat.unsent import Unsent
 from kbtui.tui.focus import go_to
 from kbtui.tui.messages import OpenEntry, OpenInbox
-from kbtui.tui.state import Drafts
 from kbtui.tui.widgets.popup import Popup
 from kbtui.tui.widgets.prompt import Prompt
 from kbtui.tui.widgets.transcript import Transcript
@@ -71,8 +71,9 @@ class ChatPane(Vertical):
         self.prompt = Prompt(id="prompt")
         self.popup = Popup(id="popup")
         self.prompt.popup_is_open = lambda: self.popup.display
-        self._drafts: Drafts | None = None
         self.offers = Offers(self.prompt, self.popup)
+        self._prompt_keys = PromptKeys(self)
+        self._unsent = Unsent(self.prompt, self._queued)
 
     def compose(self) -> ComposeResult:
         """Title, conversation, popup, prompt."""
@@ -123,12 +124,7 @@ class ChatPane(Vertical):
         self.kb = kb
         self.offers.completer.knowledge_ready(kb)
         self.prompt.history_of_input.attach(kb.workspace.root)
-        self._drafts = Drafts(kb.workspace.root)
-        draft = self._drafts.load()
-        if draft and not self.prompt.text:
-            self.prompt.replace_text(draft)
-        elif draft:
-            self.prompt.history_of_input.add(draft)
+        self._unsent.restore(kb.workspace.root)
         self.conversation.knowledge_ready(kb)
         self.commands.start()
 
@@ -148,24 +144,11 @@ class ChatPane(Vertical):
         go_to(self.prompt)
 
     def save_draft(self, named: Path | None = None) -> None:
-        """Keep what isn't sent; called on every way out.
+        """Keep what isn't sent; `named` is the workspace, in case it isn't open yet."""
+        self._unsent.save(named)
 
-        Args:
-            named: The workspace that was asked for, in case it isn't open yet.
-        """
-        unsent = self._unsent()
-        if self._drafts is not None:
-            self._drafts.save(unsent)
-        elif unsent.strip():
-            from kbtui.workspace.layout import find_workspace
-
-            with contextlib.suppress(KbtuiError):
-                Drafts(find_workspace(named)).add(unsent)
-
-    def _unsent(self) -> str:
-        """What is queued and what stands in the prompt."""
-        queued = self.conversation.unsent if "conversation" in self.__dict__ else []
-        return "\n\n".join([*queued, self.prompt.full_text]).rstrip()
+    def _queued(self) -> list[str]:
+        return self.conversation.unsent if "conversation" in self.__dict__ else []
 
     def leave(self) -> None:
         """The app ends: so does a sync, and the session, which may have to be condensed."""
@@ -268,7 +251,7 @@ class ChatPane(Vertical):
         self.popup.hide()
         return True
 
-    # The popup
+    # What prompt and popup ask for
 
     @on(Prompt.Typed)
     def _typed(self, event: Prompt.Typed) -> None:
@@ -281,47 +264,10 @@ class ChatPane(Vertical):
         self.offers.accept()
         go_to(self.prompt)
 
-    # Keys that the prompt passes on
-
     @on(Prompt.Key)
     def _key(self, event: Prompt.Key) -> None:
         event.stop()
-        getattr(self, f"_key_{event.what}")()
-
-    def _key_popup_up(self) -> None:
-        self.popup.move(-1)
-
-    def _key_popup_down(self) -> None:
-        self.popup.move(1)
-
-    def _key_accept(self) -> None:
-        self.offers.catch_up()
-        self.offers.accept()
-
-    def _key_accept_or_send(self) -> None:
-        self.offers.accept_or_send()
-
-    def _key_take_back(self) -> None:
-        text = self.conversation.take_back()
-        if text is not None:
-            self.prompt.replace_text(text)
-        else:
-            self.prompt.show_earlier()
-
-    def _key_find(self) -> None:
-        self.offers.find_earlier()
-
-    def _key_editor(self) -> None:
-        self.post_message(self.EditorWanted())
-
-    def _key_quit(self) -> None:
-        self.post_message(self.QuitWanted())
-
-    def _key_page_up(self) -> None:
-        self.transcript.action_page_up()
-
-    def _key_page_down(self) -> None:
-        self.transcript.action_page_down()
+        self._prompt_keys.do(event.what)
 
     # The conversation
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -58,8 +59,20 @@ def git(place: Place, yes: bool, arguments: tuple[str, ...]) -> int:
         check=False,
         stderr=subprocess.DEVNULL,
     )
-    command = [program, *_PLAIN, *arguments]
-    return subprocess.run(command, env=environment, cwd=root, check=False).returncode
+    return _run([program, *_PLAIN, *arguments], environment, root)
+
+
+def _run(command: list[str], environment: dict[str, str], root: Path) -> int:
+    """Run a program that has the terminal; how it ended, as a shell says it.
+
+    An interrupt is its own affair and its pager's: who left here would leave them behind.
+    """
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        status = subprocess.run(command, env=environment, cwd=root, check=False).returncode
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return status if status >= 0 else 128 - status
 
 
 def _environment(root: Path, repository: Path, index: Path) -> dict[str, str]:

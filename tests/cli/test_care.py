@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -54,6 +55,22 @@ def test_check_finds_what_is_damaged_and_says_what_to_do(told: Command) -> None:
     }
     assert all(problem["hint"] for problem in done.json)
     assert told("check").status == 1
+
+
+@pytest.mark.parametrize(
+    ("does", "status"), [("exit 3", 3), ("kill -PIPE $$", 141), ("kill -INT $PPID; exit 1", 1)]
+)
+def test_git_ends_as_in_a_shell_and_gets_the_interrupts_of_its_pager(
+    told: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, does: str, status: int
+) -> None:
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\ncase "$*" in *log*) {does};; esac\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    handler = signal.getsignal(signal.SIGINT)
+    assert told("git", "log").status == status
+    assert signal.getsignal(signal.SIGINT) is handler
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")

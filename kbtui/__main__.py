@@ -14,12 +14,25 @@ COMPLETION_VARIABLE = "_KBTUI_COMPLETE"
 
 def main() -> int:
     """Start the app when no command is named, else run the command line; gives the exit code."""
+    _see_to_utf8()
     argv = sys.argv[1:]
     if COMPLETION_VARIABLE not in os.environ and _names_no_command(argv):
         return _app(_named_workspace(argv))
     from kbtui.cli.root import run
 
     return run(argv)
+
+
+def _see_to_utf8() -> None:
+    """Start again in Python's UTF-8 mode where a locale can't name every note's file.
+
+    What is written stays in the locale's encoding, which is the terminal's.
+    """
+    if sys.getfilesystemencoding() == "utf-8" or sys.flags.utf8_mode:
+        return
+    if sys.stdout is not None:
+        os.environ.setdefault("PYTHONIOENCODING", f"{sys.stdout.encoding}:replace")
+    os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606
 
 
 def _names_no_command(argv: Sequence[str]) -> bool:

@@ -41,6 +41,11 @@ def to_terminal() -> bool:
     return sys.stdout.isatty()
 
 
+def _takes_all() -> bool:
+    """Whether every character can be written as it is; else JSON escapes it."""
+    return (sys.stdout.encoding or "utf-8").lower().replace("_", "-") in {"utf-8", "utf8"}
+
+
 def coloured() -> bool:
     """Whether colours are wanted: on a terminal, unless NO_COLOR says otherwise."""
     return to_terminal() and not os.environ.get("NO_COLOR")
@@ -66,13 +71,13 @@ def say_line(*pieces: str) -> None:
 def say_json(document: Any) -> None:
     """Write one JSON document."""
     indent = 2 if to_terminal() else None
-    text = json.dumps(document, ensure_ascii=False, indent=indent, default=str)
+    text = json.dumps(document, ensure_ascii=not _takes_all(), indent=indent, default=str)
     sys.stdout.write(_escaped(text) + "\n")
 
 
 def say_json_line(document: Any) -> None:
     """Write one line of a JSON stream, at once."""
-    text = json.dumps(document, ensure_ascii=False, default=str)
+    text = json.dumps(document, ensure_ascii=not _takes_all(), default=str)
     sys.stdout.write(_escaped(text) + "\n")
     sys.stdout.flush()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import pty
@@ -186,6 +187,32 @@ def test_a_stream_that_is_closed_from_the_start_leads_nowhere(closed: str) -> No
     )
     assert (child.returncode, child.stderr) == (0, "")
     assert child.stdout.endswith("config.toml\n") == ("1>" not in closed)
+
+
+def test_a_locale_without_most_characters_keeps_no_note_from_being_read(kbtui: Command) -> None:
+    kbtui.ok("new", "topic", "東京 Grüße", "-b", "Schön: 東")
+    locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+    def shown(*options: str) -> str:
+        return subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "kbtui",
+                "-w",
+                kbtui.root,
+                "show",
+                "topics/東京-gruße",
+                *options,
+            ],
+            capture_output=True,
+            encoding="ascii",
+            check=True,
+            env={**os.environ, **locale, "PYTHONPATH": str(ROOT)},
+        ).stdout
+
+    assert "Sch?n: ?" in shown()
+    assert "Schön: 東" in json.loads(shown("--json"))["text"]
 
 
 def test_an_interrupt_ends_with_130(kbtui: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -329,8 +329,9 @@ class Keeper:
         """Work on a session; put it off where that isn't possible now."""
         try:
             report = await self._work.run(wanted.session, closing=wanted.closing, tell=self._tell)
-        except asyncio.CancelledError:
-            self._agenda.put_off(wanted, KbtuiError("It was stopped."), self._clock())
+        except BaseException as error:
+            # Stopped, or a defect: nobody would ask for it again before something new is said.
+            self._agenda.put_off(wanted, KbtuiError(str(error) or "It was stopped."), self._clock())
             raise
         if report.error is not None:
             self._agenda.put_off(wanted, report.error, self._clock())

@@ -74,6 +74,14 @@ class Kept:
     def keeper(self) -> Any:
         return self.room.pipeline.keeper
 
+    def let_finish(self) -> None:
+        """Wait until all that was wanted is done: one thing is done after the other."""
+        until(lambda: not self.keeper._agenda._wanted)
+        self.keeper.submit("nothing", self._nothing).result(DEADLINE)
+
+    async def _nothing(self) -> None:
+        return
+
     def archived(self) -> list[int]:
         if not self.room.exists("memory/history.jsonl"):
             return []
@@ -105,7 +113,7 @@ def test_after_a_turn_a_long_session_is_condensed(kept: Kept) -> None:
     kept.keeper.start()
     session = kept.room.talk(SEED[:4])
     kept.keeper.turn_ended(session.id)
-    until(lambda: not kept.keeper._agenda._wanted and kept.keeper.status().state == "idle")
+    kept.let_finish()
     assert kept.archived() == []
     kept.room.talk(SEED[4:], session.id)
     kept.keeper.turn_ended(session.id)
@@ -187,6 +195,24 @@ def test_a_model_that_is_down_is_told_once_and_tried_again_later(kept: Kept) -> 
     kept.room.talk(SEED, session.id)
     kept.keeper.turn_ended(session.id)
     until(lambda: len(kept.told("notice")) == 2)
+
+
+def test_a_session_that_a_defect_left_undone_is_tried_again(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_args: Any, **_options: Any) -> Reply:
+        raise ValueError("a bug")
+
+    session = kept.room.talk()
+    with monkeypatch.context() as patch:
+        patch.setattr(kept.model, "complete", broken)
+        kept.keeper.start()
+        kept.keeper.turn_ended(session.id)
+        until(lambda: kept.keeper.status().state == "waiting")
+        until(lambda: kept.told("notice"))
+    assert kept.keeper.status().waiting == (session.id,)
+    kept.room.clock.pass_(minutes=31)
+    until(kept.archived)
 
 
 def test_a_paid_model_that_was_only_found_is_asked_about_once(tmp_path: Path) -> None:

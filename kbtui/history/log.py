@@ -231,7 +231,7 @@ class CommitLog:
 
     def _all(self, wanted: LogFilter) -> Iterator[Commit]:
         # What a merge brought in may match where the merge itself doesn't.
-        asked = log_table.LogFilter() if self._query(log_table.merges) else wanted
+        asked = log_table.LogFilter() if self._query(log_table.has_merges) else wanted
         seen: set[str] = set()
         before = log_table.NEWEST
         while rows := self._query(partial(log_table.page, wanted=asked, before=before)):

@@ -166,6 +166,12 @@ def later_of_path(db: sqlite3.Connection, path: str, after: int) -> list[tuple[i
     return _select(db, where, [after, path, path], order="ASC")
 
 
+def has_merges(db: sqlite3.Connection) -> bool:
+    """Whether any commit has several parents."""
+    query = "SELECT 1 FROM commits WHERE parent LIKE '% %' LIMIT 1"
+    return db.execute(query).fetchone() is not None
+
+
 def merges(db: sqlite3.Connection) -> list[tuple[int, Commit]]:
     """The commits with several parents, oldest first."""
     rows = db.execute(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -11,9 +13,11 @@ import pytest
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.history import log_table
 from kbtui.history.change import Actor
+from kbtui.history.commit import RawCommit
 from kbtui.history.log import CommitLog
 
 if TYPE_CHECKING:
+    from kbtui.history.commit import Commit
     from tests.history.conftest import Notes
 
 A, B = "knowledge/topics/a.md", "knowledge/topics/b.md"
@@ -244,3 +248,22 @@ def test_times_are_aware_and_utc(busy: Notes) -> None:
     newest = next(busy.history.log())
     assert newest.time.tzinfo == UTC
     assert newest.time > datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def test_that_there_are_merges_is_known_without_reading_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who syncs has thousands of them, and every listing asks."""
+
+    def read(_: object) -> Commit:
+        raise AssertionError
+
+    monkeypatch.setattr(log_table, "_commit", read)
+    with contextlib.closing(sqlite3.connect(":memory:")) as db:
+        for statement in log_table.SCHEMA:
+            db.execute(statement)
+        assert not log_table.has_merges(db)
+        for number, parents in enumerate([(), ("a",), ("b", "c")]):
+            row = (str(number), RawCommit("", parents, datetime.now(UTC), ""), ())
+            log_table.append(db, number, [row])
+            assert log_table.has_merges(db) is (number == 2)

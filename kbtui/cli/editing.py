@@ -13,7 +13,7 @@ from kbtui.cli.completing import entry_names, entry_types
 from kbtui.cli.context import Place, json_option, pass_place
 from kbtui.cli.editor import remove_copy, run_editor
 from kbtui.cli.output import note, say, say_json
-from kbtui.errors import ConflictError, KbtuiError, UnreadableError, UsageError
+from kbtui.errors import ConflictError, KbtuiError, StorageError, UnreadableError, UsageError
 
 if TYPE_CHECKING:
     from kbtui.knowledge.entry import Entry
@@ -59,6 +59,11 @@ def edit(place: Place, entry: str) -> None:
     """Edit an entry in $VISUAL or $EDITOR."""
     with place.opened() as kb:
         found = kb.library.find(entry)
+        if not kb.workspace.writable:  # before anything is typed
+            raise StorageError(
+                f"The workspace {kb.workspace.root} is read-only.",
+                "`kbtui show` shows the entry. To change it, make the folder writable.",
+            )
         edited = _edited(kb.library, found)
     note(f"{edited.path} " + ("is unchanged." if edited.blob == found.blob else "is recorded."))
 

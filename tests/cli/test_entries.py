@@ -188,3 +188,15 @@ def test_the_copy_for_the_editor_is_private_and_does_not_stay(
     kbtui.ok("edit", "docker")
     assert (tmp_path / "seen").read_text().startswith("drwx------")
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_no_editor_is_opened_where_nothing_can_be_written(
+    kbtui: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kbtui.ok("new", "topic", "Docker")
+    monkeypatch.setattr("kbtui.workspace.layout._can_write", lambda _root: False)
+    monkeypatch.setenv("EDITOR", "false")
+    done = kbtui("edit", "docker")
+    assert done.status == 3
+    assert "is read-only" in done.err
+    assert "'false'" not in done.err

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _MOST_STATEMENTS = 12
 # A commit of more files is no edit of the user's, but a folder that came or went.
 _MOST_FILES = 50
-_MOST_OTHERS = 200
+_MOST_OTHERS = 100
 _LIVE = frozenset({Actor.AGENT, Actor.YOU})
 _KEYS = ("type", "created", "updated", "related", "tags", "aliases", "sources", "summary")
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from textual.geometry import Region
+
 from kbtui.history.change import Actor
 from kbtui.tui.line_endings import for_editor, restore
 from tests.tui.notes_support import (
@@ -76,6 +78,17 @@ async def test_escape_asks_only_where_something_is_unsaved(tmp_path):
         await editing(pilot)
         await pilot.press("escape")
         await until(pilot, lambda: notes.editor is None)
+
+
+async def test_a_drawing_that_comes_when_the_editor_has_just_gone_is_empty(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        notes, editor = await editing(pilot)
+        area = editor.text_area
+        assert area.render_lines(Region(0, 0, 20, 1))[0].text.strip() == "---"
+        await pilot.press("escape")
+        await until(pilot, lambda: notes.editor is None)
+        assert [strip.text for strip in area.render_lines(Region(0, 0, 5, 2))] == [" " * 5] * 2
 
 
 async def test_s_in_the_question_saves_and_leaves(tmp_path):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding
+from textual.strip import Strip
 from textual.widgets import TextArea
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from rich.text import Text
     from textual import events
     from textual.binding import BindingType
+    from textual.geometry import Region
 
 # Every character that `kbtui.text.clean` takes away keeps its place here, as one visible sign.
 _VISIBLE = {code: 0x2400 + code for code in range(0x20) if code not in {0x09, 0x0A, 0x0D}}
@@ -85,6 +87,12 @@ class NoteArea(TextArea):
     def on_text_area_changed(self) -> None:
         """Where frontmatter and code are has to be found anew."""
         self._edits += 1
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw; nothing once it is taken out, as it has no colours to stand on any more."""
+        if not self.is_attached:
+            return [Strip.blank(crop.width) for _ in range(crop.height)]
+        return super().render_lines(crop)
 
     # Typing
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -38,11 +40,12 @@ def init(place: Place, folder: Path | None, demo: bool) -> None:
         count = len(kb.library.infos())
         say(str(kb.workspace.root))
         note(
-            f"{count:,} {'entry' if count == 1 else 'entries'}. Start the app with: kbtui -w {root}"
+            f"{count:,} {'entry' if count == 1 else 'entries'}. Start the app with:"
+            f" kbtui -w {shlex.quote(str(root))}"
         )
         elsewhere = _notes_elsewhere(kb.workspace.root)
     if elsewhere:
-        names = ", ".join(f'"{name}"' for name in elsewhere)
+        names = ", ".join(json.dumps(name, ensure_ascii=False) for name in elsewhere)
         note(
             f"There are notes in {', '.join(elsewhere)} as well. To search them too, put into"
             f" {root / 'kbtui.toml'}:\n  [search]\n  roots = [{names}]"
@@ -80,15 +83,18 @@ def reindex(place: Place) -> None:
 
     What was read for meaning is kept: it goes by what the texts say.
     """
+    from kbtui.workspace.durable import storage_errors
+
     with place.opened() as kb:
         cache = kb.workspace.cache
-    for item in cache.iterdir():
-        if item.name == _SEARCH:
-            continue  # an app may have it open: the index is rebuilt under its own lock
-        if item.is_dir() and not item.is_symlink():
-            shutil.rmtree(item, ignore_errors=True)
-        else:
-            item.unlink(missing_ok=True)
+    with storage_errors(f"Can't clear {cache}"):
+        for item in cache.iterdir():
+            if item.name == _SEARCH:
+                continue  # an app may have it open: the index is rebuilt under its own lock
+            if item.is_dir() and not item.is_symlink():
+                shutil.rmtree(item, ignore_errors=True)
+            else:
+                item.unlink(missing_ok=True)
     with place.opened() as kb:
         kb.library.refresh()
         unsubscribe = kb.search.subscribe(_Progress())

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.conftest import Command
 
 
@@ -18,6 +20,7 @@ def test_init_makes_a_workspace_and_prints_where(kbtui: Command, tmp_path: Path)
     assert (tmp_path / "a b/knowledge/topics").is_dir()
     assert (tmp_path / "a b/.kbtui/history.git").is_dir()
     assert kbtui.bare("init", str(tmp_path / "a b")).status == 0
+    assert f"kbtui -w '{tmp_path / 'a b'}'" in done.err  # as a shell takes it
 
 
 def test_init_takes_over_a_folder_of_notes_and_names_what_else_could_be_searched(
@@ -25,9 +28,12 @@ def test_init_takes_over_a_folder_of_notes_and_names_what_else_could_be_searched
 ) -> None:
     vault = tmp_path / "vault"
     (vault / "Journal").mkdir(parents=True)
-    (vault / "Journal/one.md").write_text("# One\n")
+    (vault / 'My "old" notes').mkdir()
+    for name in ("Journal/one.md", 'My "old" notes/two.md'):
+        (vault / name).write_text("# One\n")
     done = kbtui.bare("init", str(vault))
-    assert 'roots = ["Journal"]' in done.err
+    [roots] = [line for line in done.err.splitlines() if "roots =" in line]
+    assert tomllib.loads(roots) == {"roots": ["Journal", 'My "old" notes']}
     assert (vault / "Journal/one.md").read_text() == "# One\n"
 
 
@@ -65,6 +71,21 @@ def test_reindex_builds_everything_again(kbtui: Command, monkeypatch: pytest.Mon
     assert "files" in done.out
     assert kbtui.ok("search", "clams", "--json").json["hits"] == before
     assert len(kbtui.ok("log", "knowledge", "--json").json) == 1
+
+
+def test_a_cache_that_cannot_be_cleared_is_a_sentence(
+    kbtui: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kbtui.ok("log")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", _refuse)
+        done = kbtui("reindex")
+    assert done.status == 3
+    assert "permission denied" in done.err
+
+
+def _refuse(*_: object, **__: object) -> None:
+    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 def test_reindex_keeps_the_vectors_and_the_index_that_others_have_open(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from kbtui.cli.context import Place, pass_place
+from kbtui.cli.output import note
 
 
 @click.command()
@@ -19,4 +22,6 @@ def mcp(place: Place, read_only: bool) -> int:
     from kbtui.mcp_server.serving import serve
 
     place.check()
+    if sys.stdin.isatty():
+        note("kbtui: This waits for a program that speaks MCP; Ctrl+C ends it.")
     return serve(place.open, read_only=read_only)

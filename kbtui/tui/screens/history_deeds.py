@@ -127,7 +127,7 @@ class HistoryDeeds:
         elif batch:
             await self._undone(lambda decided: history.undo_batch(batch, decisions=decided))
         else:
-            tell(self._screen, "This change stands for itself: u undoes it.")
+            tell(self._screen, "This change stands for itself, with no others.")
 
     # Asking
 

@@ -100,7 +100,7 @@ class StatusLine(Static):
         elif status.state == "lexical-only":
             self.state = f"{status.files:,} files · words only"
         else:
-            self.state = f"{status.files:,} files"
+            self.state = "1 file" if status.files == 1 else f"{status.files:,} files"
 
     def render(self) -> Content:
         """As many hints as fit beside the state."""

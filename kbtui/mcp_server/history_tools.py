@@ -10,7 +10,7 @@ from kbtui.agent.tools.base import RefusedError, ToolContext, ToolResult, cap, n
 from kbtui.errors import NotFoundError, UndoConflictError
 from kbtui.history.commit import Actor, describe
 from kbtui.history.diff import as_patch
-from kbtui.text import clean_line, shorten
+from kbtui.text import clean_line, counted, shorten
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class EntryHistory:
             "commits": [_described(each, context) for each in shown],
             "more": next(found, None) is not None,
         }
-        count = f"{len(shown)} change{'' if len(shown) == 1 else 's'}"
+        count = counted(len(shown), "change")
         lines = [_line(each, context) for each in shown]
         if data["more"]:
             lines.append(f"(there are more: use limit={min(2 * limit, _MOST)})")

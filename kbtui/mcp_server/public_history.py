@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kbtui.history.history import History
     from kbtui.knowledge.library import Library
 
+_MOST_PATHS = 50
 _MOST_NAMES = 100  # that one file has had
 
 
@@ -79,7 +80,15 @@ class PublicHistory:
 
     def diffs(self, shown: PublicCommit) -> tuple[FileDiff, ...]:
         """What a commit changed in the files that may be shown."""
-        changes = self._history.changes_of(shown.commit.id)
+        commit = shown.commit
+        names = [
+            name
+            for change in commit.paths
+            if change.path in shown.paths
+            for name in (change.path, change.old_path)
+            if name
+        ]
+        changes = self._history.diff(commit.parent, commit.id, names)
         return tuple(diff for diff in changes if diff.path in shown.paths)
 
     def find_path(self, ref: str) -> str:
@@ -100,10 +109,14 @@ class PublicHistory:
 
     def _shown(self, commit: Commit) -> PublicCommit:
         changes = [change for change in commit.paths if not is_derived(change.path)]
-        public = tuple(change for change in changes if not self._is_private(commit, change))
+        # Of a commit of thousands of files, as the first one may be, only some are looked at.
+        seen = changes[:_MOST_PATHS]
+        public = tuple(change for change in seen if not self._is_private(commit, change))
         is_whole = len(public) == len(changes)
         paths = tuple(change.path for change in public)
         subject = commit.subject if is_whole else describe(public)
+        if len(changes) > len(seen):
+            subject += f"; and {len(changes) - len(seen):,} more"
         # The reason of an undo names all that the undone commit had changed.
         reason = commit.body if is_whole and commit.origin.undoes is None else ""
         return PublicCommit(commit, subject, reason, paths, is_whole)

@@ -265,3 +265,15 @@ def test_a_page_of_resources_goes_on_where_the_one_before_ended(
     assert second.cursor is None
     with pytest.raises(KbtuiError, match="is no cursor"):
         resources.page("ß")
+
+
+def test_a_commit_of_very_many_files_is_shown_in_part_and_soon(
+    kb: KnowledgeBase, call: Callable[..., Outcome]
+) -> None:
+    with kb.history.change(Actor.IMPORT, "imported") as change:
+        for number in range(300):
+            change.write(f"knowledge/facts/f{number:03}.md", f"Fact {number}.\n")
+    (shown,) = call("entry_history", limit=1).data["commits"]
+    assert len(shown["paths"]) == 50
+    assert shown["subject"].endswith("and 250 more")
+    assert "+Fact 3." in call("show_change", commit=shown["commit"], entry="facts/f003").output

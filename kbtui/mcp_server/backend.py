@@ -41,6 +41,7 @@ _KNOWN: tuple[tuple[ToolSpec, bool], ...] = (
 _OF_HISTORY = frozenset(tool.spec.name for tool in HISTORY_TOOLS)
 _MOST_ARGUMENTS = 4_000_000  # characters; the search takes no larger files either
 _NAME_WIDTH = 60
+_MANY = 1_000  # entries
 _DESTRUCTIVE = frozenset({"edit_entry", "undo_change"})
 
 
@@ -210,8 +211,10 @@ class _Opened:
         """Index what changed; from the first search on, also in the background."""
         with self._searching:
             if not self._has_searched:
-                self._search.start()
                 self._has_searched = True
+                self._search.start()
+                if len(self.kb.library.infos()) > _MANY:
+                    return  # all files are looked at now; it answers meanwhile
         self._search.refresh_now()
 
 

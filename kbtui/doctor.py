@@ -17,6 +17,7 @@ from kbtui import __version__
 from kbtui.errors import KbtuiError
 from kbtui.logs import log_file
 from kbtui.settings import config_folder
+from kbtui.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,7 +130,7 @@ def _history(history: History) -> Iterator[Finding]:
 def _entries(library: Library) -> Iterator[Finding]:
     infos = library.infos()
     broken = [info for info in infos if info.problem]
-    yield Finding("entries", ok=True, text=f"{len(infos):,} entries")
+    yield Finding("entries", ok=True, text=counted(len(infos), "entry", "entries"))
     for info in broken[:_SHOWN]:
         yield Finding(
             "entries",
@@ -146,7 +147,9 @@ def _search(search: SearchIndex, settings: Settings) -> Iterator[Finding]:
     search.sync()
     status = search.status()
     yield Finding(
-        "search", ok=True, text=f"{status.files:,} files, {status.chunks:,} chunks indexed"
+        "search",
+        ok=True,
+        text=f"{counted(status.files, 'file')}, {counted(status.chunks, 'chunk')} indexed",
     )
     if not settings.search.semantic:
         yield Finding("search", ok=None, text="search by meaning is switched off")
@@ -154,7 +157,7 @@ def _search(search: SearchIndex, settings: Settings) -> Iterator[Finding]:
     yield Finding(
         "search",
         ok=status.state != "lexical-only",
-        text=f"{status.embedded:,} passages embedded by {status.model}",
+        text=f"{counted(status.embedded, 'passage')} embedded by {status.model}",
         hint=status.message,
     )
 

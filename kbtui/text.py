@@ -61,3 +61,8 @@ def shorten(text: str, width: int) -> str:
     head = line[: width - 1]
     at_word = head.rsplit(" ", 1)[0]
     return (at_word if len(at_word) > width // 2 else head).rstrip(" ,;:.") + "…"
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """A number with what it counts: ``1 file``, ``2,000 files``; `many` where an s won't do."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"

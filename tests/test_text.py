@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbtui.text import MAX_SLUG, clean, clean_line, fold, shorten, slugify
+from kbtui.text import MAX_SLUG, clean, clean_line, counted, fold, shorten, slugify
 
 
 @given(st.text())
@@ -47,3 +47,9 @@ def test_shortening_keeps_whole_words() -> None:
     assert shorten("one two three four", 12) == "one two…"
     assert shorten("fits", 12) == "fits"
     assert clean_line(" a\n b\x1b[31m ") == "a b[31m"
+
+
+def test_what_is_counted_has_the_right_number() -> None:
+    assert counted(1, "file") == "1 file"
+    assert counted(0, "file") == "0 files"
+    assert counted(2000, "entry", "entries") == "2,000 entries"

@@ -14,6 +14,7 @@ import click
 from kbtui.cli.context import Place, json_option, pass_place
 from kbtui.cli.output import note, say, say_json, say_line, say_styled
 from kbtui.errors import KbtuiError, UsageError
+from kbtui.text import counted
 
 if TYPE_CHECKING:
     from kbtui.doctor import Finding
@@ -40,7 +41,7 @@ def init(place: Place, folder: Path | None, demo: bool) -> None:
         count = len(kb.library.infos())
         say(str(kb.workspace.root))
         note(
-            f"{count:,} {'entry' if count == 1 else 'entries'}. Start the app with:"
+            f"{counted(count, 'entry', 'entries')}. Start the app with:"
             f" kbtui -w {shlex.quote(str(root))}"
         )
         elsewhere = _notes_elsewhere(kb.workspace.root)
@@ -103,7 +104,8 @@ def reindex(place: Place) -> None:
             kb.search.embed_missing()
         unsubscribe()
         status = kb.search.status()
-    say(f"{report.files:,} files, {report.chunks:,} passages, {status.embedded:,} by meaning")
+    found = f"{counted(report.files, 'file')}, {counted(report.chunks, 'passage')}"
+    say(f"{found}, {status.embedded:,} by meaning")
     for path, why in report.skipped:
         note(f"kbtui: {path} is not indexed: {why}")
 

@@ -12,7 +12,7 @@ from kbtui.cli.context import Place, json_option, pass_place
 from kbtui.cli.entries import recorded_path
 from kbtui.cli.output import say, say_json, say_line, say_styled
 from kbtui.errors import NotFoundError
-from kbtui.text import shorten
+from kbtui.text import counted, shorten
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -121,8 +121,8 @@ def _print_shares(path: str, shares: tuple[Share, ...]) -> None:
     say_line(say_styled(path, fg="cyan"))
     for share in shares:
         when = _day(share.last) if share.last else "not recorded yet"
-        lines = f"{share.lines} line{'' if share.lines == 1 else 's'}"
-        commits = f"{share.commits} change{'' if share.commits == 1 else 's'}"
+        lines = counted(share.lines, "line")
+        commits = counted(share.commits, "change")
         say(f"  {share.actor.value:<14} {lines:>12}  {commits:>12}  {when}")
 
 

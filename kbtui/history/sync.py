@@ -20,6 +20,7 @@ from kbtui.history.purged import PurgedCommits, PurgedTipError
 from kbtui.history.remote import MovedError, Watcher
 from kbtui.history.transport import Transport
 from kbtui.history.tree_merge import MergePlan, TreeMerge
+from kbtui.text import counted
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ class Sync:
         def pack() -> tuple[int, Iterator[PackRecord]]:
             return pack_of(self._repository, commits)
 
-        watcher.tell(f"Sending {len(commits):,} commits")
+        watcher.tell(f"Sending {counted(len(commits), 'commit')}")
         transport.push(head, expected or theirs, pack)
         return replace(report, sent=report.sent + len(commits))
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from kbtui.knowledge.templates import TYPE_OF_FOLDER
-from kbtui.text import shorten
+from kbtui.text import counted, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -62,7 +62,7 @@ def large_index(counts: Mapping[str, int], chosen: Sequence[EntryInfo]) -> str:
     """Write the top of a large catalogue: categories with their counts, and some entries."""
     lines = ["## Categories"]
     for category, count in counts.items():
-        what = f"{count:,} {'entry' if count == 1 else 'entries'}"
+        what = counted(count, "entry", "entries")
         place = f"{category}/INDEX.md" if category else ""
         name = f"[{heading(category)}]({place.replace(' ', '%20')})" if place else heading(category)
         lines.append(f"- {name}: {what}")

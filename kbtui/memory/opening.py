@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
 from kbtui.memory.shipped_skills import install_skills
+from kbtui.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +66,8 @@ def _migrate_archive(workspace: Workspace, history: History) -> list[str]:
     count = Archive(workspace, history).migrate()
     if not count:
         return []
-    return [f"HISTORY.md is now an archive of {count} entries; a copy is in HISTORY.md.bak."]
+    archived = counted(count, "entry", "entries")
+    return [f"HISTORY.md is now an archive of {archived}; a copy is in HISTORY.md.bak."]
 
 
 def _install_skills(workspace: Workspace, history: History) -> list[str]:

@@ -20,6 +20,7 @@ from kbtui.knowledge.catalog_text import without_block
 from kbtui.memory.record_merge import resolver_of
 from kbtui.memory.remotes import Remotes
 from kbtui.memory.shipped_skills import SKILLS
+from kbtui.text import counted
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
@@ -52,7 +53,7 @@ class Synced:
         if not report.received and not report.sent:
             return f"Up to date with {report.remote}."
         parts = [
-            f"{count:,} {'change' if count == 1 else 'changes'} {what}"
+            f"{counted(count, 'change')} {what}"
             for count, what in ((report.received, "received"), (report.sent, "sent"))
             if count
         ]

@@ -18,7 +18,7 @@ from kbtui.history.change import Actor
 from kbtui.memory.cursors import Cursors
 from kbtui.memory.facts import normalise, plain_fact
 from kbtui.memory.memory_review import line_key
-from kbtui.text import shorten
+from kbtui.text import counted, shorten
 from kbtui.workspace import files
 from kbtui.workspace.layout import is_recorded, short_name
 
@@ -130,7 +130,7 @@ class Provenance:
         """
         text, origins = self._blamed(path, at)
         if not 1 <= line <= len(origins):
-            count = f"{len(origins)} line{'' if len(origins) == 1 else 's'}"
+            count = counted(len(origins), "line")
             raise NotFoundError(f"{short_name(path)} has no line {line}; it has {count}.")
         said = text.split("\n")[line - 1].rstrip("\r")
         return self._explained(Why(path, line, said, origins[line - 1]), _MOST_REWORDINGS)
@@ -193,7 +193,7 @@ class Provenance:
         if not read:
             note += " What it had read isn't in the archive any more."
         elif not archives:
-            count = "1 archive entry" if len(read) == 1 else f"{len(read)} archive entries"
+            count = counted(len(read), "archive entry", "archive entries")
             note += f" It had read {count}, in which no word of this line stands: it made the line"
             note += " of what the files said."
         of = commit.origin

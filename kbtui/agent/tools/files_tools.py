@@ -21,7 +21,7 @@ from kbtui.agent.tools.line_search import Match, Pattern, search_lines
 from kbtui.agent.tools.read_entry import window
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.knowledge.catalog_text import is_ours
-from kbtui.text import clean_line, shorten
+from kbtui.text import clean_line, counted, shorten
 from kbtui.workspace import files
 from kbtui.workspace.scan import Scanner
 
@@ -69,7 +69,7 @@ class ReadFile:
         if rest:
             parts.append(f"({rest} more lines: use from_line={source.last + 1})")
         private = (path,) if context.is_private(path) else ()
-        summary = f"{path}, {len(text_lines(shown))} lines"
+        summary = f"{path}, {counted(len(text_lines(shown)), 'line')}"
         found = {"path": path, "from_line": first, "text": shown, "lines_left": rest}
         return ToolResult("\n".join(parts), summary, private, found)
 

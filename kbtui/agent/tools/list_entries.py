@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from kbtui.agent.tools.base import ToolContext, ToolResult, number, spec, text
 from kbtui.knowledge.catalog_text import entry_line
 from kbtui.knowledge.templates import ENTRY_TYPES
-from kbtui.text import fold
+from kbtui.text import counted, fold
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +48,7 @@ class ListEntries:
         private = tuple(info.path for info in shown if info.private) if context.is_local else ()
         if rest := len(found) - start - len(shown):
             lines.append(f"({max(rest, 0)} more: use offset={start + len(shown)})")
-        summary = f"{len(found)} {'entry' if len(found) == 1 else 'entries'}"
+        summary = counted(len(found), "entry", "entries")
         data = {
             "total": len(found),
             "entries": [_described(info, is_hidden=context.is_hidden(info.path)) for info in shown],

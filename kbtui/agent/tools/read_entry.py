@@ -15,6 +15,7 @@ from kbtui.agent.tools.base import (
     spec,
     text,
 )
+from kbtui.text import counted
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class ReadEntry:
             "links": links,
             "backlinks": backlinks,
         }
-        summary = f"{name}, {len(text_lines(shown))} lines"
+        summary = f"{name}, {counted(len(text_lines(shown)), 'line')}"
         return ToolResult("\n".join(parts), summary, private, data)
 
 

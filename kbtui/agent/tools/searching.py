@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kbtui.agent.sources import heading, quoted, text_lines
 from kbtui.agent.tools.base import RefusedError, ToolContext, ToolResult, number, spec, text
 from kbtui.errors import KbtuiError, NotFoundError
-from kbtui.text import clean_line, shorten
+from kbtui.text import clean_line, counted, shorten
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _search(
     # A few more, as some may have to be left out.
     result = context.search.search(query, scope, limit + _LIMIT)
     hits = [hit for hit in result.hits if _may_show(context, hit)][:limit]
-    count = f"{len(hits)} {what} result{'' if len(hits) == 1 else 's'}"
+    count = counted(len(hits), f"{what} result")
     shown = [_shown(context, hit) for hit in hits]
     data = {"hits": [each.data for each in shown], "notice": result.notice}
     if not hits:

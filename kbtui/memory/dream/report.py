@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from kbtui.text import counted
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class DreamReport:
         if self.kind == "nothing":
             return "There is nothing new to dream about."
         dry = self.kind == "dry-run"
-        count = f"{self.entries} new archive {'entry' if self.entries == 1 else 'entries'}"
+        count = counted(self.entries, "new archive entry", "new archive entries")
         if not self.diffs and not self.suggestions:
             verb = "would read" if dry else "has read"
             return f"Dream {verb} {count}; nothing had to change.{self._early}"

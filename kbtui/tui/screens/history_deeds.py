@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
-from kbtui.text import clean_line
+from kbtui.text import clean_line, counted
 from kbtui.tui.background import InTurn, run_latest
 from kbtui.tui.commit_text import when_text
 from kbtui.tui.leaving import leave_for
@@ -207,7 +207,7 @@ class HistoryDeeds:
         if not preview:
             tell(self._screen, "Everything is as it was before that already.")
             return
-        count = "1 file" if len(preview) == 1 else f"{len(preview):,} files"
+        count = counted(len(preview), "file")
         screen = ConfirmScreen(
             "Back to before this change?",
             f"{clean_line(commit.subject)} ({when_text(commit)})\n"

@@ -12,7 +12,7 @@ from textual.style import Style
 from textual.widgets import Footer, Input, Static
 
 from kbtui.errors import KbtuiError
-from kbtui.text import clean_line
+from kbtui.text import clean_line, counted
 from kbtui.tui.actions import bindings
 from kbtui.tui.screens.finder import Finder
 from kbtui.tui.widgets.hit_list import HitList, place_of
@@ -138,8 +138,8 @@ class SearchScreen(Finder):
     def _state_of(self, result: SearchResult) -> Content:
         count = len(result.hits)
         kind = "words and meaning" if result.semantic else "words"
-        more = "+" if count >= LIMIT else ""
-        said = f"{count}{more} hits by {kind} in {result.took_ms:,.0f} ms"
+        found = f"{count}+ hits" if count >= LIMIT else counted(count, "hit")
+        said = f"{found} by {kind} in {result.took_ms:,.0f} ms"
         parts: list[Content | tuple[str, str]] = [(said, "$text-muted")]
         if self._suggestion:
             key = "Tab" if count else "Enter"

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from kbtui.text import clean_line, fold
+from kbtui.text import clean_line, counted, fold
 from kbtui.tui.actions import bindings
 from kbtui.tui.widgets.choice_list import Choice, ChoiceList
 from kbtui.tui.widgets.row_list import RowList
@@ -94,6 +94,6 @@ def _choice(info: SessionInfo) -> Choice:
     when = humanize.naturaltime(datetime.now(UTC) - info.updated)
     return Choice(
         clean_line(info.title) or info.id,
-        f"{info.messages:,} messages · {info.channel} · {when}",
+        f"{counted(info.messages, 'message')} · {info.channel} · {when}",
         info.id,
     )

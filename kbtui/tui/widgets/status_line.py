@@ -11,7 +11,7 @@ from textual.reactive import reactive
 from textual.style import Style
 from textual.widgets import Static
 
-from kbtui.text import clean_line
+from kbtui.text import clean_line, counted
 from kbtui.tui.keys import key_name
 from kbtui.tui.messages import InboxChanged
 from kbtui.tui.tasks import INDEXING
@@ -98,9 +98,9 @@ class StatusLine(Static):
             said = clean_line(status.message).split(", ")[0]  # how far, not how long
             self.state = said if 0 < len(said) <= _SHORT else INDEXING[status.state]
         elif status.state == "lexical-only":
-            self.state = f"{status.files:,} files · words only"
+            self.state = f"{counted(status.files, 'file')} · words only"
         else:
-            self.state = "1 file" if status.files == 1 else f"{status.files:,} files"
+            self.state = counted(status.files, "file")
 
     def render(self) -> Content:
         """As many hints as fit beside the state."""

@@ -73,4 +73,15 @@ def _may_be_plain(value: str, *, flow: bool) -> bool:
     # What another program would read as a number or a truth value is quoted; a date is not:
     # it is meant to be one.
     tag = _RESOLVER.resolve(yaml.ScalarNode, value, (True, False))
-    return tag in {"tag:yaml.org,2002:str", "tag:yaml.org,2002:timestamp"}
+    if tag == "tag:yaml.org,2002:timestamp":
+        return _is_date(value)
+    return tag == "tag:yaml.org,2002:str"
+
+
+def _is_date(value: str) -> bool:
+    """Whether a text that looks like a date is one; other programs stumble over 2026-02-31."""
+    try:
+        yaml.safe_load(value)
+    except ValueError:
+        return False
+    return True

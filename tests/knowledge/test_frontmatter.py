@@ -247,9 +247,20 @@ def test_every_case_of_the_yaml_suite_is_changed_cleanly_or_refused(data_dir: Pa
 
 # Properties ------------------------------------------------------------------------------------
 
-WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=30)
+# A text that is a date is written as one, and another program reads it as one.
+WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=30).filter(
+    lambda text: not re.match(r"\d{4}-\d", text)
+)
 KEYS = st.text("abcxyz_-é漢 ", min_size=1, max_size=8).map(str.strip).filter(bool)
 VALUES = st.one_of(WORDS, st.lists(WORDS, max_size=4))
+
+
+@pytest.mark.parametrize("text", ["0000-00-00", "2026-02-31", "2026-13-01"])
+def test_what_only_looks_like_a_date_is_written_as_text(text: str) -> None:
+    values = {"due": text, "all": [text]}
+    data = set_keys(b"body\n", values)
+    assert yaml.safe_load(split(data).head) == values
+    assert parse(data).values == values
 
 
 @settings(max_examples=300)

@@ -75,7 +75,7 @@ def _may_be_plain(value: str, *, flow: bool) -> bool:
     tag = _RESOLVER.resolve(yaml.ScalarNode, value, (True, False))
     if tag == "tag:yaml.org,2002:timestamp":
         return _is_date(value)
-    return tag == "tag:yaml.org,2002:str"
+    return bool(tag == "tag:yaml.org,2002:str")
 
 
 def _is_date(value: str) -> bool:

@@ -1,14 +1,18 @@
-"""Those who want to be told of something."""
+"""Those who want to be told of something; what goes wrong with one of them is its own trouble."""
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import TYPE_CHECKING, Generic, ParamSpec
+
+from kbtui.errors import KbtuiError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _P = ParamSpec("_P")
+log = logging.getLogger(__name__)
 
 
 class Listeners(Generic[_P]):
@@ -38,8 +42,15 @@ class Listeners(Generic[_P]):
         return leave
 
     def tell(self, *args: _P.args, **kwargs: _P.kwargs) -> None:
-        """Call all who are there now, in the order in which they came."""
+        """Call all who are there now, in the order in which they came.
+
+        What has happened has happened: an error that one of them raises is logged, and the others
+        are told all the same.
+        """
         with self._lock:
             told = tuple(self._all)
         for listener in told:
-            listener(*args, **kwargs)
+            try:
+                listener(*args, **kwargs)
+            except KbtuiError:
+                log.exception("a listener failed")

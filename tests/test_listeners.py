@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from kbtui.errors import KbtuiError
 from kbtui.listeners import Listeners
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def test_all_are_told_in_order_until_they_leave() -> None:
@@ -40,3 +46,19 @@ def test_one_who_leaves_while_all_are_told_is_told_to_the_end() -> None:
     listeners.tell()
     assert told == ["second"]
     assert listeners
+
+
+def test_an_error_of_one_is_logged_and_the_others_are_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    told: list[int] = []
+    listeners: Listeners[int] = Listeners()
+
+    def failing(_number: int) -> None:
+        raise KbtuiError("out of order")
+
+    listeners.add(failing)
+    listeners.add(told.append)
+    listeners.tell(1)
+    assert told == [1]
+    assert "out of order" in caplog.text

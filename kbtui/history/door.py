@@ -28,7 +28,7 @@ from kbtui.history.commit import (
 )
 from kbtui.history.identity import author_of
 from kbtui.history.intent import Intent, IntentLog
-from kbtui.history.listeners import Listeners
+from kbtui.history.news import News
 from kbtui.history.path_changes import moves_of, path_changes
 from kbtui.history.remote import MovedError
 from kbtui.history.trees import git_object, update_tree
@@ -77,14 +77,14 @@ class Door:
         self._clock = clock
         self._lock = WorkspaceLock(workspace)
         self._intents = IntentLog(workspace.root, repository)
-        self.listeners = Listeners(repository, log)
+        self.news = News(repository, log)
 
     def open(self) -> tuple[bool, Outcome]:
         """Make or mend the repository and settle what a crash left; was it made, what was left."""
         self._check_writable()
         with self._lock.hold(), storage_errors("Can't open the history"):
             found = self._repository.prepare(), self._intents.recover()
-        self.listeners.note_newest()
+        self.news.note_newest()
         return found
 
     @contextlib.contextmanager
@@ -103,13 +103,13 @@ class Door:
                     with storage_errors("Can't make the history"):
                         self._repository.prepare()
                 self._intents.recover()
-                events += self.listeners.foreign()
+                events += self.news.foreign()
                 try:
                     yield events
                 finally:
-                    self.listeners.note_newest()
+                    self.news.note_newest()
         finally:
-            self.listeners.publish(events)
+            self.news.publish(events)
 
     def apply(self, change: Change) -> None:
         """Make a change's edits one commit and set its `result`.
@@ -336,7 +336,7 @@ class Door:
                 self._intents.write(intent)  # without files too: it tells whose lock was left
                 if written:
                     self._write_files(intent, written)
-                self.listeners.coming = intent.commit
+                self.news.coming = intent.commit
                 self._repository.branch.move(intent.parent, intent.commit)
             except BaseException:  # an interrupt as well must not leave half a change
                 self._take_back(intent)

@@ -141,7 +141,7 @@ class History(HistoryReader):
 
     def subscribe(self, listener: Callable[[Changed], None]) -> Callable[[], None]:
         """Call `listener` after each commit, in the thread that made it; returns the way out."""
-        return self._door.listeners.subscribe(listener)
+        return self._door.news.listeners.add(listener)
 
     def adopt(
         self, *, timeout: float = 0.2, settle: float = 1.0, confirmed: bool = False
@@ -161,8 +161,8 @@ class History(HistoryReader):
                 everything else is.
             StorageError: The file system refused.
         """
-        listeners = self._door.listeners
-        listeners.publish(listeners.foreign())
+        news = self._door.news
+        news.publish(news.foreign())
         return self._adoption.adopt(timeout, settle, confirmed=confirmed)
 
     def undo(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import UsageError, WorkspaceBusyError
 from kbtui.history.change import Actor, Origin
+from kbtui.listeners import Listeners
 from kbtui.memory.inbox_store import InboxStore
 from kbtui.memory.planner import Planner
 from kbtui.memory.proposal import (
@@ -74,7 +75,7 @@ class Inbox:
         self._tombstones = tombstones or Tombstones(workspace, history, clock)
         self._clock = clock
         self._planner = Planner(workspace, history)
-        self._listeners: list[Callable[[], None]] = []
+        self._listeners: Listeners[[]] = Listeners()
         # Held from reading the proposals until what comes of that is stored, over all processes.
         self._deciding = WorkspaceLock(workspace, "inbox.lock")
 
@@ -386,13 +387,7 @@ class Inbox:
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` when proposals come or go; returns the way out."""
-        self._listeners.append(listener)
-
-        def unsubscribe() -> None:
-            if listener in self._listeners:
-                self._listeners.remove(listener)
-
-        return unsubscribe
+        return self._listeners.add(listener)
 
     def _edit(
         self, path: str, text: str | None, bases: Mapping[str, bytes | None] | None
@@ -444,5 +439,4 @@ class Inbox:
             self._store.remove(proposal)
 
     def _tell(self) -> None:
-        for listener in list(self._listeners):
-            listener()
+        self._listeners.tell()

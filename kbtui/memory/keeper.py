@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kbtui.errors import KbtuiError, NotFoundError, WorkspaceBusyError
+from kbtui.listeners import Listeners
 from kbtui.memory.agenda import Agenda
 from kbtui.memory.allowance import ConsentNeededError
 from kbtui.memory.jobs import CONDENSING, Job, JobReport, KeeperEvent, KeeperStatus
@@ -86,7 +87,7 @@ class Keeper:
         self._told: dict[str, set[str]] = {}
         self._consent = ""
         self._doing: KeeperEvent | None = None
-        self._listeners: list[Callable[[KeeperEvent], None]] = []
+        self._listeners: Listeners[KeeperEvent] = Listeners()
         self._lock = threading.RLock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake: asyncio.Event | None = None
@@ -199,13 +200,7 @@ class Keeper:
 
     def subscribe(self, listener: Callable[[KeeperEvent], None]) -> Callable[[], None]:
         """Call `listener` with each event, in the keeper's thread; returns the way out."""
-        self._listeners.append(listener)
-
-        def unsubscribe() -> None:
-            if listener in self._listeners:
-                self._listeners.remove(listener)
-
-        return unsubscribe
+        return self._listeners.add(listener)
 
     def progressed(self, job: str, text: str, page: int = 0, pages: int = 0) -> None:
         """Tell how far a job is that runs on this keeper; from its own loop."""
@@ -383,8 +378,4 @@ class Keeper:
             self._doing = event
         elif event.kind == "finished":
             self._doing = None
-        for listener in list(self._listeners):
-            try:
-                listener(event)
-            except KbtuiError:
-                log.exception("a listener of the keeper failed")
+        self._listeners.tell(event)

@@ -1,51 +1,40 @@
-"""Who is told of commits: of those made here, and of what other processes made meanwhile."""
+"""News of commits: of those made here, and of what other processes made meanwhile."""
 
 from __future__ import annotations
 
-import contextlib
-import logging
 from typing import TYPE_CHECKING
 
-from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.errors import NotFoundError
 from kbtui.history.commit import Changed
+from kbtui.listeners import Listeners
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from kbtui.history.log import CommitLog
     from kbtui.history.repository import Repository
 
-log = logging.getLogger(__name__)
 _NOT_ASKED = ""  # what is newest: a commit, or None in an empty history
 
 
-class Listeners:
-    """The listeners of one history.
+class News:
+    """Tells the listeners of one history.
 
     Args:
         repository: Where the commits are.
         commits: What knows who made them.
 
     Attributes:
+        listeners: Who is told.
         coming: The commit that this process is making, or made last; it tells of that itself.
     """
 
     def __init__(self, repository: Repository, commits: CommitLog) -> None:
+        self.listeners: Listeners[Changed] = Listeners()
         self.coming: str | None = None
         self._repository = repository
         self._commits = commits
         self._told: str | None = _NOT_ASKED
-        self._listeners: list[Callable[[Changed], None]] = []
-
-    def subscribe(self, listener: Callable[[Changed], None]) -> Callable[[], None]:
-        """Call `listener` after each commit; returns what ends that."""
-        self._listeners.append(listener)
-
-        def unsubscribe() -> None:
-            with contextlib.suppress(ValueError):
-                self._listeners.remove(listener)
-
-        return unsubscribe
 
     def note_newest(self) -> None:
         """Take the newest commit for told: it is, or nobody needs to be."""
@@ -68,9 +57,4 @@ class Listeners:
     def publish(self, events: Iterable[Changed]) -> None:
         """Tell everybody, in this thread."""
         for event in events:
-            for listener in list(self._listeners):
-                try:
-                    listener(event)
-                except KbtuiError:
-                    # The commit is made; who listens deals with its own troubles.
-                    log.exception("a listener failed after commit %s", event.commit)
+            self.listeners.tell(event)

@@ -49,10 +49,11 @@ class News:
         if head is None or told == _NOT_ASKED:
             return []
         try:
-            paths = tuple(path for path, _, _ in self._repository.compare(told, head))
+            paths = {path for path, _, _ in self._repository.compare(told, head)}
         except NotFoundError:  # a purge has taken it away
-            paths = tuple(self._repository.files(head))
-        return [Changed(head, paths, self._commits.commit(head).actor)] if paths else []
+            paths = set(self._repository.files(head))
+        actor = self._commits.commit(head).actor
+        return [Changed(head, tuple(sorted(paths)), actor)] if paths else []
 
     def publish(self, events: Iterable[Changed]) -> None:
         """Tell everybody, in this thread."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,10 @@ else:
     settings.load_profile("gate")
     # Texts from the modules that happen to be loaded would make the examples differ by worker.
     providers._get_local_constants = lambda: providers._local_constants  # type: ignore[attr-defined]
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # As it is in the background of a script; programs that tests interrupt would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 _REAL_CONNECT = socket.socket.connect

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kbtui.agent.agent import Agent
     from kbtui.doctor import Finding
     from kbtui.history.change import Change
-    from kbtui.history.commit import Changed
+    from kbtui.history.objects.commit import Changed
     from kbtui.memory.checking import Checking
     from kbtui.memory.memory import Memory
     from kbtui.memory.sessions import SessionStore

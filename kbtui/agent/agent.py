@@ -17,7 +17,7 @@ from kbtui.agent.tools.toolbox import Toolbox
 from kbtui.agent.turn import Turn, new_turn_id
 from kbtui.agent.uninterrupted import in_thread
 from kbtui.errors import ConflictError, KbtuiError
-from kbtui.history.commit import Origin
+from kbtui.history.objects.commit import Origin
 from kbtui.models.litellm_model import LiteLLMModel
 
 if TYPE_CHECKING:

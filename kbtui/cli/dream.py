@@ -65,7 +65,7 @@ async def _again_and_again(
 
 
 def _print(report: DreamReport, *, as_json: bool) -> int:
-    from kbtui.history.diff import as_patch
+    from kbtui.history.looking.diff import as_patch
 
     status = report.error.exit_code if report.error is not None else 0
     if as_json:

@@ -15,7 +15,7 @@ from kbtui.errors import NotFoundError, UsageError
 from kbtui.text import clean
 
 if TYPE_CHECKING:
-    from kbtui.history.commit import Actor, Commit
+    from kbtui.history.objects.commit import Actor, Commit
     from kbtui.knowledge_base import KnowledgeBase
 
 _SCREENFUL = 30
@@ -66,7 +66,7 @@ def _log_path(kb: KnowledgeBase, ref: str) -> str:
 
 
 def _actor(name: str) -> Actor:
-    from kbtui.history.commit import Actor
+    from kbtui.history.objects.commit import Actor
 
     try:
         return Actor(name.lower())
@@ -96,7 +96,7 @@ def diff(place: Place, words: tuple[str, ...]) -> int:
     Exits with 1 if they differ.
     """
     with place.opened() as kb:
-        from kbtui.history.diff import as_patch
+        from kbtui.history.looking.diff import as_patch
 
         old, *rest = words
         old = kb.history.resolve(old)

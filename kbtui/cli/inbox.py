@@ -54,7 +54,7 @@ def show(place: Place, id_: str, as_json: bool) -> None:
 
     Of a conflict the lines that stand there now are marked with -, those proposed with +.
     """
-    from kbtui.history.diff import as_patch
+    from kbtui.history.looking.diff import as_patch
     from kbtui.memory.proposal_diff import plan_diff
 
     with place.opened() as kb:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kbtui.history.commit import Commit
+    from kbtui.history.objects.commit import Commit
     from kbtui.knowledge.entry import Entry
     from kbtui.knowledge.library import Backlink, EntryInfo, ResolvedLink
     from kbtui.memory.sessions import SessionInfo

@@ -17,9 +17,9 @@ from kbtui.text import clean
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from kbtui.history.commit import Commit
-    from kbtui.history.conflict import Conflict, Resolution
-    from kbtui.history.diff import FileDiff
+    from kbtui.history.looking.diff import FileDiff
+    from kbtui.history.merging.conflict import Conflict, Resolution
+    from kbtui.history.objects.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase
 
 _ROUNDS = 5
@@ -87,7 +87,7 @@ def _undo_of(
 
 def _preferring(work: Callable[[Mapping[Conflict, Resolution]], Commit], prefer: str) -> Commit:
     """Decide every conflict alike; deciding some may bring up others."""
-    from kbtui.history.conflict import Side
+    from kbtui.history.merging.conflict import Side
 
     side = Side.OURS if prefer == "now" else Side.THEIRS
     decisions: dict[Conflict, Resolution] = {}
@@ -154,7 +154,7 @@ def restore(
 
 
 def _print_diffs(diffs: Iterable[FileDiff]) -> None:
-    from kbtui.history.diff import as_patch
+    from kbtui.history.looking.diff import as_patch
 
     print_patch(as_patch(diffs))
 

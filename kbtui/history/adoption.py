@@ -16,9 +16,9 @@ from kbtui.workspace.layout import RECORDED_AREAS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from kbtui.history.commit import Commit
     from kbtui.history.door import Door
-    from kbtui.history.repository import Repository
+    from kbtui.history.objects.commit import Commit
+    from kbtui.history.objects.repository import Repository
     from kbtui.workspace.layout import Workspace
     from kbtui.workspace.scan import Scanner
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from kbtui.errors import NotFoundError, UsageError
-from kbtui.history.commit import Actor, Changed, Commit, Origin, PathChange
+from kbtui.history.objects.commit import Actor, Changed, Commit, Origin, PathChange
 from kbtui.workspace import files
 from kbtui.workspace.layout import is_recorded, short_name
 

@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
 from kbtui.history.change import Change
-from kbtui.history.commit import (
+from kbtui.history.commit_events import News
+from kbtui.history.intent import Intent, IntentLog
+from kbtui.history.looking.path_changes import moves_of, path_changes
+from kbtui.history.objects.commit import (
     Actor,
     Changed,
     Commit,
@@ -26,12 +29,9 @@ from kbtui.history.commit import (
     read_commit,
     write_message,
 )
-from kbtui.history.identity import author_of
-from kbtui.history.intent import Intent, IntentLog
-from kbtui.history.news import News
-from kbtui.history.path_changes import moves_of, path_changes
-from kbtui.history.remote import MovedError
-from kbtui.history.trees import git_object, update_tree
+from kbtui.history.objects.identity import author_of
+from kbtui.history.objects.trees import git_object, update_tree
+from kbtui.history.sync.remote import MovedError
 from kbtui.text import clean_line
 from kbtui.workspace import files
 from kbtui.workspace.durable import FileBatch, storage_errors
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from datetime import datetime
 
-    from kbtui.history.commit import RawCommit
     from kbtui.history.intent import Outcome
-    from kbtui.history.log import CommitLog
-    from kbtui.history.moves import Moved
-    from kbtui.history.repository import Repository
-    from kbtui.history.trees import GitObject
+    from kbtui.history.looking.log import CommitLog
+    from kbtui.history.looking.moves import Moved
+    from kbtui.history.objects.commit import RawCommit
+    from kbtui.history.objects.repository import Repository
+    from kbtui.history.objects.trees import GitObject
     from kbtui.workspace.layout import Workspace
     from kbtui.workspace.scan import Scanner
 

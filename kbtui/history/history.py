@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError, StorageError, UsageError, WorkspaceBusyError
 from kbtui.history.adoption import Adoption, MassDeletionError
-from kbtui.history.blame import Blame
 from kbtui.history.change import Actor, Change, Commit, Origin, PathChange, WithheldError
-from kbtui.history.diff import FileDiff, diff_file
 from kbtui.history.door import Door
-from kbtui.history.log import CommitLog
-from kbtui.history.packing import Packing
-from kbtui.history.reading import HistoryReader
-from kbtui.history.repository import Repository
-from kbtui.history.rewind import RESTORED, rewind
-from kbtui.history.undo import Undo, read_version
+from kbtui.history.looking.blame import Blame
+from kbtui.history.looking.diff import FileDiff, diff_file
+from kbtui.history.looking.log import CommitLog
+from kbtui.history.looking.reading import HistoryReader
+from kbtui.history.objects.packing import Packing
+from kbtui.history.objects.repository import Repository
+from kbtui.history.undo.rewind import RESTORED, rewind
+from kbtui.history.undo.undo import Undo, read_version
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors, sweep
 from kbtui.workspace.layout import RECORDED_AREAS
@@ -31,15 +31,15 @@ from kbtui.workspace.layout import RECORDED_AREAS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from kbtui.history.commit import Changed
-    from kbtui.history.conflict import Conflict, Resolution
     from kbtui.history.intent import Outcome
-    from kbtui.history.origins import LineOrigin
-    from kbtui.history.purge import Purge
-    from kbtui.history.remote import Address, Watcher
-    from kbtui.history.soundness import Soundness
-    from kbtui.history.sync import SyncReport, SyncRules
-    from kbtui.history.undo import UndoPlan
+    from kbtui.history.looking.origins import LineOrigin
+    from kbtui.history.merging.conflict import Conflict, Resolution
+    from kbtui.history.objects.commit import Changed
+    from kbtui.history.objects.soundness import Soundness
+    from kbtui.history.sync.purge import Purge
+    from kbtui.history.sync.remote import Address, Watcher
+    from kbtui.history.sync.sync import SyncReport, SyncRules
+    from kbtui.history.undo.undo import UndoPlan
     from kbtui.workspace.layout import Workspace
     from kbtui.workspace.scan import Scanner
     from kbtui.workspace.secret import Secret
@@ -282,8 +282,8 @@ class History(HistoryReader):
         replace_theirs: bool = False,
     ) -> SyncReport:
         """Bring this history and another one together: see `sync.Sync.run`, also for errors."""
-        from kbtui.history.remote import Watcher
-        from kbtui.history.sync import Sync, SyncRules
+        from kbtui.history.sync.remote import Watcher
+        from kbtui.history.sync.sync import Sync, SyncRules
 
         if not self._workspace.writable:
             raise StorageError("The workspace is read-only: it can't be synced.")
@@ -294,7 +294,7 @@ class History(HistoryReader):
 
     def check(self, tell: Callable[[str], None] = lambda _: None) -> Soundness:
         """Read every object of the history, and let a real git look at it, if there is one."""
-        from kbtui.history.soundness import check_history
+        from kbtui.history.objects.soundness import check_history
 
         return check_history(self._repository, tell)
 
@@ -316,7 +316,7 @@ class History(HistoryReader):
 
     @property
     def _purge(self) -> Purge:
-        from kbtui.history.purge import Purge
+        from kbtui.history.sync.purge import Purge
 
         return Purge(self._workspace.root, self._repository, self._door, self._clock)
 

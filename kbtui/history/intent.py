@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from kbtui.history.repository import Repository
+    from kbtui.history.objects.repository import Repository
 
 log = logging.getLogger(__name__)
 NAME = "intent.json"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, NotFoundError
-from kbtui.history.commit import Actor
+from kbtui.history.objects.commit import Actor
 from kbtui.knowledge import catalog_text
 from kbtui.knowledge.catalog_text import ROOT_INDEX
 from kbtui.knowledge.entry import parse_entry
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kbtui.history.change import Change
-    from kbtui.history.commit import Commit
     from kbtui.history.history import History
+    from kbtui.history.objects.commit import Commit
     from kbtui.knowledge.shelf import Shelf
     from kbtui.workspace.layout import Workspace
 

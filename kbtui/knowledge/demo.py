@@ -5,14 +5,14 @@ from __future__ import annotations
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from kbtui.history.commit import Actor
+from kbtui.history.objects.commit import Actor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from importlib.resources.abc import Traversable
 
-    from kbtui.history.commit import Commit
     from kbtui.history.history import History
+    from kbtui.history.objects.commit import Commit
 
 
 def plant(history: History) -> Commit | None:

@@ -8,7 +8,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UnsafePathError, UsageError
-from kbtui.history.commit import Actor, Origin
+from kbtui.history.objects.commit import Actor, Origin
 from kbtui.knowledge import lookup
 from kbtui.knowledge.catalog import Catalog
 from kbtui.knowledge.dates import DateKeeper
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from kbtui.history.change import Change
-    from kbtui.history.commit import Changed, Commit
     from kbtui.history.history import History
+    from kbtui.history.objects.commit import Changed, Commit
     from kbtui.workspace.layout import Workspace
     from kbtui.workspace.scan import Scanner
 

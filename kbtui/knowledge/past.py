@@ -21,7 +21,7 @@ from kbtui.knowledge.shelf import is_on_shelf
 from kbtui.text import clean_line
 
 if TYPE_CHECKING:
-    from kbtui.history.reading import HistoryReader
+    from kbtui.history.looking.reading import HistoryReader
     from kbtui.knowledge.entry import Entry
     from kbtui.knowledge.library import Library
     from kbtui.knowledge.links import Link

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kbtui.history.change import Change
-    from kbtui.history.commit import Actor, Commit, Origin
     from kbtui.history.history import History
+    from kbtui.history.objects.commit import Actor, Commit, Origin
     from kbtui.knowledge.info import EntryInfo
     from kbtui.knowledge.shelf import Shelf
     from kbtui.workspace.layout import Workspace

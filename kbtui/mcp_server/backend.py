@@ -16,7 +16,7 @@ from kbtui.agent.tools.base import ToolContext
 from kbtui.agent.tools.toolbox import TOOLS, Toolbox
 from kbtui.agent.turn import new_turn_id
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError, UsageError
-from kbtui.history.commit import Actor, Origin
+from kbtui.history.objects.commit import Actor, Origin
 from kbtui.mcp_server.history_tools import HISTORY_TOOLS, history_tools
 from kbtui.mcp_server.public_history import PublicHistory
 from kbtui.mcp_server.resources import Resources

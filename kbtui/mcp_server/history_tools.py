@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from kbtui.agent.sources import quoted
 from kbtui.agent.tools.base import RefusedError, ToolContext, ToolResult, cap, number, spec, text
 from kbtui.errors import NotFoundError, UndoConflictError
-from kbtui.history.commit import Actor, describe
-from kbtui.history.diff import as_patch
+from kbtui.history.looking.diff import as_patch
+from kbtui.history.objects.commit import Actor, describe
 from kbtui.text import clean_line, counted, shorten
 from kbtui.workspace.layout import short_name
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from kbtui.agent.tools.base import Tool
-    from kbtui.history.commit import Commit
+    from kbtui.history.objects.commit import Commit
     from kbtui.mcp_server.public_history import PublicCommit, PublicHistory
     from kbtui.memory.archive import ArchiveEntry
     from kbtui.memory.why import Provenance, Why

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError
-from kbtui.history.commit import describe, is_derived
+from kbtui.history.objects.commit import describe, is_derived
 from kbtui.knowledge.entry import parse_entry
 from kbtui.workspace.files import checked_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kbtui.history.commit import Actor, Commit, PathChange
-    from kbtui.history.diff import FileDiff
     from kbtui.history.history import History
+    from kbtui.history.looking.diff import FileDiff
+    from kbtui.history.objects.commit import Actor, Commit, PathChange
     from kbtui.knowledge.library import Library
 
 _MOST_PATHS = 50

@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import KbtuiError, NotFoundError
-from kbtui.history.rewind import RESTORED
+from kbtui.history.undo.rewind import RESTORED
 from kbtui.workspace import files
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from kbtui.history.change import Commit, Origin
-    from kbtui.history.diff import FileDiff
     from kbtui.history.history import History
+    from kbtui.history.looking.diff import FileDiff
     from kbtui.memory.inbox import Inbox
     from kbtui.memory.page import Page
 

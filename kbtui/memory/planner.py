@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UnsafePathError
-from kbtui.history.diff import find_renames
+from kbtui.history.looking.diff import find_renames
 from kbtui.memory.proposal_plan import Current, Plan, PlannedFile, plan_file, plan_rename
 from kbtui.workspace import files
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import ConflictError
 from kbtui.history.change import Actor, Origin
-from kbtui.history.diff import split_lines
+from kbtui.history.looking.diff import split_lines
 from kbtui.memory.proposal_cuts import cut, put
 from kbtui.memory.ranges import read_range
 from kbtui.memory.tombstones import Source

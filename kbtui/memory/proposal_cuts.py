@@ -10,10 +10,10 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kbtui.history.diff import split_lines
-from kbtui.history.front_keys import Front, split_front
-from kbtui.history.matching import opcodes
-from kbtui.history.tracking import keys_of
+from kbtui.history.looking.diff import split_lines
+from kbtui.history.looking.matching import opcodes
+from kbtui.history.looking.tracking import keys_of
+from kbtui.history.merging.front_keys import Front, split_front
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

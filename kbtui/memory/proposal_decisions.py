@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kbtui.errors import ConflictError, UnreadableError, UsageError
-from kbtui.history.diff import split_lines
-from kbtui.history.merge import take_out
+from kbtui.history.looking.diff import split_lines
+from kbtui.history.merging.undo_merge import take_out
 from kbtui.memory.facts import statements
 from kbtui.memory.proposal import place_fingerprints
 from kbtui.memory.proposal_cuts import Cut, line_end, put, says_the_same

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kbtui.history.diff import CONTEXT, DiffLine, FileDiff, Hunk, split_lines
+from kbtui.history.looking.diff import CONTEXT, DiffLine, FileDiff, Hunk, split_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

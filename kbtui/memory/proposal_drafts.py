@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kbtui.errors import UsageError
-from kbtui.history.diff import split_lines
-from kbtui.history.matching import opcodes
-from kbtui.history.tracking import keys_of
+from kbtui.history.looking.diff import split_lines
+from kbtui.history.looking.matching import opcodes
+from kbtui.history.looking.tracking import keys_of
 from kbtui.memory.proposal_places import Place
 
 if TYPE_CHECKING:

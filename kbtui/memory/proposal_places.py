@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kbtui.history.diff import split_lines
-from kbtui.history.matching import opcodes
-from kbtui.history.tracking import keys_of
+from kbtui.history.looking.diff import split_lines
+from kbtui.history.looking.matching import opcodes
+from kbtui.history.looking.tracking import keys_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kbtui.history.matching import Opcode
+    from kbtui.history.looking.matching import Opcode
     from kbtui.memory.proposal_cuts import Cut
 
 

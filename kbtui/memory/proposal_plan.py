@@ -14,9 +14,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from kbtui.errors import NotFoundError
-from kbtui.history.diff import split_lines
-from kbtui.history.merge import take_out
-from kbtui.history.tracking import keys_of as line_keys
+from kbtui.history.looking.diff import split_lines
+from kbtui.history.looking.tracking import keys_of as line_keys
+from kbtui.history.merging.undo_merge import take_out
 from kbtui.memory.proposal_cuts import cut, joined, put, says_the_same
 from kbtui.memory.proposal_places import Place, Since, place_of
 from kbtui.workspace import files

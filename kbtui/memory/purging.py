@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from kbtui.history.history import History
-    from kbtui.history.purge import HistoryPurge
+    from kbtui.history.sync.purge import HistoryPurge
     from kbtui.workspace.layout import Workspace
     from kbtui.workspace.secret import Secret
 

@@ -18,7 +18,7 @@ from kbtui.memory.records import parse_records
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kbtui.history.tree_merge import Resolver
+    from kbtui.history.merging.tree_merge import Resolver
 
 _LINES = re.compile(r"memory/(?:history(?:-\w+)?|tombstones)\.jsonl")
 _SHOWN = re.compile(r"memory/HISTORY(?:-\w+)?\.md")

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import UsageError
 from kbtui.history.change import Actor
-from kbtui.history.commit import is_derived
-from kbtui.history.remote import Address, Watcher, parse_address
-from kbtui.history.sync import SyncReport, SyncRules
-from kbtui.history.three_way import merge_three
+from kbtui.history.merging.three_way import merge_three
+from kbtui.history.objects.commit import is_derived
+from kbtui.history.sync.remote import Address, Watcher, parse_address
+from kbtui.history.sync.sync import SyncReport, SyncRules
 from kbtui.knowledge.catalog_text import without_block
 from kbtui.memory.record_merge import resolver_of
 from kbtui.memory.remotes import Remotes
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kbtui.history.history import History
-    from kbtui.history.tree_merge import Clash, Resolver
+    from kbtui.history.merging.tree_merge import Clash, Resolver
     from kbtui.knowledge.library import Library
     from kbtui.memory.inbox import Inbox
     from kbtui.workspace.layout import Workspace

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from kbtui.history.change import Commit, Origin
-    from kbtui.history.diff import DiffLine, FileDiff
     from kbtui.history.history import History
-    from kbtui.history.origins import LineOrigin
+    from kbtui.history.looking.diff import DiffLine, FileDiff
+    from kbtui.history.looking.origins import LineOrigin
     from kbtui.memory.archive import Archive, ArchiveEntry
     from kbtui.memory.sessions import SessionMessage, SessionStore
     from kbtui.workspace.layout import Workspace

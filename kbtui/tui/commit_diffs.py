@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from kbtui.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from kbtui.history.commit import Commit
-    from kbtui.history.diff import FileDiff, Hunk
-    from kbtui.history.reading import HistoryReader
+    from kbtui.history.looking.diff import FileDiff, Hunk
+    from kbtui.history.looking.reading import HistoryReader
+    from kbtui.history.objects.commit import Commit
     from kbtui.tui.diff_lines import HunkPlace
 
 _USUAL = 3

@@ -9,7 +9,7 @@ from textual.content import Content
 from kbtui.text import clean, clean_line
 
 if TYPE_CHECKING:
-    from kbtui.history.commit import Commit
+    from kbtui.history.objects.commit import Commit
 
 
 def when_text(commit: Commit) -> str:

@@ -14,7 +14,7 @@ from textual.content import Span
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from kbtui.history.diff import DiffLine
+    from kbtui.history.looking.diff import DiffLine
 
 _HEADING = re.compile(r"#{1,6}\s.*")
 _MARK = re.compile(r"\s*(?:[-*+]|\d+[.)])\s(?:\[[ xX]\]\s)?|>\s?|---+\s*$")

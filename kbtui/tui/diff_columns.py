@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content, Span
 
-from kbtui.history.diff import DiffLine, Hunk, emphasize
+from kbtui.history.looking.diff import DiffLine, Hunk, emphasize
 from kbtui.text import clean
 from kbtui.tui.diff_colours import colours_of, front_lines, is_markdown
 from kbtui.tui.widgets.line_view import Line

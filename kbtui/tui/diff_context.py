@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kbtui.history.diff import DiffLine, FileDiff, Hunk, diff_file, split_lines
+from kbtui.history.looking.diff import DiffLine, FileDiff, Hunk, diff_file, split_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

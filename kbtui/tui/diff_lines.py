@@ -18,7 +18,7 @@ from kbtui.tui.widgets.line_view import Line
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from kbtui.history.diff import FileDiff
+    from kbtui.history.looking.diff import FileDiff
 
 SIDE_BY_SIDE_FROM = 120
 """Columns from which on before and after stand beside each other by themselves."""

@@ -12,7 +12,7 @@ from kbtui.tui.tell import tell_error
 if TYPE_CHECKING:
     from textual.screen import Screen
 
-    from kbtui.history.foreign import ForeignHistory
+    from kbtui.history.looking.foreign import ForeignHistory
     from kbtui.knowledge_base import KnowledgeBase
 
 
@@ -66,7 +66,7 @@ async def browse(screen: Screen[None], folder: str) -> None:
 
 
 def _opened(folder: str) -> ForeignKnowledge:
-    from kbtui.history.foreign import open_foreign
+    from kbtui.history.looking.foreign import open_foreign
 
     place = Path(folder).expanduser()
     return ForeignKnowledge(place, open_foreign(place))

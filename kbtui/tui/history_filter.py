@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kbtui.history.commit import Actor, Commit
-    from kbtui.history.reading import HistoryReader
+    from kbtui.history.looking.reading import HistoryReader
+    from kbtui.history.objects.commit import Actor, Commit
 
 
 class HistoryFilter(NamedTuple):
@@ -38,7 +38,7 @@ class HistoryFilter(NamedTuple):
 
 def parse_filter(text: str, path: str | None = None) -> HistoryFilter:
     """Read a filter: an actor's name as its own word means the actor, all else is searched."""
-    from kbtui.history.commit import Actor
+    from kbtui.history.objects.commit import Actor
 
     actors = {str(actor): actor for actor in Actor}
     words = text.casefold().split()

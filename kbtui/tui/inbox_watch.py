@@ -7,7 +7,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
-from kbtui.history.commit import Actor
+from kbtui.history.objects.commit import Actor
 from kbtui.text import clean_line, shorten
 from kbtui.tui.background import run_latest
 from kbtui.tui.messages import InboxChanged, Notify

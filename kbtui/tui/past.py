@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kbtui.knowledge.past import PastLibrary
 
 if TYPE_CHECKING:
-    from kbtui.history.commit import Commit
+    from kbtui.history.objects.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.search.results import SearchResult
 

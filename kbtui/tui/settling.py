@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from textual.dom import DOMNode
 
-    from kbtui.history.commit import Commit
-    from kbtui.history.conflict import Conflict, Resolution
+    from kbtui.history.merging.conflict import Conflict, Resolution
+    from kbtui.history.objects.commit import Commit
 
 
 async def undo_settled(

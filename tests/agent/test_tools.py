@@ -12,7 +12,7 @@ from kbtui.agent.sources import Sources
 from kbtui.agent.tools import line_search
 from kbtui.agent.tools.base import MOST_CHARACTERS, ToolContext
 from kbtui.agent.tools.toolbox import Outcome, Toolbox
-from kbtui.history.commit import Origin
+from kbtui.history.objects.commit import Origin
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.models.port import ToolCall
 

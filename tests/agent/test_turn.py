@@ -19,7 +19,7 @@ from kbtui.agent.events import (
     TurnStarted,
     UsageReported,
 )
-from kbtui.history.commit import Actor
+from kbtui.history.objects.commit import Actor
 from kbtui.memory.sessions import SessionStore
 from kbtui.models.litellm_model import LiteLLMModel, ModelOptions
 from kbtui.models.port import ToolCall

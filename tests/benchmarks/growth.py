@@ -54,9 +54,9 @@ class Growth:
         shutil.copytree(self._repository, self._folder / name)
 
     def _pack(self, name: str) -> int:
-        from kbtui.history.packing import Packing, PackRecord
-        from kbtui.history.repository import Repository
-        from kbtui.history.trees import git_object
+        from kbtui.history.objects.packing import Packing, PackRecord
+        from kbtui.history.objects.repository import Repository
+        from kbtui.history.objects.trees import git_object
 
         copy = self._folder / f"{name}-ours"
         shutil.copytree(self._folder / name, copy)
@@ -71,9 +71,9 @@ class Growth:
         return _size(copy)
 
     def _add(self, name: str) -> int:
-        from kbtui.history.pack_folder import PackFolder
-        from kbtui.history.packing import Packing
-        from kbtui.history.repository import Repository
+        from kbtui.history.objects.pack_folder import PackFolder
+        from kbtui.history.objects.packing import Packing
+        from kbtui.history.objects.repository import Repository
 
         copy = self._folder / f"{name}-between"
         shutil.copytree(self._folder / name, copy)

@@ -13,8 +13,8 @@ from kbtui.errors import KbtuiError
 from kbtui.history.change import Actor, Origin
 
 if TYPE_CHECKING:
-    from kbtui.history.commit import Commit
     from kbtui.history.history import History
+    from kbtui.history.objects.commit import Commit
 
 Files = dict[str, list[str]]
 WORDS = ("amber", "basil", "cedar", "delta", "ember", "fjord", "glade", "haven", "inlet", "jetty")

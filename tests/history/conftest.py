@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from kbtui.history.commit import Commit
+    from kbtui.history.objects.commit import Commit
 
 
 class Notes:

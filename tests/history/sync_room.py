@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 from typing import TYPE_CHECKING
 
-from kbtui.history.remote import Watcher, parse_address
-from kbtui.history.sync import SyncReport, SyncRules
+from kbtui.history.sync.remote import Watcher, parse_address
+from kbtui.history.sync.sync import SyncReport, SyncRules
 from kbtui.workspace.layout import create_workspace
 from tests.history.conftest import Notes
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from kbtui.history.tree_merge import Clash
+    from kbtui.history.merging.tree_merge import Clash
 
 
 class Machine(Notes):

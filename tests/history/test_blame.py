@@ -12,9 +12,9 @@ import pytest
 
 from kbtui.errors import NotFoundError
 from kbtui.history.change import Actor, Origin
-from kbtui.history.commit import encode_commit
-from kbtui.history.tracking import carried
-from kbtui.history.trees import git_object, update_tree
+from kbtui.history.looking.tracking import carried
+from kbtui.history.objects.commit import encode_commit
+from kbtui.history.objects.trees import git_object, update_tree
 from tests.history.blame_model import Model
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def comparisons(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             done.append(len(new))
         return carried(old, new)
 
-    monkeypatch.setattr("kbtui.history.blame.carried", counted)
+    monkeypatch.setattr("kbtui.history.looking.blame.carried", counted)
     return done
 
 

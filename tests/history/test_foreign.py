@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UsageError
-from kbtui.history.diff import as_patch
-from kbtui.history.foreign import open_foreign
 from kbtui.history.history import History
+from kbtui.history.looking.diff import as_patch
+from kbtui.history.looking.foreign import open_foreign
 from kbtui.workspace.layout import create_workspace
 from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kbtui.history.reading import HistoryReader
+    from kbtui.history.looking.reading import HistoryReader
 
 WHO = ["-c", "user.name=Zoe", "-c", "user.email=z@example.org", "-c", "commit.gpgsign=false"]
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbtui.errors import NotFoundError, UsageError
-from kbtui.history import log_table
 from kbtui.history.change import Actor
-from kbtui.history.commit import RawCommit
-from kbtui.history.log import CommitLog
+from kbtui.history.looking import log_table
+from kbtui.history.looking.log import CommitLog
+from kbtui.history.objects.commit import RawCommit
 
 if TYPE_CHECKING:
-    from kbtui.history.commit import Commit
+    from kbtui.history.objects.commit import Commit
     from tests.history.conftest import Notes
 
 A, B = "knowledge/topics/a.md", "knowledge/topics/b.md"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.history import tracking
-from kbtui.history.merge import take_out, without_detours
+from kbtui.history.looking import tracking
+from kbtui.history.merging.undo_merge import take_out, without_detours
 from tests.history.random_notes import Edit, Note
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.history.change import Actor
-from kbtui.history.commit import Origin, RawCommit, read_commit, write_message
-from kbtui.history.moves import Moved, Rewritten, find_moves_between
+from kbtui.history.looking.moves import Moved, Rewritten, find_moves_between
+from kbtui.history.objects.commit import Origin, RawCommit, read_commit, write_message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kbtui.history.commit import Commit
+    from kbtui.history.objects.commit import Commit
     from tests.history.conftest import Notes
 
 MEMORY, ALICE, BOB = "memory/MEMORY.md", "knowledge/people/alice.md", "knowledge/people/bob.md"

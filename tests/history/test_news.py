@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kbtui.history.change import Actor
-from kbtui.history.commit import Changed
+from kbtui.history.objects.commit import Changed
 
 if TYPE_CHECKING:
     from kbtui.history.history import History

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import StorageError
-from kbtui.history import packing
-from kbtui.history.delta import make_delta
-from kbtui.history.lineage import newer
-from kbtui.history.pack_folder import PackFolder
-from kbtui.history.repository import Repository
-from kbtui.history.trees import git_object
+from kbtui.history.objects import packing
+from kbtui.history.objects.delta import make_delta
+from kbtui.history.objects.lineage import newer
+from kbtui.history.objects.pack_folder import PackFolder
+from kbtui.history.objects.repository import Repository
+from kbtui.history.objects.trees import git_object
 from kbtui.workspace.lock import WorkspaceLock
 
 if TYPE_CHECKING:

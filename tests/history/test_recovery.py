@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import ConflictError, StorageError
-from kbtui.history.branch import Branch
 from kbtui.history.change import Actor
 from kbtui.history.door import Door
 from kbtui.history.intent import IntentLog
-from kbtui.history.repository import CONFIG, Repository
+from kbtui.history.objects.branch import Branch
+from kbtui.history.objects.repository import CONFIG, Repository
 from kbtui.workspace.durable import FileBatch
 from kbtui.workspace.scan import Scanner
 

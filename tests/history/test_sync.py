@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import KbtuiError, RefusedHistoryError, RemoteError, UsageError
-from kbtui.history.branch import Branch
 from kbtui.history.change import Actor
 from kbtui.history.door import Door
 from kbtui.history.intent import IntentLog
-from kbtui.history.lineage import diverge
-from kbtui.history.remote import SyncCancelledError, Watcher, parse_address, shown_address
-from kbtui.history.repository import Repository
+from kbtui.history.objects.branch import Branch
+from kbtui.history.objects.lineage import diverge
+from kbtui.history.objects.repository import Repository
+from kbtui.history.sync.remote import SyncCancelledError, Watcher, parse_address, shown_address
 from tests.history.sync_room import Machine, fsck
 from tests.history.test_recovery import Crash, crash_at
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import RefusedHistoryError
-from kbtui.history import inspection
 from kbtui.history.change import Actor
-from kbtui.history.inspection import check_pack
+from kbtui.history.sync.inspection import check_pack
+from kbtui.history.sync.sync import inspection
 from tests.history.sync_room import Machine, plumb
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import RemoteError
-from kbtui.history import transport
-from kbtui.history.remote import SyncCancelledError, Watcher
+from kbtui.history.sync.remote import SyncCancelledError, Watcher
+from kbtui.history.sync.sync import transport
 from tests.history.sync_room import Machine, fsck, plumb
 from tests.patience import PATIENCE
 

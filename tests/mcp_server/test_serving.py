@@ -10,7 +10,7 @@ import pytest
 from kbtui.agent.tools.toolbox import Toolbox
 from kbtui.cli.root import run
 from kbtui.errors import NotFoundError, WorkspaceError
-from kbtui.history.commit import Actor
+from kbtui.history.objects.commit import Actor
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.mcp_server.backend import Backend
 from kbtui.mcp_server.schemas import OUTPUTS

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from kbtui.errors import ConflictError
 from kbtui.history.change import Actor, Origin
-from kbtui.history.diff import split_lines
-from kbtui.history.tracking import keys_of
+from kbtui.history.looking.diff import split_lines
+from kbtui.history.looking.tracking import keys_of
 from kbtui.memory.proposal import Proposal, ProposedEdit
 from kbtui.memory.proposal_cuts import MOST_CUTS, cut, put
 from kbtui.memory.proposal_decisions import accepted, edited, rejected

@@ -20,8 +20,8 @@ from kbtui.errors import RefusedHistoryError, UsageError
 from kbtui.history.change import Actor, Origin
 from kbtui.history.door import Door
 from kbtui.history.history import History
-from kbtui.history.remote import parse_address
-from kbtui.history.repository import Repository
+from kbtui.history.objects.repository import Repository
+from kbtui.history.sync.remote import parse_address
 from kbtui.logs import log_file
 from kbtui.memory.purging import Purging
 from kbtui.workspace.jsonl import append_line, read_lines

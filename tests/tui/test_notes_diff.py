@@ -5,7 +5,7 @@ import gc
 from textual.app import App
 from textual.content import Content, Span
 
-from kbtui.history.diff import diff_file
+from kbtui.history.looking.diff import diff_file
 from kbtui.tui import diff_lines
 from kbtui.tui.diff_context import with_context
 from kbtui.tui.diff_lines import lay_out, lay_out_parts

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kbtui.history.change import Actor, Origin
-from kbtui.history.origins import LineOrigin
+from kbtui.history.looking.origins import LineOrigin
 from kbtui.memory.archive import Archive
 from kbtui.memory.why import Provenance
 from kbtui.tui.markdown.layout import render_markdown

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kbtui.errors import KbtuiError, UsageError
-from kbtui.history.commit import Actor
+from kbtui.history.objects.commit import Actor
 from kbtui.knowledge.shelf import is_catalogue
 from kbtui.models.port import ToolSpec
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kbtui.agent.sources import Sources
-    from kbtui.history.commit import Origin
     from kbtui.history.history import History
+    from kbtui.history.objects.commit import Origin
     from kbtui.knowledge.library import Library
     from kbtui.memory.inbox import Inbox
     from kbtui.memory.sessions import SessionStore

@@ -15,7 +15,7 @@ from kbtui.agent.tools.base import (
 )
 from kbtui.agent.tools.proposed import path_of, proposed_entries
 from kbtui.errors import NotFoundError
-from kbtui.history.commit import describe
+from kbtui.history.objects.commit import describe
 from kbtui.knowledge import frontmatter
 from kbtui.knowledge.entry import parse_entry
 from kbtui.knowledge.templates import append_to_section

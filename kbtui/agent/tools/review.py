@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.agent.tools.base import RefusedError, ToolContext, ToolResult
 from kbtui.history.change import WithheldError
-from kbtui.history.commit import is_derived
+from kbtui.history.objects.commit import is_derived
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 

@@ -20,7 +20,7 @@ from kbtui.agent.tools.review import is_reviewed, reviewed
 from kbtui.agent.tools.searching import MemorySearch, VectorSearch
 from kbtui.agent.tools.write_entry import WriteEntry
 from kbtui.errors import KbtuiError, NotFoundError
-from kbtui.history.commit import describe
+from kbtui.history.objects.commit import describe
 from kbtui.models.schema import parse_arguments
 from kbtui.text import shorten
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kbtui.agent.tools.base import Tool, ToolContext, ToolResult
-    from kbtui.history.commit import Changed
+    from kbtui.history.objects.commit import Changed
     from kbtui.models.port import ToolCall, ToolSpec
 
 log = logging.getLogger(__name__)

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.history.change import Actor
-from kbtui.history.commit import is_derived
+from kbtui.history.objects.commit import is_derived
 from kbtui.memory.dream.writing import changed_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kbtui.history.commit import Commit
-    from kbtui.history.diff import FileDiff
     from kbtui.history.history import History
+    from kbtui.history.looking.diff import FileDiff
+    from kbtui.history.objects.commit import Commit
 
 
 @dataclass(frozen=True, slots=True)

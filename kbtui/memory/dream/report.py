@@ -10,7 +10,7 @@ from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from kbtui.errors import KbtuiError
-    from kbtui.history.diff import FileDiff
+    from kbtui.history.looking.diff import FileDiff
 
 Phase = Literal["studying", "editing", "writing"]
 Kind = Literal["changed", "proposed", "read", "nothing", "dry-run", "postponed"]

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import UsageError
-from kbtui.history.front_keys import split_front
+from kbtui.history.merging.front_keys import split_front
 from kbtui.knowledge import frontmatter
 from kbtui.knowledge.info import info_of
 from kbtui.knowledge.repair import Move, retargeted, unlinked

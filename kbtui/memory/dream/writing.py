@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kbtui.history.change import Actor, Origin
-from kbtui.history.commit import is_derived
-from kbtui.history.diff import diff_file, find_renames
+from kbtui.history.looking.diff import diff_file, find_renames
+from kbtui.history.objects.commit import is_derived
 from kbtui.knowledge.dates import only_repaired
 from kbtui.memory.committing import committed
 from kbtui.memory.dream.report import DreamReport, Suggestion
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from kbtui.history.change import Change
-    from kbtui.history.diff import FileDiff
     from kbtui.history.history import History
+    from kbtui.history.looking.diff import FileDiff
     from kbtui.knowledge.library import Library
     from kbtui.memory.archive import Archive
     from kbtui.memory.cursors import Cursors

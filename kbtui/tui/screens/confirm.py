@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
-    from kbtui.history.diff import FileDiff
+    from kbtui.history.looking.diff import FileDiff
 
 
 class ConfirmScreen(ModalScreen[str | None]):

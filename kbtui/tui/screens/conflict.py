@@ -80,7 +80,7 @@ class ConflictScreen(ModalScreen[str | None]):
 
     def on_mount(self) -> None:
         """Show the differences."""
-        from kbtui.history.diff import diff_file
+        from kbtui.history.looking.diff import diff_file
 
         view = self.query_one(DiffView)
         view.show([diff_file(self._path, self._theirs.encode(), self._mine.encode())])
@@ -114,7 +114,7 @@ class ConflictScreen(ModalScreen[str | None]):
 
 def merged(path: str, base: str, mine: str, theirs: str) -> str | None:
     """Both changes in one text; None where they touch the same lines."""
-    from kbtui.history.merge import take_out
+    from kbtui.history.merging.undo_merge import take_out
 
     # Going from `mine` to `base` and further to `theirs`: taking out the first step leaves both.
     merge = take_out(path, [base, theirs], mine)

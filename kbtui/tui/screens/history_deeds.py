@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from textual.message import Message
 
-    from kbtui.history.commit import Commit
-    from kbtui.history.conflict import Conflict, Resolution
+    from kbtui.history.merging.conflict import Conflict, Resolution
+    from kbtui.history.objects.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.commit_diffs import ShownPlace
     from kbtui.tui.screens.history_keys import HistoryKeys
@@ -73,7 +73,7 @@ class HistoryDeeds:
         self._run_copy(self._copy_patch)
 
     async def _copy_patch(self, commit: Commit) -> None:
-        from kbtui.history.diff import as_patch
+        from kbtui.history.looking.diff import as_patch
         from kbtui.tui.widgets.notes_actions import copy_text
 
         diffs = await asyncio.to_thread(self._kb.history.changes_of, commit.id)

@@ -14,7 +14,7 @@ from kbtui.tui.widgets.commit_list import CommitList
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
-    from kbtui.history.commit import Commit
+    from kbtui.history.objects.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.commit_diffs import ShownPlace
     from kbtui.tui.screens.history_deeds import HistoryDeeds

@@ -14,8 +14,8 @@ from kbtui.tui.background import run_latest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kbtui.history.commit import Commit
-    from kbtui.history.reading import HistoryReader
+    from kbtui.history.looking.reading import HistoryReader
+    from kbtui.history.objects.commit import Commit
     from kbtui.tui.history_filter import HistoryFilter
     from kbtui.tui.widgets.commit_list import CommitList
 

@@ -18,7 +18,7 @@ from kbtui.tui.widgets.proposal_list import files_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
-    from kbtui.history.commit import Commit
+    from kbtui.history.objects.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.proposal_plan import Plan, PlannedHunk
     from kbtui.tui.screens.inbox import InboxScreen

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from textual.app import ComposeResult
 
-    from kbtui.history.commit import Commit
+    from kbtui.history.objects.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase
 
 

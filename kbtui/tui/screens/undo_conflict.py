@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from kbtui.history.conflict import Side
+from kbtui.history.merging.conflict import Side
 from kbtui.text import clean, clean_line
 from kbtui.tui.background import run_latest
 from kbtui.tui.leaving import leave_for
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from kbtui.errors import UndoConflictError
-    from kbtui.history.conflict import Conflict, Resolution
+    from kbtui.history.merging.conflict import Conflict, Resolution
 
 Decided = dict["Conflict", "Resolution"]
 _WIDTH = 96

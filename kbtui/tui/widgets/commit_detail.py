@@ -17,9 +17,9 @@ from kbtui.tui.widgets.diff_view import DiffView
 if TYPE_CHECKING:
     from textual.app import ComposeResult
 
-    from kbtui.history.commit import Commit
-    from kbtui.history.diff import FileDiff
-    from kbtui.history.reading import HistoryReader
+    from kbtui.history.looking.diff import FileDiff
+    from kbtui.history.looking.reading import HistoryReader
+    from kbtui.history.objects.commit import Commit
     from kbtui.tui.commit_diffs import ShownPlace
 
 _AFTER = 0.04

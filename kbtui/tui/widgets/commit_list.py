@@ -13,7 +13,7 @@ from kbtui.tui.widgets.row_list import RowList
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kbtui.history.commit import Commit
+    from kbtui.history.objects.commit import Commit
 
 _ACTOR_WIDTH = 8
 _SHORT_ACTORS = {"consolidator": "consol.", "session-memory": "notes"}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from textual import events
 
-    from kbtui.history.diff import FileDiff
+    from kbtui.history.looking.diff import FileDiff
     from kbtui.tui.diff_lines import DiffLayout, HunkPlace
 
 _DRAWING = 0.25

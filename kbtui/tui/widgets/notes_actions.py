@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from textual.dom import DOMNode
 
-    from kbtui.history.commit import Commit
+    from kbtui.history.objects.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.widgets.notes_pane import NotesPane
 

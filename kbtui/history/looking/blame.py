@@ -1,0 +1,239 @@
+"""Blame: for each line of a file the commit that wrote it.
+
+A file's versions are gone through from the oldest to the newest. A line that stays, or moves inside
+the file, keeps its origin; so does one that came from another file of the same commit (its trailers
+``Moved``), from the other side of a merge, or that an undo or a restore brought back. What is left
+was written by the commit. What has been worked out is gone on from: one more commit costs one
+comparison.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from kbtui.history.looking.blame_cache import BlameCache
+from kbtui.history.looking.moves import statement_of
+from kbtui.history.looking.origins import LineOrigin, Version
+from kbtui.history.looking.tracking import carried, common_ends, lines_of
+from kbtui.history.undo.rewind import RESTORED
+from kbtui.workspace.files import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from kbtui.history.looking.log import CommitLog
+    from kbtui.history.looking.moves import Moved
+    from kbtui.history.objects.commit import Commit
+    from kbtui.history.objects.repository import Repository
+
+__all__ = ["Blame", "LineOrigin"]
+
+_KEPT = 128
+_WORTH_KEEPING = 8  # comparisons
+_DEEPEST = 40  # from one file to another, and on to the next
+_NOTHING = Version()
+_UNRECORDED = LineOrigin(None)
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+_Source = Callable[[int], LineOrigin | None]
+
+
+class _Step(NamedTuple):
+    """A commit that touched a file: what that was called, and its blob (None: it was gone)."""
+
+    commit: Commit
+    path: str
+    blob: str | None
+
+
+class Blame:
+    """Works out origins for one repository; several threads may ask.
+
+    Args:
+        repository: Where the versions are.
+        log: Says which commits touched a file.
+        cache: A file for what was worked out, to be deleted at any time.
+    """
+
+    def __init__(self, repository: Repository, log: CommitLog, cache: Path) -> None:
+        self._repository = repository
+        self._log = log
+        self._cache = BlameCache(cache)
+        self._known: OrderedDict[tuple[str, str], Version] = OrderedDict()
+        self._newest: OrderedDict[str, tuple[str, Version]] = OrderedDict()
+        self._lock = threading.RLock()
+
+    def at(self, path: str, commit: str) -> tuple[LineOrigin, ...]:
+        """The origin of each line of a file as it was in a commit."""
+        with self._lock:
+            return tuple(self._version(path, commit).origins)
+
+    def of_text(self, path: str, text: str) -> tuple[LineOrigin, ...]:
+        """The origin of each line of a text that stands in a file now, recorded or not."""
+        recorded = self._recorded(path)
+        return tuple(_advanced(recorded, lines_of(text), lambda _number: _UNRECORDED).origins)
+
+    def _recorded(self, path: str) -> Version:
+        """The newest version on record; nothing where there is none."""
+        with self._lock:
+            head = self._repository.head()
+            if head is None:
+                return _NOTHING
+            known = self._newest.get(path)
+            if known is None or known[0] != head:
+                known = self._newest[path] = head, self._version(path, head, keep=True)
+            _recent(self._newest, path)
+            return known[1]
+
+    # One file --------------------------------------------------------------------------------
+
+    def _version(self, path: str, upto: str, depth: int = 0, *, keep: bool = False) -> Version:
+        """A file as the last commit left it that touched it: `upto`, or one before.
+
+        Args:
+            path: The file, by its name at `upto`.
+            upto: The commit.
+            depth: How many files have been gone through to get here.
+            keep: Let a later start of the program know as well.
+        """
+        steps: list[_Step] = []
+        version = _NOTHING
+        kept: dict[str, str | None] = {}  # by each name that the file has had
+        for commit, name in self._log.versions(path, upto):
+            if name not in kept:
+                kept[name] = self._cache.commit_of(name)
+            known = self._known.get((name, commit.id))
+            if known is None and kept[name] == commit.id:
+                known = self._loaded(name, commit.id)
+            if known is not None:
+                version = known
+                break
+            blob = next((change.blob for change in commit.paths if change.path == name), None)
+            steps.append(_Step(commit, name, blob))
+        for number, step in enumerate(reversed(steps), 1):
+            version = self._next(version, step, depth)
+            # Files that give lines to each other meet again in the middle of their histories.
+            if number == len(steps) or step.commit.moves:
+                self._known[step.path, step.commit.id] = version
+                _recent(self._known, (step.path, step.commit.id))
+        if keep and len(steps) >= _WORTH_KEEPING:
+            self._cache.store(steps[0].path, steps[0].commit.id, steps[0].blob, version)
+        return version
+
+    def _loaded(self, path: str, commit: str) -> Version | None:
+        kept = self._cache.load(path)
+        if kept is None:
+            return None
+        lines = self._lines(kept.blob)
+        if len(lines) != len(kept.origins):
+            return None
+        version = self._known[path, commit] = Version(lines, kept.origins, kept.gone)
+        _recent(self._known, (path, commit))
+        return version
+
+    def _lines(self, blob: str | None) -> list[str]:
+        return [] if blob is None else lines_of(decode(self._repository.read_blob(blob)).text)
+
+    # One commit ------------------------------------------------------------------------------
+
+    def _next(self, version: Version, step: _Step, depth: int) -> Version:
+        """What the next commit made of a file."""
+        commit = step.commit
+        lines = self._lines(step.blob)
+        sources = list(self._sources(version, step, lines, depth))
+
+        def written(number: int) -> LineOrigin:
+            for source in sources:
+                if (found := source(number)) is not None:
+                    return found
+            time, origin = commit.time, commit.origin
+            return LineOrigin(commit.id, commit.actor, time, origin, step.path, number + 1)
+
+        return _advanced(version, lines, written)
+
+    def _sources(
+        self, version: Version, step: _Step, lines: Sequence[str], depth: int
+    ) -> Iterator[_Source]:
+        """Where lines that are new in a file may have come from, the surest first."""
+        commit = step.commit
+        if commit.origin.undoes is not None or commit.body.startswith(RESTORED):
+            yield lambda number: version.gone.get(_mark(lines[number]))
+        if depth >= _DEEPEST:
+            return
+        for other in commit.merged:
+            name = self._name_on_side(step.path, commit, other)
+            yield _from_other_side(self._version(name, other, depth + 1), lines)
+        moves = [move for move in commit.moves if move.target == step.path]
+        if moves and commit.parent is not None:
+            yield self._from_other_files(moves, commit.parent, lines, depth)
+
+    def _name_on_side(self, path: str, merge: Commit, other: str) -> str:
+        """What a file is called on the other side of a merge: it may have been renamed on ours."""
+        if merge.parent is not None and self._repository.blob_at(other, path) is None:
+            for _, name in self._log.versions(path, merge.parent):
+                if name != path and self._repository.blob_at(other, name) is not None:
+                    return name
+        return path
+
+    def _from_other_files(
+        self, moves: Iterable[Moved], parent: str, lines: Sequence[str], depth: int
+    ) -> _Source:
+        """Lines that a commit took out of other files; of several the one that was first."""
+        found: dict[int, LineOrigin] = {}
+        for move in moves:
+            source = self._version(move.source, parent, depth + 1)
+            for offset in range(min(move.count, len(lines))):  # a trailer may say anything
+                old, new = move.source_line - 1 + offset, move.target_line - 1 + offset
+                if _is_same(source.lines, old, lines, new):
+                    origin = source.origins[old]
+                    found[new] = min(found.get(new, origin), origin, key=_age)
+        return found.get
+
+
+def _is_same(old: Sequence[str], i: int, new: Sequence[str], j: int) -> bool:
+    """Whether two lines say the same; a trailer may tell of what was taken out since."""
+    return i < len(old) and j < len(new) and statement_of(old[i]) == statement_of(new[j])
+
+
+def _age(origin: LineOrigin) -> float:
+    return origin.time.timestamp() if origin.time else 0.0
+
+
+def _from_other_side(version: Version, lines: Sequence[str]) -> _Source:
+    """Lines that the other side of a merge has as well."""
+    origins = carried(version.lines, lines)
+    return {n: version.origins[i] for n, i in enumerate(origins) if i >= 0}.get
+
+
+def _advanced(
+    version: Version, lines: Sequence[str], written: Callable[[int], LineOrigin]
+) -> Version:
+    """The next version of a file; `written` gives the origin of a line that is new in it."""
+    old, known = version.lines, version.origins
+    head, tail = common_ends(old, lines)
+    until = len(old) - tail
+    middle = carried(old[head:until], lines[head : len(lines) - tail])
+    origins = [
+        *known[:head],
+        *(known[head + i] if i >= 0 else written(head + n) for n, i in enumerate(middle)),
+        *known[until:],
+    ]
+    kept = set(middle)
+    lost = {_mark(old[n]): known[n] for n in range(head, until) if n - head not in kept}
+    return Version(lines, origins, {**version.gone, **lost} if lost else version.gone)
+
+
+def _mark(line: str) -> bytes:
+    return blake2b(line.encode("utf-8", "replace"), digest_size=8).digest()
+
+
+def _recent(known: OrderedDict[_Key, _Value], key: _Key) -> None:
+    """Note that a value was used, and forget the one that wasn't for the longest time."""
+    known.move_to_end(key)
+    if len(known) > _KEPT:
+        known.popitem(last=False)

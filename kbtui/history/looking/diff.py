@@ -1,0 +1,305 @@
+"""What is different between two states: files, hunks, lines, words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Literal
+
+from kbtui.history.looking.matching import opcodes
+from kbtui.workspace.files import blob_id, decode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from kbtui.history.looking.matching import Opcode
+
+CONTEXT = 3
+_SNIFFED = 8000
+_WORD = re.compile(r"\w+|\s+|[^\w\s]")
+_ALIKE = 0.3  # below that two lines share nothing worth pointing at
+_MAX_WORDS = 2000
+_RENAME_ALIKE = 0.5  # git's threshold
+_RENAME_PAIRS = 2_500
+
+Kind = Literal["added", "modified", "deleted", "renamed"]
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """One line: context, added or removed; `newline` is False for an unfinished last line."""
+
+    kind: Literal[" ", "+", "-"]
+    old: int | None
+    new: int | None
+    text: str
+    newline: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Changed lines with their surroundings."""
+
+    old_start: int
+    old_count: int
+    new_start: int
+    new_count: int
+    lines: tuple[DiffLine, ...]
+
+    @property
+    def header(self) -> str:
+        """The line that names the hunk's place, as in a patch."""
+        old, new = _range(self.old_start, self.old_count), _range(self.new_start, self.new_count)
+        return f"@@ -{old} +{new} @@"
+
+
+@dataclass(frozen=True, slots=True)
+class FileDiff:
+    """One file's differences; a `binary` one has no hunks where its bytes are no text."""
+
+    path: str
+    old_path: str | None
+    kind: Kind
+    hunks: tuple[Hunk, ...]
+    old_blob: str | None
+    new_blob: str | None
+    binary: bool = False
+
+    @property
+    def added(self) -> int:
+        """How many lines were added."""
+        return sum(line.kind == "+" for hunk in self.hunks for line in hunk.lines)
+
+    @property
+    def removed(self) -> int:
+        """How many lines were removed."""
+        return sum(line.kind == "-" for hunk in self.hunks for line in hunk.lines)
+
+
+def _range(start: int, count: int) -> str:
+    return str(start) if count == 1 else f"{start},{count}"
+
+
+def split_lines(text: str) -> list[str]:
+    r"""Split at ``\n`` only, as git does; each line keeps its end."""
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
+
+
+def diff_file(
+    path: str, old: bytes | None, new: bytes | None, old_path: str | None = None
+) -> FileDiff:
+    """Compare two contents of one file; None where there was or is no file."""
+    hunks: tuple[Hunk, ...] = ()
+    if not any(_is_opaque(data) for data in (old, new)):
+        a, b = split_lines(decode(old or b"").text), split_lines(decode(new or b"").text)
+        hunks = tuple(_hunk(a, b, group) for group in grouped(opcodes(a, b)))
+    return FileDiff(
+        path=path,
+        old_path=old_path,
+        kind=_kind(old, new, old_path),
+        hunks=hunks,
+        old_blob=None if old is None else blob_id(old),
+        new_blob=None if new is None else blob_id(new),
+        binary=any(_is_binary(data) for data in (old, new)),
+    )
+
+
+def _kind(old: bytes | None, new: bytes | None, old_path: str | None) -> Kind:
+    if old_path is not None:
+        return "renamed"
+    if old is None:
+        return "added"
+    return "deleted" if new is None else "modified"
+
+
+def _is_opaque(data: bytes | None) -> bool:
+    """Whether bytes are no text in any encoding that we read."""
+    return b"\0" in (data or b"")[:_SNIFFED] and decode(data or b"").encoding != "utf-16"
+
+
+def _is_binary(data: bytes | None) -> bool:
+    """Whether a patch can't carry these bytes."""
+    if not data:
+        return False
+    decoded = decode(data)
+    return b"\0" in data[:_SNIFFED] or not decoded.exact
+
+
+def grouped(codes: list[Opcode], context: int = CONTEXT) -> Iterator[list[Opcode]]:
+    """Gather opcodes into hunks: changes that are at most two contexts apart stand together."""
+    group: list[Opcode] = []
+    last = len(codes) - 1
+    for index, (tag, a1, a2, b1, b2) in enumerate(codes):
+        if tag != "equal":
+            group.append((tag, a1, a2, b1, b2))
+            continue
+        size = a2 - a1
+        if index not in {0, last} and size <= 2 * context:
+            group.append((tag, a1, a2, b1, b2))
+            continue
+        shown = min(size, context)
+        if group:
+            yield [*group, (tag, a1, a1 + shown, b1, b1 + shown)]
+        group = [(tag, a2 - shown, a2, b2 - shown, b2)]
+    if any(tag != "equal" for tag, *_ in group):
+        yield group
+
+
+def _hunk(a: list[str], b: list[str], group: list[Opcode]) -> Hunk:
+    lines: list[DiffLine] = []
+    for tag, a1, a2, b1, b2 in group:
+        if tag == "equal":
+            lines += [_line(" ", a[i], i + 1, b1 + i - a1 + 1) for i in range(a1, a2)]
+            continue
+        lines += [_line("-", a[i], i + 1, None) for i in range(a1, a2)]
+        lines += [_line("+", b[j], None, j + 1) for j in range(b1, b2)]
+    old_count = group[-1][2] - group[0][1]
+    new_count = group[-1][4] - group[0][3]
+    return Hunk(
+        group[0][1] + (1 if old_count else 0),
+        old_count,
+        group[0][3] + (1 if new_count else 0),
+        new_count,
+        tuple(lines),
+    )
+
+
+def _line(kind: Literal[" ", "+", "-"], text: str, old: int | None, new: int | None) -> DiffLine:
+    return DiffLine(kind, old, new, text.removesuffix("\n"), newline=text.endswith("\n"))
+
+
+def count_lines(old: bytes | None, new: bytes | None) -> tuple[int, int]:
+    """How many lines were added and removed between two contents."""
+    if _is_opaque(old) or _is_opaque(new):
+        return 0, 0
+    a, b = split_lines(decode(old or b"").text), split_lines(decode(new or b"").text)
+    added = removed = 0
+    for tag, a1, a2, b1, b2 in opcodes(a, b):
+        if tag != "equal":
+            added, removed = added + b2 - b1, removed + a2 - a1
+    return added, removed
+
+
+def find_renames(added: Mapping[str, bytes], deleted: Mapping[str, bytes]) -> dict[str, str]:
+    """Pair new files with vanished ones that they are most like: {new path: old path}."""
+    pairs: dict[str, str] = {}
+    by_blob: dict[str, list[str]] = {}
+    for path in sorted(deleted):
+        by_blob.setdefault(blob_id(deleted[path]), []).append(path)
+    for path in sorted(added):
+        same = by_blob.get(blob_id(added[path]))
+        if same and added[path]:
+            name = path.rsplit("/", 1)[-1]
+            best = next((old for old in same if old.rsplit("/", 1)[-1] == name), same[0])
+            same.remove(best)
+            pairs[path] = best
+    taken = set(pairs.values())
+    left = {path: data for path, data in added.items() if path not in pairs and data}
+    gone = {path: data for path, data in deleted.items() if path not in taken and data}
+    if not left or len(left) * len(gone) > _RENAME_PAIRS:
+        return pairs
+    scores = sorted((-_likeness(gone[old], left[new]), new, old) for new in left for old in gone)
+    for score, new, old in scores:
+        if -score >= _RENAME_ALIKE and new not in pairs and old not in taken:
+            pairs[new] = old
+            taken.add(old)
+    return pairs
+
+
+def _likeness(old: bytes, new: bytes) -> float:
+    """Which part of the larger content both have in common, by whole lines."""
+    counts: dict[bytes, int] = {}
+    for line in old.splitlines(keepends=True):
+        counts[line] = counts.get(line, 0) + 1
+    common = 0
+    for line in new.splitlines(keepends=True):
+        if counts.get(line, 0) > 0:
+            counts[line] -= 1
+            common += len(line)
+    return common / max(len(old), len(new))
+
+
+def emphasize(old: str, new: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """The changed words of two lines as (start, end) offsets in each; none when all differs."""
+    a, b = _WORD.findall(old), _WORD.findall(new)
+    if max(len(a), len(b)) > _MAX_WORDS:
+        return [], []
+    head, tail = _common_ends(a, b)
+    left, right = a[head : len(a) - tail], b[head : len(b) - tail]
+    codes = _word_codes(left, right)
+    same = head + tail + sum(a2 - a1 for tag, a1, a2, _, _ in codes if tag == "equal")
+    if 2 * same < _ALIKE * (len(a) + len(b)):
+        return [], []
+    spans: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
+    for tag, a1, a2, b1, b2 in codes:
+        if tag != "equal":
+            _mark(spans[0], a, head + a1, head + a2)
+            _mark(spans[1], b, head + b1, head + b2)
+    return spans
+
+
+def _common_ends(a: list[str], b: list[str]) -> tuple[int, int]:
+    """How many words two lines share at their beginning, and then at their end."""
+    shorter = min(len(a), len(b))
+    head = 0
+    while head < shorter and a[head] == b[head]:
+        head += 1
+    tail = 0
+    while tail < shorter - head and a[-1 - tail] == b[-1 - tail]:
+        tail += 1
+    return head, tail
+
+
+def _word_codes(a: list[str], b: list[str]) -> list[Opcode]:
+    """What turns some words into others; one against a few needs no search."""
+    if not a or not b or (len(a) == 1 and len(b) == 1):
+        return [("replace", 0, len(a), 0, len(b))] if a or b else []
+    codes: list[Opcode] = list(SequenceMatcher(None, a, b, autojunk=False).get_opcodes())
+    return codes
+
+
+def _mark(spans: list[tuple[int, int]], words: list[str], first: int, last: int) -> None:
+    if first < last:
+        start = sum(map(len, words[:first]))
+        spans.append((start, start + sum(map(len, words[first:last]))))
+
+
+def as_patch(diffs: Iterable[FileDiff]) -> str:
+    """Write differences as a patch that ``git apply`` takes."""
+    return "".join(line for diff in diffs for line in _patch_lines(diff))
+
+
+def _patch_lines(diff: FileDiff) -> Iterator[str]:
+    old, new = f"a/{diff.old_path or diff.path}", f"b/{diff.path}"
+    yield f"diff --git {_quoted(old)} {_quoted(new)}\n"
+    if diff.kind == "added":
+        yield "new file mode 100644\n"
+    elif diff.kind == "deleted":
+        yield "deleted file mode 100644\n"
+    elif diff.kind == "renamed":
+        yield f"rename from {_quoted(old[2:])}\nrename to {_quoted(new[2:])}\n"
+    if diff.binary:
+        yield f"Binary files {_quoted(old)} and {_quoted(new)} differ\n"
+        return
+    if not diff.hunks:
+        return
+    yield f"--- {'/dev/null' if diff.kind == 'added' else _name(old)}\n"
+    yield f"+++ {'/dev/null' if diff.kind == 'deleted' else _name(new)}\n"
+    for hunk in diff.hunks:
+        yield f"{hunk.header}\n"
+        for line in hunk.lines:
+            end = "" if line.newline else "\n\\ No newline at end of file"
+            yield f"{line.kind}{line.text}{end}\n"
+
+
+def _name(path: str) -> str:
+    """A path in a ``---`` line: git ends it with a tab where it holds a blank."""
+    quoted = _quoted(path)
+    return f"{quoted}\t" if " " in quoted and quoted == path else quoted
+
+
+def _quoted(path: str) -> str:
+    if '"' in path:
+        return '"' + path.replace('"', '\\"') + '"'
+    return path

@@ -1,0 +1,218 @@
+"""Two histories brought together: which files become what.
+
+Each file is compared with what both sides began with. What only one side changed is taken over;
+what both changed is merged; an edit wins over a deletion, and a rename carries the other side's
+edits along. Nothing of this writes: the plan is the door's to apply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kbtui.history.looking.diff import find_renames
+from kbtui.history.merging.three_way import Merged, merge_three
+from kbtui.workspace.layout import conflict_copy_of, short_name
+
+if TYPE_CHECKING:
+    from kbtui.history.objects.repository import Repository
+
+Resolver = Callable[[str, "bytes | None", "bytes | None", "bytes | None"], "bytes | None"]
+"""Merges a file of a special kind: its path, and what base, ours and theirs hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """A file that both sides changed in the same place.
+
+    Attributes:
+        path: The file.
+        kept: What it holds after the merge, with our side in that place.
+        theirs: The same with their side.
+        places: What stands there now.
+    """
+
+    path: str
+    kept: bytes
+    theirs: bytes
+    places: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class MergePlan:
+    """What a merge does to our files.
+
+    Attributes:
+        edits: The new content of each path that changes; None deletes it.
+        clashes: Where a person must decide.
+        copies: Versions that no text can hold both sides of, by the name of the copy.
+        notes: What a person should know, one sentence each.
+    """
+
+    edits: dict[str, bytes | None] = field(default_factory=dict)
+    clashes: list[Clash] = field(default_factory=list)
+    copies: dict[str, bytes] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+class _Side:
+    """What one side did since the base."""
+
+    def __init__(self, repository: Repository, base: str | None, tip: str) -> None:
+        self._repository = repository
+        self.changes = {path: (was, now) for path, was, now in repository.compare(base, tip)}
+        self.tree = repository.read_commit(tip).tree
+        read = repository.read_blob
+        made = {path: read(now) for path, (was, now) in self.changes.items() if not was and now}
+        gone = {path: read(was) for path, (was, now) in self.changes.items() if was and not now}
+        found = find_renames(made, gone) if made and gone else {}
+        self.renames = {old: new for new, old in found.items()}
+
+    def blob(self, path: str, was: str | None) -> str | None:
+        """What a path holds here, given what it held in the base."""
+        return self.changes.get(path, (was, was))[1]
+
+
+class TreeMerge:
+    """Works out one merge.
+
+    Args:
+        repository: Where the three states are kept.
+        base: The commit that both sides descend from.
+        ours: Our newest commit.
+        theirs: Theirs.
+        resolver_of: Who merges files of a special kind; None for ordinary ones.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        base: str | None,
+        ours: str,
+        theirs: str,
+        resolver_of: Callable[[str], Resolver | None],
+    ) -> None:
+        self._repository = repository
+        self._base = base
+        self._ours = _Side(repository, base, ours)
+        self._theirs = _Side(repository, base, theirs)
+        self._resolver_of = resolver_of
+        self._plan = MergePlan()
+        self._handled: set[str] = set()
+
+    def plan(self) -> MergePlan:
+        """Work it out."""
+        for old in sorted(self._ours.renames.keys() | self._theirs.renames.keys()):
+            self._follow_rename(old)
+        for path in sorted(self._theirs.changes.keys() - self._handled):
+            self._merge_path(path)
+        return self._plan
+
+    def _read(self, blob: str | None) -> bytes | None:
+        return None if blob is None else self._repository.read_blob(blob)
+
+    def _was(self, path: str) -> str | None:
+        for side in (self._ours, self._theirs):
+            if path in side.changes:
+                return side.changes[path][0]
+        return None
+
+    def _follow_rename(self, old: str) -> None:
+        """Let a rename of one side and the edits of the other come together."""
+        here, there = self._ours.renames.get(old), self._theirs.renames.get(old)
+        was = self._was(old)
+        if here is not None and there is None:
+            edited = self._theirs.blob(old, was)
+            if here in self._theirs.changes:
+                return  # they made another file of that name: nothing to follow
+            self._handled |= {old, here}
+            if edited is None:
+                self._tell(f"{short_name(here)} stays: it was renamed here and deleted there.")
+            elif edited != was:
+                self._put(here, was, self._ours.blob(here, None), edited)
+        elif there is not None and here is None:
+            self._take_rename(old, there, was)
+        elif here is not None and there is not None:
+            if here != there and (here in self._theirs.changes or there in self._ours.changes):
+                return  # one of the names is something else's on the other side: keep both
+            self._handled |= {old, here, there}
+            self._put(here, was, self._ours.blob(here, None), self._theirs.blob(there, None))
+            if here != there:
+                self._tell(
+                    f"{short_name(here)} keeps its name; {short_name(there)} was their name."
+                )
+
+    def _take_rename(self, old: str, new: str, was: str | None) -> None:
+        here = self._ours.blob(old, was)
+        if new in self._ours.changes:
+            return
+        self._handled |= {old, new}
+        if here is None:
+            self._tell(f"{short_name(new)} is back: it was deleted here and renamed there.")
+            self._plan.edits[new] = self._read(self._theirs.blob(new, None))
+            return
+        self._plan.edits[old] = None
+        self._put(new, was, here, self._theirs.blob(new, None))
+        if self._plan.edits.get(new) is None:  # their text is ours: only the name is new
+            self._plan.edits[new] = self._read(here)
+
+    def _merge_path(self, path: str) -> None:
+        was, there = self._theirs.changes.get(path, (None, None))
+        here = self._ours.blob(path, was)
+        if here == there:
+            return
+        resolver = self._resolver_of(path)
+        if here == was:
+            self._plan.edits[path] = self._read(there)
+        elif resolver is not None:
+            self._resolve(resolver, path, was, here, there)
+        elif there is None:
+            self._tell(f"{short_name(path)} stays: it was changed here and deleted there.")
+        elif here is None:
+            self._tell(f"{short_name(path)} is back: it was deleted here and changed there.")
+            self._plan.edits[path] = self._read(there)
+        else:
+            self._put(path, was, here, there)
+
+    def _resolve(
+        self,
+        resolver: Resolver,
+        path: str,
+        was: str | None,
+        here: str | None,
+        there: str | None,
+    ) -> None:
+        now = self._read(here)
+        merged = resolver(path, self._read(was), now, self._read(there))
+        if merged != now:
+            self._plan.edits[path] = merged
+
+    def _put(self, path: str, was: str | None, here: str | None, there: str | None) -> None:
+        """Merge the contents of a file that both sides have."""
+        ours, theirs = self._read(here) or b"", self._read(there) or b""
+        if there in (here, was):
+            return
+        if here == was:
+            self._plan.edits[path] = theirs
+            return
+        merged = merge_three(path, self._read(was), ours, theirs)
+        if merged is None:
+            self._keep_both(path, theirs, there or "")
+        else:
+            self._note_merge(path, ours, merged)
+
+    def _note_merge(self, path: str, ours: bytes, merged: Merged) -> None:
+        if merged.data != ours:
+            self._plan.edits[path] = merged.data
+        if merged.theirs is not None and merged.theirs != merged.data:
+            clash = Clash(path, merged.data, merged.theirs, merged.places)
+            self._plan.clashes.append(clash)
+
+    def _keep_both(self, path: str, theirs: bytes, blob: str) -> None:
+        copy = conflict_copy_of(path, blob[:12])
+        self._plan.copies[copy] = theirs
+        self._tell(f"{short_name(path)} was changed on both sides: their version is {copy}.")
+
+    def _tell(self, note: str) -> None:
+        self._plan.notes.append(note if note.endswith(".") else f"{note}.")

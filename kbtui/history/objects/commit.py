@@ -1,0 +1,297 @@
+"""What a commit is to us, and how it stands in git: subject, body, trailers.
+
+The subject is made from the actual diff, the body is the reason that was given, and the last
+paragraph holds trailers that only this module writes. A reason can't forge one: everything above
+the last paragraph is text.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Literal
+
+from kbtui.history.looking.moves import Moved
+from kbtui.text import clean, clean_line
+from kbtui.workspace.layout import short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_SUBJECT_WIDTH = 100
+_MOVED = "Moved"
+_IDENTITY = re.compile(rb"^(?P<who>.*) (?P<time>-?\d{1,15}) (?P<zone>[+-]\d{4})$", re.DOTALL)
+_NUMBER = re.compile(r"\d{1,15}", re.ASCII)  # a hostile remote's may be of any length
+_TRAILER = re.compile(r"^(?P<key>[A-Z][a-z]+): (?P<value>.*)$")
+
+
+class Actor(StrEnum):
+    """Who made a change."""
+
+    YOU = "you"
+    AGENT = "agent"
+    CONSOLIDATOR = "consolidator"
+    FLUSHER = "flusher"
+    SESSION_MEMORY = "session-memory"
+    DREAM = "dream"
+    IMPORT = "import"
+    MCP = "mcp"
+    SYNC = "sync"
+
+    @property
+    def is_machine(self) -> bool:
+        """Whether what it writes is redacted; what people write never is."""
+        return self is not Actor.YOU
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a change comes from; `messages` is an inclusive range of message ids.
+
+    `epoch` counts the purges of the history: a commit that has one is the end of a purge.
+    """
+
+    session: str | None = None
+    messages: tuple[int, int] | None = None
+    turn: str | None = None
+    model: str | None = None
+    cursor: int | None = None
+    undoes: str | None = None
+    batch: str | None = None
+    epoch: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PathChange:
+    """One path of a commit.
+
+    `added` and `removed` count lines where they are known; `blob` is what stands there since, None
+    where the file is gone.
+    """
+
+    path: str
+    kind: Literal["added", "modified", "deleted", "renamed"]
+    old_path: str | None = None
+    added: int | None = None
+    removed: int | None = None
+    blob: str | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A recorded change.
+
+    `body` is the reason that was given for it, `time` is in UTC, `moves` are the lines that went
+    from one file to another, `merged` the other parents of a merge.
+    """
+
+    id: str
+    parent: str | None
+    time: datetime
+    actor: Actor
+    subject: str
+    body: str
+    origin: Origin
+    paths: tuple[PathChange, ...] = ()
+    moves: tuple[Moved, ...] = ()
+    merged: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """The event after a commit: these paths are different now."""
+
+    commit: str
+    paths: tuple[str, ...]
+    actor: Actor
+
+
+@dataclass(frozen=True, slots=True)
+class RawCommit:
+    """A commit object as git keeps it."""
+
+    tree: str
+    parents: tuple[str, ...]
+    time: datetime
+    message: str
+
+
+def describe(paths: tuple[PathChange, ...]) -> str:
+    """Say in one line what changed: ``people/alice: +2 lines; decisions/auth created``."""
+    shown = [path for path in paths if not is_derived(path.path)] or list(paths)
+    line = ""
+    for count, path in enumerate(shown):
+        part = _describe_one(path)
+        longer = f"{line}; {part}" if line else part
+        if line and len(longer) > _SUBJECT_WIDTH:
+            return f"{line}; and {len(shown) - count} more"
+        line = longer
+    return clean_line(line) or "nothing"
+
+
+# What only grows and accounts for what happened: taking back a change doesn't unhappen it.
+_ACCOUNTS = re.compile(
+    r"memory/(history(-\d{4})?\.jsonl|HISTORY(-\d{4})?\.md|tombstones\.jsonl|cursors\.json)"
+)
+
+
+def is_derived(path: str) -> bool:
+    """Whether a file follows from others: left out of subjects and of undo.
+
+    That is a generated index, and the accounts of the memory: archive, tombstones, cursors.
+    """
+    index = path.endswith("INDEX.md") and path.startswith("knowledge/")
+    return index or _ACCOUNTS.fullmatch(path) is not None
+
+
+def _describe_one(change: PathChange) -> str:
+    name = short_name(change.path)
+    if change.kind == "added":
+        return f"{name} created"
+    if change.kind == "deleted":
+        return f"{name} deleted"
+    if change.kind == "renamed":
+        return f"{short_name(change.old_path or '')} renamed to {name}"
+    counts = [
+        f"{sign}{n}" for sign, n in (("+", change.added or 0), ("-", change.removed or 0)) if n
+    ]
+    if not counts:
+        return f"{name} changed"
+    return (
+        f"{name}: {' '.join(counts)} line{'' if counts[0][1:] == '1' and len(counts) == 1 else 's'}"
+    )
+
+
+def write_message(
+    subject: str, reason: str, actor: Actor, origin: Origin, moves: Iterable[Moved] = ()
+) -> str:
+    """Compose the whole message of a commit."""
+    body = clean(reason).strip()
+    trailers = _trailers(actor, origin) + [f"{_MOVED}: {clean_line(str(each))}" for each in moves]
+    paragraphs = [subject, body, "\n".join(trailers)]
+    return "\n\n".join(part for part in paragraphs if part) + "\n"
+
+
+def _trailers(actor: Actor, origin: Origin) -> list[str]:
+    messages = "{}-{}".format(*origin.messages) if origin.messages else None
+    values = (
+        ("Actor", actor.value),
+        ("Session", origin.session),
+        ("Messages", messages),
+        ("Turn", origin.turn),
+        ("Model", origin.model),
+        ("Cursor", origin.cursor),
+        ("Undoes", origin.undoes),
+        ("Batch", origin.batch),
+        ("Epoch", origin.epoch),
+    )
+    return [f"{key}: {clean_line(str(value))}" for key, value in values if value is not None]
+
+
+def read_commit(identifier: str, raw: RawCommit, paths: tuple[PathChange, ...] = ()) -> Commit:
+    """Read a commit with its trailers; one that another git made has none and is the user's."""
+    text = raw.message.strip("\n")
+    head, _, last = text.rpartition("\n\n")
+    matches = [_TRAILER.match(line) for line in last.split("\n")]
+    pairs = [(m["key"], m["value"]) for m in matches if m] if all(matches) and head else []
+    trailers = dict(pairs)
+    if "Actor" not in trailers:
+        pairs, trailers, head = [], {}, text
+    subject, _, body = head.partition("\n")
+    return Commit(
+        id=identifier,
+        parent=raw.parents[0] if raw.parents else None,
+        time=raw.time,
+        actor=_actor(trailers.get("Actor")),
+        subject=subject,
+        body=body.strip("\n"),
+        origin=_origin(trailers),
+        paths=paths,
+        merged=raw.parents[1:],
+        moves=tuple(m for key, value in pairs if key == _MOVED and (m := Moved.read(value))),
+    )
+
+
+def _actor(value: str | None) -> Actor:
+    try:
+        return Actor(value or Actor.YOU)
+    except ValueError:  # an actor of a newer kbtui
+        return Actor.MCP
+
+
+def _origin(trailers: dict[str, str]) -> Origin:
+    first, _, last = trailers.get("Messages", "").partition("-")
+    begin, end = _number(first), _number(last)
+    return Origin(
+        session=trailers.get("Session"),
+        messages=None if begin is None or end is None else (begin, end),
+        turn=trailers.get("Turn"),
+        model=trailers.get("Model"),
+        cursor=_number(trailers.get("Cursor")),
+        undoes=trailers.get("Undoes"),
+        batch=trailers.get("Batch"),
+        epoch=_number(trailers.get("Epoch")),
+    )
+
+
+def _number(value: str | None) -> int | None:
+    return int(value) if value and _NUMBER.fullmatch(value) else None
+
+
+def encode_commit(
+    tree: str,
+    parent: str | None,
+    author: str,
+    when: datetime,
+    message: str,
+    *,
+    also: str | None = None,
+) -> bytes:
+    """Write a commit object's content; `author` is ``Name <address>``, `also` a second parent."""
+    zone = when.strftime("%z")[:5] or "+0000"
+    stamp = f"{int(when.timestamp())} {zone}"
+    lines = [f"tree {tree}"]
+    if parent is not None:
+        lines.append(f"parent {parent}")
+    if also is not None:
+        lines.append(f"parent {also}")
+    lines += [f"author {author} {stamp}", f"committer kbtui <kbtui@localhost> {stamp}", "", message]
+    return "\n".join(lines).encode("utf-8", "replace")
+
+
+def decode_commit(data: bytes) -> RawCommit:
+    """Read a commit object's content, whichever git wrote it."""
+    head, _, message = data.partition(b"\n\n")
+    tree = ""
+    parents: list[str] = []
+    when = datetime.fromtimestamp(0, UTC)
+    encoding = "utf-8"
+    for line in head.split(b"\n"):
+        key, _, value = line.partition(b" ")
+        text = value.decode("ascii", "replace")
+        if key == b"tree":
+            tree = text
+        elif key == b"parent":
+            parents.append(text)
+        elif key == b"encoding":
+            encoding = text
+        elif key == b"author" and (match := _IDENTITY.match(value)):
+            when = _moment(int(match["time"]))
+    return RawCommit(tree, tuple(parents), when, _decoded(message, encoding))
+
+
+def _moment(seconds: int) -> datetime:
+    """A time, or the beginning of times where a commit's is beyond what there is."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return datetime.fromtimestamp(0, UTC)
+
+
+def _decoded(message: bytes, encoding: str) -> str:
+    try:
+        return message.decode(encoding)
+    except (UnicodeDecodeError, LookupError):
+        return message.decode("utf-8", "replace")

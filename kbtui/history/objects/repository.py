@@ -1,0 +1,435 @@
+"""The git repository behind the history. Only this file and `transport` work with dulwich.
+
+It is bare, has no index and runs no hook and no filter: objects are written, then the branch is
+moved by compare-and-swap under the workspace lock. A real git reads it, and may serve it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+import threading
+import time
+import weakref
+import zlib
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from kbtui.errors import NotFoundError, StorageError
+from kbtui.history.objects.branch import NAME, Branch
+from kbtui.history.objects.commit import RawCommit, decode_commit
+from kbtui.history.objects.pack_folder import PackFolder
+from kbtui.history.objects.packing import PackRecord
+from kbtui.history.objects.recent import Recent
+from kbtui.history.objects.trees import (
+    Tree,
+    blob_in_tree,
+    compare_trees,
+    git_object,
+    parse_tree,
+    split_tree,
+    walk_files,
+)
+from kbtui.workspace.durable import FileBatch, sweep, sync_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from dulwich.object_store import DiskObjectStore
+    from dulwich.pack import UnpackedObject
+
+    from kbtui.history.objects.trees import GitObject
+
+CONFIG = b"""\
+[core]
+\trepositoryformatversion = 0
+\tfilemode = false
+\tbare = true
+\tfsync = all
+\tquotepath = false
+\thooksPath = /dev/null
+\tattributesFile = /dev/null
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+"""
+_HEAD = f"ref: {NAME}\n".encode()
+_LEVEL = 1  # trees are mostly hashes: a higher level costs time and saves nothing
+_PACK_FROM = 200  # objects at once that are better written as one pack
+_LOOSE_NAME = 38
+_LOCK_SECONDS = 600.0
+_LOOKS = 5  # packs are exchanged once in thousands of changes
+
+
+# What damaged files make of reading them, in ours and in dulwich's hands.
+_UNREADABLE = (
+    KeyError, IndexError, ValueError, AssertionError, EOFError, OSError, zlib.error, struct.error
+)  # fmt: skip
+
+
+def _damage(identifier: str) -> NotFoundError:
+    return NotFoundError(
+        f"The history has no readable object {identifier[:10]}.",
+        "Run `kbtui doctor`; a backup of .kbtui/history.git may have it.",
+    )
+
+
+class Repository:
+    """Objects, one branch, and how they get to the disk.
+
+    Ids are 40 hex digits. Reading needs no lock; writing is done under the workspace lock.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.branch = Branch(folder)
+        self._folder = folder
+        self._trees: Recent[Tree] = Recent()
+        self._entries: Recent[list[bytes]] = Recent()
+        self._engine = threading.Lock()  # dulwich's packs are not made for several threads
+
+    @property
+    def folder(self) -> Path:
+        """Where it lies."""
+        return self._folder
+
+    @property
+    def exists(self) -> bool:
+        """Whether it has been made, and may be looked at."""
+        return os.path.isdir(self._folder / "objects")  # noqa: PTH112 — never raises
+
+    def prepare(self) -> bool:
+        """Make the repository, or bring HEAD and the configuration back to what they must be.
+
+        Returns whether it was made now.
+        """
+        made = not self.exists
+        if made:
+            for name in ("objects/info", "objects/pack", "refs/heads", "refs/tags"):
+                (self._folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+            for number in range(256):  # now, so that no change has to make and sync them
+                (self._folder / "objects" / f"{number:02x}").mkdir(mode=0o700, exist_ok=True)
+            os.chmod(self._folder, 0o700)  # noqa: PTH101 — mkdir's mode holds for the last folder
+        with FileBatch(self._folder) as batch:
+            for name, data in (("config", CONFIG), ("HEAD", _HEAD)):
+                if not self._holds(name, data):
+                    batch.write(name, data, 0o600)
+            batch.sync()
+        sweep(self._folder / "refs" / "heads")
+        PackFolder(self._folder).sweep()
+        self._clear_old_locks()
+        return made
+
+    def _clear_old_locks(self) -> None:
+        """Remove what a git program that was killed left; none of its locks lives for minutes."""
+        for folder in (self._folder, self._folder / "refs" / "heads"):
+            for lock in folder.glob("*.lock"):
+                if time.time() - lock.stat().st_mtime > _LOCK_SECONDS:
+                    lock.unlink(missing_ok=True)
+
+    def _holds(self, name: str, data: bytes) -> bool:
+        try:
+            return (self._folder / name).read_bytes() == data
+        except OSError:
+            return False
+
+    # Reading ---------------------------------------------------------------------------------
+
+    def head(self) -> str | None:
+        """The newest commit, None before the first."""
+        return self.branch.head() if self.exists else None
+
+    def read_object(self, identifier: str) -> tuple[bytes, bytes]:
+        """Read an object: its kind and its content.
+
+        Raises:
+            NotFoundError: It isn't there, or is damaged.
+        """
+        try:
+            found = self._read_loose(identifier)
+            if found is None:
+                with self._engine:
+                    number, data = self._store.get_raw(identifier.encode())  # type: ignore[arg-type]
+                found = _KINDS[number], data
+        except _UNREADABLE as error:
+            raise _damage(identifier) from error
+        except Exception as error:
+            if not type(error).__module__.startswith("dulwich."):
+                raise
+            raise _damage(identifier) from error
+        return found
+
+    def has(self, identifier: str) -> bool:
+        """Whether an object is there."""
+        if self.is_loose(identifier):
+            return True
+        with self._engine:
+            return identifier.encode() in self._store  # type: ignore[operator]
+
+    def is_intact(self, identifier: str) -> bool:
+        """Whether an object is there and holds what its id says."""
+        try:
+            return git_object(*self.read_object(identifier)).id == identifier
+        except NotFoundError:
+            return False
+
+    def read_blob(self, identifier: str) -> bytes:
+        """Read the content of a file."""
+        return self.read_object(identifier)[1]
+
+    def read_commit(self, identifier: str) -> RawCommit:
+        """Read a commit."""
+        kind, data = self.read_object(identifier)
+        if kind != b"commit":
+            raise NotFoundError(f"{identifier[:10]} is not a commit.")
+        return decode_commit(data)
+
+    def read_tree(self, identifier: str) -> Tree:
+        """Read one level of a tree; don't change what you get."""
+        tree = self._trees.get(identifier)
+        return tree if tree is not None else self.remember_tree(identifier)
+
+    def remember_tree(self, identifier: str, tree: Tree | None = None) -> Tree:
+        """Keep a tree at hand: the next change starts from it."""
+        if tree is None:
+            tree = parse_tree(self.read_object(identifier)[1])
+        self._trees.put(identifier, tree)
+        return tree
+
+    def read_entries(self, identifier: str) -> list[bytes]:
+        """Read one level of a tree uncut, for comparing: see `trees.split_tree`."""
+        entries = self._entries.get(identifier)
+        if entries is None:
+            entries = split_tree(self.read_object(identifier)[1])
+            self._entries.put(identifier, entries)
+        return entries
+
+    def files(self, commit: str | None) -> dict[str, str]:
+        """Every path of a commit with its blob id."""
+        if commit is None:
+            return {}
+        return dict(walk_files(self.read_commit(commit).tree, self.read_tree))
+
+    def blob_at(self, commit: str | None, path: str) -> str | None:
+        """The blob id of a path in a commit, None where it isn't."""
+        return self.blobs_at(commit, [path])[path]
+
+    def blobs_at(self, commit: str | None, paths: Iterable[str]) -> dict[str, str | None]:
+        """The blob id of each path in a commit."""
+        if commit is None:
+            return dict.fromkeys(paths)
+        tree = self.read_commit(commit).tree
+        return {path: blob_in_tree(tree, path, self.read_tree) for path in paths}
+
+    def compare(
+        self, old: str | None, new: str | None
+    ) -> Iterator[tuple[str, str | None, str | None]]:
+        """Yield (path, old blob id, new blob id) where two commits differ."""
+        trees = [self.read_commit(commit).tree if commit else None for commit in (old, new)]
+        return self.compare_trees(trees[0], trees[1])
+
+    def compare_trees(
+        self, old: str | None, new: str | None
+    ) -> Iterator[tuple[str, str | None, str | None]]:
+        """Yield (path, old blob id, new blob id) where two trees differ."""
+        return compare_trees(old, new, self.read_entries)
+
+    def with_prefix(self, prefix: str) -> list[str]:
+        """The ids of commits that begin with `prefix`."""
+        if not self.exists:
+            return []
+        try:
+            found = {
+                sha.decode()
+                for sha in self._look(lambda store: set(store.iter_prefix(prefix.encode())))
+            }
+        except _UNREADABLE as error:
+            raise _damage(prefix) from error
+        return sorted(sha for sha in found if self.read_object(sha)[0] == b"commit")
+
+    def _read_loose(self, identifier: str) -> tuple[bytes, bytes] | None:
+        try:
+            with open(self._loose_path(identifier), "rb") as file:  # noqa: PTH123 — twice as fast
+                packed = file.read()
+        except FileNotFoundError:
+            return None
+        header, _, data = zlib.decompress(packed).partition(b"\0")
+        kind, _, size = header.partition(b" ")
+        if int(size) != len(data):
+            raise ValueError(identifier)
+        return kind, data
+
+    def _loose_path(self, identifier: str) -> str:
+        return f"{self._folder}/objects/{identifier[:2]}/{identifier[2:]}"
+
+    # Writing ---------------------------------------------------------------------------------
+
+    def store(self, objects: Iterable[GitObject]) -> None:
+        """Make objects durable before anything refers to them."""
+        wanted = {made.id: made for made in objects if not self.is_loose(made.id)}
+        if len(wanted) >= _PACK_FROM:
+            records = (PackRecord(made.id, made.kind, made.data) for made in wanted.values())
+            self.write_pack(len(wanted), records)
+            return
+        with FileBatch(self._folder / "objects", temporary="tmp_obj_") as batch:
+            for made in wanted.values():
+                packed = zlib.compress(
+                    b"%s %d\0%s" % (made.kind, len(made.data), made.data), _LEVEL
+                )
+                batch.write(f"{made.id[:2]}/{made.id[2:]}", packed, 0o444)
+            batch.sync()
+
+    def count_loose(self) -> int:
+        """About how many loose objects there are, by one of their 256 folders, as git counts."""
+        try:
+            return len(os.listdir(self._folder / "objects" / "17")) * 256  # noqa: PTH208
+        except OSError:
+            return 0
+
+    def is_loose(self, identifier: str) -> bool:
+        """Whether an object lies in a file of its own."""
+        return os.path.exists(self._loose_path(identifier))  # noqa: PTH110 — asked very often
+
+    def all_objects(self) -> Iterator[str]:
+        """The id of every object that is kept, whether anything refers to it or not."""
+        for folder in sorted((self._folder / "objects").glob("[0-9a-f][0-9a-f]")):
+            for name in sorted(os.listdir(folder)):  # noqa: PTH208 — names are all we need
+                if len(name) == _LOOSE_NAME:
+                    yield folder.name + name
+        yield from sorted(
+            entry.hex()
+            for entry in self._look(
+                lambda store: {e[0] for pack in store.packs for e in pack.index.iterentries()}
+            )
+        )
+
+    def keep_only(self, pack: str) -> None:
+        """Throw away every object that isn't in one pack."""
+        objects = self._folder / "objects"
+        self.close()
+        for file in (objects / "pack").iterdir():
+            if file.stem != f"pack-{pack}":
+                file.unlink()
+        for folder in objects.iterdir():
+            if folder.name != "pack":
+                for file in folder.rglob("*"):
+                    if file.is_file():
+                        file.unlink()
+        sync_folder(objects / "pack")
+        self._trees.clear()
+        self._entries.clear()
+
+    def write_pack(
+        self,
+        count: int,
+        records: Iterable[PackRecord],
+        level: int = _LEVEL,
+        objects: Path | None = None,
+    ) -> str:
+        """Write objects as one durable pack.
+
+        Args:
+            count: How many there are.
+            records: They.
+            level: How thoroughly zlib compresses them.
+            objects: Where it is put, if not where it counts at once.
+
+        Returns:
+            Its name.
+
+        Raises:
+            StorageError: What was written is not what was to be written.
+        """
+        from dulwich.errors import ApplyDeltaError, ChecksumMismatch
+        from dulwich.pack import UnresolvedDeltas
+
+        wanted: set[bytes] = set()
+
+        def noted() -> Iterator[PackRecord]:
+            for record in records:
+                wanted.add(bytes.fromhex(record.id))
+                yield record
+
+        objects = objects or self._folder / "objects"
+        # A store of its own: the one that is read from isn't kept waiting.
+        with contextlib.closing(self._open_store(level, objects)) as store:
+            try:
+                pack = store.add_pack_data(count, as_unpacked(noted()))
+            except (ApplyDeltaError, ChecksumMismatch, UnresolvedDeltas) as error:
+                raise StorageError(f"A pack could not be written: {error}.") from error
+            # Its index was made by reading everything back, so it names what is really there.
+            held = {entry[0] for entry in pack.index.iterentries()} if pack else set()
+            name = pack.name().decode() if pack else ""
+        if held != wanted:
+            for suffix in (".idx", ".pack"):
+                (objects / "pack" / f"pack-{name}{suffix}").unlink(missing_ok=True)
+            raise StorageError("A pack was not written as it should be; nothing was removed.")
+        sync_folder(objects / "pack")
+        return name
+
+    def drop_loose(self, identifiers: Iterable[str]) -> None:
+        """Remove the loose copies of objects that are packed."""
+        for identifier in identifiers:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._loose_path(identifier))  # noqa: PTH108 — thousands at once
+
+    # Engine ----------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Let go of the files; the next look opens them again."""
+        store = self.__dict__.pop("_store", None)
+        if store is not None:
+            store.close()
+
+    @cached_property
+    def _store(self) -> DiskObjectStore:
+        store = self._open_store()
+        weakref.finalize(self, store.close)  # packs stay open until nobody needs them
+        return store
+
+    def look_again(self) -> None:
+        """Let go of packs that are gone."""
+        if "_store" in self.__dict__:
+            with self._engine:
+                self._store.packs  # noqa: B018 — closes what isn't there any more
+
+    def _look(self, look: Callable[[DiskObjectStore], set[Any]]) -> set[Any]:
+        """Look into all packs, once more where some were exchanged for another meanwhile."""
+        from dulwich.pack import PackFileDisappeared
+
+        with self._engine:
+            for _ in range(_LOOKS):
+                self._store.packs  # noqa: B018 — closes what isn't there any more
+                with contextlib.suppress(PackFileDisappeared):
+                    return look(self._store)
+        raise StorageError("The history's packs change all the time.", "Try again in a moment.")
+
+    def _open_store(self, level: int = _LEVEL, objects: Path | None = None) -> DiskObjectStore:
+        from dulwich.object_store import DiskObjectStore
+
+        return DiskObjectStore(
+            objects or self._folder / "objects",
+            fsync_object_files=True,
+            loose_compression_level=_LEVEL,
+            pack_compression_level=level,
+        )
+
+
+def as_unpacked(records: Iterable[PackRecord]) -> Iterator[UnpackedObject]:
+    """Give records the shape that the engine writes packs from."""
+    from dulwich.pack import UnpackedObject
+
+    for record in records:
+        yield UnpackedObject(
+            _NUMBERS[record.kind],
+            delta_base=bytes.fromhex(record.base) if record.base else None,
+            decomp_len=len(record.data),
+            sha=bytes.fromhex(record.id),
+            decomp_chunks=[record.data],
+        )
+
+
+_KINDS = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
+_NUMBERS = {name: number for number, name in _KINDS.items()}

@@ -1,0 +1,91 @@
+"""A line to another machine that may fall silent: waits a while, and only as long as wanted."""
+
+from __future__ import annotations
+
+import io
+import os
+import select
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kbtui.history.sync.remote import Watcher
+
+_LOOK_SECONDS = 0.2
+
+
+class Line(io.RawIOBase):
+    """Both directions of a connection, as file descriptors.
+
+    Args:
+        coming: What is read from.
+        going: What is written to; may be the same.
+        watcher: May stop the waiting.
+        seconds: How long the other end may be silent.
+
+    Attributes:
+        kept: What has to live as long as the line.
+    """
+
+    def __init__(self, coming: int, going: int, watcher: Watcher, seconds: float) -> None:
+        super().__init__()
+        self._coming = coming
+        self._going = going
+        self._watcher = watcher
+        self._seconds = seconds
+        self._ends: list[Callable[[], None]] = []
+        self.kept: object = None
+        for descriptor in (coming, going):
+            os.set_blocking(descriptor, False)
+        self.read_fully = io.BufferedReader(self).read
+
+    def on_end(self, end: Callable[[], None]) -> None:
+        """Add what ends the connection when it is waited for no longer."""
+        self._ends.append(end)
+
+    def readable(self) -> bool:
+        """It can be read from."""
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        """Wait for something; nothing is the end.
+
+        Raises:
+            TimeoutError: The other end is silent.
+            SyncCancelledError: Nobody wants to wait any longer.
+        """
+        self._wait(self._coming, going=False)
+        data = os.read(self._coming, len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def has_come(self) -> bool:
+        """Whether something can be read at once."""
+        return bool(select.select([self._coming], [], [], 0)[0])
+
+    def send(self, data: bytes) -> int:
+        """Write all of it; raises as `readinto`."""
+        rest = memoryview(data)
+        while rest:
+            self._wait(self._going, going=True)
+            rest = rest[os.write(self._going, rest) :]
+        return len(data)
+
+    def _wait(self, descriptor: int, *, going: bool) -> None:
+        deadline = time.monotonic() + self._seconds
+        look = select.poll()
+        look.register(descriptor, select.POLLOUT if going else select.POLLIN)
+        try:
+            while True:
+                self._watcher.check()
+                left = deadline - time.monotonic()
+                if look.poll(1000 * max(0.0, min(_LOOK_SECONDS, left))):
+                    return
+                if left <= 0:
+                    raise TimeoutError("timed out")  # noqa: TRY301 — the line is given up below
+        except BaseException:
+            for end in self._ends:
+                end()
+            raise

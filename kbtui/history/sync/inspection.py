@@ -1,0 +1,263 @@
+"""What comes from elsewhere is looked through before it is let in.
+
+A remote may be anybody's: names that lead out of the workspace or into a machine's own files,
+links, submodules, objects that unpack to gigabytes. Whatever isn't a plain history of notes is
+refused whole, and nothing of it is applied.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import unicodedata
+import zlib
+from typing import TYPE_CHECKING
+
+from kbtui.errors import KbtuiError, RefusedHistoryError
+from kbtui.history.objects.lineage import newer
+from kbtui.history.objects.trees import FOLDER, parse_tree, serialize_tree
+from kbtui.history.sync.purged import PurgedTipError
+from kbtui.text import clean_line
+from kbtui.workspace import files
+from kbtui.workspace.layout import is_recorded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container
+    from typing import BinaryIO
+
+    from kbtui.history.objects.repository import Repository
+    from kbtui.history.objects.trees import TreeEntry
+
+MAX_OBJECT = files.READ_LIMIT
+MAX_OBJECTS = 20_000_000
+_MAX_DEPTH = 40
+_MODES = {FOLDER, b"100644", b"100755"}
+_PIECE = 1 << 16
+# What other systems take for ".git", and for another stream of a file (git's CVE-2019-1352).
+_DISGUISED = re.compile(r"git~\d+|.*:\$[a-z_]+.*|.*::.*", re.IGNORECASE | re.DOTALL)
+_PERSON = rb"[^\n\0<>]* <[^\n\0<>]*> \d{1,10} [+-]\d{4}\n"
+_COMMIT = re.compile(
+    rb"tree [0-9a-f]{40}\n(?:parent [0-9a-f]{40}\n)*author %b" % _PERSON
+    + rb"committer %b(?:[a-zA-Z][^\n\0]*\n(?: [^\n\0]*\n)*)*\n[^\0]*" % _PERSON,
+    re.DOTALL,
+)
+
+
+def check_pack(stream: BinaryIO) -> None:
+    """Unpack every object of a pack piece by piece, keeping nothing, and look at the sizes.
+
+    Raises:
+        RefusedHistoryError: An object is too large, or isn't what it says.
+    """
+    stream.seek(0)
+    head = stream.read(12)
+    if len(head) != 12 or head[:4] != b"PACK":  # noqa: PLR2004 — the header's length
+        raise _refused("what it sent is no git pack")
+    count = struct.unpack(">L", head[8:])[0]
+    if count > MAX_OBJECTS:
+        raise _refused("it has too many objects")
+    reader = _PackReader(stream.read)
+    try:
+        for _ in range(count):
+            reader.skip_object()
+    except (zlib.error, EOFError, IndexError) as error:
+        raise _refused("what it sent is damaged") from error
+    stream.seek(0, os.SEEK_END)
+
+
+class _PackReader:
+    """Walks over the objects of a pack."""
+
+    def __init__(self, read: Callable[[int], bytes]) -> None:
+        self._read = read
+        self._buffer = b""
+
+    def skip_object(self) -> None:
+        byte = self._byte()
+        kind, size, shift = byte >> 4 & 7, byte & 15, 4
+        while byte & 0x80:
+            byte = self._byte()
+            size |= (byte & 0x7F) << shift
+            shift += 7
+        if size > MAX_OBJECT:
+            raise _too_large(size)
+        if kind == 6:  # noqa: PLR2004 — a delta to an object at an offset
+            while self._byte() & 0x80:
+                pass
+        elif kind == 7:  # noqa: PLR2004 — a delta to a named object
+            for _ in range(20):
+                self._byte()
+        self._inflate(size, is_delta=kind in {6, 7})
+
+    def _inflate(self, size: int, *, is_delta: bool) -> None:
+        inflater = zlib.decompressobj()
+        done, start = 0, b""
+        while True:
+            if not self._buffer and not self._fill():
+                raise EOFError
+            piece = inflater.decompress(self._buffer, _PIECE)
+            self._buffer = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
+            done += len(piece)
+            start = (start + piece)[:24] if len(start) < 24 else start  # noqa: PLR2004
+            if done > size:
+                raise _refused("an object is larger than it says")
+            if inflater.eof:
+                break
+        if done != size:
+            raise _refused("an object is smaller than it says")
+        if is_delta and (made := _made_size(start)) > MAX_OBJECT:
+            raise _too_large(made)
+
+    def _byte(self) -> int:
+        if not self._buffer and not self._fill():
+            raise EOFError
+        byte, self._buffer = self._buffer[0], self._buffer[1:]
+        return byte
+
+    def _fill(self) -> bool:
+        self._buffer = self._read(_PIECE)
+        return bool(self._buffer)
+
+
+def _made_size(delta: bytes) -> int:
+    """How large a delta's result is: the second of the two numbers that it begins with."""
+    size = place = 0
+    for _ in range(2):
+        size = shift = 0
+        while True:
+            byte = delta[place]
+            place += 1
+            size |= (byte & 0x7F) << shift
+            shift += 7
+            if not byte & 0x80:
+                break
+    return size
+
+
+class Inspection:
+    """Looks through the commits that are new, and all that they hold.
+
+    Args:
+        incoming: Where the new objects lie, with the known ones behind them.
+        known: The commits that are let in already.
+        purged: Commits that must not come back.
+    """
+
+    def __init__(
+        self, incoming: Repository, known: Container[str], purged: Container[str] = ()
+    ) -> None:
+        self._incoming = incoming
+        self._known = known
+        self._purged = purged
+        self._trees: set[str] = set()
+        self._names: set[bytes] = set()
+        self._blobs: set[bytes] = set()
+
+    def check(self, tip: str) -> None:
+        """Check everything up to a commit.
+
+        Raises:
+            RefusedHistoryError: Something is no note, or is missing.
+            PurgedTipError: It is built on a purged commit.
+        """
+        try:
+            for identifier, raw in newer(self._incoming, tip, self._known):
+                if identifier in self._purged:
+                    raise PurgedTipError(tip)
+                kind, data = self._incoming.read_object(identifier)
+                if kind != b"commit" or not _COMMIT.fullmatch(data):
+                    raise _refused(f"commit {identifier[:10]} is malformed")
+                before = self._incoming.read_commit(raw.parents[0]).tree if raw.parents else None
+                self._check_tree(raw.tree, before, "")
+        except RefusedHistoryError:
+            raise
+        except (KbtuiError, ValueError, OverflowError) as error:
+            raise _refused("a part of it is missing or damaged") from error
+        check_tree_names(self._incoming, tip)
+
+    def _check_tree(self, identifier: str, before: str | None, path: str, depth: int = 0) -> None:
+        """Check a folder, leaving out what stood in its first parent, which was checked."""
+        if identifier == before or identifier in self._trees:
+            return
+        if depth > _MAX_DEPTH:
+            raise _refused("its folders are nested too deeply")
+        kind, data = self._incoming.read_object(identifier)
+        if kind != b"tree":
+            raise _refused(f"{identifier[:10]} is no folder")
+        tree = parse_tree(data)
+        if serialize_tree(tree) != data:
+            raise _refused(f"the folder {path or 'at the top'} is malformed")
+        self._trees.add(identifier)
+        old = self._incoming.read_tree(before) if before else {}
+        for name, entry in tree.items():
+            if old.get(name) != entry:
+                self._check_entry(f"{path}/" if path else "", name, entry, old.get(name), depth)
+
+    def _check_entry(
+        self, folder: str, name: bytes, entry: TreeEntry, was: TreeEntry | None, depth: int
+    ) -> None:
+        mode, sha = entry
+        if name not in self._names:
+            _check_name(folder, name)
+            self._names.add(name)
+        path = folder + name.decode()
+        if mode not in _MODES:
+            what = {b"120000": "a link", b"160000": "a submodule"}.get(mode, "no plain file")
+            raise _refused(f"{_shown(path)} is {what}")
+        if mode == FOLDER:
+            below = was[1].hex() if was is not None and was[0] == FOLDER else None
+            self._check_tree(sha.hex(), below, path, depth + 1)
+        elif sha not in self._blobs:
+            if self._incoming.read_object(sha.hex())[0] != b"blob":
+                raise _refused(f"{_shown(path)} is no file")
+            self._blobs.add(sha)
+
+
+def check_tree_names(repository: Repository, tip: str) -> None:
+    """See whether a commit's files can lie beside each other in any workspace.
+
+    Raises:
+        RefusedHistoryError: Two names differ only in case, or one isn't a note's.
+    """
+    names: dict[str, str] = {}
+    for path in repository.files(tip):
+        if not is_recorded(path):
+            raise _refused(f"{_shown(path)} is not a file that a workspace keeps")
+        try:
+            files.checked_path(path)
+        except KbtuiError as error:
+            raise _refused(f"{_shown(path)} can't be a note's name") from error
+        parts = path.split("/")
+        for end in range(1, len(parts) + 1):
+            part = "/".join(parts[:end])
+            folded = unicodedata.normalize("NFC", part).casefold()
+            if names.setdefault(folded, part) != part:
+                twin = names[folded]
+                raise _refused(f"{_shown(part)} and {_shown(twin)} differ only in case")
+
+
+def _check_name(folder: str, raw: bytes) -> None:
+    try:
+        name = raw.decode()
+        is_fine = "/" not in name and files.checked_path(name) == name
+    except (UnicodeDecodeError, KbtuiError):
+        is_fine, name = False, raw.decode("utf-8", "replace")
+    if not is_fine or _DISGUISED.fullmatch(name) or name.endswith((" ", ".")):
+        raise _refused(f"it holds the name {_shown(folder + name)}")
+
+
+def _shown(path: str) -> str:
+    return repr(clean_line(path)[:120])
+
+
+def _too_large(size: int) -> RefusedHistoryError:
+    return _refused(f"it holds a file of {size / 2**20:,.0f} MB, at most {MAX_OBJECT >> 20} MB")
+
+
+def _refused(why: str) -> RefusedHistoryError:
+    return RefusedHistoryError(
+        f"The other history is refused: {why}.",
+        "Nothing was taken over. Look at that place with git, and take out what doesn't belong"
+        " into a workspace.",
+    )

@@ -1,0 +1,267 @@
+"""Several machines, one knowledge base: fetch, bring together, push.
+
+Whoever comes second merges, the others follow, so all of them end at the same commit. Where both
+sides changed the same line ours stays in the file and theirs goes to whoever decides: no side is
+ever lost. A purge on one machine ends the history that the others have (see `purge`).
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from kbtui.errors import ConflictError, RefusedHistoryError, RemoteError
+from kbtui.history.change import Actor, Change, Origin
+from kbtui.history.merging.tree_merge import MergePlan, TreeMerge
+from kbtui.history.objects.commit import is_derived, read_commit
+from kbtui.history.objects.lineage import Divergence, diverge
+from kbtui.history.objects.packing import pack_of
+from kbtui.history.sync.purged import PurgedCommits, PurgedTipError
+from kbtui.history.sync.remote import MovedError, Watcher
+from kbtui.history.sync.transport import Transport
+from kbtui.text import counted
+from kbtui.workspace import files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from kbtui.history.adoption import Adoption
+    from kbtui.history.door import Door
+    from kbtui.history.merging.tree_merge import Clash, Resolver
+    from kbtui.history.objects.commit import Commit
+    from kbtui.history.objects.packing import PackRecord
+    from kbtui.history.objects.repository import Repository
+    from kbtui.history.sync.remote import Address
+
+log = logging.getLogger(__name__)
+_TRIES = 6
+_CLONE = (
+    "Take what you wrote since out of this workspace, then make a new one of the other history:"
+    " `kbtui init NEW-FOLDER` and `kbtui -w NEW-FOLDER sync {place}`."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReport:
+    """What a sync did.
+
+    Attributes:
+        remote: Where, without passwords.
+        received: How many commits came.
+        sent: How many commits went.
+        merge: The commit that brought both together; None where none was needed.
+        clashes: Where both had changed the same.
+        notes: What a person should know, one sentence each.
+        replaced: The other history was replaced by ours, after a purge.
+    """
+
+    remote: str
+    received: int = 0
+    sent: int = 0
+    merge: Commit | None = None
+    clashes: tuple[Clash, ...] = ()
+    notes: tuple[str, ...] = ()
+    replaced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SyncRules:
+    """What is known above this room about merging.
+
+    Attributes:
+        resolver_of: Who merges a file of a special kind; None for ordinary ones.
+        on_clashes: Is given what a person must decide, before the merge is recorded.
+        is_unused: Whether a path is something that kbtui itself puts into a new workspace.
+    """
+
+    resolver_of: Callable[[str], Resolver | None] = lambda _: None
+    on_clashes: Callable[[Sequence[Clash]], None] = lambda _: None
+    is_unused: Callable[[str], bool] = is_derived
+
+
+class Sync:
+    """Syncs one workspace's history."""
+
+    def __init__(
+        self, root: Path, repository: Repository, door: Door, adoption: Adoption, rules: SyncRules
+    ) -> None:
+        self._root = root
+        self._repository = repository
+        self._door = door
+        self._adoption = adoption
+        self._rules = rules
+        self._purged = PurgedCommits(root)
+
+    def run(
+        self, address: Address, watcher: Watcher, *, replace_theirs: bool = False
+    ) -> SyncReport:
+        """Bring both histories together.
+
+        Args:
+            address: The other one.
+            watcher: Is told how far it is.
+            replace_theirs: After a purge: drop what the other one has that we don't.
+
+        Raises:
+            RemoteError: The way or the other end doesn't work; nothing is lost.
+            RefusedHistoryError: The histories can't be brought together; nothing was changed.
+            MassDeletionError: Many entries are gone here, and nobody said that this is meant.
+        """
+        transport = Transport(address, self._repository, watcher)
+        report = SyncReport(address.shown)
+        for _ in range(_TRIES):
+            try:
+                return self._once(transport, watcher, report, replace_theirs=replace_theirs)
+            except MovedError as moved:
+                why = moved
+                log.info("sync again: %s", moved)
+                watcher.tell("Somebody was faster; once more")
+            except _MergedError as merged:
+                why, report = merged.why, merged.report
+        raise RemoteError(
+            f"Somebody was faster, {_TRIES} times: {why.message}", f"Nothing is lost. {why.hint}"
+        )
+
+    def _once(
+        self, transport: Transport, watcher: Watcher, report: SyncReport, *, replace_theirs: bool
+    ) -> SyncReport:
+        if self._purged.are_in(self._repository):
+            raise RefusedHistoryError(
+                "A purge was not finished: the history here still holds what was to be removed.",
+                "Run it again: `kbtui purge`.",
+            )
+        self._adoption.adopt(5.0, 0.0, confirmed=False)
+        head = self._repository.head()
+        purged = self._purged.known()
+        try:
+            theirs = transport.fetch(head, purged)
+        except PurgedTipError as old:
+            return self._replace(transport, watcher, report, old.tip, forced=replace_theirs)
+        if theirs is None:
+            return self._send(transport, watcher, report, None) if head else report
+        if theirs == head:
+            return report
+        apart = diverge(self._repository, head, theirs)
+        if not purged.isdisjoint(each for each, _ in apart.theirs):  # by a git program, or a race
+            return self._replace(transport, watcher, report, theirs, forced=replace_theirs)
+        self._check_epoch(apart, head, report.remote)
+        watcher.tell("Bringing both together")
+        report = self._bring_together(head, theirs, apart, watcher, report)
+        if self._repository.head() == theirs:
+            return report
+        try:
+            return self._send(transport, watcher, report, theirs)
+        except MovedError as moved:
+            raise _MergedError(report, moved) from None
+
+    def _send(
+        self,
+        transport: Transport,
+        watcher: Watcher,
+        report: SyncReport,
+        theirs: str | None,
+        expected: str | None = None,
+    ) -> SyncReport:
+        """Send what they lack, if `theirs` is all that they have of ours."""
+        head = self._repository.head() or ""
+        commits = diverge(self._repository, head, theirs).ours
+
+        def pack() -> tuple[int, Iterator[PackRecord]]:
+            return pack_of(self._repository, commits)
+
+        watcher.tell(f"Sending {counted(len(commits), 'commit')}")
+        transport.push(head, expected or theirs, pack)
+        return replace(report, sent=report.sent + len(commits))
+
+    def _bring_together(
+        self,
+        head: str | None,
+        theirs: str,
+        apart: Divergence,
+        watcher: Watcher,
+        report: SyncReport,
+    ) -> SyncReport:
+        base = apart.base
+        if base == theirs:
+            return report
+        report = replace(report, received=report.received + len(apart.theirs))
+        if head is None or base == head or (base is None and self._is_fresh(head)):
+            self._door.forward(head, theirs)
+            return report
+        if base is None:
+            raise RefusedHistoryError(
+                f"{report.remote} holds another knowledge base: the two have no past in common.",
+                "To use that one, sync a new workspace with it: `kbtui init NEW-FOLDER`, then"
+                " `kbtui -w NEW-FOLDER sync ...`. To keep this one, sync with an empty place.",
+            )
+        return self._merge(base, head, theirs, watcher, report)
+
+    def _merge(
+        self, base: str, head: str, theirs: str, watcher: Watcher, report: SyncReport
+    ) -> SyncReport:
+        rules = self._rules
+        plan = TreeMerge(self._repository, base, head, theirs, rules.resolver_of).plan()
+        watcher.check()  # the last moment: from here on it is done whole
+        if plan.clashes:
+            rules.on_clashes(plan.clashes)
+        for copy, data in plan.copies.items():
+            files.write_atomic(self._root, copy, data)
+        commit = self._record(plan, head, theirs, report)
+        return replace(
+            report,
+            merge=commit,
+            clashes=(*report.clashes, *plan.clashes),
+            notes=(*report.notes, *plan.notes),
+        )
+
+    def _record(self, plan: MergePlan, head: str, theirs: str, report: SyncReport) -> Commit:
+        reason = "\n".join([f"Brought together with {report.remote}.", *plan.notes])
+        change = Change(self._root, Actor.SYNC, reason, Origin(), adopted=True)
+        change.brings = theirs
+        free = {path for path in plan.edits if is_derived(path) and path.endswith("INDEX.md")}
+        change.seal({path: data for path, data in plan.edits.items() if path not in free})
+        for path in free:  # what is generated is generated anew
+            change.replace(path, plan.edits[path])
+        self._door.bring_in(change, head)
+        if change.result is None:
+            raise ConflictError("The merge was not recorded.", "Try again.")
+        return change.result
+
+    def _is_fresh(self, head: str) -> bool:
+        """Whether there is nothing of a person's in our history."""
+        return all(self._rules.is_unused(path) for path in self._repository.files(head))
+
+    def _check_epoch(self, apart: Divergence, head: str | None, place: str) -> None:
+        """Refuse to bring back what was purged elsewhere and is in our history still."""
+        if head is None or apart.base == head or (apart.base is None and self._is_fresh(head)):
+            return
+        if any(read_commit(*each).origin.epoch for each in apart.theirs):
+            raise RefusedHistoryError(
+                f"A secret was purged from the history at {place}, and this workspace still has"
+                " the history from before.",
+                _CLONE.format(place=place),
+            )
+
+    def _replace(
+        self, transport: Transport, watcher: Watcher, report: SyncReport, old: str, *, forced: bool
+    ) -> SyncReport:
+        """After a purge here: let our history take the place of the old one."""
+        if not forced and old not in self._purged.known():
+            raise RefusedHistoryError(
+                f"You have purged a secret here, and somebody has synced with {report.remote}"
+                " since: there are changes there that aren't here.",
+                "Take over by hand what you need from there, then replace it: `kbtui sync"
+                " --replace`.",
+            )
+        return replace(self._send(transport, watcher, report, None, expected=old), replaced=True)
+
+
+class _MergedError(Exception):
+    """The merge is recorded here, but somebody was faster there: go on from it."""
+
+    def __init__(self, report: SyncReport, why: MovedError) -> None:
+        super().__init__("merged")
+        self.report = report
+        self.why = why

@@ -1,0 +1,404 @@
+"""The way to another repository and back, by dulwich: a folder, https, ssh, git.
+
+Whatever goes wrong on the way is one sentence. What comes in lies apart until it was looked
+through (see `inspection`); what goes out is taken over by the other end whole or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from kbtui.errors import KbtuiError, RemoteError
+from kbtui.history.objects.branch import NAME
+from kbtui.history.objects.pack_folder import INCOMING, PackFolder
+from kbtui.history.objects.repository import Repository, as_unpacked
+from kbtui.history.sync.connection import Line
+from kbtui.history.sync.hang_up import HangUp
+from kbtui.history.sync.inspection import Inspection, check_pack
+from kbtui.history.sync.purged import PurgedTipError
+from kbtui.history.sync.remote import MovedError
+from kbtui.history.sync.remote_errors import remote_error
+from kbtui.text import clean_line
+from kbtui.workspace.durable import storage_errors, sync_folder, temporary_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from dulwich.client import GitClient
+
+    from kbtui.history.objects.packing import PackRecord
+    from kbtui.history.sync.remote import Address, Watcher
+
+MAX_PACK = 4 << 30
+SECONDS = 60.0
+"""How long the other end may be silent."""
+_SSH = "ssh -oBatchMode=yes -oConnectTimeout=20 -oServerAliveInterval=20 -oServerAliveCountMax=3"
+_REF = NAME.encode()
+
+
+class Incoming:
+    """Objects that were fetched and not yet let in."""
+
+    def __init__(self, repository: Repository) -> None:
+        from dulwich.object_store import DiskObjectStore
+
+        self._home = repository
+        self._folder = repository.folder / temporary_name(INCOMING)
+        objects = self._folder / "objects"
+        (objects / "pack").mkdir(mode=0o700, parents=True)
+        (objects / "info").mkdir()
+        (objects / "info" / "alternates").write_text(
+            f"{(repository.folder / 'objects').resolve()}\n"
+        )
+        self.repository = Repository(self._folder)
+        self._store = DiskObjectStore(objects, fsync_object_files=True)
+        self.file, self._commit, self._abort = self._store.add_pack()
+        self._size = 0
+
+    def write(self, data: bytes) -> int:
+        """Take a piece of the pack."""
+        self._size += len(data)
+        if self._size > MAX_PACK:
+            raise RemoteError("The other history is larger than 4 GB; that can't be right.")
+        return self.file.write(data)
+
+    def admit(self, tip: str, purged: frozenset[str]) -> None:
+        """Look everything through, then let it in.
+
+        Raises:
+            RefusedHistoryError: Something in it doesn't belong into a workspace.
+            RemoteError: What came is no pack.
+            PurgedTipError: It is built on a purged commit.
+        """
+        if self._size:
+            self.file.flush()
+            check_pack(self.file)
+            try:
+                self._commit()
+            except _damage() as error:
+                raise RemoteError("What the other side sent is damaged.", "Try again.") from error
+        Inspection(self.repository, _Admitted(self._home), purged).check(tip)
+        PackFolder(self._home.folder).let_in(self._folder / "objects")
+
+    def close(self) -> None:
+        """Remove what wasn't let in."""
+        if not self.file.closed:
+            with contextlib.suppress(OSError):
+                self._abort()
+        self._store.close()
+        self.repository.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class _Admitted:
+    """The commits that were let in before, with all that they hold."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+
+    def __contains__(self, commit: object) -> bool:
+        return self._repository.has(str(commit))
+
+
+class Transport:
+    """The connection to one address."""
+
+    def __init__(self, address: Address, repository: Repository, watcher: Watcher) -> None:
+        self._address = address
+        self._repository = repository
+        self._watcher = watcher
+        self._until = contextlib.ExitStack()  # what lasts as long as a connection
+
+    def fetch(self, head: str | None, purged: frozenset[str]) -> str | None:
+        """Bring over what the other side has, and let it in.
+
+        Args:
+            head: Our newest commit.
+            purged: Commits that must not come back.
+
+        Returns:
+            Their newest commit; None where there is none.
+
+        Raises:
+            RemoteError: The way or the other end doesn't work.
+            RefusedHistoryError: What they have doesn't belong into a workspace.
+            PurgedTipError: It is built on a purged commit.
+        """
+        if self._address.folder is not None:
+            prepare_folder(self._address.folder)
+        with storage_errors("Can't keep what was fetched"):
+            incoming = Incoming(self._repository)
+        try:
+            tip = self._fetch_into(incoming, head, purged)
+            if tip is not None and not self._repository.has(tip):
+                self._watcher.tell("Looking through what came")
+                incoming.admit(tip, purged)
+        finally:
+            incoming.close()
+        return tip
+
+    def push(
+        self,
+        new: str,
+        expected: str | None,
+        pack: Callable[[], tuple[int, Iterator[PackRecord]]],
+    ) -> None:
+        """Send commits and let their branch point to `new`.
+
+        Args:
+            new: The commit.
+            expected: What their branch has to point to now.
+            pack: How many objects they lack, and these.
+
+        Raises:
+            MovedError: It points elsewhere by now.
+            RemoteError: The way or the other end doesn't work.
+        """
+
+        def update(refs: dict[Any, Any]) -> dict[Any, Any]:
+            if refs.get(_REF) != (expected.encode() if expected else None):
+                raise MovedError("The other side has moved on.")
+            return {_REF: new.encode()}
+
+        def data(*_: Any, **__: Any) -> tuple[int, Iterator[Any]]:
+            count, records = pack()
+            return count, as_unpacked(self._watched(count, records))
+
+        with self._connected() as (client, path):
+            result = client.send_pack(path, update, data, progress=self._progress)
+            for refusal in (result.ref_status or {}).values():
+                if refusal:
+                    self._refused(str(refusal))
+            if self._address.folder is not None:
+                _settle(self._address.folder)
+
+    def _refused(self, why: str) -> None:
+        if any(word in why for word in ("unable to set", "fetch first", "stale", "lock")):
+            raise MovedError("The other side has moved on.")
+        raise RemoteError(
+            f"{self._address.shown} doesn't take the changes: {clean_line(why)}.",
+            "Your own history is as it was. Look whether the branch `main` is protected there.",
+        )
+
+    def _watched(self, count: int, records: Iterator[PackRecord]) -> Iterator[PackRecord]:
+        for number, record in enumerate(records):
+            if number % 500 == 0:
+                self._watcher.tell(f"Sending {number:,} of {count:,}")
+            yield record
+
+    def _fetch_into(
+        self, incoming: Incoming, head: str | None, purged: frozenset[str]
+    ) -> str | None:
+        from dulwich.object_store import ObjectStoreGraphWalker
+
+        found: list[str] = []
+
+        def wants(refs: Mapping[Any, Any], depth: int | None = None) -> list[Any]:  # noqa: ARG001
+            tip = refs.get(_REF)
+            if tip is not None:
+                found.append(tip.decode())
+                if found[0] in purged:
+                    raise PurgedTipError(found[0])
+            return [] if tip is None or self._repository.has(found[0]) else [tip]
+
+        def parents(identifier: bytes) -> list[Any]:
+            return [
+                each.encode() for each in self._repository.read_commit(identifier.decode()).parents
+            ]
+
+        def take(data: bytes) -> int:
+            self._watcher.check()
+            return incoming.write(data)
+
+        walker = ObjectStoreGraphWalker([head.encode()] if head else [], parents)  # type: ignore[list-item]
+        with self._connected() as (client, path):
+            client.fetch_pack(path, wants, walker, take, progress=self._progress)
+        return found[0] if found else None
+
+    def _progress(self, data: bytes) -> None:
+        text = data.decode("utf-8", "replace").replace("\r", "\n").strip().rpartition("\n")[2]
+        if text:
+            self._watcher.tell(text)
+
+    def _client(self) -> tuple[GitClient, str]:
+        from dulwich.client import (
+            LocalGitClient,
+            SSHGitClient,
+            default_urllib3_manager,
+            get_transport_and_path,
+        )
+
+        text = self._address.text
+        if self._address.folder is not None:
+            return LocalGitClient(thin_packs=False), text
+        if text.startswith("git:"):
+            return self._git_client(text)
+        pool = None
+        if text.startswith("http"):
+            pool = default_urllib3_manager(None, base_url=text, timeout=SECONDS)
+            self._until.enter_context(HangUp(pool).when_stopped(self._watcher))
+        client, path = get_transport_and_path(
+            text,
+            thin_packs=False,
+            quiet=True,
+            ssh_command=os.environ.get("GIT_SSH_COMMAND", _SSH),
+            pool_manager=pool,  # type: ignore[arg-type]
+        )
+        if isinstance(client, SSHGitClient):
+            self._make_patient(client)
+        return client, path
+
+    def _make_patient(self, client: Any) -> None:
+        """Let a client of ssh's not wait for ever."""
+        run, connect = client.ssh_vendor.run_command, client._connect  # noqa: SLF001 — no other way
+        lines: list[Line] = []
+
+        def run_command(*arguments: Any, **more: Any) -> Any:
+            connection = run(*arguments, **more)
+            process = connection.proc
+            coming, going = process.stdout.fileno(), process.stdin.fileno()
+            line = Line(coming, going, self._watcher, SECONDS)
+            line.on_end(process.kill)
+            line.kept = connection.read  # what it reads from is closed with it
+            connection.read, connection.write = line.read_fully, line.send
+            lines.append(line)
+            return connection
+
+        def connected(*arguments: Any, **more: Any) -> Any:
+            made = connect(*arguments, **more)
+            lines[-1].on_end(made[0].close)
+            return made
+
+        client.ssh_vendor.run_command = run_command
+        client._connect = connected  # noqa: SLF001
+
+    def _git_client(self, text: str) -> tuple[GitClient, str]:
+        """A client for git:// that doesn't wait for ever."""
+        from dulwich.client import TCPGitClient
+        from dulwich.protocol import Protocol
+
+        parts = urlsplit(text)
+        watcher = self._watcher
+
+        class PatientClient(TCPGitClient):
+            def _connect(
+                self, cmd: bytes, path: str | bytes, protocol_version: int | None = None
+            ) -> Any:
+                connected = socket.create_connection((self._host, self._port), SECONDS)
+                number = connected.fileno()
+                line = Line(number, number, watcher, SECONDS)
+                protocol = Protocol(line.read_fully, line.send, connected.close)
+                line.on_end(protocol.close)
+                wanted = 2 if protocol_version is None else protocol_version
+                self.protocol_version = wanted if cmd == b"upload-pack" else 0
+                version = b"\0\0version=%d\0" % wanted if self.protocol_version == 2 else b""  # noqa: PLR2004
+                place = path if isinstance(path, bytes) else path.encode()
+                place = place[1:] if place.startswith(b"/~") else place
+                host = b"host=" + self._host.encode("idna")
+                protocol.send_cmd(b"git-" + cmd, place, host + version)
+                return protocol, line.has_come, None
+
+        client = PatientClient(parts.hostname or "", parts.port, thin_packs=False, quiet=True)
+        return client, parts.path
+
+    @contextlib.contextmanager
+    def _connected(self) -> Iterator[tuple[GitClient, Any]]:
+        """A client for the block; what goes wrong there is a sentence."""
+        self._watcher.tell(f"Connecting to {self._address.shown}")
+        try:
+            with contextlib.ExitStack() as self._until:
+                client, path = self._client()
+                with contextlib.closing(client):
+                    yield client, path
+        except (KbtuiError, PurgedTipError):
+            raise
+        except Exception as error:
+            self._watcher.check()
+            known = remote_error(error, self._address)
+            if known is None:
+                raise
+            raise known from error
+
+
+def prepare_folder(folder: Path) -> None:
+    """Make an empty or missing folder a repository that others can sync with as well.
+
+    Raises:
+        RemoteError: There is something else, or the disk isn't there.
+    """
+    from dulwich.repo import Repo
+
+    with storage_errors(f"Can't look at {folder}"):
+        if (folder / "objects").is_dir() or (folder / ".git").exists():
+            return
+        taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+        if taken or not folder.parent.is_dir():
+            raise RemoteError(
+                f"{folder} is no place to sync with: there is no history there.",
+                "Is the disk connected? A new place has to be an empty folder.",
+            )
+    with storage_errors(f"Can't make a history in {folder}"):
+        folder.mkdir(exist_ok=True)
+        with contextlib.closing(Repo.init_bare(folder)) as made:
+            made.refs.set_symbolic_ref(b"HEAD", _REF)  # type: ignore[arg-type]
+            config = made.get_config()
+            config.set((b"core",), b"fsync", b"all")
+            config.write_to_path()
+
+
+def _settle(folder: Path) -> None:
+    """Make what was written into a folder durable: sticks are pulled out.
+
+    Another program may tidy up there at the same time: what is gone needs no sync.
+    """
+    from dulwich.repo import Repo
+
+    with storage_errors(f"Can't write {folder}"):
+        with contextlib.closing(Repo(folder)) as repository:  # knows worktrees and submodules
+            common = Path(repository.commondir())
+        for place in (common / "objects" / "pack", (common / NAME).parent):
+            with contextlib.suppress(FileNotFoundError):
+                for file in _newest(place):
+                    _sync_file(file)
+                sync_folder(place)
+
+
+def _newest(folder: Path) -> list[Path]:
+    moments: dict[Path, float] = {}
+    for file in folder.iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            moments[file] = file.stat().st_mtime
+    return sorted(moments, key=moments.__getitem__)[-3:]
+
+
+def _sync_file(file: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        descriptor = os.open(file, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _damage() -> tuple[type[Exception], ...]:
+    import zlib
+
+    from dulwich.errors import ApplyDeltaError, ChecksumMismatch, FileFormatException
+    from dulwich.pack import UnresolvedDeltas
+
+    return (
+        ApplyDeltaError,
+        ChecksumMismatch,
+        FileFormatException,
+        UnresolvedDeltas,
+        zlib.error,
+        AssertionError,
+        KeyError,
+        ValueError,
+    )

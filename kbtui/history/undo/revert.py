@@ -1,0 +1,246 @@
+"""One undo in the making: what files will say without some changes, on top of what they say now."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from kbtui.errors import UndoConflictError, UsageError
+from kbtui.history.looking.diff import diff_file, split_lines
+from kbtui.history.looking.hunk import without_hunk
+from kbtui.history.merging.conflict import Conflict, Decisions, Side
+from kbtui.history.merging.front_keys import holds_all_of, split_front
+from kbtui.history.merging.undo_merge import LATER_WINS, take_out, take_out_creation
+from kbtui.history.undo.rewind import RESTORED
+from kbtui.workspace import files
+from kbtui.workspace.layout import short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from kbtui.history.looking.log import CommitLog
+    from kbtui.history.merging.conflict import Resolution
+    from kbtui.history.objects.commit import Commit, PathChange
+    from kbtui.history.objects.repository import Repository
+    from kbtui.workspace.files import Decoded
+
+Edits = dict[str, "bytes | None"]
+
+
+class TakingOut:
+    """Takes changes out one after the other; nothing is written.
+
+    Attributes:
+        edits: What each path will hold; None is no file.
+        before: What it was worked out from.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        repository: Repository,
+        log: CommitLog,
+        decisions: Mapping[Conflict, Resolution] | None,
+    ) -> None:
+        self._root = root
+        self._repository = repository
+        self._log = log
+        self._decisions = Decisions(decisions)
+        self.edits: Edits = {}
+        self.before: Edits = {}
+
+    @property
+    def kept(self) -> bool:
+        """Whether somebody decided for what stands there now."""
+        return self._decisions.kept
+
+    def check(self) -> None:
+        """Refuse while a conflict is open.
+
+        Raises:
+            UndoConflictError: One is.
+        """
+        conflicts = self._decisions.open
+        if not conflicts:
+            return
+        paths = tuple(dict.fromkeys(conflict.path for conflict in conflicts))
+        count = len(conflicts)
+        places = "1 place was" if count == 1 else f"{count} places were"
+        raise UndoConflictError(
+            f"{places} changed again since, in {', '.join(map(short_name, paths))}.",
+            "Nothing was changed. Say which side is to stand, or undo the later change first.",
+            paths=paths,
+            conflicts=conflicts,
+        )
+
+    def take_out(self, commit: Commit, change: PathChange) -> None:
+        """Take out what a commit did to one path."""
+        old = self._recorded(commit.parent, change.old_path or change.path)
+        new = self._recorded(commit.id, change.path)
+        if new is None:
+            self._bring_back(commit, change.path, old)
+        elif old is None:
+            self._take_away(commit, change.path, new)
+        else:
+            path = self._merge(commit, change.path, new, old)
+            if change.old_path is not None:
+                self._rename_back(path, change.path, change.old_path)
+
+    def take_out_hunk(self, commit: Commit, changes: Sequence[PathChange], hunk: int) -> None:
+        """Take out one hunk; hunks are numbered from 1 through all files, in their order.
+
+        Raises:
+            UsageError: There is no such hunk.
+        """
+        count = 0
+        for change in changes:
+            old = self._recorded(commit.parent, change.old_path or change.path)
+            new = self._recorded(commit.id, change.path)
+            hunks = diff_file(change.path, old, new).hunks
+            count += len(hunks)
+            if hunk < 1 or hunk > count:
+                continue
+            if old is None or new is None:
+                self.take_out(commit, change)
+                return
+            chosen = hunks[hunk - 1 - (count - len(hunks))]
+            self._merge(commit, change.path, new, without_hunk(old, new, chosen))
+            return
+        raise UsageError(f"There is no hunk {hunk}.", f"It has {count}: 1 to {count}.")
+
+    # What files hold
+
+    def _recorded(self, commit: str | None, path: str) -> bytes | None:
+        blob = self._repository.blob_at(commit, path)
+        return None if blob is None else self._repository.read_blob(blob)
+
+    def _now(self, path: str) -> bytes | None:
+        if path in self.edits:
+            return self.edits[path]
+        data = files.read_bytes(self._root, path) if files.exists(self._root, path) else None
+        return self.before.setdefault(path, data)
+
+    def _put(self, path: str, data: bytes | None) -> None:
+        self._now(path)
+        self.edits[path] = data
+
+    def _follow(self, commit: Commit, path: str) -> tuple[str, list[bytes], set[str]]:
+        """Where a file is now, its versions since the commit, and which of them brought back."""
+        versions = []
+        returned = set()
+        for later, change in self._log.later(commit.id, path):
+            path = change.path
+            data = self._recorded(later.id, path)
+            if data is not None:
+                versions.append(data)
+                if later.origin.undoes or later.body.startswith(RESTORED):
+                    returned.add(_text(data))
+        return path, versions, returned
+
+    # The cases
+
+    def _bring_back(self, commit: Commit, path: str, old: bytes | None) -> None:
+        """Bring back a file that the commit had deleted, unless it is back under another name."""
+        now = self._now(path)
+        if now is None:
+            there, _, returned = self._follow(commit, path)
+            if there != path and _text(old) in returned and self._now(there) is not None:
+                self._rename_back(there, path, path)
+            else:
+                self._put(path, old)
+        elif now != old:
+            self._ask_about_file(path, None, now, old)
+
+    def _take_away(self, commit: Commit, path: str, new: bytes) -> None:
+        """Take away a file that the commit had created, but for what was added to it since."""
+        path, versions, returned = self._follow(commit, path)
+        now = self._now(path)
+        if now is None:
+            return
+        if _significant(now) == _significant(new):
+            self._put(path, None)
+            return
+        texts = [files.decode(data) for data in (new, *versions, now)]
+        if not _are_text(texts):
+            self._ask_about_file(path, new, now, None)
+            return
+        said = [text.text for text in texts]
+        left = take_out_creation(path, said, self._decisions, returned)
+        self._put(path, None if left is None else left.encode(texts[-1].encoding))
+
+    def _merge(self, commit: Commit, path: str, new: bytes, old: bytes) -> str:
+        """Bring the lines of a file back; returns the path that it has now."""
+        path, versions, returned = self._follow(commit, path)
+        now = self._now(path)
+        if now is None:
+            if not _only_adds(new, old):
+                self._ask_about_file(path, new, None, old)
+        elif now == new:
+            self._put(path, old)
+        elif now != old:
+            texts = [files.decode(data) for data in (new, *versions, now, old)]
+            if not _are_text(texts):
+                self._ask_about_file(path, new, now, old)
+                return path
+            said = [text.text for text in texts]
+            merge = take_out(path, said[:-1], said[-1], self._decisions, returned)
+            self._put(path, merge.text.encode(texts[-2].encoding))
+        return path
+
+    def _rename_back(self, path: str, new_name: str, old_name: str) -> None:
+        """Give a file the name back that it had before the commit."""
+        content = self._now(path)
+        if content is None or path == old_name:
+            return
+        if path != new_name or self._now(old_name) not in {None, content}:
+            conflict = Conflict(path, 0, new_name, path, old_name, "name")
+            decided = self._decisions.on(conflict)
+            if decided is Side.THEIRS and self._now(old_name) is not None:
+                raise UsageError(
+                    f"{short_name(old_name)} exists already, so {short_name(path)} can't be"
+                    " called so again.",
+                    "Keep the name that it has, or rename the other one first.",
+                )
+            if decided is not Side.THEIRS:
+                return
+        self._put(path, None)
+        self._put(old_name, content)
+
+    def _ask_about_file(
+        self, path: str, written: bytes | None, ours: bytes | None, theirs: bytes | None
+    ) -> None:
+        """Decide about a file as a whole, where its lines can't be told apart."""
+        conflict = Conflict(path, 0, _text(written), _text(ours), _text(theirs), "file")
+        if self._decisions.on(conflict) is Side.THEIRS:
+            self._put(path, theirs)
+
+
+def _are_text(texts: Sequence[Decoded]) -> bool:
+    return all(text.exact and text.encoding.startswith("utf-8") for text in texts)
+
+
+def _only_adds(new: bytes, old: bytes) -> bool:
+    """Whether nothing of `old` is missing in `new`: what was added is gone with the file."""
+    texts = _text(old), _text(new)
+    before, after = (split_front(text) for text in texts)
+    if before is None or after is None:
+        return not Counter(split_lines(texts[0])) - Counter(split_lines(texts[1]))
+    kept = all(
+        key in LATER_WINS or (key in after.units and holds_all_of(after.units[key], unit))
+        for key, unit in before.units.items()
+    )
+    return kept and not Counter(before.body) - Counter(after.body)
+
+
+def _text(data: bytes | None) -> str:
+    return files.decode(data or b"").text
+
+
+def _significant(data: bytes) -> tuple[object, ...] | bytes:
+    """What of an entry counts as changed: all but the date that the door keeps."""
+    front = split_front(_text(data))
+    if front is None:
+        return data
+    units = {key: unit for key, unit in front.units.items() if key not in LATER_WINS}
+    return tuple(units.items()), tuple(front.body)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kbtui.history.history import History
     from kbtui.knowledge.library import Library
     from kbtui.models.roles import ModelRegistry
-    from kbtui.search.index import SearchIndex
+    from kbtui.search.search_index import SearchIndex
     from kbtui.settings import Settings
     from kbtui.workspace.layout import Workspace
 

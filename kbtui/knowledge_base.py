@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kbtui.memory.syncing import Syncing
     from kbtui.memory.why import Provenance
     from kbtui.models.roles import ModelRegistry
-    from kbtui.search.index import SearchIndex
+    from kbtui.search.search_index import SearchIndex
     from kbtui.settings import Settings
     from kbtui.workspace.layout import Workspace
 
@@ -69,7 +69,7 @@ class KnowledgeBase:
     @cached_property
     def search(self) -> SearchIndex:
         """Search over entries, memory, documents and sessions."""
-        from kbtui.search.index import SearchIndex
+        from kbtui.search.search_index import SearchIndex
 
         search, embed = self.settings.search, self.settings.models.embed
         return SearchIndex(

@@ -23,9 +23,9 @@ _SHORT = 0.1
 _WAITS = (
     "kbtui.agent.tools.line_search._PATIENCE_SECONDS",
     "kbtui.models.discovery.PATIENCE_SECONDS",
-    "kbtui.search.index._FIRST_ANSWER_SECONDS",
-    "kbtui.search.index._LOCK_SECONDS",
-    "kbtui.search.store._BUSY_SECONDS",
+    "kbtui.search.search_index._FIRST_ANSWER_SECONDS",
+    "kbtui.search.search_index._LOCK_SECONDS",
+    "kbtui.search.index.store._BUSY_SECONDS",
     "kbtui.workspace.derived._BUSY_SECONDS",
 )
 _plain_hold = WorkspaceLock.hold

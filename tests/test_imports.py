@@ -32,7 +32,7 @@ FIRST_PAINT = SLOW | {"pydantic", "numpy", "yaml", "click", "rapidfuzz", "frontm
 HEADLESS = [
     name
     for _, name, _ in pkgutil.walk_packages(kbtui.__path__, "kbtui.")
-    if not name.startswith("kbtui.tui") and name != "kbtui.search.prepare_model"
+    if not name.startswith("kbtui.tui") and name != "kbtui.search.embedding.prepare_model"
 ]
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kbtui.memory.sessions import Session, SessionMessage, SessionStore
     from kbtui.models.port import ChatModel
     from kbtui.models.roles import ModelRegistry
-    from kbtui.search.index import SearchIndex
+    from kbtui.search.search_index import SearchIndex
     from kbtui.settings import Settings
     from kbtui.workspace.layout import Workspace
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kbtui.memory.ledger import Audit
     from kbtui.memory.sessions import SessionStore
     from kbtui.models.roles import ModelRegistry
-    from kbtui.search.index import SearchIndex
+    from kbtui.search.search_index import SearchIndex
     from kbtui.settings import Settings
     from kbtui.workspace.layout import Workspace
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kbtui.memory.dream.report import DreamProgress
     from kbtui.memory.sessions import SessionStore
     from kbtui.models.roles import ModelRegistry
-    from kbtui.search.index import SearchIndex
+    from kbtui.search.search_index import SearchIndex
     from kbtui.settings import Settings
     from kbtui.workspace.layout import Workspace
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kbtui.knowledge.info import EntryInfo
     from kbtui.knowledge.library import Library
     from kbtui.memory.extraction import Draft
-    from kbtui.search.index import SearchIndex
+    from kbtui.search.search_index import SearchIndex
 
 log = logging.getLogger(__name__)
 _ALIKE = 0.75

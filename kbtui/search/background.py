@@ -10,13 +10,13 @@ import time
 from typing import TYPE_CHECKING, TypeVar
 
 from kbtui.errors import KbtuiError
-from kbtui.search.watcher import Watcher
+from kbtui.search.index.watcher import Watcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from kbtui.search.index import SearchIndex
+    from kbtui.search.search_index import SearchIndex
 
 _LOG = logging.getLogger(__name__)
 _SETTLED_SECONDS = 1.1  # an adopted file must have been stable for a second

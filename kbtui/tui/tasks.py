@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.search.pause import Pause
+    from kbtui.search.index.pause import Pause
     from kbtui.search.results import IndexStatus
     from kbtui.tui.widgets.chat_pane import ChatPane
 

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kbtui.search.prepared import ConfiguredModel
+from kbtui.search.embedding.prepared import ConfiguredModel
 from kbtui.settings import RoleSettings
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Sequence
 
-    from kbtui.search.embedder import Embedder, Vectors
+    from kbtui.search.embedding.embedder import Embedder, Vectors
 
 _KEY_BYTES = 16
 

@@ -26,13 +26,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kbtui.search.bm25f import Corpus, PostingsCache
-from kbtui.search.fusion import best_first
-from kbtui.search.index import SearchIndex
-from kbtui.search.model_source import locate, models_folder
-from kbtui.search.prepared import ConfiguredModel
-from kbtui.search.query import parse
-from kbtui.search.ranking import weighted_terms
+from kbtui.search.embedding.model_source import locate, models_folder
+from kbtui.search.embedding.prepared import ConfiguredModel
+from kbtui.search.index.bm25f import Corpus, PostingsCache
+from kbtui.search.query.fusion import best_first
+from kbtui.search.query.parser import parse
+from kbtui.search.query.ranking import weighted_terms
+from kbtui.search.search_index import SearchIndex
 from kbtui.settings import RoleSettings, SearchSettings
 from kbtui.workspace.layout import create_workspace
 from kbtui.workspace.scan import Scanner
@@ -47,7 +47,7 @@ OPENING = """
 import json, sys, time
 started = time.perf_counter()
 from pathlib import Path
-from kbtui.search.index import SearchIndex
+from kbtui.search.search_index import SearchIndex
 from kbtui.settings import RoleSettings, SearchSettings
 from kbtui.workspace.layout import open_workspace
 from kbtui.workspace.scan import Scanner

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kbtui.errors import ModelUnreachableError
-from kbtui.search import analyser
+from kbtui.search.search_index import analyser
 from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Sequence
 
-    from kbtui.search.embedder import Vectors
+    from kbtui.search.embedding.embedder import Vectors
 
 SYNONYMS = {"car": "automobil", "holiday": "vacat", "physician": "doctor"}
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from kbtui.search.vectors import VectorStore
+from kbtui.search.embedding.vectors import VectorStore
 from kbtui.workspace import scan
 from tests.search.fakes import ReadyModel, WordEmbedder
 from tests.search.helpers import paths

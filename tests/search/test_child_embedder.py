@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import ModelError
-from kbtui.search import child
-from kbtui.search.child_embedder import ChildEmbedder
-from kbtui.search.embedder import ModelIdentity
+from kbtui.search.embedding import child
+from kbtui.search.embedding.child_embedder import ChildEmbedder
+from kbtui.search.embedding.embedder import ModelIdentity
 from tests.search.fakes import ReadyModel
 from tests.search.helpers import Desk, eventually, paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kbtui.search.child_process import ChildProcess
+    from kbtui.search.embedding.child_process import ChildProcess
 
 pytestmark = pytest.mark.faults
 MODEL = ModelIdentity("tired", "f" * 24, "", 2, 256, "mean", (), 0, (1.0, 0.0))
@@ -111,13 +111,13 @@ def test_a_child_that_is_stuck_is_ended_and_started_again(stuck: Stuck) -> None:
 def test_a_query_does_not_wait_long_and_gets_no_other_ones_answer(
     stuck: Stuck, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kbtui.search.child_embedder._QUERY_SECONDS", 0.1)
+    monkeypatch.setattr("kbtui.search.embedding.child_embedder._QUERY_SECONDS", 0.1)
     for text in ("a", "bb", "ccc", "dddd", "eeeee", "ffffff"):
         with pytest.raises(ModelError, match="busy"):
             stuck.embedder.query(text)
     running = stuck.child
     stuck.mark.unlink()
-    monkeypatch.setattr("kbtui.search.child_embedder._QUERY_SECONDS", 60)
+    monkeypatch.setattr("kbtui.search.embedding.child_embedder._QUERY_SECONDS", 60)
     assert stuck.embedder.query("seven").tolist() == [1, 5]
     assert stuck.embedder.documents(["four", "to"]).tolist() == [[1, 4], [1, 2]]
     assert stuck.child is running

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kbtui.search.chunker import ChunkLimits, is_indexed, passage_key, read_document
-from kbtui.search.markdown import estimate
+from kbtui.search.index.chunker import ChunkLimits, is_indexed, passage_key, read_document
+from kbtui.search.index.markdown import estimate
 
 LIMITS = ChunkLimits()
 SMALL = ChunkLimits(tokens=64, overlap=16)

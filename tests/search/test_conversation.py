@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from kbtui.search.chunker import ChunkLimits, Document, read_document
+from kbtui.search.index.chunker import ChunkLimits, Document, read_document
 
 LIMITS = ChunkLimits()
 PATH = "sessions/tui_20261121-ab12.jsonl"

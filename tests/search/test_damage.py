@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import StorageError
-from kbtui.search.chunker import ChunkLimits
-from kbtui.search.generation import generation_name
-from kbtui.search.lexical import LexicalIndex
+from kbtui.search.index.chunker import ChunkLimits
+from kbtui.search.index.generation import generation_name
+from kbtui.search.index.lexical import LexicalIndex
 from kbtui.settings import SearchSettings
 from tests.search.fakes import ReadyModel, WordEmbedder
 from tests.search.helpers import eventually, paths
@@ -177,8 +177,10 @@ def test_an_indexing_that_fails_half_way_is_made_good(
 KILLED = """
 import os, sys
 from pathlib import Path
-from kbtui.search import generation, lexical, store
-from kbtui.search.index import SearchIndex
+from kbtui.search.search_index import generation
+from kbtui.search.search_index import lexical
+from kbtui.search.search_index import store
+from kbtui.search.search_index import SearchIndex
 from kbtui.settings import RoleSettings, SearchSettings
 from kbtui.workspace.layout import open_workspace
 from kbtui.workspace.scan import Scanner
@@ -280,7 +282,7 @@ def test_a_file_that_goes_while_it_is_read_is_no_problem(
         return real(root, path, *limit)
 
     with monkeypatch.context() as patch:
-        patch.setattr("kbtui.search.builder.files.read_bytes", vanish)
+        patch.setattr("kbtui.search.index.builder.files.read_bytes", vanish)
         assert paths(index.search("wombat")) == ["docs/p/a.txt"]
     index.sync()
     assert paths(index.search("wombat")) == ["docs/p/a.txt"]

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbtui.search.fusion import MOST_BY_MEANING_ALONE, best_first, fuse, rank_of
+from kbtui.search.query.fusion import MOST_BY_MEANING_ALONE, best_first, fuse, rank_of
 
 WEIGHTS = (0.7, 0.3)
 

@@ -12,7 +12,7 @@ from tests.search.helpers import Desk
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kbtui.search.index import SearchIndex
+    from kbtui.search.search_index import SearchIndex
 
 FRUIT = "apple pear plum fig quince cherry grape lemon melon mango olive peach"
 WORDS = FRUIT.split()

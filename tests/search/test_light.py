@@ -17,11 +17,13 @@ def run(code: str) -> None:
 
 def test_importing_the_index_imports_no_engine() -> None:
     run(
-        "import sys, kbtui.search.index, kbtui.search.results, kbtui.search.query\n"
+        "import sys, kbtui.search.search_index, kbtui.search.results, kbtui.search.query.parser\n"
         "loaded = {name.partition('.')[0] for name in sys.modules}\n"
         f"assert not loaded & set({HEAVY}), loaded & set({HEAVY})\n"
     )
 
 
 def test_importing_the_index_reads_no_setting_and_opens_no_file() -> None:
-    run("import sys, kbtui.search.index\nassert not {'pydantic', 'sqlite3'} & set(sys.modules)\n")
+    run(
+        "import sys, kbtui.search.search_index\nassert not {'pydantic', 'sqlite3'} & set(sys.modules)\n"
+    )

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kbtui.search.marking import marker
+from kbtui.search.query.marking import marker
 
 
 @pytest.mark.parametrize(

@@ -17,18 +17,18 @@ import numpy as np
 import pytest
 
 from kbtui.errors import ConfigurationError, ModelError, UnreadableError
-from kbtui.search import child, model_source
-from kbtui.search.child_embedder import ChildEmbedder
-from kbtui.search.embedder import GRAPH_FILE, IDENTITY_FILE, ModelIdentity, OnnxEmbedder
-from kbtui.search.model_source import BUNDLED_SHA256, locate, models_folder
-from kbtui.search.prepared import ConfiguredModel, StoppedError
+from kbtui.search.embedding import child, model_source
+from kbtui.search.embedding.child_embedder import ChildEmbedder
+from kbtui.search.embedding.embedder import GRAPH_FILE, IDENTITY_FILE, ModelIdentity, OnnxEmbedder
+from kbtui.search.embedding.model_source import BUNDLED_SHA256, locate, models_folder
+from kbtui.search.embedding.prepared import ConfiguredModel, StoppedError
 from kbtui.settings import RoleSettings, SearchSettings
 from tests.search.helpers import Desk, eventually, paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kbtui.search.embedder import Embedder
+    from kbtui.search.embedding.embedder import Embedder
     from kbtui.search.results import SearchResult
 
 pytestmark = pytest.mark.model
@@ -37,7 +37,14 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 def prepare(into: Path, name: str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "kbtui.search.prepare_model", name, "--into", str(into)]
+    command = [
+        sys.executable,
+        "-m",
+        "kbtui.search.embedding.prepare_model",
+        name,
+        "--into",
+        str(into),
+    ]
     return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
 
 
@@ -59,7 +66,13 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(cache))
         models = models_folder()
-        command = [sys.executable, "-m", "kbtui.search.prepare_model", "--into", str(models)]
+        command = [
+            sys.executable,
+            "-m",
+            "kbtui.search.embedding.prepare_model",
+            "--into",
+            str(models),
+        ]
         with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE) as child:
             eventually(lambda: list(models.glob("[0-9a-f]*.*")))
             child.kill()
@@ -168,7 +181,7 @@ def test_search_by_meaning_runs_without_torch(desk: Desk, models: Path) -> None:
     desk.write("knowledge/topics/kitchen.md", "# Kitchen\n\nBake the bread for an hour.\n")
     code = (
         "import sys\nfrom pathlib import Path\n"
-        "from kbtui.search.index import SearchIndex\n"
+        "from kbtui.search.search_index import SearchIndex\n"
         "from kbtui.settings import RoleSettings, SearchSettings\n"
         "from kbtui.workspace.layout import open_workspace\n"
         "from kbtui.workspace.scan import Scanner\n"
@@ -204,7 +217,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 from transformers import BertConfig, BertModel, BertTokenizerFast
-from kbtui.search.prepare_model import main
+from kbtui.search.embedding.prepare_model import main
 folder = Path(sys.argv[1])
 config = BertConfig(vocab_size=30522, hidden_size=32, num_hidden_layers=1, num_attention_heads=2,
                     intermediate_size=64)
@@ -317,7 +330,7 @@ def test_a_model_that_brings_code_is_refused(tmp_path: Path) -> None:
 def test_other_weights_than_the_bundled_ones_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kbtui.search.prepare_model import prepare as prepare_here
+    from kbtui.search.embedding.prepare_model import prepare as prepare_here
 
     copy = tmp_path / "copy"
     shutil.copytree(locate("").folder, copy)

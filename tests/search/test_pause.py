@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import threading
 
-from kbtui.search.pause import Pause
+from kbtui.search.index.pause import Pause
 from tests.patience import PATIENCE
 
 

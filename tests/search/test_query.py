@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbtui.search.query import Condition, days, parse
+from kbtui.search.query.parser import Condition, days, parse
 
 
 def test_filters_phrases_and_exclusions_are_told_from_words() -> None:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from kbtui.errors import ModelAccessError, ModelAnswerError, ModelError, ModelUnreachableError
-from kbtui.search import remote_embedder
-from kbtui.search.remote_embedder import RemoteEmbedder
+from kbtui.search.embedding import remote_embedder
+from kbtui.search.embedding.remote_embedder import RemoteEmbedder
 from kbtui.settings import RoleSettings, SearchSettings
 from tests.search.fakes import WordEmbedder
 from tests.search.helpers import paths

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from kbtui.search.reorder import spread
+from kbtui.search.query.reorder import spread
 from kbtui.settings import SearchSettings
 from tests.search.fakes import ReadyModel, WordEmbedder
 from tests.search.helpers import paths

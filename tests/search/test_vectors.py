@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from kbtui.search.vectors import VectorStore
+from kbtui.search.embedding.vectors import VectorStore
 
 if TYPE_CHECKING:
     from pathlib import Path

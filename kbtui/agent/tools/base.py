@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kbtui.knowledge.library import Library
     from kbtui.memory.inbox import Inbox
     from kbtui.memory.sessions import SessionStore
-    from kbtui.search.index import SearchIndex
+    from kbtui.search.search_index import SearchIndex
     from kbtui.settings import Settings
     from kbtui.workspace.layout import Workspace
 

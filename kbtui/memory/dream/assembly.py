@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kbtui.memory.inbox import Inbox
     from kbtui.memory.pending import Pending
     from kbtui.memory.tombstones import Tombstones
-    from kbtui.search.index import SearchIndex
+    from kbtui.search.search_index import SearchIndex
     from kbtui.settings import Settings
     from kbtui.workspace.layout import Workspace
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kbtui.memory.cursors import Cursors
     from kbtui.memory.dream.view import View
     from kbtui.models.port import ChatModel
-    from kbtui.search.index import SearchIndex
+    from kbtui.search.search_index import SearchIndex
 
 log = logging.getLogger(__name__)
 _SAFETY = 0.8  # tokens are estimated

@@ -12,7 +12,7 @@ from kbtui.tui.widgets.markdown_view import MarkdownView, Source
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.search.marking import Marker
+    from kbtui.search.query.marking import Marker
 
 _DELAY = 0.06
 _LONGEST_LINE = 2_000
@@ -40,7 +40,7 @@ class Preview(MarkdownView):
     def mark(self, query: str) -> None:
         """Mark what a query asks for, in what is shown and in what comes."""
         if query != self._query:
-            from kbtui.search.marking import marker
+            from kbtui.search.query.marking import marker
 
             self._query, self._marker = query, marker(query) if query.strip() else None
             self._redraw()

@@ -13,14 +13,14 @@ import numpy as np
 
 from kbtui.knowledge.links import links_in_body
 from kbtui.knowledge.resolve import LinkIndex
-from kbtui.search import analyser
+from kbtui.search.search_index import analyser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from kbtui.search.rows import ChunkRow
+    from kbtui.search.index.rows import ChunkRow
 
     Scores = NDArray[np.float64]
     Direction = Callable[[int], NDArray[np.float32] | None]

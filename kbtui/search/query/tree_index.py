@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kbtui.search import analyser
-from kbtui.search.bm25f import SCORED_FIELDS, Corpus, PostingsCache
-from kbtui.search.chunker import is_indexed, read_document
-from kbtui.search.rows import lexical_document, row_of
+from kbtui.search.index.bm25f import SCORED_FIELDS, Corpus, PostingsCache
+from kbtui.search.index.chunker import is_indexed, read_document
+from kbtui.search.index.rows import lexical_document, row_of
+from kbtui.search.search_index import analyser
 from kbtui.workspace.files import blob_id
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kbtui.search.bm25f import Postings
-    from kbtui.search.chunker import ChunkLimits, Document
-    from kbtui.search.rows import ChunkRow
+    from kbtui.search.index.bm25f import Postings
+    from kbtui.search.index.chunker import ChunkLimits, Document
+    from kbtui.search.index.rows import ChunkRow
 
 _REMEMBERED_FILES = 20_000
 _REMEMBERED_TREES = 2

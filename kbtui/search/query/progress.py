@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from kbtui.search.results import IndexStatus, State
 
 if TYPE_CHECKING:
-    from kbtui.search.semantic import Semantic
-    from kbtui.search.store import StateStore
+    from kbtui.search.index.store import StateStore
+    from kbtui.search.query.semantic import Semantic
 
 PREPARING = "Preparing the embedding model, once; searching by words meanwhile."
 _MINUTE = 60

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbtui.errors import StorageError
-from kbtui.search.generation import Generation, generation_name, remove_generation
-from kbtui.search.store import VERSION
+from kbtui.search.index.generation import Generation, generation_name, remove_generation
+from kbtui.search.index.store import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kbtui.search.chunker import ChunkLimits
+    from kbtui.search.index.chunker import ChunkLimits
 
 _LOG = logging.getLogger(__name__)
 _LOCK_FILE = "lock"

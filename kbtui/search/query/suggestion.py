@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kbtui.search import analyser
+from kbtui.search.search_index import analyser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kbtui.search.bm25f import Corpus
-    from kbtui.search.query import Query
+    from kbtui.search.index.bm25f import Corpus
+    from kbtui.search.query.parser import Query
 
 _SHORTEST_TYPO = 4
 _LOOK_ALIKES = 20

@@ -14,14 +14,14 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import ModelError
-from kbtui.search.child_process import BusyError, ChildProcess, ClosedError, StuckError
-from kbtui.search.embedder import PreparedEmbedder
+from kbtui.search.embedding.child_process import BusyError, ChildProcess, ClosedError, StuckError
+from kbtui.search.embedding.embedder import PreparedEmbedder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from kbtui.search.embedder import ModelIdentity, Vectors
+    from kbtui.search.embedding.embedder import ModelIdentity, Vectors
 
 _BATCH = 16
 # Importing torch and reading a large model from a slow disk counts.

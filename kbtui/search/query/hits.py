@@ -10,19 +10,21 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from kbtui.search import analyser, query, snippets
-from kbtui.search.fusion import best_first, rank_of
-from kbtui.search.reorder import MOST_REORDERED, beside, linked, spread
+from kbtui.search.query.fusion import best_first, rank_of
+from kbtui.search.query.parser import parser as query
+from kbtui.search.query.parser import snippets
+from kbtui.search.query.reorder import MOST_REORDERED, beside, linked, spread
 from kbtui.search.results import Explain, Hit
+from kbtui.search.search_index import analyser
 from kbtui.text import clean_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from kbtui.search.bm25f import Corpus
-    from kbtui.search.query import Query
-    from kbtui.search.ranking import Ranking
-    from kbtui.search.rows import ChunkRow
+    from kbtui.search.index.bm25f import Corpus
+    from kbtui.search.index.rows import ChunkRow
+    from kbtui.search.query.parser import Query
+    from kbtui.search.query.ranking import Ranking
 
 # Found and checked whatever the limit is, so that the first ones don't depend on it.
 LOOKED_AT = 300

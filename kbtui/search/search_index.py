@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kbtui.errors import KbtuiError, StorageError, UsageError
 from kbtui.listeners import Listeners
-from kbtui.search.pause import Pause
+from kbtui.search.index.pause import Pause
 from kbtui.search.results import IndexStatus, SearchResult, SyncReport
 from kbtui.search.scopes import Scopes
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from kbtui.search.background import Background
-    from kbtui.search.chunker import ChunkLimits
-    from kbtui.search.generations import Generations
-    from kbtui.search.prepared import EmbeddingModel
-    from kbtui.search.query import Query
-    from kbtui.search.ranking import Weights
-    from kbtui.search.semantic import Semantic
-    from kbtui.search.tree_index import TreeReader
+    from kbtui.search.embedding.prepared import EmbeddingModel
+    from kbtui.search.index.chunker import ChunkLimits
+    from kbtui.search.index.generations import Generations
+    from kbtui.search.query.parser import Query
+    from kbtui.search.query.ranking import Weights
+    from kbtui.search.query.semantic import Semantic
+    from kbtui.search.query.tree_index import TreeReader
     from kbtui.settings import RoleSettings, SearchSettings
     from kbtui.workspace.layout import Workspace
     from kbtui.workspace.scan import Scanner
@@ -138,8 +138,8 @@ class SearchIndex:
             raise
 
     def _sync(self, only: frozenset[str] | None) -> SyncReport:
-        from kbtui.search.builder import Builder, scan
-        from kbtui.search.generations import CacheBusyError
+        from kbtui.search.index.builder import Builder, scan
+        from kbtui.search.index.generations import CacheBusyError
 
         started = time.perf_counter()
         builder = Builder(
@@ -181,7 +181,7 @@ class SearchIndex:
 
     def tidy(self) -> None:
         """Write the index in fewer files where there are many; for idle moments."""
-        from kbtui.search.generations import CacheBusyError
+        from kbtui.search.index.generations import CacheBusyError
 
         generations = self._generations()
         try:
@@ -226,7 +226,7 @@ class SearchIndex:
 
     def status(self) -> IndexStatus:
         """How far the index is, in words as well."""
-        from kbtui.search.progress import status_of
+        from kbtui.search.query.progress import status_of
 
         with self._lock:
             opened, meaning = self._opened, self._meaning
@@ -277,8 +277,8 @@ class SearchIndex:
     def _semantic(self) -> Semantic:
         with self._opening:
             if self._meaning is None:
-                from kbtui.search.prepared import ConfiguredModel
-                from kbtui.search.semantic import Semantic
+                from kbtui.search.embedding.prepared import ConfiguredModel
+                from kbtui.search.query.semantic import Semantic
 
                 folder = self._generations().folder / "vectors"
                 model = self._model or ConfiguredModel(self._embed)
@@ -300,7 +300,7 @@ class SearchIndex:
         """Find the places that answer a query, by words and by meaning.
 
         Args:
-            query: Any text; see `kbtui.search.query` for what it may hold.
+            query: Any text; see `kbtui.search.query.parser` for what it may hold.
             scope: ``default`` (knowledge, memory, docs), ``all``, or folders, with commas.
             limit: At most so many hits; the first ones are the same for any limit.
             semantic: Compare by meaning too, if the model is there.
@@ -310,7 +310,7 @@ class SearchIndex:
         Raises:
             UsageError: `at` where there is no history.
         """
-        from kbtui.search.query import parse
+        from kbtui.search.query.parser import parse
 
         started = time.perf_counter()
         asked = parse(query)
@@ -329,9 +329,9 @@ class SearchIndex:
     def _search(
         self, asked: Query, query: str, scope: str, limit: int, *, semantic: bool, wait: bool
     ) -> SearchResult:
-        from kbtui.search.hits import best_hits
-        from kbtui.search.ranking import rank
-        from kbtui.search.suggestion import suggest
+        from kbtui.search.query.hits import best_hits
+        from kbtui.search.query.ranking import rank
+        from kbtui.search.query.suggestion import suggest
 
         notice = self._catch_up()
         generation = self._generations().serving
@@ -358,9 +358,9 @@ class SearchIndex:
     def _search_tree(
         self, asked: Query, query: str, scope: str, limit: int, at: str, *, meant: bool, wait: bool
     ) -> SearchResult:
-        from kbtui.search.hits import best_hits
-        from kbtui.search.ranking import rank
-        from kbtui.search.tree_index import TreeReader
+        from kbtui.search.query.hits import best_hits
+        from kbtui.search.query.ranking import rank
+        from kbtui.search.query.tree_index import TreeReader
 
         if self._tree_at is None:
             raise UsageError("There is no history to search.", "Leave out the revision.")
@@ -379,7 +379,7 @@ class SearchIndex:
         return SearchResult(query, scope, 0.0, meaning is not None, hits, said)
 
     def _weights(self, half_lives: Mapping[str, float]) -> Weights:
-        from kbtui.search.ranking import Weights
+        from kbtui.search.query.ranking import Weights
 
         ours = self._settings
         meaning, words = ours.vector_weight, ours.text_weight
@@ -404,7 +404,7 @@ class SearchIndex:
     # Opening and healing
 
     def _limits(self) -> ChunkLimits:
-        from kbtui.search.chunker import ChunkLimits
+        from kbtui.search.index.chunker import ChunkLimits
 
         return ChunkLimits(self._settings.chunk_tokens, self._settings.chunk_overlap)
 
@@ -413,7 +413,7 @@ class SearchIndex:
             if self._stop.is_set():
                 raise KbtuiError("The search index is closed.")
             if self._opened is None:
-                from kbtui.search.generations import Generations
+                from kbtui.search.index.generations import Generations
 
                 self._opened = Generations(self._workspace.cache / "search", self._limits())
             return self._opened
@@ -427,7 +427,7 @@ class SearchIndex:
         except KbtuiError:
             raise
         except Exception as error:
-            from kbtui.search.generations import is_no_room
+            from kbtui.search.index.generations import is_no_room
 
             if self._stop.is_set():
                 raise KbtuiError("The search index is closed.") from error

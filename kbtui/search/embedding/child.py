@@ -14,7 +14,7 @@ def command(*arguments: str) -> list[str]:
     return [
         sys.executable,
         "-m",
-        "kbtui.search.prepare_model",
+        "kbtui.search.embedding.prepare_model",
         *arguments,
         "--nice",
         str(_NICENESS),

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kbtui.search import analyser
-from kbtui.search.conditions import demanded
-from kbtui.search.fusion import Fused, fuse
+from kbtui.search.query.conditions import demanded
+from kbtui.search.query.fusion import Fused, fuse
+from kbtui.search.search_index import analyser
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from kbtui.search.bm25f import Corpus, Mask
-    from kbtui.search.fusion import Meaning
-    from kbtui.search.query import Query
-    from kbtui.search.reorder import Direction
+    from kbtui.search.index.bm25f import Corpus, Mask
+    from kbtui.search.query.fusion import Meaning
+    from kbtui.search.query.parser import Query
+    from kbtui.search.query.reorder import Direction
 
     Scores = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ _TITLED = 1.3
 class Weights:
     """How much meaning and words count, and in how many days what is in a folder loses half.
 
-    `links`, `neighbours` and `diversity` reorder the best hits; see `kbtui.search.reorder`.
+    `links`, `neighbours` and `diversity` reorder the best hits; see `kbtui.search.query.reorder`.
     """
 
     meaning: float = 0.7

@@ -1,4 +1,4 @@
-"""Prepare an embedding model, once: ``python -m kbtui.search.prepare_model NAME --into FOLDER``.
+"""Prepare an embedding model, once: ``python -m kbtui.search.embedding.prepare_model NAME --into FOLDER``.
 
 Runs as a child process, because torch takes seconds to import and 400 MB to hold. It loads the
 model with sentence-transformers, writes it as one ONNX graph (pooling and normalisation inside),
@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import KbtuiError, ModelError, UnreadableError
-from kbtui.search.embedder import (
+from kbtui.search.embedding.embedder import (
     GRAPH_FILE,
     IDENTITY_FILE,
     PROBE,
@@ -37,7 +37,7 @@ from kbtui.search.embedder import (
     ModelIdentity,
     OnnxEmbedder,
 )
-from kbtui.search.model_source import ModelSource, locate, models_folder
+from kbtui.search.embedding.model_source import ModelSource, locate, models_folder
 from kbtui.text import shorten
 
 if TYPE_CHECKING:

@@ -35,8 +35,8 @@ from whoosh.system import pack_int, pack_long, pack_ushort
 from whoosh.util.numeric import byte_to_length, length_to_byte
 from whoosh.writing import SegmentWriter
 
-from kbtui.search import analyser
-from kbtui.search.bm25f import NO_POSTINGS, SCORED_FIELDS, Corpus, PostingsCache
+from kbtui.search.index.bm25f import NO_POSTINGS, SCORED_FIELDS, Corpus, PostingsCache
+from kbtui.search.search_index import analyser
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kbtui.search.bm25f import Postings
-    from kbtui.search.rows import LexicalDocument
+    from kbtui.search.index.bm25f import Postings
+    from kbtui.search.index.rows import LexicalDocument
 
 VERSION = "2"
 FILTER_FIELDS = ("scope", "path", "type", "tag", "created", "updated")

@@ -10,8 +10,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kbtui.search.bm25f import Corpus
-    from kbtui.search.vectors import Matrix, VectorStore
+    from kbtui.search.embedding.vectors import Matrix, VectorStore
+    from kbtui.search.index.bm25f import Corpus
 
 # How far a query moves towards what answers it best; of 0 to 0.5 this measured best.
 _FEEDBACK = 0.3

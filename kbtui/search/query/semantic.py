@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from kbtui.errors import KbtuiError, StorageError
-from kbtui.search.comparison import Comparison, View
-from kbtui.search.prepared import StoppedError, explain
-from kbtui.search.progress import Pace, notice_of
-from kbtui.search.store import KEY_BYTES
-from kbtui.search.vectors import VectorStore
+from kbtui.search.embedding.prepared import StoppedError, explain
+from kbtui.search.embedding.vectors import VectorStore
+from kbtui.search.index.store import KEY_BYTES
+from kbtui.search.query.comparison import Comparison, View
+from kbtui.search.query.progress import Pace, notice_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kbtui.search.bm25f import Corpus
-    from kbtui.search.embedder import Embedder
-    from kbtui.search.prepared import EmbeddingModel
-    from kbtui.search.query import Query
-    from kbtui.search.store import StateStore
-    from kbtui.search.tree_index import TreeIndex
+    from kbtui.search.embedding.embedder import Embedder
+    from kbtui.search.embedding.prepared import EmbeddingModel
+    from kbtui.search.index.bm25f import Corpus
+    from kbtui.search.index.store import StateStore
+    from kbtui.search.query.parser import Query
+    from kbtui.search.query.tree_index import TreeIndex
 
 State = Literal["waiting", "preparing", "ready", "failed"]
 # Small, so that closing doesn't wait long; what is stored at once is what a kill can lose.

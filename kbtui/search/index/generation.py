@@ -19,18 +19,18 @@ from importlib import metadata
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from kbtui.search import analyser, lexical, store
-from kbtui.search.bm25f import PostingsCache
-from kbtui.search.lexical import LexicalIndex
-from kbtui.search.rows import DamagedStoreError, lexical_document
-from kbtui.search.store import StateStore
+from kbtui.search.index.bm25f import PostingsCache
+from kbtui.search.index.lexical import LexicalIndex
+from kbtui.search.index.rows import DamagedStoreError, lexical_document
+from kbtui.search.index.store import StateStore
+from kbtui.search.search_index import analyser, lexical, store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from kbtui.search.bm25f import Corpus
-    from kbtui.search.chunker import ChunkLimits, Document
+    from kbtui.search.index.bm25f import Corpus
+    from kbtui.search.index.chunker import ChunkLimits, Document
 
 _STATE = "state.sqlite"
 _LEXICAL = "lexical"

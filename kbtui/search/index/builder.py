@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
-from kbtui.search.chunker import ChunkLimits, Document, is_indexed, read_document
-from kbtui.search.properties import Properties
+from kbtui.search.index.chunker import ChunkLimits, Document, is_indexed, read_document
+from kbtui.search.index.properties import Properties
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from kbtui.search.generation import Generation
+    from kbtui.search.index.generation import Generation
     from kbtui.workspace.scan import FileState, Scanner
 
 # The first chunks of a large folder are searchable at once, later ones come in larger lots.

@@ -13,14 +13,14 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kbtui.search.conversation import (
+from kbtui.search.index.conversation import (
     Message,
     archive_messages,
     session_messages,
     shown_title,
 )
-from kbtui.search.markdown import Block, Outline, cut_block, estimate, outline, pack
-from kbtui.search.properties import Properties, read_properties
+from kbtui.search.index.markdown import Block, Outline, cut_block, estimate, outline, pack
+from kbtui.search.index.properties import Properties, read_properties
 from kbtui.workspace.files import decode
 
 if TYPE_CHECKING:

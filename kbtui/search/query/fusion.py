@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kbtui.search.bm25f import Mask
+    from kbtui.search.index.bm25f import Mask
 
     Scores = NDArray[np.float64]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from kbtui.search import analyser, snippets
-from kbtui.search.query import parse
+from kbtui.search.query.parser import parse, snippets
+from kbtui.search.search_index import analyser
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,8 +15,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kbtui.search import analyser
-from kbtui.search.rows import (
+from kbtui.search.index.rows import (
     READ,
     STORED,
     chunk_row,
@@ -25,13 +24,14 @@ from kbtui.search.rows import (
     storable,
     stored_values,
 )
+from kbtui.search.search_index import analyser
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from kbtui.search.chunker import Document
-    from kbtui.search.rows import ChunkRow
+    from kbtui.search.index.chunker import Document
+    from kbtui.search.index.rows import ChunkRow
 
 VERSION = "1"
 KEY_BYTES = 16

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from kbtui.errors import KbtuiError, ModelError, UnreadableError
-from kbtui.search.child import command, environment
-from kbtui.search.embedder import IDENTITY_FILE, ModelIdentity, OnnxEmbedder
-from kbtui.search.model_source import ModelSource, locate, models_folder
+from kbtui.search.embedding.child import command, environment
+from kbtui.search.embedding.embedder import IDENTITY_FILE, ModelIdentity, OnnxEmbedder
+from kbtui.search.embedding.model_source import ModelSource, locate, models_folder
 from kbtui.text import shorten
 
 if TYPE_CHECKING:
     from threading import Event
 
-    from kbtui.search.embedder import Embedder
+    from kbtui.search.embedding.embedder import Embedder
     from kbtui.settings import RoleSettings
 
 REMOTE = "litellm:"
@@ -67,7 +67,7 @@ class ConfiguredModel:
     def load(self, stop: Event) -> Embedder:
         """Load the model, preparing it first where that is needed."""
         if self._is_remote:
-            from kbtui.search.remote_embedder import RemoteEmbedder
+            from kbtui.search.embedding.remote_embedder import RemoteEmbedder
 
             return RemoteEmbedder(self._role)
         source = locate(self._role.model)
@@ -85,7 +85,7 @@ def _open(folder: Path, source: ModelSource, stop: Event) -> Embedder:
     model = ModelIdentity.read(folder)
     if model.has_graph:
         return OnnxEmbedder(folder)
-    from kbtui.search.child_embedder import ChildEmbedder
+    from kbtui.search.embedding.child_embedder import ChildEmbedder
 
     return ChildEmbedder(model, source.folder, stop)
 

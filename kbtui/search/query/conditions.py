@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kbtui.search import analyser, query
-from kbtui.search.bm25f import SCORED_FIELDS
+from kbtui.search.index.bm25f import SCORED_FIELDS
+from kbtui.search.query.parser import parser as query
+from kbtui.search.search_index import analyser
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kbtui.search.bm25f import Corpus, Mask
-    from kbtui.search.query import Condition, Query
+    from kbtui.search.index.bm25f import Corpus, Mask
+    from kbtui.search.query.parser import Condition, Query
 
 
 def demanded(corpus: Corpus, asked: Query, scope: Sequence[str]) -> Mask:

@@ -13,7 +13,7 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
-from kbtui.search.child import command, environment
+from kbtui.search.embedding.child import command, environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,7 +22,7 @@ from kbtui.text import shorten
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kbtui.search.embedder import Vectors
+    from kbtui.search.embedding.embedder import Vectors
     from kbtui.settings import RoleSettings
 
 PREFIX = "litellm:"

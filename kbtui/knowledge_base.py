@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from kbtui.history.objects.commit import Changed
     from kbtui.memory.checking import Checking
     from kbtui.memory.memory import Memory
-    from kbtui.memory.sessions import SessionStore
     from kbtui.memory.syncing import Syncing
     from kbtui.memory.why import Provenance
     from kbtui.models.roles import ModelRegistry
     from kbtui.search.search_index import SearchIndex
+    from kbtui.sessions.store import SessionStore
     from kbtui.settings import Settings
     from kbtui.workspace.layout import Workspace
 
@@ -84,7 +84,7 @@ class KnowledgeBase:
     @cached_property
     def sessions(self) -> SessionStore:
         """The conversations."""
-        from kbtui.memory.sessions import SessionStore
+        from kbtui.sessions.store import SessionStore
 
         return SessionStore(self.workspace)
 

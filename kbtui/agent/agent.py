@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from kbtui.history.history import History
     from kbtui.knowledge.library import Library
     from kbtui.memory.inbox import Inbox
-    from kbtui.memory.sessions import Session, SessionMessage, SessionStore
     from kbtui.models.port import ChatModel
     from kbtui.models.roles import ModelRegistry
     from kbtui.search.search_index import SearchIndex
+    from kbtui.sessions.store import Session, SessionMessage, SessionStore
     from kbtui.settings import Settings
     from kbtui.workspace.layout import Workspace
 

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from kbtui.agent.attachments import Attachment
     from kbtui.knowledge.library import Library
-    from kbtui.memory.sessions import Session, SessionMessage
     from kbtui.models.port import ChatModel
     from kbtui.models.roles import ModelRegistry
+    from kbtui.sessions.store import Session, SessionMessage
     from kbtui.settings import ContextSettings, Settings
     from kbtui.workspace.layout import Workspace
 

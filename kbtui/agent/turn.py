@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from kbtui.agent.events import Citation, Event
     from kbtui.agent.tools.base import ToolContext
     from kbtui.agent.tools.toolbox import Outcome, Toolbox
-    from kbtui.memory.sessions import Session, SessionMessage
     from kbtui.models.port import ChatModel, ReplyEvent, ToolCall
+    from kbtui.sessions.store import Session, SessionMessage
 
 log = logging.getLogger(__name__)
 _ELIDED = "[left out to save space: call the tool again if you need it]"

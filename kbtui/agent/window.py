@@ -11,7 +11,7 @@ from kbtui.models.tokens import message_tokens
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kbtui.memory.sessions import SessionMessage
+    from kbtui.sessions.store import SessionMessage
 
 WITHHELD = "[withheld: this drew on a private entry, which only local models may read]"
 UNFINISHED = "[no result: the turn was interrupted]"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from kbtui.agent.events import Event, TurnFailed, TurnFinished
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.sessions import Session
+    from kbtui.sessions.store import Session
 
 _MEMORY_SECONDS = 120.0
 

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from kbtui.history.objects.commit import Commit
     from kbtui.knowledge.entry import Entry
     from kbtui.knowledge.library import Backlink, EntryInfo, ResolvedLink
-    from kbtui.memory.sessions import SessionInfo
     from kbtui.search.results import Hit, SearchResult
+    from kbtui.sessions.store import SessionInfo
 
 
 def info_shape(info: EntryInfo | Entry) -> dict[str, Any]:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.archive import ArchiveEntry
-    from kbtui.memory.sessions import SessionMessage
     from kbtui.memory.why import Share, Why
+    from kbtui.sessions.store import SessionMessage
 
 _LINE = re.compile(r"(?P<ref>.+):(?P<line>\d{1,9})")
 _MOST = 12

@@ -23,9 +23,9 @@ from kbtui.errors import (
 from kbtui.memory.extraction import SAVE_MEMORY, Extraction, parse_extraction
 from kbtui.memory.memory_file import MEMORY, apply_rewrite
 from kbtui.memory.prompts import consolidation_prompt
-from kbtui.memory.slices import split_text
 from kbtui.models.port import Message
 from kbtui.models.tokens import cut_to_tokens
+from kbtui.sessions.slices import split_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

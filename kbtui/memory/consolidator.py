@@ -20,8 +20,8 @@ from kbtui.memory.asking import TRANSIENT, Condenser
 from kbtui.memory.extraction import Extraction
 from kbtui.memory.material import tokens_of
 from kbtui.memory.pending import pages_for, tokens_in
-from kbtui.memory.slices import oldest_units
 from kbtui.models.offline_model import OfflineModel
+from kbtui.sessions.slices import oldest_units
 from kbtui.settings import OFFLINE
 
 if TYPE_CHECKING:

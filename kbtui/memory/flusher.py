@@ -23,8 +23,8 @@ from kbtui.memory.dates import absolute_dates, local
 from kbtui.memory.facts import normalise, plain_fact, statements
 from kbtui.memory.pending import pages_for
 from kbtui.memory.prompts import SILENT, flush_prompt
-from kbtui.memory.slices import split_text
 from kbtui.models.offline_model import OfflineModel
+from kbtui.sessions.slices import split_text
 from kbtui.text import shorten
 from kbtui.workspace import files
 

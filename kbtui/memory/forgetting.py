@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from kbtui.history.change import Change
     from kbtui.history.history import History
     from kbtui.knowledge.library import Library
-    from kbtui.memory.sessions import SessionStore
     from kbtui.memory.tombstones import Tombstones
+    from kbtui.sessions.store import SessionStore
     from kbtui.workspace.layout import Workspace
 
 _NOTES = ("memory/MEMORY.md", "USER.md", "SOUL.md")

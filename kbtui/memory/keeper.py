@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kbtui.memory.allowance import Allowance
     from kbtui.memory.consolidator import Consolidator, Outcome
     from kbtui.memory.session_work import SessionReport, SessionWork
-    from kbtui.memory.sessions import SessionStore
+    from kbtui.sessions.store import SessionStore
     from kbtui.settings import MemorySettings
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kbtui.memory.ranges import Range, count, holds, merged, ranges_of
-from kbtui.memory.session_lines import SessionLog
+from kbtui.sessions.log_records import SessionLog
 from kbtui.workspace.jsonl import read_lines
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from kbtui.history.history import History
     from kbtui.memory.archive import Archive, Holding
-    from kbtui.memory.session_lines import SessionMessage
-    from kbtui.memory.sessions import SessionStore
     from kbtui.memory.tombstones import Tombstones
+    from kbtui.sessions.log_records import SessionMessage
+    from kbtui.sessions.store import SessionStore
 
 DROP_REASONS = ("empty", "command", "tool noise", "exact duplicate", "forgotten")
 EMPTY, COMMAND, TOOL_NOISE, DUPLICATE, FORGOTTEN = DROP_REASONS

@@ -15,8 +15,8 @@ from kbtui.memory.answers import without_thoughts
 from kbtui.memory.dates import local
 from kbtui.memory.ledger import FORGOTTEN, drop_reason
 from kbtui.memory.ranges import holds
-from kbtui.memory.session_lines import SessionLog
 from kbtui.models.transcript import Said, as_line
+from kbtui.sessions.log_records import SessionLog
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from kbtui.memory.ranges import Range
-    from kbtui.memory.sessions import SessionMessage
-    from kbtui.memory.slices import Unit
+    from kbtui.sessions.slices import Unit
+    from kbtui.sessions.store import SessionMessage
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from kbtui.history.history import History
     from kbtui.knowledge.library import Library
     from kbtui.memory.ledger import Audit
-    from kbtui.memory.sessions import SessionStore
     from kbtui.models.roles import ModelRegistry
     from kbtui.search.search_index import SearchIndex
+    from kbtui.sessions.store import SessionStore
     from kbtui.settings import Settings
     from kbtui.workspace.layout import Workspace
 

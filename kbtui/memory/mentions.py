@@ -14,7 +14,7 @@ from kbtui.memory.memory_review import is_statement, split_lines
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from kbtui.memory.sessions import SessionMessage
+    from kbtui.sessions.store import SessionMessage
 
 SUMMARY = "summary"
 _ABOUT = re.compile(

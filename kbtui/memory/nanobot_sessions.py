@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import KbtuiError, UnreadableError
 from kbtui.history.change import Actor, Origin
-from kbtui.memory.session_lines import SessionMessage, message_from, message_record, session_record
+from kbtui.sessions.log_records import SessionMessage, message_from, message_record, session_record
 from kbtui.text import clean_line
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors

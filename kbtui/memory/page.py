@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from kbtui.memory.material import Conversation
     from kbtui.memory.ranges import Range
-    from kbtui.memory.sessions import SessionMessage
-    from kbtui.memory.slices import Unit
+    from kbtui.sessions.slices import Unit
+    from kbtui.sessions.store import SessionMessage
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from kbtui.memory.material import read_conversation, tokens_of
 from kbtui.memory.page import Page
-from kbtui.memory.slices import pages, split_units
 from kbtui.models.tokens import estimate_tokens
+from kbtui.sessions.slices import pages, split_units
 from kbtui.workspace.jsonl import read_lines
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from kbtui.knowledge.library import Library
     from kbtui.memory.archive import Archive
     from kbtui.memory.material import Conversation
-    from kbtui.memory.slices import Unit
     from kbtui.memory.tombstones import Tombstones
+    from kbtui.sessions.slices import Unit
     from kbtui.workspace.layout import Workspace
 
 

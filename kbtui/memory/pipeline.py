@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from kbtui.knowledge.library import Library
     from kbtui.memory.allowance import MeteredModel
     from kbtui.memory.dream.report import DreamProgress
-    from kbtui.memory.sessions import SessionStore
     from kbtui.models.roles import ModelRegistry
     from kbtui.search.search_index import SearchIndex
+    from kbtui.sessions.store import SessionStore
     from kbtui.settings import Settings
     from kbtui.workspace.layout import Workspace
 

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from kbtui.memory.exclusive import MemoryLock
     from kbtui.memory.material import Conversation
     from kbtui.memory.pending import Pending
-    from kbtui.memory.sessions import SessionMessage
     from kbtui.models.port import ChatModel
+    from kbtui.sessions.store import SessionMessage
     from kbtui.settings import SessionNotesSettings
     from kbtui.workspace.layout import Workspace
 

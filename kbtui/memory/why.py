@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kbtui.history.looking.diff import DiffLine, FileDiff
     from kbtui.history.looking.origins import LineOrigin
     from kbtui.memory.archive import Archive, ArchiveEntry
-    from kbtui.memory.sessions import SessionMessage, SessionStore
+    from kbtui.sessions.store import SessionMessage, SessionStore
     from kbtui.workspace.layout import Workspace
 
 _Told = TypeVar("_Told")

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kbtui.agent.events import Event
-    from kbtui.memory.sessions import Session
     from kbtui.models.port import ChatModel, Message, Reply, ReplyEvent, ToolSpec
+    from kbtui.sessions.store import Session
     from tests.scripted_server import ScriptedServer
 
 # Patient, as the machine may be busy; a model that is to stall has options of its own.

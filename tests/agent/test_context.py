@@ -12,17 +12,17 @@ from kbtui.agent.context import Prompt, assemble
 from kbtui.agent.index_part import IndexPart
 from kbtui.agent.skills import load_skills
 from kbtui.agent.window import session_window
-from kbtui.memory.sessions import SessionMessage
 from kbtui.models.litellm_model import LiteLLMModel, ModelOptions
 from kbtui.models.port import Message, ToolCall
 from kbtui.models.tokens import estimate_tokens
+from kbtui.sessions.store import SessionMessage
 from tests.agent.conftest import assert_sound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.sessions import Session
+    from kbtui.sessions.store import Session
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 

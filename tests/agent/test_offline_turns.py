@@ -14,7 +14,7 @@ from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.sessions import Session
+    from kbtui.sessions.store import Session
 
 SAID = "we decided to use PostgreSQL for analytics because of its JSON operators; Alice owns it"
 

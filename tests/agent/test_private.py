@@ -17,7 +17,7 @@ from tests.scripted_server import Reply, ScriptedServer, call
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.sessions import Session
+    from kbtui.sessions.store import Session
 
 pytestmark = pytest.mark.usefixtures("warm")
 

@@ -14,7 +14,7 @@ from tests.scripted_server import Reply, ScriptedServer
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.inbox import Inbox
-    from kbtui.memory.sessions import Session
+    from kbtui.sessions.store import Session
 
 pytestmark = pytest.mark.usefixtures("warm")
 ALICE = "knowledge/people/alice.md"

@@ -17,7 +17,7 @@ from kbtui.knowledge_base import KnowledgeBase
 from kbtui.models.port import ToolCall
 
 if TYPE_CHECKING:
-    from kbtui.memory.sessions import Session
+    from kbtui.sessions.store import Session
 
 
 class Tools:

@@ -20,16 +20,16 @@ from kbtui.agent.events import (
     UsageReported,
 )
 from kbtui.history.objects.commit import Actor
-from kbtui.memory.sessions import SessionStore
 from kbtui.models.litellm_model import LiteLLMModel, ModelOptions
 from kbtui.models.port import ToolCall
+from kbtui.sessions.store import SessionStore
 from tests.agent.conftest import ask, assert_sound, model_at
 from tests.patience import PATIENCE
 from tests.scripted_server import Reply, ScriptedServer, call
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.sessions import Session
+    from kbtui.sessions.store import Session
 
 pytestmark = pytest.mark.usefixtures("warm")
 

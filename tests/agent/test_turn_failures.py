@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.agent.tool_rounds import MOST_CALLS
-from kbtui.memory.sessions import SessionStore
 from kbtui.models.litellm_model import ModelOptions
+from kbtui.sessions.store import SessionStore
 from tests.agent.conftest import QUICK, ask, assert_sound, model_at
 from tests.scripted_server import Reply, ScriptedServer, call, raw_call
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.sessions import Session
+    from kbtui.sessions.store import Session
 
 pytestmark = pytest.mark.usefixtures("warm")
 

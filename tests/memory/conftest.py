@@ -8,8 +8,8 @@ import pytest
 
 from kbtui.history.history import History
 from kbtui.memory.archive import Archive
-from kbtui.memory.sessions import SessionStore
 from kbtui.memory.tombstones import Tombstones
+from kbtui.sessions.store import SessionStore
 from kbtui.workspace.layout import Workspace, create_workspace
 from kbtui.workspace.scan import Scanner
 

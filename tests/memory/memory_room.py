@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from kbtui.history.history import History
 from kbtui.knowledge.library import Library
 from kbtui.memory.pipeline import Pipeline
-from kbtui.memory.sessions import Session, SessionStore
 from kbtui.models.roles import ModelRegistry
 from kbtui.search.search_index import SearchIndex
+from kbtui.sessions.store import Session, SessionStore
 from kbtui.settings import Settings, load_settings
 from kbtui.workspace.layout import Workspace, create_workspace
 from kbtui.workspace.scan import Scanner

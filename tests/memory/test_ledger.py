@@ -18,16 +18,16 @@ from kbtui.memory.cursors import Cursors
 from kbtui.memory.inbox import Inbox
 from kbtui.memory.ledger import DROP_REASONS, Ledger, drop_reason
 from kbtui.memory.ranges import count, holds, merged, ranges_of, read_range
-from kbtui.memory.sessions import SessionStore
 from kbtui.memory.tombstones import Tombstones
 from kbtui.models.port import ToolCall
+from kbtui.sessions.store import SessionStore
 from kbtui.workspace.layout import create_workspace
 from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kbtui.memory.sessions import Session
+    from kbtui.sessions.store import Session
     from kbtui.workspace.layout import Workspace
 
 

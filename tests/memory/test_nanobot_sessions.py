@@ -18,7 +18,7 @@ from kbtui.memory.nanobot_sessions import (
     count_consolidated,
     read_old_session,
 )
-from kbtui.memory.sessions import SessionStore
+from kbtui.sessions.store import SessionStore
 
 if TYPE_CHECKING:
     from pathlib import Path

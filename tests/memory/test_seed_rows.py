@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from kbtui.memory.sessions import Session
+    from kbtui.sessions.store import Session
 
 MEMORY = "memory/MEMORY.md"
 BY_WORDS = {"search": {"semantic": False}}

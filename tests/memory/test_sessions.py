@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
-from kbtui.memory.sessions import SessionStore
 from kbtui.models.port import ToolCall
+from kbtui.sessions.store import SessionStore
 from kbtui.workspace.layout import Workspace, create_workspace
 
 KEY = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4"
@@ -174,7 +174,7 @@ def test_a_session_is_open_in_one_process_at_a_time(
     session.append("user", "mine")
     script = (
         "import sys; from pathlib import Path; from kbtui.workspace.layout import open_workspace;"
-        "from kbtui.memory.sessions import SessionStore; from kbtui.errors import ConflictError;"
+        "from kbtui.sessions.store import SessionStore; from kbtui.errors import ConflictError;"
         "store = SessionStore(open_workspace(Path(sys.argv[1])))\n"
         "try: store.open(sys.argv[2]).append('user', 'theirs')\n"
         "except ConflictError as error: print(error); print(len(store.read(sys.argv[2])), len(store.list()))"
@@ -282,7 +282,7 @@ def test_the_list_does_not_read_logs_that_have_not_changed(
         store.create().append("user", "hello")
     store.list()
     read: list[Path] = []
-    from kbtui.memory import session_list
+    from kbtui.sessions import listing as session_list
 
     real = session_list.read_lines
     monkeypatch.setattr(session_list, "read_lines", lambda file: read.append(file) or real(file))

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kbtui.memory.sessions import SessionMessage
-from kbtui.memory.slices import Unit, oldest_units, pages, split_text, split_units
 from kbtui.models.port import ToolCall
 from kbtui.models.tokens import estimate_tokens
+from kbtui.sessions.slices import Unit, oldest_units, pages, split_text, split_units
+from kbtui.sessions.store import SessionMessage
 
 START = datetime(2026, 3, 6, 10, tzinfo=UTC)
 

@@ -382,7 +382,7 @@ def test_importing_the_registry_loads_no_engine() -> None:
     import subprocess
 
     script = (
-        "import sys, kbtui.models.roles, kbtui.memory.sessions;"
+        "import sys, kbtui.models.roles, kbtui.sessions.store;"
         "print([m for m in ('litellm', 'keyring', 'httpx', 'openai') if m in sys.modules])"
     )
     command = [sys.executable, "-c", script]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from kbtui.history.change import Actor
 from kbtui.history.history import History
 from kbtui.knowledge.library import Library
-from kbtui.memory.sessions import SessionStore
 from kbtui.search.results import Explain, Hit, SearchResult
+from kbtui.sessions.store import SessionStore
 from kbtui.tui.typed_ahead import KeysInOrder
 from kbtui.tui.widgets.notes_pane import NotesPane
 from kbtui.workspace.layout import create_workspace

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from textual.pilot import Pilot
 
     from kbtui.agent.events import Event
-    from kbtui.memory.sessions import Session
+    from kbtui.sessions.store import Session
 
 _NO_MODEL = {"search": {"semantic": False}}
 ANSWER = """\

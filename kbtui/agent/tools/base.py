@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from kbtui.history.objects.commit import Origin
     from kbtui.knowledge.library import Library
     from kbtui.memory.inbox import Inbox
-    from kbtui.memory.sessions import SessionStore
     from kbtui.search.search_index import SearchIndex
+    from kbtui.sessions.store import SessionStore
     from kbtui.settings import Settings
     from kbtui.workspace.layout import Workspace
 

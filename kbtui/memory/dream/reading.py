@@ -16,9 +16,9 @@ from kbtui.memory.dream.problems import problems
 from kbtui.memory.dream.prompts import edit_prompt
 from kbtui.memory.dream.tools import SPECS
 from kbtui.memory.dream.view import shown_text
-from kbtui.memory.slices import split_text
 from kbtui.models.material import ARCHIVE, CATALOGUE, FILE, PROBLEMS, as_block
 from kbtui.models.tokens import cut_to_tokens
+from kbtui.sessions.slices import split_text
 from kbtui.text import fold, shorten
 
 if TYPE_CHECKING:

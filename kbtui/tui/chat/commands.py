@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.sessions import Session, SessionInfo, SessionMessage
     from kbtui.models.roles import ModelStatus
+    from kbtui.sessions.store import Session, SessionInfo, SessionMessage
     from kbtui.tui.actions import Action
     from kbtui.tui.widgets.chat_pane import ChatPane
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.memory import Memory
-    from kbtui.memory.sessions import Session
+    from kbtui.sessions.store import Session
     from kbtui.tui.widgets.transcript import Transcript
 
 log = logging.getLogger(__name__)

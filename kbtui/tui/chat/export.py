@@ -11,7 +11,7 @@ from kbtui.text import clean, clean_line
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kbtui.memory.sessions import Session, SessionMessage
+    from kbtui.sessions.store import Session, SessionMessage
 
 _NAMES = {"user": "You", "assistant": "kbtui"}
 

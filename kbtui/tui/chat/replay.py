@@ -14,7 +14,7 @@ from kbtui.tui.chat.tool_text import argument_details, argument_line, parsed_arg
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kbtui.memory.sessions import SessionMessage
+    from kbtui.sessions.store import SessionMessage
 
 _SUMMARY = 100
 

@@ -13,7 +13,7 @@ from kbtui.text import clean, clean_line
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.sessions import Session
+    from kbtui.sessions.store import Session
 
 _MARKS = {True: ("✓", "$success"), False: ("✗", "$error"), None: ("·", "$text-muted")}
 _BAR = 24

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
-    from kbtui.memory.sessions import SessionInfo
+    from kbtui.sessions.store import SessionInfo
 
 
 class SessionsScreen(ModalScreen[str | None]):

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.sessions import SessionMessage
     from kbtui.memory.why import Why
+    from kbtui.sessions.store import SessionMessage
 
 _ROWS = 12
 _LONGEST = 600

@@ -14,14 +14,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
 from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
-from kbtui.memory.session_claim import Claim
-from kbtui.memory.session_lines import (
+from kbtui.sessions.claim import Claim
+from kbtui.sessions.listing import SessionInfo, SessionList
+from kbtui.sessions.log_records import (
     SessionLog,
     SessionMessage,
     message_record,
     session_record,
 )
-from kbtui.memory.session_list import SessionInfo, SessionList
 from kbtui.text import clean_line, slugify
 from kbtui.workspace.jsonl import append_line, read_lines
 from kbtui.workspace.redact import redact

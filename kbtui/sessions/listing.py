@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import StorageError
-from kbtui.memory.session_lines import SessionLog
+from kbtui.sessions.log_records import SessionLog
 from kbtui.workspace.jsonl import read_lines
 
 if TYPE_CHECKING:

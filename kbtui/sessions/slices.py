@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from kbtui.memory.sessions import SessionMessage
+    from kbtui.sessions.store import SessionMessage
 
 _WORD = re.compile(r"\S+\s*|\s+")
 

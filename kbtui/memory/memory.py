@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from kbtui.errors import ConflictError
+from kbtui.importers.nanobot_sessions import count_consolidated
 from kbtui.memory.consolidator import Outcome, Trigger
 from kbtui.memory.forgetting import Forgetting
-from kbtui.memory.nanobot_sessions import count_consolidated
 from kbtui.memory.pipeline import Pipeline
 from kbtui.memory.remembering import Remembering
 

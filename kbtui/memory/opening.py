@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
-from kbtui.memory.shipped_skills import install_skills
+from kbtui.knowledge.shipped_skills import install_skills
 from kbtui.text import counted
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _tried(
 def _convert_sessions(workspace: Workspace, _history: History) -> list[str]:
     if next(workspace.sessions.glob("[!.]*.json"), None) is None:
         return []
-    from kbtui.memory.nanobot_sessions import convert_sessions
+    from kbtui.importers.nanobot_sessions import convert_sessions
 
     done = convert_sessions(workspace)
     count = sum(each.session is not None for each in done)

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbtui.errors import UnreadableError
-from kbtui.memory.ledger import Ledger
-from kbtui.memory.nanobot_sessions import (
+from kbtui.importers.nanobot_sessions import (
     convert_sessions,
     count_consolidated,
     read_old_session,
 )
+from kbtui.memory.ledger import Ledger
 from kbtui.sessions.store import SessionStore
 
 if TYPE_CHECKING:

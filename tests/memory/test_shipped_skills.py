@@ -10,10 +10,9 @@ import pytest
 
 from kbtui.agent import tools
 from kbtui.history.change import Actor
-from kbtui.knowledge import frontmatter
+from kbtui.knowledge import frontmatter, shipped_skills
+from kbtui.knowledge.shipped_skills import install_skills, shipped_skill
 from kbtui.knowledge.templates import ENTRY_TYPES
-from kbtui.memory import shipped_skills
-from kbtui.memory.shipped_skills import install_skills, shipped_skill
 from kbtui.models.tokens import estimate_tokens
 
 if TYPE_CHECKING:

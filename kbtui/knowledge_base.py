@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kbtui.agent.agent import Agent
-    from kbtui.doctor import Finding
     from kbtui.history.change import Change
     from kbtui.history.objects.commit import Changed
-    from kbtui.memory.checking import Checking
+    from kbtui.maintenance.check import Checking
+    from kbtui.maintenance.doctor import Finding
+    from kbtui.maintenance.sync import Syncing
     from kbtui.memory.memory import Memory
-    from kbtui.memory.syncing import Syncing
     from kbtui.memory.why import Provenance
     from kbtui.models.roles import ModelRegistry
     from kbtui.search.search_index import SearchIndex
@@ -130,14 +130,14 @@ class KnowledgeBase:
     @cached_property
     def syncing(self) -> Syncing:
         """Bringing several machines together."""
-        from kbtui.memory.syncing import Syncing
+        from kbtui.maintenance.sync import Syncing
 
         return Syncing(self.workspace, self.history, self.library, lambda: self.memory.inbox)
 
     @cached_property
     def checking(self) -> Checking:
         """Whether everything is whole."""
-        from kbtui.memory.checking import Checking
+        from kbtui.maintenance.check import Checking
 
         memory = self.memory
         return Checking(
@@ -204,7 +204,7 @@ class KnowledgeBase:
 
     def doctor(self) -> list[Finding]:
         """What is installed, reachable, indexed, and out of order."""
-        from kbtui.doctor import examine
+        from kbtui.maintenance.doctor import examine
 
         return examine(
             self.workspace, self.settings, self.history, self.library, self.search, self.models
@@ -236,7 +236,7 @@ class KnowledgeBase:
         self.history.open()
         self._guarded(self._adopted)
         self.history.add_companion(self._bury)
-        from kbtui.memory.opening import bring_up_to_date
+        from kbtui.maintenance.migrate import bring_up_to_date
 
         self._guarded(lambda: bring_up_to_date(self.workspace, self.history))
 

@@ -17,8 +17,8 @@ from kbtui.errors import KbtuiError, UsageError
 from kbtui.text import counted
 
 if TYPE_CHECKING:
-    from kbtui.doctor import Finding
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.maintenance.doctor import Finding
     from kbtui.search.results import IndexStatus
 
 _SEARCH = "search"  # the folder of the index in the cache
@@ -128,7 +128,7 @@ class _Progress:
 @pass_place
 def doctor(place: Place, as_json: bool) -> int:
     """Check installation, models, index and files."""
-    from kbtui.doctor import Finding, examine_machine
+    from kbtui.maintenance.doctor import Finding, examine_machine
 
     status = 0
     try:

@@ -13,7 +13,7 @@ from kbtui.cli.output import note, say, say_json
 from kbtui.errors import UsageError
 
 if TYPE_CHECKING:
-    from kbtui.memory.purging import Purged, Purging
+    from kbtui.maintenance.purge import Purged, Purging
     from kbtui.workspace.secret import Secret
 
 _SHOWN = 20
@@ -47,7 +47,7 @@ def purge(place: Where, text: str | None, dry_run: bool, yes: bool, as_json: boo
 def _opened(place: Where) -> Purging:
     """The history alone: nothing that would keep what it has read in a cache."""
     from kbtui.history.history import History
-    from kbtui.memory.purging import Purging
+    from kbtui.maintenance.purge import Purging
     from kbtui.workspace.layout import find_workspace, open_workspace
     from kbtui.workspace.scan import Scanner
 

@@ -10,7 +10,7 @@ from kbtui.cli.context import Place, json_option, pass_place
 from kbtui.cli.output import ProgressLine, note, say, say_json
 
 if TYPE_CHECKING:
-    from kbtui.memory.syncing import Synced
+    from kbtui.maintenance.sync import Synced
 
 
 @click.command()

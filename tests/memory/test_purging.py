@@ -23,7 +23,7 @@ from kbtui.history.history import History
 from kbtui.history.objects.repository import Repository
 from kbtui.history.sync.remote import parse_address
 from kbtui.logs import log_file
-from kbtui.memory.purging import Purging
+from kbtui.maintenance.purge import Purging
 from kbtui.workspace.jsonl import append_line, read_lines
 from kbtui.workspace.layout import Workspace, create_workspace
 from kbtui.workspace.scan import Scanner
@@ -200,7 +200,7 @@ def test_what_is_too_short_is_refused(text: str) -> None:
 _VICTIM = """
 import os, sys
 from pathlib import Path
-from kbtui.memory.purging import Purging
+from kbtui.maintenance.purge import Purging
 from kbtui.workspace.secret import Secret
 from tests.memory.test_purging import history_of, SECRET
 from kbtui.workspace.layout import open_workspace

@@ -18,8 +18,8 @@ from kbtui.history.sync.remote import Address, Watcher, parse_address
 from kbtui.history.sync.sync import SyncReport, SyncRules
 from kbtui.knowledge.catalog_text import without_block
 from kbtui.knowledge.shipped_skills import SKILLS
+from kbtui.maintenance.remotes import Remotes
 from kbtui.memory.record_merge import resolver_of
-from kbtui.memory.remotes import Remotes
 from kbtui.text import counted
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name

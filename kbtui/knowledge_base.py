@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from kbtui.maintenance.check import Checking
     from kbtui.maintenance.doctor import Finding
     from kbtui.maintenance.sync import Syncing
-    from kbtui.memory.memory import Memory
-    from kbtui.memory.why import Provenance
+    from kbtui.memory.background.service import Memory
+    from kbtui.memory.recall.provenance import Provenance
     from kbtui.models.roles import ModelRegistry
     from kbtui.search.search_index import SearchIndex
     from kbtui.sessions.store import SessionStore
@@ -115,7 +115,7 @@ class KnowledgeBase:
     @cached_property
     def memory(self) -> Memory:
         """What makes memory of conversations, and what a person can ask of it."""
-        from kbtui.memory.memory import Memory
+        from kbtui.memory.background.service import Memory
 
         return Memory(
             self.workspace,
@@ -153,8 +153,8 @@ class KnowledgeBase:
     @cached_property
     def provenance(self) -> Provenance:
         """Where a line comes from; asking that needs nothing else of the memory."""
-        from kbtui.memory.archive import Archive
-        from kbtui.memory.why import Provenance
+        from kbtui.memory.recall.provenance import Provenance
+        from kbtui.memory.records.archive import Archive
 
         makes_memory = "memory" in self.__dict__
         archive = self.memory.archive if makes_memory else Archive(self.workspace, self.history)
@@ -254,7 +254,7 @@ class KnowledgeBase:
     def _bury(self, change: Change) -> None:
         """See to it that what an undo takes out of memory isn't written again."""
         if change.origin.undoes is not None and "memory" not in self.__dict__:
-            from kbtui.memory.tombstones import Tombstones
+            from kbtui.memory.records.tombstones import Tombstones
 
             Tombstones(self.workspace, self.history).companion(change)
 

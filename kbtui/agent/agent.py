@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kbtui.agent.events import Event
     from kbtui.history.history import History
     from kbtui.knowledge.library import Library
-    from kbtui.memory.inbox import Inbox
+    from kbtui.memory.inbox.inbox import Inbox
     from kbtui.models.port import ChatModel
     from kbtui.models.roles import ModelRegistry
     from kbtui.search.search_index import SearchIndex

@@ -11,8 +11,8 @@ from kbtui.cli.history import print_patch
 from kbtui.cli.output import note, say, say_json, say_line, say_styled
 
 if TYPE_CHECKING:
-    from kbtui.memory.proposal import Proposal
-    from kbtui.memory.proposal_plan import Plan
+    from kbtui.memory.inbox.plan import Plan
+    from kbtui.memory.inbox.proposal import Proposal
 
 _hunks = click.option(
     "--hunk", "hunks", multiple=True, metavar="N", help="Only this place, as `show` numbers it."
@@ -55,7 +55,7 @@ def show(place: Place, id_: str, as_json: bool) -> None:
     Of a conflict the lines that stand there now are marked with -, those proposed with +.
     """
     from kbtui.history.looking.diff import as_patch
-    from kbtui.memory.proposal_diff import plan_diff
+    from kbtui.memory.inbox.diff import plan_diff
 
     with place.opened() as kb:
         plan = kb.memory.inbox.plan(id_)

@@ -13,9 +13,9 @@ from kbtui.errors import UsageError
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.consolidator import Outcome
-    from kbtui.memory.forgetting import ForgetPlan
-    from kbtui.memory.ledger import Audit
+    from kbtui.memory.consolidation.consolidator import Outcome
+    from kbtui.memory.recall.forget import ForgetPlan
+    from kbtui.memory.records.ledger import Audit
 
 
 @click.command()

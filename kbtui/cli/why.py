@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.archive import ArchiveEntry
-    from kbtui.memory.why import Share, Why
+    from kbtui.memory.recall.provenance import Share, Why
+    from kbtui.memory.records.archive import ArchiveEntry
     from kbtui.sessions.store import SessionMessage
 
 _LINE = re.compile(r"(?P<ref>.+):(?P<line>\d{1,9})")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kbtui.history.history import History
-    from kbtui.memory.archive import Archive
+    from kbtui.memory.records.archive import Archive
     from kbtui.workspace.layout import Workspace
 
 log = logging.getLogger(__name__)

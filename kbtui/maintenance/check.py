@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
-from kbtui.memory.tombstones import LOST_KEY
+from kbtui.memory.records.tombstones import LOST_KEY
 
 if TYPE_CHECKING:
     from kbtui.history.history import History
     from kbtui.knowledge.library import Library
-    from kbtui.memory.inbox import Inbox
-    from kbtui.memory.ledger import Audit
-    from kbtui.memory.tombstones import Tombstones
+    from kbtui.memory.inbox.inbox import Inbox
+    from kbtui.memory.records.ledger import Audit
+    from kbtui.memory.records.tombstones import Tombstones
     from kbtui.workspace.layout import Workspace
     from kbtui.workspace.scan import Scanner
 

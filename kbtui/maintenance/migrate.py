@@ -61,7 +61,7 @@ def _migrate_archive(workspace: Workspace, history: History) -> list[str]:
     memory = workspace.memory
     if not (memory / "HISTORY.md").is_file() or (memory / "history.jsonl").is_file():
         return []
-    from kbtui.memory.archive import Archive
+    from kbtui.memory.records.archive import Archive
 
     count = Archive(workspace, history).migrate()
     if not count:

@@ -19,7 +19,7 @@ from kbtui.history.sync.sync import SyncReport, SyncRules
 from kbtui.knowledge.catalog_text import without_block
 from kbtui.knowledge.shipped_skills import SKILLS
 from kbtui.maintenance.remotes import Remotes
-from kbtui.memory.record_merge import resolver_of
+from kbtui.memory.records.record_merge import resolver_of
 from kbtui.text import counted
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kbtui.history.history import History
     from kbtui.history.merging.tree_merge import Clash, Resolver
     from kbtui.knowledge.library import Library
-    from kbtui.memory.inbox import Inbox
+    from kbtui.memory.inbox.inbox import Inbox
     from kbtui.workspace.layout import Workspace
 
 _INDEX = re.compile(r"knowledge/(?:.*/)?INDEX\.md")

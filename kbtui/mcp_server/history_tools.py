@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from kbtui.agent.tools.base import Tool
     from kbtui.history.objects.commit import Commit
     from kbtui.mcp_server.public_history import PublicCommit, PublicHistory
-    from kbtui.memory.archive import ArchiveEntry
-    from kbtui.memory.why import Provenance, Why
+    from kbtui.memory.recall.provenance import Provenance, Why
+    from kbtui.memory.records.archive import ArchiveEntry
 
 _LIMIT = 20
 _MOST = 200

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.proposal_plan import Plan
+    from kbtui.memory.inbox.plan import Plan
 
 _EVERY = 3.0
 """Seconds after which somebody looks whether another process has put something in."""

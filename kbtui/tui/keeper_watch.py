@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.jobs import KeeperEvent
+    from kbtui.memory.background.jobs import KeeperEvent
 
 
 _LATER = 1.0

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import ModelError
-from kbtui.memory.asking import Condenser
-from kbtui.memory.page import Page
+from kbtui.memory.consolidation.ask import Condenser
+from kbtui.memory.consolidation.page import Page
 from kbtui.workspace.layout import conflict_copy_of
 from tests.agent.conftest import Remote, ask, assert_sound, model_at
 from tests.scripted_server import Reply, ScriptedServer, call

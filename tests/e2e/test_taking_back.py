@@ -59,7 +59,7 @@ def workspace(tmp_path: Path) -> Path:
 def _machine_writes(folder: Path) -> None:
     from kbtui.history.change import Actor
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.archive import Archive
+    from kbtui.memory.records.archive import Archive
 
     with KnowledgeBase.open(folder) as kb:
         with kb.history.change(Actor.CONSOLIDATOR, "people") as change:

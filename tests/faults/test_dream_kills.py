@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.history.change import Actor, Origin
-from kbtui.memory.cursors import CURSORS, Cursors
+from kbtui.memory.records.cursors import CURSORS, Cursors
 from tests.faults.test_memory_kills import Victim, _fsck
 from tests.memory.dream_room import MEMORY, archive, machine, person
 from tests.memory.memory_room import START, Clock, Room, open_room

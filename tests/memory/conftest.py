@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.history.history import History
-from kbtui.memory.archive import Archive
-from kbtui.memory.tombstones import Tombstones
+from kbtui.memory.records.archive import Archive
+from kbtui.memory.records.tombstones import Tombstones
 from kbtui.sessions.store import SessionStore
 from kbtui.workspace.layout import Workspace, create_workspace
 from kbtui.workspace.scan import Scanner

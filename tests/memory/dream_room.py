@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from kbtui.history.change import Actor
-from kbtui.memory.cursors import CURSORS, Cursors
+from kbtui.memory.records.cursors import CURSORS, Cursors
 from tests.memory.memory_room import Room, open_room
 from tests.scripted_server import Reply, call
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kbtui.memory.dream.report import DreamReport
-    from kbtui.memory.inbox import Proposal
+    from kbtui.memory.inbox.inbox import Proposal
     from tests.scripted_server import ScriptedServer
 
 MEMORY = "memory/MEMORY.md"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.history.history import History
 from kbtui.knowledge.library import Library
-from kbtui.memory.pipeline import Pipeline
+from kbtui.memory.background.pipeline import Pipeline
 from kbtui.models.roles import ModelRegistry
 from kbtui.search.search_index import SearchIndex
 from kbtui.sessions.store import Session, SessionStore

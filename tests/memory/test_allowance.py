@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import BudgetError, ModelAnswerError
-from kbtui.memory.allowance import Allowance, ConsentNeededError, MeteredModel
-from kbtui.memory.background_models import BackgroundModels
+from kbtui.memory.background.budget import Allowance, ConsentNeededError, MeteredModel
+from kbtui.memory.background.models import BackgroundModels
 from kbtui.models.port import Message, Reply, Usage
 from kbtui.models.roles import ModelRegistry
 from kbtui.settings import load_settings

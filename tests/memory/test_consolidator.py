@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbtui.history.change import Actor, Origin
-from kbtui.memory.consolidator import Trigger
-from kbtui.memory.tombstones import Source
+from kbtui.memory.consolidation.consolidator import Trigger
+from kbtui.memory.records.tombstones import Source
 from kbtui.models.port import ToolCall
 from tests.memory.memory_room import SEED, START, Room, call_save, entry, open_room, scripted
 from tests.scripted_server import Reply, ScriptedServer

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.history.change import Actor, Origin
-from kbtui.memory.archive import ArchiveEntry
-from kbtui.memory.cursors import CURSORS, Cursors
+from kbtui.memory.records.archive import ArchiveEntry
+from kbtui.memory.records.cursors import CURSORS, Cursors
 
 if TYPE_CHECKING:
     from kbtui.history.history import History

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from kbtui.memory.dates import absolute_dates, without_stamp
+from kbtui.memory.records.dates import absolute_dates, without_stamp
 
 FRIDAY = date(2026, 3, 6)
 

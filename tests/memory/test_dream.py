@@ -11,8 +11,8 @@ import pytest
 
 from kbtui.errors import BudgetError, WorkspaceBusyError
 from kbtui.history.change import Actor
-from kbtui.memory.allowance import ConsentNeededError
-from kbtui.memory.cursors import CURSORS
+from kbtui.memory.background.budget import ConsentNeededError
+from kbtui.memory.records.cursors import CURSORS
 from tests.memory.dream_room import (
     FINISH,
     MEMORY,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from kbtui.memory.jobs import KeeperEvent
+    from kbtui.memory.background.jobs import KeeperEvent
     from tests.memory.memory_room import Room
 
 FACTS = "# Facts\n\n- Lives in Graz\n"

@@ -9,9 +9,9 @@ import pytest
 
 from kbtui.errors import ModelUnreachableError, NotFoundError, UsageError
 from kbtui.history.change import Actor
-from kbtui.memory.cursors import CURSORS
-from kbtui.memory.dream.job import DreamJob
+from kbtui.memory.background.dream_job import DreamJob
 from kbtui.memory.dream.report import DreamReport
+from kbtui.memory.records.cursors import CURSORS
 from tests.memory.dream_room import MEMORY, archive, dream_room, machine, person, run, seen
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ async def test_undoing_one_change_keeps_the_later_ones_and_is_not_relearned(room
 async def test_the_archive_is_kept_short_by_what_dream_has_read(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kbtui.memory.archive.Archive.compact.__defaults__", (5,))
+    monkeypatch.setattr("kbtui.memory.records.archive.Archive.compact.__defaults__", (5,))
     for number in range(12):
         archive(room, f"Talk number {number}.", f"2025-03-{number + 1:02d} 10:00")
     archive(room, "User prefers tea.")

@@ -11,8 +11,14 @@ from hypothesis import strategies as st
 
 from kbtui.errors import ModelAnswerError
 from kbtui.knowledge.templates import ENTRY_TYPES
-from kbtui.memory.answers import usable_text
-from kbtui.memory.extraction import SAVE_MEMORY, Correction, Draft, Extraction, parse_extraction
+from kbtui.memory.records.extraction import (
+    SAVE_MEMORY,
+    Correction,
+    Draft,
+    Extraction,
+    parse_extraction,
+)
+from kbtui.memory.records.usable_answers import usable_text
 from kbtui.models.schema import check_arguments
 
 ENTRY = "[2026-03-06 10:00] User shared personal preferences. Confirmed favorite color is blue."

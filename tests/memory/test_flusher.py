@@ -9,7 +9,7 @@ import pytest
 
 from kbtui.errors import ModelAnswerError
 from kbtui.history.change import Actor
-from kbtui.memory.flusher import read_bullets
+from kbtui.memory.consolidation.flusher import read_bullets
 from kbtui.models.port import Message, Reply, Usage
 from tests.memory.memory_room import SEED, START, Room, open_room
 

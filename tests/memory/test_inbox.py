@@ -16,12 +16,12 @@ from kbtui.errors import (
     WorkspaceBusyError,
 )
 from kbtui.history.change import Actor, Origin
-from kbtui.memory.inbox import Inbox
+from kbtui.memory.inbox.inbox import Inbox
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
     from kbtui.history.history import History
-    from kbtui.memory.tombstones import Tombstones
+    from kbtui.memory.records.tombstones import Tombstones
     from kbtui.workspace.layout import Workspace
 
 MEMORY = "memory/MEMORY.md"
@@ -276,8 +276,8 @@ def test_what_is_rejected_while_it_is_proposed_again_stays_rejected(
 def test_a_sync_does_not_wait_for_who_waits_for_it(
     workspace: Workspace, history: History, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kbtui.memory.inbox._SYNC_SECONDS", 0.01)
-    monkeypatch.setattr("kbtui.memory.inbox._PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr("kbtui.memory.inbox.inbox._SYNC_SECONDS", 0.01)
+    monkeypatch.setattr("kbtui.memory.inbox.inbox._PATIENCE_SECONDS", 0.01)
     with Inbox(workspace, history)._deciding.hold():
         waits = inbox.add(Actor.SYNC, "both changed it", {MEMORY: NEW})
         with pytest.raises(WorkspaceBusyError):

@@ -10,12 +10,12 @@ import pytest
 
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError, UsageError
 from kbtui.history.change import Actor, Origin
-from kbtui.memory.inbox import Inbox
+from kbtui.memory.inbox.inbox import Inbox
 from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
     from kbtui.history.history import History
-    from kbtui.memory.tombstones import Tombstones
+    from kbtui.memory.records.tombstones import Tombstones
     from kbtui.workspace.layout import Workspace
 
 MEMORY = "memory/MEMORY.md"
@@ -240,7 +240,7 @@ import sys
 from pathlib import Path
 from kbtui.errors import KbtuiError
 from kbtui.history.history import History
-from kbtui.memory.inbox import Inbox
+from kbtui.memory.inbox.inbox import Inbox
 from kbtui.workspace.layout import open_workspace
 from kbtui.workspace.scan import Scanner
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbtui.errors import ModelUnreachableError, NotFoundError, UsageError, WorkspaceBusyError
-from kbtui.memory.agenda import Agenda
-from kbtui.memory.jobs import JobReport, KeeperEvent
+from kbtui.memory.background.jobs import JobReport, KeeperEvent
+from kbtui.memory.background.queue import Agenda
 from kbtui.models.offline_model import OfflineModel
 from kbtui.models.port import Reply, Usage
 from tests.memory.memory_room import SEED, START, Clock, Room, open_room
@@ -335,7 +335,7 @@ def test_compact_is_answered_with_its_outcome(kept: Kept) -> None:
 
 
 def test_a_call_that_takes_too_long_is_put_off(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kbtui.memory.asking.LONGEST_CALL_SECONDS", 0.05)
+    monkeypatch.setattr("kbtui.memory.consolidation.ask.LONGEST_CALL_SECONDS", 0.05)
     kept.model.hangs = True
     session = kept.room.talk()
     kept.keeper.start()

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from kbtui.history.change import Actor, Origin
 from kbtui.history.history import History
-from kbtui.memory.archive import ARCHIVE, Archive
-from kbtui.memory.cursors import Cursors
-from kbtui.memory.inbox import Inbox
-from kbtui.memory.ledger import DROP_REASONS, Ledger, drop_reason
+from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.ranges import count, holds, merged, ranges_of, read_range
-from kbtui.memory.tombstones import Tombstones
+from kbtui.memory.records.archive import ARCHIVE, Archive
+from kbtui.memory.records.cursors import Cursors
+from kbtui.memory.records.ledger import DROP_REASONS, Ledger, drop_reason
+from kbtui.memory.records.tombstones import Tombstones
 from kbtui.models.port import ToolCall
 from kbtui.sessions.store import SessionStore
 from kbtui.workspace.layout import create_workspace

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.history.change import Actor, Origin
-from kbtui.memory.memory_file import MEMORY
-from kbtui.memory.page import Page
+from kbtui.memory.consolidation.page import Page
+from kbtui.memory.records.memory_file import MEMORY
 from tests.memory.memory_room import START, call_save, open_room, scripted
 from tests.scripted_server import Reply, ScriptedServer
 

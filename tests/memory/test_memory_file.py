@@ -7,16 +7,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kbtui.history.change import Actor
-from kbtui.memory.extraction import Correction
-from kbtui.memory.facts import normalise, plain_fact
-from kbtui.memory.memory_file import (
+from kbtui.memory.records.extraction import Correction
+from kbtui.memory.records.facts import normalise, plain_fact
+from kbtui.memory.records.memory_file import (
     MAX_LOST,
     apply_facts,
     apply_rewrite,
     lost_share,
     review_reason,
 )
-from kbtui.memory.sections import section_of
+from kbtui.memory.records.sections import section_of
 
 SEED = """# User Preferences
 

@@ -17,14 +17,14 @@ from kbtui.importers.nanobot_sessions import (
     count_consolidated,
     read_old_session,
 )
-from kbtui.memory.ledger import Ledger
+from kbtui.memory.records.ledger import Ledger
 from kbtui.sessions.store import SessionStore
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from kbtui.history.history import History
-    from kbtui.memory.archive import Archive
+    from kbtui.memory.records.archive import Archive
     from kbtui.workspace.layout import Workspace
 
 KEY = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4"

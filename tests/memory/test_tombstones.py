@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.history.change import Actor, Origin
-from kbtui.memory.tombstones import TOMBSTONES, Source, Tombstones
+from kbtui.memory.records.tombstones import TOMBSTONES, Source, Tombstones
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,8 +8,8 @@ import pytest
 
 from kbtui.errors import NotFoundError
 from kbtui.history.change import Actor, Origin
-from kbtui.memory.consolidator import Trigger
-from kbtui.memory.why import Provenance
+from kbtui.memory.consolidation.consolidator import Trigger
+from kbtui.memory.recall.provenance import Provenance
 from tests.memory.dream_room import add, archive, dream_room, dreams, edit
 from tests.memory.memory_room import open_room
 from tests.scripted_server import ScriptedServer, call
@@ -17,7 +17,7 @@ from tests.scripted_server import ScriptedServer, call
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kbtui.memory.why import Why
+    from kbtui.memory.recall.provenance import Why
     from tests.memory.memory_room import Room
 
 MEMORY = "memory/MEMORY.md"

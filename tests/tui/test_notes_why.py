@@ -8,8 +8,8 @@ import pytest
 
 from kbtui.history.change import Actor, Origin
 from kbtui.history.looking.origins import LineOrigin
-from kbtui.memory.archive import Archive
-from kbtui.memory.why import Provenance
+from kbtui.memory.recall.provenance import Provenance
+from kbtui.memory.records.archive import Archive
 from kbtui.tui.markdown.layout import render_markdown
 from kbtui.tui.messages import OpenHistory, OpenMessage
 from kbtui.tui.screens.history import HistoryScreen

@@ -7,8 +7,8 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from kbtui.history.change import Actor
+from kbtui.memory.background.jobs import KeeperEvent
 from kbtui.memory.dream.report import DreamProgress
-from kbtui.memory.jobs import KeeperEvent
 from kbtui.search.results import IndexStatus
 from kbtui.tui.actions import actions
 from kbtui.tui.screens import dialogs

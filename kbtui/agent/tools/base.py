@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kbtui.history.history import History
     from kbtui.history.objects.commit import Origin
     from kbtui.knowledge.library import Library
-    from kbtui.memory.inbox import Inbox
+    from kbtui.memory.inbox.inbox import Inbox
     from kbtui.search.search_index import SearchIndex
     from kbtui.sessions.store import SessionStore
     from kbtui.settings import Settings

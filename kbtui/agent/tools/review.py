@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kbtui.history.change import Change
-    from kbtui.memory.proposal import Proposal
+    from kbtui.memory.inbox.proposal import Proposal
 
 
 def is_reviewed(context: ToolContext) -> bool:

@@ -14,27 +14,27 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from kbtui.errors import BudgetError, KbtuiError
-from kbtui.memory.dates import local
-from kbtui.memory.dream.desk import Desk
 from kbtui.memory.dream.editing import Editing, Limits
 from kbtui.memory.dream.prompts import edit_prompt
 from kbtui.memory.dream.reading import Shares
 from kbtui.memory.dream.report import DreamProgress, DreamReport
 from kbtui.memory.dream.study import study
 from kbtui.memory.dream.tools import Toolbox
-from kbtui.memory.material import said_by_user
+from kbtui.memory.dream.working_copy import Desk
+from kbtui.memory.records.dates import local
+from kbtui.memory.records.transcript import said_by_user
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from datetime import date
 
-    from kbtui.memory.archive import ArchiveEntry
-    from kbtui.memory.dream.desk import Surroundings
+    from kbtui.memory.consolidation.pending import Pending
     from kbtui.memory.dream.reading import Batch, Page, Reader
     from kbtui.memory.dream.report import Phase
+    from kbtui.memory.dream.working_copy import Surroundings
     from kbtui.memory.dream.writing import Writer
-    from kbtui.memory.exclusive import MemoryLock
-    from kbtui.memory.pending import Pending
+    from kbtui.memory.records.archive import ArchiveEntry
+    from kbtui.memory.records.lock import MemoryLock
     from kbtui.models.port import ChatModel
     from kbtui.settings import Settings
 

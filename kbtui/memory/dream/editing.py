@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kbtui.errors import BudgetError, ModelAnswerError, ModelError
-from kbtui.memory.answers import why_unusable
-from kbtui.memory.asking import TRANSIENT, TRIES
+from kbtui.memory.consolidation.ask import TRANSIENT, TRIES
 from kbtui.memory.dream.prompts import GO_ON, LAST_STEP
 from kbtui.memory.dream.tools import FINISH, SPECS, Outcome
+from kbtui.memory.records.usable_answers import why_unusable
 from kbtui.models.port import Message
 from kbtui.models.tokens import prompt_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kbtui.memory.dream.desk import Desk
     from kbtui.memory.dream.tools import Toolbox
+    from kbtui.memory.dream.working_copy import Desk
     from kbtui.models.port import ChatModel, Reply, ToolCall
 
 log = logging.getLogger(__name__)

@@ -9,18 +9,18 @@ from kbtui.errors import UsageError
 from kbtui.history.change import Actor
 from kbtui.knowledge.entry import parse_entry
 from kbtui.knowledge.templates import section_text
-from kbtui.memory.answers import is_placeholder, why_unusable
-from kbtui.memory.dream.reshaping import evolution_of, missing
-from kbtui.memory.dream.view import shown_text
-from kbtui.memory.facts import plain_fact, statements
-from kbtui.memory.memory_review import is_statement, review_reason, split_lines
-from kbtui.memory.merging import is_said
+from kbtui.memory.dream.overlay import shown_text
+from kbtui.memory.dream.restructure import evolution_of, missing
+from kbtui.memory.records.facts import plain_fact, statements
+from kbtui.memory.records.memory_review import is_statement, review_reason, split_lines
+from kbtui.memory.records.merging import is_said
+from kbtui.memory.records.usable_answers import is_placeholder, why_unusable
 from kbtui.text import shorten
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from kbtui.memory.dream.desk import Desk, Surroundings
-    from kbtui.memory.dream.view import Edits
+    from kbtui.memory.dream.overlay import Edits
+    from kbtui.memory.dream.working_copy import Desk, Surroundings
 
 _LONGEST_LINE = 4_000
 _MOST_ADDED = 40_000

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kbtui.knowledge.library import Library
     from kbtui.knowledge.links import Link
     from kbtui.knowledge.resolve import Named
-    from kbtui.memory.dream.view import Edits, View
+    from kbtui.memory.dream.overlay import Edits, View
 
 _ENTRIES = "knowledge/"
 

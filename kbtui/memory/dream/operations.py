@@ -14,11 +14,11 @@ from kbtui.errors import NotFoundError, UsageError
 from kbtui.knowledge import frontmatter
 from kbtui.knowledge.repair import retargeted
 from kbtui.knowledge.retarget import new_target
-from kbtui.memory.facts import normalise, plain_fact
-from kbtui.memory.memory_file import apply_facts
-from kbtui.memory.memory_review import is_statement, line_key, split_lines
-from kbtui.memory.merging import grown_entry, new_entry
-from kbtui.memory.sections import section_of
+from kbtui.memory.records.facts import normalise, plain_fact
+from kbtui.memory.records.memory_file import apply_facts
+from kbtui.memory.records.memory_review import is_statement, line_key, split_lines
+from kbtui.memory.records.merging import grown_entry, new_entry
+from kbtui.memory.records.sections import section_of
 from kbtui.text import clean_line, shorten
 from kbtui.workspace.layout import short_name
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from datetime import date
 
     from kbtui.knowledge.links import Link
-    from kbtui.memory.dream.desk import Desk
-    from kbtui.memory.dream.view import Edits
-    from kbtui.memory.extraction import Draft
+    from kbtui.memory.dream.overlay import Edits
+    from kbtui.memory.dream.working_copy import Desk
+    from kbtui.memory.records.extraction import Draft
 
 SOUL = "SOUL.md"
 _STYLE = "Style"

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from kbtui.knowledge import frontmatter
 from kbtui.knowledge.summary import summary_of
 from kbtui.memory.dream.names import NOTES
-from kbtui.memory.dream.view import shown_text
-from kbtui.memory.facts import normalise, plain_fact, statements
-from kbtui.memory.memory_review import is_statement, line_key, split_lines
-from kbtui.memory.merging import is_said
+from kbtui.memory.dream.overlay import shown_text
+from kbtui.memory.records.facts import normalise, plain_fact, statements
+from kbtui.memory.records.memory_review import is_statement, line_key, split_lines
+from kbtui.memory.records.merging import is_said
 from kbtui.text import slugify
 from kbtui.workspace.layout import short_name
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge.info import EntryInfo
     from kbtui.knowledge.library import Library
-    from kbtui.memory.dream.view import View
+    from kbtui.memory.dream.overlay import View
 
 MOST = 12
 _MOST_READ = 40

@@ -10,12 +10,12 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
-from kbtui.memory.dates import stamp
 from kbtui.memory.dream.names import NOTES
+from kbtui.memory.dream.overlay import shown_text
 from kbtui.memory.dream.problems import problems
 from kbtui.memory.dream.prompts import edit_prompt
 from kbtui.memory.dream.tools import SPECS
-from kbtui.memory.dream.view import shown_text
+from kbtui.memory.records.dates import stamp
 from kbtui.models.material import ARCHIVE, CATALOGUE, FILE, PROBLEMS, as_block
 from kbtui.models.tokens import cut_to_tokens
 from kbtui.sessions.slices import split_text
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from kbtui.history.history import History
     from kbtui.knowledge.info import EntryInfo
     from kbtui.knowledge.library import Library
-    from kbtui.memory.archive import Archive, ArchiveEntry
-    from kbtui.memory.cursors import Cursors
-    from kbtui.memory.dream.view import View
+    from kbtui.memory.dream.overlay import View
+    from kbtui.memory.records.archive import Archive, ArchiveEntry
+    from kbtui.memory.records.cursors import Cursors
     from kbtui.models.port import ChatModel
     from kbtui.search.search_index import SearchIndex
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kbtui.errors import ModelAnswerError
-from kbtui.memory.answers import clean_answer, is_placeholder, why_unusable
-from kbtui.memory.asking import ask_tool
+from kbtui.memory.consolidation.ask import ask_tool
 from kbtui.memory.dream.prompts import STUDY_MEMORY, study_prompt
+from kbtui.memory.records.usable_answers import clean_answer, is_placeholder, why_unusable
 from kbtui.models.schema import ArgumentError, parse_arguments
 from kbtui.text import clean_line
 

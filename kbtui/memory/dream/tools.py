@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.knowledge.templates import ENTRY_TYPES
-from kbtui.memory.answers import clean_answer, is_placeholder
-from kbtui.memory.dates import absolute_dates
-from kbtui.memory.dream import operations, reshaping
-from kbtui.memory.dream.view import shown_text
-from kbtui.memory.extraction import read_draft
+from kbtui.memory.dream import operations
+from kbtui.memory.dream import restructure as reshaping
+from kbtui.memory.dream.overlay import shown_text
+from kbtui.memory.records.dates import absolute_dates
+from kbtui.memory.records.extraction import read_draft
+from kbtui.memory.records.usable_answers import clean_answer, is_placeholder
 from kbtui.models.port import ToolSpec
 from kbtui.models.schema import parse_arguments
 from kbtui.text import clean_line
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import date
 
-    from kbtui.memory.dream.desk import Desk
     from kbtui.memory.dream.operations import Operation
+    from kbtui.memory.dream.working_copy import Desk
     from kbtui.models.port import ToolCall
 
 log = logging.getLogger(__name__)

@@ -12,8 +12,8 @@ from kbtui.history.change import Actor, Origin
 from kbtui.history.looking.diff import diff_file, find_renames
 from kbtui.history.objects.commit import is_derived
 from kbtui.knowledge.dates import only_repaired
-from kbtui.memory.committing import committed
 from kbtui.memory.dream.report import DreamReport, Suggestion
+from kbtui.memory.records.committing import committed
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from kbtui.history.history import History
     from kbtui.history.looking.diff import FileDiff
     from kbtui.knowledge.library import Library
-    from kbtui.memory.archive import Archive
-    from kbtui.memory.cursors import Cursors
-    from kbtui.memory.dream.desk import Desk, Wish
     from kbtui.memory.dream.reading import Batch
     from kbtui.memory.dream.report import Kind
-    from kbtui.memory.inbox import Inbox
+    from kbtui.memory.dream.working_copy import Desk, Wish
+    from kbtui.memory.inbox.inbox import Inbox
+    from kbtui.memory.records.archive import Archive
+    from kbtui.memory.records.cursors import Cursors
     from kbtui.workspace.layout import Workspace
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from textual.worker import Worker
 
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.memory import Memory
+    from kbtui.memory.background.service import Memory
     from kbtui.sessions.store import Session
     from kbtui.tui.widgets.transcript import Transcript
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.dream.report import DreamReport
-    from kbtui.memory.forgetting import ForgetPlan
+    from kbtui.memory.recall.forget import ForgetPlan
     from kbtui.tui.actions import Action
     from kbtui.tui.widgets.chat_pane import ChatPane
 
@@ -200,7 +200,7 @@ class MemoryCommands:
         self._pane.app.push_screen(PageScreen("What became of every message", text))
 
     async def _today(self, kb: KnowledgeBase, _argument: str) -> None:
-        from kbtui.memory.today import todays_note
+        from kbtui.memory.recall.today import todays_note
 
         day = datetime.now().astimezone().date()
         path = await asyncio.to_thread(todays_note, kb.workspace, kb.history, day)

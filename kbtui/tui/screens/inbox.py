@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
 
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.proposal_plan import Plan
+    from kbtui.memory.inbox.plan import Plan
     from kbtui.tui.widgets.place_editor import PlaceEditor
 
 _BESIDE_FROM = 120

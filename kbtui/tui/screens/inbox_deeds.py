@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from kbtui.history.objects.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.proposal_plan import Plan, PlannedHunk
+    from kbtui.memory.inbox.plan import Plan, PlannedHunk
     from kbtui.tui.screens.inbox import InboxScreen
 
     Deed = Callable[[Plan, PlannedHunk], Coroutine[Any, Any, None]]

@@ -11,7 +11,7 @@ from kbtui.tui.background import run_latest
 from kbtui.tui.tell import tell_error
 
 if TYPE_CHECKING:
-    from kbtui.memory.inbox import Inbox
+    from kbtui.memory.inbox.inbox import Inbox
     from kbtui.tui.screens.inbox import InboxScreen
     from kbtui.tui.widgets.place_editor import PlaceEditor
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.why import Why
+    from kbtui.memory.recall.provenance import Why
     from kbtui.sessions.store import SessionMessage
 
 _ROWS = 12

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
-    from kbtui.memory.proposal_drafts import Draft
+    from kbtui.memory.inbox.conflict_markers import Draft
 
 
 class PlaceEditor(Vertical):

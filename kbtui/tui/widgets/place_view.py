@@ -9,7 +9,7 @@ from kbtui.tui.background import run_latest
 from kbtui.tui.widgets.diff_view import DiffView
 
 if TYPE_CHECKING:
-    from kbtui.memory.proposal_plan import Plan, PlannedHunk
+    from kbtui.memory.inbox.plan import Plan, PlannedHunk
 
 
 class PlaceView(DiffView):
@@ -35,7 +35,7 @@ class PlaceView(DiffView):
         run_latest(self, "plan", self._show_plan, plan, same=same)
 
     async def _show_plan(self, plan: Plan, *, same: bool) -> None:
-        from kbtui.memory.proposal_diff import plan_diff
+        from kbtui.memory.inbox.diff import plan_diff
 
         self.show(await asyncio.to_thread(plan_diff, plan, titles_only=True), keep=same)
 

@@ -13,7 +13,7 @@ from kbtui.tui.widgets.row_list import RowList
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kbtui.memory.proposal_plan import Plan
+    from kbtui.memory.inbox.plan import Plan
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _MOST_FILES = 3

@@ -1,0 +1,118 @@
+"""What is done about one session: notes of the day, condensing, and the notes of its end."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kbtui.errors import KbtuiError, WorkspaceBusyError
+from kbtui.memory.background.jobs import CONDENSING, FLUSHING, NOTING, KeeperEvent
+from kbtui.memory.consolidation.consolidator import Outcome, Trigger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kbtui.memory.consolidation.consolidator import Consolidator, Progress
+    from kbtui.memory.consolidation.flusher import MemoryFlusher
+    from kbtui.memory.consolidation.pending import Pending
+    from kbtui.memory.consolidation.session_notes import SessionMemoryWriter
+
+    Tell = Callable[[KeeperEvent], None]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionReport:
+    """What became of a session.
+
+    Attributes:
+        outcome: How condensing ended; None: there was nothing to condense.
+        notice: What a person should be told; empty: nothing.
+        error: Why the session must be looked at again later.
+    """
+
+    outcome: Outcome | None = None
+    notice: str = ""
+    error: KbtuiError | None = None
+
+
+class SessionWork:
+    """Does it, in the order of seed 001: flush, condense, write the session's notes."""
+
+    def __init__(
+        self,
+        pending: Pending,
+        consolidator: Consolidator,
+        flusher: MemoryFlusher,
+        notes: SessionMemoryWriter,
+    ) -> None:
+        self._pending = pending
+        self._consolidator = consolidator
+        self._flusher = flusher
+        self._notes = notes
+
+    async def run(self, session: str, *, closing: bool, tell: Tell) -> SessionReport:
+        """Do what there is to do about a session; errors are reported, not raised.
+
+        Args:
+            session: Its id.
+            closing: It is over.
+            tell: Told what begins, how far it is, and what ended.
+        """
+        try:
+            if not closing:
+                await self._flush(session, tell)
+            outcome = await self._condense(session, closing=closing, tell=tell)
+            if closing:
+                await self._write_notes(session, tell)
+        except KbtuiError as error:
+            return SessionReport(notice="" if _is_quiet(error) else str(error), error=error)
+        if outcome is None:
+            return SessionReport()
+        return SessionReport(outcome, outcome.notice, outcome.error)
+
+    async def _flush(self, session: str, tell: Tell) -> None:
+        tokens = await asyncio.to_thread(self._pending.tokens, session)
+        if not self._flusher.is_near(tokens, self._consolidator.limit_tokens):
+            return
+        tell(KeeperEvent("started", FLUSHING, session, "Taking notes of the day"))
+        await self._flusher.maybe_flush(session, tokens, self._consolidator.limit_tokens)
+        tell(KeeperEvent("finished", FLUSHING, session))
+
+    async def _condense(self, session: str, *, closing: bool, tell: Tell) -> Outcome | None:
+        trigger = await asyncio.to_thread(self._consolidator.trigger, session)
+        if closing:
+            trigger = Trigger.CLOSED
+        if trigger is None:
+            return None
+
+        tell(KeeperEvent("started", CONDENSING, session, f"Condensing {session}"))
+        outcome = await self._consolidator.run(
+            session,
+            everything=trigger in (Trigger.CLOSED, Trigger.IDLE),
+            trigger=trigger,
+            on_progress=progress_teller(tell),
+        )
+        tell(KeeperEvent("finished", CONDENSING, session, outcome=outcome))
+        return outcome
+
+    async def _write_notes(self, session: str, tell: Tell) -> None:
+        tell(KeeperEvent("started", NOTING, session, f"Writing the notes of {session}"))
+        await self._notes.write_session_memory(session)
+        tell(KeeperEvent("finished", NOTING, session))
+
+
+def progress_teller(tell: Tell) -> Callable[[Progress], None]:
+    """Make events of the progress of condensing."""
+
+    def told(progress: Progress) -> None:
+        text = f"Condensing {progress.session}, {progress.page} of {progress.pages}"
+        pages = (progress.page, progress.pages)
+        tell(KeeperEvent("progress", CONDENSING, progress.session, text, *pages))
+
+    return told
+
+
+def _is_quiet(error: KbtuiError) -> bool:
+    """Whether an error is no news to a person: another program is at the same work."""
+    return isinstance(error, WorkspaceBusyError)

@@ -1,0 +1,315 @@
+"""Condenses the oldest part of a conversation: into the archive, MEMORY.md and entries.
+
+The Consolidator of seeds 000 and 003, with the three outputs of seed 004 §3.4. It runs beside
+the conversation and never blocks it; one at a time, over all processes: the memory lock is held
+while a model works. Session logs are never trimmed; what is archived follows from the archive
+itself, so a crash at any point leaves a page either pending or archived.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING, Literal
+
+from kbtui.errors import KbtuiError, ModelError, WorkspaceBusyError
+from kbtui.memory.consolidation.ask import TRANSIENT, Condenser
+from kbtui.memory.consolidation.pending import pages_for, tokens_in
+from kbtui.memory.records.extraction import Extraction
+from kbtui.memory.records.transcript import tokens_of
+from kbtui.models.offline_model import OfflineModel
+from kbtui.sessions.slices import oldest_units
+from kbtui.settings import OFFLINE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kbtui.knowledge.library import Library
+    from kbtui.memory.consolidation.page import Page
+    from kbtui.memory.consolidation.page_writer import MemoryWriter, Saved
+    from kbtui.memory.consolidation.pending import Pending
+    from kbtui.memory.ranges import Range
+    from kbtui.memory.records.lock import MemoryLock
+    from kbtui.memory.records.transcript import Conversation
+    from kbtui.models.port import ChatModel
+    from kbtui.settings import Settings
+
+log = logging.getLogger(__name__)
+_MOST_RAW_IN_A_ROW = 3
+_LONGEST_TURN = timedelta(minutes=15)
+# Tokens; what is shorter fails for other reasons than its length.
+_WORTH_HALVING = 1_000
+Kind = Literal["archived", "raw", "proposed", "nothing", "postponed"]
+
+
+class Trigger(StrEnum):
+    """Why a conversation is condensed."""
+
+    TOKENS = "tokens"
+    MESSAGES = "messages"
+    IDLE = "idle"
+    CLOSED = "closed"
+    ASKED = "asked"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one run.
+
+    Attributes:
+        kind: ``archived``; ``raw``: at least one page was kept whole; ``proposed``: archived, and
+            something waits in the inbox; ``nothing`` was to be done; ``postponed``: the rest stays
+            pending, for the reason in `error`.
+        session: Which session.
+        cursor: That of the last archive entry made.
+        messages: The range that is archived now and wasn't.
+        commit: The last commit made.
+        pages: How many archive entries were made.
+        proposals: The ids of what waits in the inbox.
+        notice: What a person should be told, ready to be shown; empty: nothing.
+        error: Why it was postponed.
+    """
+
+    kind: Kind
+    session: str
+    cursor: int | None = None
+    messages: Range | None = None
+    commit: str | None = None
+    pages: int = 0
+    proposals: tuple[str, ...] = ()
+    notice: str = ""
+    error: KbtuiError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is: this page of so many."""
+
+    session: str
+    page: int
+    pages: int
+
+
+class Consolidator:
+    """Condenses sessions.
+
+    Args:
+        pending: What isn't archived yet.
+        library: What is known already, for the prompt.
+        writer: What writes the outcome.
+        lock: One at a time, over all processes.
+        model: Gives the model of the role ``consolidate``; may raise a `ModelError`.
+        settings: Limits and triggers.
+        clock: The time, aware.
+    """
+
+    def __init__(
+        self,
+        pending: Pending,
+        library: Library,
+        writer: MemoryWriter,
+        lock: MemoryLock,
+        model: Callable[[], ChatModel],
+        settings: Settings,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._pending = pending
+        self._library = library
+        self._writer = writer
+        self._lock = lock
+        self._model = model
+        self._settings = settings
+        self._clock = clock
+
+    @property
+    def limit_tokens(self) -> int:
+        """At so many pending tokens a session is condensed."""
+        own = self._settings.memory.consolidate_tokens
+        return own or max(1, self._settings.context.session_tokens // 2)
+
+    @property
+    def limit_messages(self) -> int:
+        """At so many pending messages a session is condensed (`memory_window` of seed 000)."""
+        return self._settings.memory.consolidate_messages or self._settings.context.memory_window
+
+    def trigger(self, session: str) -> Trigger | None:
+        """Say why a session should be condensed now; None: it needn't."""
+        conversation = self._pending.conversation(session)
+        parts = self._pending.parts(conversation)
+        if not parts:
+            return None
+        idle = timedelta(minutes=self._settings.memory.idle_minutes)
+        if idle and self._clock() - conversation.messages[-1].time >= idle:
+            return Trigger.IDLE
+        if sum(len(unit.messages) for part in parts for unit in part) >= self.limit_messages:
+            return Trigger.MESSAGES
+        if tokens_in(conversation, parts) >= self.limit_tokens:
+            return Trigger.TOKENS
+        return None
+
+    async def run(
+        self,
+        session: str,
+        *,
+        everything: bool = False,
+        trigger: Trigger = Trigger.ASKED,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> Outcome:
+        """Condense a session: its oldest part, or `everything` that is pending.
+
+        Nothing here raises what a model or another process did; the outcome says it.
+
+        Args:
+            session: Its id.
+            everything: All of it: the session is over, or has been quiet for long.
+            trigger: Why; a call without a result is waited for unless the session is over.
+            on_progress: Told before each page.
+        """
+        run = _Run(session)
+        try:
+            async with self._lock.hold():
+                model = await asyncio.to_thread(self._model)
+                todo = await asyncio.to_thread(
+                    self._pages, session, model, trigger, everything=everything
+                )
+                log.info("condensing %s (%s): %d pages", session, trigger, len(todo))
+                for number, page in enumerate(todo, 1):
+                    if on_progress is not None:
+                        on_progress(Progress(session, number, len(todo)))
+                    await self._condense(run, page, model)
+        except KbtuiError as error:
+            log.info("condensing %s is postponed: %s", session, error)
+            run.error = error
+        return run.outcome()
+
+    # Pages -----------------------------------------------------------------------------------
+
+    def _pages(
+        self, session: str, model: ChatModel, trigger: Trigger, *, everything: bool
+    ) -> list[Page]:
+        """What is to be condensed, in pages that the model can hold."""
+        conversation = self._pending.conversation(session)
+        closed = everything and self._is_over(conversation, trigger)
+        limit = self._condenser(model).page_limit(self._writer.memory_text())
+        found: list[Page] = []
+        for part in self._pending.parts(conversation, closed=closed):
+            units = part
+            if not everything:
+                units = oldest_units(
+                    part,
+                    keep_messages=self.limit_messages // 2,
+                    keep_tokens=self.limit_tokens // 2,
+                    cost=tokens_of(conversation, model.count_tokens),
+                )
+            found += pages_for(conversation, units, limit, model.count_tokens)
+        return found
+
+    def _is_over(self, conversation: Conversation, trigger: Trigger) -> bool:
+        """Whether no result can come any more for a call that has none."""
+        if trigger in (Trigger.CLOSED, Trigger.IDLE) or not conversation.messages:
+            return True
+        return self._clock() - conversation.messages[-1].time >= _LONGEST_TURN
+
+    def _condenser(self, model: ChatModel) -> Condenser:
+        return Condenser(model, self._library, self._settings.context.index_tokens)
+
+    # One page --------------------------------------------------------------------------------
+
+    async def _condense(self, run: _Run, page: Page, model: ChatModel) -> None:
+        """Condense a page; where that fails for good, its halves; else keep it whole."""
+        if not page.shown:
+            nothing = Extraction("An answer that drew on private entries isn't condensed.")
+            run.add(page, await asyncio.to_thread(self._writer.save, page, nothing, OFFLINE))
+            return
+        chosen = OfflineModel() if page.private else model
+        live = await asyncio.to_thread(self._writer.live_edits, page)
+        memory = await asyncio.to_thread(self._writer.memory_text)
+        try:
+            extraction = await self._condenser(chosen).extract(page, memory, live.files)
+        except TRANSIENT:
+            raise
+        except ModelError as error:
+            worth_it = not run.halving and chosen.count_tokens(page.text) >= _WORTH_HALVING
+            halves = page.halves() if worth_it else None
+            if halves is None:
+                await self._keep_whole(run, page, chosen, error)
+                return
+        else:
+            saved = await asyncio.to_thread(self._writer.save, page, extraction, chosen.name)
+            run.add(page, saved)
+            return
+        run.halving = True
+        for half in halves:
+            await self._condense(run, half, model)
+        run.halving = False
+
+    async def _keep_whole(self, run: _Run, page: Page, model: ChatModel, error: ModelError) -> None:
+        if run.raw_in_a_row >= _MOST_RAW_IN_A_ROW:
+            raise error  # this model can't do it; what is left waits for another
+        saved = await asyncio.to_thread(self._writer.save_raw, page, model.name, error.message)
+        run.add(page, saved, why_raw=f"{model.name} could not condense them. {error.message}")
+
+
+@dataclass(slots=True)
+class _Run:
+    """What a run has done so far; `halving`: it works on the halves of a page that failed."""
+
+    session: str
+    pages: list[tuple[Page, Saved]] = field(default_factory=list)
+    why_raw: str = ""
+    raw_in_a_row: int = 0
+    halving: bool = False
+    error: KbtuiError | None = None
+
+    def add(self, page: Page, saved: Saved | None, why_raw: str = "") -> None:
+        """Note what became of a page; None: another process had archived it."""
+        if saved is None:
+            return
+        self.pages.append((page, saved))
+        self.why_raw = self.why_raw or why_raw
+        self.raw_in_a_row = self.raw_in_a_row + 1 if why_raw else 0
+
+    def outcome(self) -> Outcome:
+        """Sum it up."""
+        if not self.pages:
+            kind: Kind = "postponed" if self.error else "nothing"
+            return Outcome(kind, self.session, notice=self._notice(), error=self.error)
+        last = self.pages[-1][1]
+        return Outcome(
+            self._kind(),
+            self.session,
+            cursor=last.cursor,
+            messages=self._range(),
+            commit=last.commit,
+            pages=len(self.pages),
+            proposals=tuple(each for _, saved in self.pages for each in saved.proposals),
+            notice=self._notice(),
+            error=self.error,
+        )
+
+    def _kind(self) -> Kind:
+        if self.error is not None:
+            return "postponed"
+        if self.why_raw:
+            return "raw"
+        return "proposed" if any(saved.proposals for _, saved in self.pages) else "archived"
+
+    def _range(self) -> Range:
+        return self.pages[0][0].range[0], self.pages[-1][0].range[1]
+
+    def _notice(self) -> str:
+        said: list[str] = []
+        if self.why_raw:
+            first, last = self._range()
+            said.append(f"Messages {first} to {last} are archived as they are: {self.why_raw}")
+        said += [notice for _, saved in self.pages for notice in saved.notices]
+        waiting = sum(len(saved.proposals) for _, saved in self.pages)
+        if waiting:
+            said.append(f"{waiting} change{'s' * (waiting > 1)} of your notes wait in the inbox.")
+        # That another program is at it is no news to anybody.
+        if self.error is not None and not isinstance(self.error, WorkspaceBusyError):
+            said.append(f"Messages stay to be condensed later: {self.error}")
+        return " ".join(said)

@@ -1,0 +1,176 @@
+"""What was written, taken out and proposed while a conversation went on (decision 13).
+
+Who condenses the conversation must not write it again: not what stands in an entry already, not
+what the agent or the user took out since, and not what waits for the user's decision.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from kbtui.history.change import Actor
+from kbtui.memory.records.facts import normalise, statements, states
+from kbtui.memory.records.memory_file import MEMORY
+from kbtui.workspace.layout import short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from kbtui.history.change import Commit, Origin
+    from kbtui.history.history import History
+    from kbtui.history.looking.diff import FileDiff
+    from kbtui.memory.consolidation.page import Page
+    from kbtui.memory.inbox.inbox import Inbox
+
+_MOST_STATEMENTS = 12
+# A commit of more files is no edit of the user's, but a folder that came or went.
+_MOST_FILES = 50
+_MOST_OTHERS = 100
+_LIVE = frozenset({Actor.AGENT, Actor.YOU})
+_KEYS = ("type", "created", "updated", "related", "tags", "aliases", "sources", "summary")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What the agent wrote into a file, or would have, while a page was said; what it took out."""
+
+    path: str
+    statements: tuple[str, ...]
+    removed: tuple[str, ...] = ()
+
+    def lines(self, *, tell: bool = True) -> Iterator[str]:
+        """It as a model is told it; not `tell`: only that there is something."""
+        name = short_name(self.path)
+        if not tell:
+            yield f"- {name}"
+            return
+        if self.statements:
+            yield f"- {name}: {'; '.join(self.statements)}"
+        if self.removed:
+            yield f"- {name}, no longer true: {'; '.join(self.removed)}"
+
+
+@dataclass(frozen=True, slots=True)
+class LiveEdits:
+    """All of that for one page.
+
+    Attributes:
+        files: By file.
+        removed: When each statement was taken out, by what `normalise` makes of it.
+        waiting: The statements that are only proposed.
+    """
+
+    files: tuple[Written, ...] = ()
+    removed: Mapping[str, datetime] = field(default_factory=dict)
+    waiting: tuple[str, ...] = ()
+
+    def is_removed(self, fact: str, said: Iterable[tuple[datetime, str]]) -> bool:
+        """Whether a fact was taken out, and the user hasn't said it again since."""
+        when = self.removed.get(normalise(fact))
+        if when is None:
+            return False
+        return not any(time > when and states(text, fact) for time, text in said)
+
+
+def live_edits(history: History, inbox: Inbox, page: Page) -> LiveEdits:
+    """Look for what was done with entries and MEMORY.md while a page was said, and since."""
+    found = _Found()
+    others = 0
+    # Commits know whole seconds only. The newest comes first: it has the last word.
+    for commit in history.log(since=page.messages[0].time - timedelta(seconds=2)):
+        if commit.actor in _LIVE and _overlaps(commit.origin, page):
+            found.note(commit, history.changes_of(commit.id), is_of_page=True)
+        elif commit.actor is Actor.YOU and others < _MOST_OTHERS and _is_edit(commit):
+            others += 1
+            found.note(commit, history.changes_of(commit.id), is_of_page=False)
+    for path, told in _proposed(inbox, page):
+        found.came.setdefault(path, {}).update(dict.fromkeys(told))
+        found.waiting.update(dict.fromkeys(told))
+    return found.live_edits()
+
+
+@dataclass(slots=True)
+class _Found:
+    """What has been found so far, by path; `last` is when a statement went, None if it came."""
+
+    came: dict[str, dict[str, None]] = field(default_factory=dict)
+    went: dict[str, dict[str, None]] = field(default_factory=dict)
+    last: dict[str, datetime | None] = field(default_factory=dict)
+    waiting: dict[str, None] = field(default_factory=dict)
+
+    def note(self, commit: Commit, diffs: Iterable[FileDiff], *, is_of_page: bool) -> None:
+        """Note what a commit did; one that isn't of the page has only taken something out."""
+        diffs = [diff for diff in diffs if _is_memory(diff.path)]
+        for diff in diffs:
+            for statement in (told := _stated(diff, "+")):
+                self.last.setdefault(normalise(statement), None)
+            if is_of_page:
+                self.came.setdefault(diff.path, {}).update(dict.fromkeys(told))
+        for diff in diffs:
+            for statement in _stated(diff, "-"):
+                key = normalise(statement)
+                if key not in self.last:
+                    self.last[key] = commit.time
+                    self.went.setdefault(diff.path, {})[statement] = None
+
+    def live_edits(self) -> LiveEdits:
+        """Sum it up."""
+        files = tuple(
+            Written(
+                path,
+                tuple(self.came.get(path, ()))[:_MOST_STATEMENTS],
+                tuple(self.went.get(path, ()))[:_MOST_STATEMENTS],
+            )
+            for path in sorted(self.came.keys() | self.went.keys())
+        )
+        removed = {key: time for key, time in self.last.items() if time is not None}
+        return LiveEdits(files, removed, tuple(self.waiting))
+
+
+def _is_edit(commit: Commit) -> bool:
+    return len(commit.paths) <= _MOST_FILES and any(_is_memory(each.path) for each in commit.paths)
+
+
+def _overlaps(origin: Origin, page: Page) -> bool:
+    first, last = page.range
+    return (
+        origin.session == page.session
+        and origin.messages is not None
+        and origin.messages[0] <= last
+        and origin.messages[1] >= first
+    )
+
+
+def _is_memory(path: str) -> bool:
+    return path == MEMORY or (path.startswith("knowledge/") and not path.endswith("INDEX.md"))
+
+
+def _stated(diff: FileDiff, kind: str) -> list[str]:
+    """What the lines state that a commit added (``+``) to a file, or took out of it (``-``)."""
+    if diff.binary:
+        return []
+    lines = [line.text for hunk in diff.hunks for line in hunk.lines if line.kind == kind]
+    return statements(_without_frontmatter(lines))
+
+
+def _proposed(inbox: Inbox, page: Page) -> Iterator[tuple[str, Sequence[str]]]:
+    """What the agent wants to write and nobody has decided on."""
+    for proposal in inbox.list():
+        if proposal.actor is not Actor.AGENT or not _overlaps(proposal.origin, page):
+            continue
+        for edit in proposal.edits:
+            if edit.text is not None and _is_memory(edit.path):
+                known = set(statements(edit.base_text or ""))
+                yield edit.path, [each for each in statements(edit.text) if each not in known]
+
+
+def _without_frontmatter(lines: list[str]) -> str:
+    """Lines without those of a new entry's frontmatter, which state nothing."""
+    text = "\n".join(lines)
+    if text.startswith("---\n") and "\n---\n" in text[4:]:
+        return text[4:].partition("\n---\n")[2]
+    keys = tuple(f"{key}:" for key in _KEYS)
+    return "\n".join(line for line in lines if not line.startswith(keys))

@@ -1,0 +1,129 @@
+"""What a proposal would change in the files as they are, as differences to be shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from kbtui.history.looking.diff import CONTEXT, DiffLine, FileDiff, Hunk, split_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from kbtui.memory.inbox.plan import Plan, PlannedFile, PlannedHunk
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceHunk(Hunk):
+    """A place of a proposal with the lines around it.
+
+    `title` says which and how it stands; `title_only`: the header is nothing else.
+    """
+
+    title: str = ""
+    title_only: bool = False
+
+    @property
+    def header(self) -> str:
+        """As in a patch, where the line may end with a text."""
+        if self.title_only:
+            return f" {self.title}"
+        start, count = _range(self.old_start, self.old_count), self.new_count
+        return f"@@ -{start} +{_range(self.new_start, count)} @@ {self.title}"
+
+
+def plan_diff(plan: Plan, *, titles_only: bool = False) -> tuple[FileDiff, ...]:
+    """The difference of each file to what it is now; a hunk for each place that waits, in order.
+
+    Of a conflict, what stands there now is shown as removed, and what is proposed as added.
+    `titles_only`: the headers are for reading, not those of a patch.
+    """
+    total = len(plan.hunks)
+    diffs: list[FileDiff] = []
+    number = 1
+    for file in plan.files:
+        if file.waiting:
+            diffs.append(_file_diff(file, number, total))
+            number += len(file.waiting)
+    return tuple(_titled(diff) for diff in diffs) if titles_only else tuple(diffs)
+
+
+def _titled(diff: FileDiff) -> FileDiff:
+    hunks = [replace(hunk, title_only=True) for hunk in diff.hunks if isinstance(hunk, PlaceHunk)]
+    return replace(diff, hunks=tuple(hunks))
+
+
+def _file_diff(file: PlannedFile, number: int, total: int) -> FileDiff:
+    source = file.now if file.old is None else file.old[1]
+    now = split_lines(source.text or file.now.text or "")
+    return FileDiff(
+        path=file.now.path,
+        old_path=None if file.old is None else file.old[1].path,
+        kind=file.kind,
+        hunks=tuple(_hunks(file.waiting, now, number, total)),
+        old_blob=source.blob,
+        new_blob=None,
+    )
+
+
+def _hunks(
+    places: Sequence[PlannedHunk], now: Sequence[str], number: int, total: int
+) -> Iterator[Hunk]:
+    """The places with what stands around them; a line between two of them is shown once."""
+    added = shown = 0
+    ordered = sorted(places, key=lambda hunk: hunk.place.first)
+    starts = [hunk.place.first for hunk in ordered] + [len(now) + CONTEXT]
+    for index, hunk in enumerate(places):
+        at = ordered.index(hunk)
+        first = max(shown, hunk.place.first - CONTEXT)
+        between = max(0, starts[at + 1] - hunk.place.last)
+        last = min(len(now), hunk.place.last + min(CONTEXT, (between + 1) // 2))
+        shown = max(shown, last)
+        lines = tuple(_lines(hunk, now, min(first, hunk.place.first), last, added))
+        added += len(hunk.place.theirs) - len(hunk.place.ours)
+        yield _hunk(lines, hunk, f"{number + index} of {total}")
+
+
+def _lines(
+    hunk: PlannedHunk, now: Sequence[str], first: int, last: int, added: int
+) -> Iterator[DiffLine]:
+    place = hunk.place
+    for index in range(first, place.first):
+        yield _line(" ", now[index], index, index + added)
+    for index, line in enumerate(place.ours, place.first):
+        yield _line("-", line, index, None)
+    for index, line in enumerate(place.theirs, place.first + added):
+        yield _line("+", line, None, index)
+    added += len(place.theirs) - len(place.ours)
+    for index in range(place.last, last):
+        yield _line(" ", now[index], index, index + added)
+
+
+def _line(kind: str, text: str, old: int | None, new: int | None) -> DiffLine:
+    return DiffLine(
+        kind,  # type: ignore[arg-type]
+        None if old is None else old + 1,
+        None if new is None else new + 1,
+        text.removesuffix("\n"),
+        newline=text.endswith("\n"),
+    )
+
+
+def _hunk(lines: tuple[DiffLine, ...], hunk: PlannedHunk, title: str) -> PlaceHunk:
+    old = [line.old for line in lines if line.old is not None]
+    new = [line.new for line in lines if line.new is not None]
+    if hunk.state == "conflict":
+        title += f"  CONFLICT: {hunk.why}"
+    start = hunk.place.first
+    return PlaceHunk(
+        old[0] if old else start,
+        len(old),
+        new[0] if new else start,
+        len(new),
+        lines,
+        title,
+    )
+
+
+def _range(start: int, count: int) -> str:
+    return str(start) if count == 1 else f"{start},{count}"

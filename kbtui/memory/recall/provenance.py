@@ -1,0 +1,320 @@
+"""Why a line stands where it stands: from the line to the messages that it was made of.
+
+The way leads over the commit that wrote the line, which names what it was made from: a turn of a
+session, a slice of one that the archive condensed, or, where Dream wrote it, the archive entries
+that it had read. Where the way ends early, what is known is said, and why there is no more.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
+
+from rapidfuzz import fuzz, process
+
+from kbtui.errors import NotFoundError
+from kbtui.history.change import Actor
+from kbtui.memory.records.cursors import Cursors
+from kbtui.memory.records.facts import normalise, plain_fact
+from kbtui.memory.records.memory_review import line_key
+from kbtui.text import counted, shorten
+from kbtui.workspace import files
+from kbtui.workspace.layout import is_recorded, short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from datetime import datetime
+
+    from kbtui.history.change import Commit, Origin
+    from kbtui.history.history import History
+    from kbtui.history.looking.diff import DiffLine, FileDiff
+    from kbtui.history.looking.origins import LineOrigin
+    from kbtui.memory.records.archive import Archive, ArchiveEntry
+    from kbtui.sessions.store import SessionMessage, SessionStore
+    from kbtui.workspace.layout import Workspace
+
+_Told = TypeVar("_Told")
+_SHORTEST_WORD = 3
+_MOST_REWORDINGS = 8
+_ALIKE = 55.0
+_NEARLY = 0.6  # of what the best one has in common with the line
+_SPEAKERS = frozenset({"user", "assistant"})
+_WHO = {
+    Actor.YOU: "You wrote it.",
+    Actor.AGENT: "The agent wrote it in a conversation.",
+    Actor.CONSOLIDATOR: "It was taken from a conversation when that was condensed.",
+    Actor.FLUSHER: "It was noted before a long conversation was cut.",
+    Actor.SESSION_MEMORY: "It sums up a conversation that had ended.",
+    Actor.DREAM: "Dream wrote it from what the archive says.",
+    Actor.IMPORT: "It was imported.",
+    Actor.MCP: "A program wrote it over MCP.",
+    Actor.SYNC: "It came with a sync.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Where a line comes from.
+
+    Attributes:
+        path: The file.
+        line: The line's number, 1-based.
+        text: What it says.
+        origin: Who wrote it last; its `commit` is None where it isn't recorded yet.
+        commit: That commit, with its reason.
+        note: In a sentence or two what is known, and why there is no more.
+        session: The conversation that it was made of, also where that is gone.
+        title: What the conversation is called; empty where it is gone.
+        messages: What was said there, of the turn or slice that the line was made of.
+        telling: The ids of those that have the most in common with the line.
+        archives: What the archive says of it, the likeliest first.
+    """
+
+    path: str
+    line: int
+    text: str
+    origin: LineOrigin
+    commit: Commit | None = None
+    note: str = ""
+    session: str | None = None
+    title: str = ""
+    messages: tuple[SessionMessage, ...] = ()
+    telling: frozenset[int] = frozenset()
+    archives: tuple[ArchiveEntry, ...] = ()
+
+    @property
+    def archive(self) -> ArchiveEntry | None:
+        """The archive entry that the line most likely comes from."""
+        return self.archives[0] if self.archives else None
+
+    @property
+    def moved_from(self) -> str:
+        """The file that the line was written into first, if that is another one."""
+        return self.origin.path if self.origin.path not in {"", self.path} else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What of a file one actor wrote: how many lines, in how many commits, from when to when."""
+
+    actor: Actor
+    lines: int
+    commits: int
+    first: datetime | None
+    last: datetime | None
+
+
+class Provenance:
+    """Answers why for one workspace."""
+
+    def __init__(
+        self, workspace: Workspace, history: History, archive: Archive, sessions: SessionStore
+    ) -> None:
+        self._workspace = workspace
+        self._history = history
+        self._archive = archive
+        self._sessions = sessions
+        self._cursors = Cursors(workspace, history)
+
+    def why(self, path: str, line: int, at: str | None = None) -> Why:
+        """Say where a line comes from.
+
+        Args:
+            path: The file.
+            line: The line, 1-based.
+            at: A revision; None: the file as it stands now.
+
+        Raises:
+            NotFoundError: There is no such file, line or revision, or the history doesn't keep it.
+        """
+        text, origins = self._blamed(path, at)
+        if not 1 <= line <= len(origins):
+            count = counted(len(origins), "line")
+            raise NotFoundError(f"{short_name(path)} has no line {line}; it has {count}.")
+        said = text.split("\n")[line - 1].rstrip("\r")
+        return self._explained(Why(path, line, said, origins[line - 1]), _MOST_REWORDINGS)
+
+    def _explained(self, why: Why, rewordings: int) -> Why:
+        """Follow a line to what it was made of, through so many rewordings by Dream."""
+        if why.origin.commit is None:
+            return replace(why, note="You wrote it; it isn't recorded yet.")
+        commit = self._history.commit(why.origin.commit)
+        why = replace(why, commit=commit, note=_WHO[commit.actor])
+        if commit.actor is Actor.DREAM:
+            return self._of_dream(why, commit, rewordings)
+        of = commit.origin
+        archives = tuple(self._archived(of, why.text)) if of.session else ()
+        return self._with_messages(replace(why, archives=archives), of)
+
+    def authors(self, path: str, at: str | None = None) -> tuple[Share, ...]:
+        """Who wrote how much of a file, whoever wrote most first; raises as `why`."""
+        _, origins = self._blamed(path, at)
+        counts = Counter(origin.actor for origin in origins)
+        return tuple(_share(actor, origins) for actor, _ in counts.most_common())
+
+    def _blamed(self, path: str, at: str | None) -> tuple[str, Sequence[LineOrigin]]:
+        path = files.checked_path(path)
+        if not is_recorded(path):
+            raise NotFoundError(
+                f"The history doesn't keep {path}, so nobody knows who wrote it.",
+                "It keeps knowledge/, memory/, skills/ and the files about you and the agent.",
+            )
+        if at is not None:
+            text = files.decode(self._history.read(path, at)).text
+            return text, self._history.blame(path, at)
+        text = files.decode(files.read_bytes(self._workspace.root, path)).text
+        return text, self._history.blame(path, text=text)
+
+    # From a commit to what was said ----------------------------------------------------------
+
+    def _of_dream(self, why: Why, commit: Commit, rewordings: int) -> Why:
+        """Of what Dream wrote: the archive entries it had read that share words with the line.
+
+        A line that it has only reworded comes from where the line before came from.
+        """
+        read = self._read_by(commit)
+        before = self._before(why.origin, commit) if rewordings else None
+        if before is not None and not _adds(why.text, before.text, read):
+            first = self._explained(before, rewordings - 1)
+            told = f"Dream reworded it; before, it said “{shorten(plain_fact(before.text), 100)}”."
+            note = f"{told} {first.note}"
+            return replace(
+                first,
+                path=why.path,
+                line=why.line,
+                text=why.text,
+                origin=why.origin,
+                commit=commit,
+                note=note,
+            )
+        archives = _likeliest(why.text, read, lambda entry: entry.content)
+        note = why.note
+        if not read:
+            note += " What it had read isn't in the archive any more."
+        elif not archives:
+            count = counted(len(read), "archive entry", "archive entries")
+            note += f" It had read {count}, in which no word of this line stands: it made the line"
+            note += " of what the files said."
+        of = commit.origin
+        if archives:
+            of = replace(of, session=archives[0].session, messages=archives[0].messages)
+        return self._with_messages(replace(why, archives=tuple(archives), note=note), of)
+
+    def _before(self, origin: LineOrigin, commit: Commit) -> Why | None:
+        """The line that a line took the place of, if they are alike; None: it is a new one."""
+        if commit.parent is None:
+            return None
+        diffs = self._history.changes_of(commit.id)
+        diff = next((each for each in diffs if each.path == origin.path), None)
+        gone = [line for line in _replaced(diff, origin.line) if line.old] if diff else []
+        if diff is None or not gone:
+            return None
+        text = next(
+            line.text for hunk in diff.hunks for line in hunk.lines if line.new == origin.line
+        )
+        alike = process.extractOne(
+            line_key(text),
+            [line_key(line.text) for line in gone],
+            scorer=fuzz.token_sort_ratio,
+            score_cutoff=_ALIKE,
+        )
+        if alike is None:
+            return None
+        line, path = gone[alike[2]], diff.old_path or diff.path
+        known = self._history.blame(path, commit.parent)
+        number = line.old or 0
+        return Why(path, number, line.text, known[number - 1]) if number <= len(known) else None
+
+    def _with_messages(self, why: Why, of: Origin) -> Why:
+        """Add what was said where something was made of."""
+        if of.session is None:
+            return why
+        # Its whole id, since the store would take the beginning of another one's as well.
+        if not (self._workspace.sessions / f"{of.session}.jsonl").is_file():
+            gone = f"{why.note} The conversation {of.session} isn't there any more."
+            return replace(why, session=of.session, note=gone)
+        log = self._sessions.read_log(of.session)
+        first, last = of.messages or (0, -1)
+        said = [
+            each
+            for each in log.messages
+            if each.role in _SPEAKERS
+            and each.content.strip()
+            and (first <= each.id <= last or (of.turn is not None and each.turn == of.turn))
+        ]
+        taken_back = "" if said or not of.messages else " What was said there was taken back since."
+        return replace(
+            why,
+            session=of.session,
+            title=log.shown_title,
+            messages=tuple(said),
+            telling=frozenset(m.id for m in _likeliest(why.text, said, lambda m: m.content)),
+            note=why.note + taken_back,
+        )
+
+    def _archived(self, of: Origin, text: str) -> Iterable[ArchiveEntry]:
+        """The archive entries about the messages that something was made of."""
+        first, last = of.messages or (0, -1)
+        found = [
+            entry
+            for entry in self._archive.entries()
+            if entry.session == of.session
+            and entry.messages is not None
+            and entry.messages[0] <= last
+            and entry.messages[1] >= first
+        ]
+        exact = [entry for entry in found if entry.cursor == of.cursor]
+        return exact or _likeliest(text, found, lambda entry: entry.content) or found
+
+    def _read_by(self, commit: Commit) -> list[ArchiveEntry]:
+        """The archive entries that a run of Dream had read: between its cursors and the last."""
+        before = self._cursors.at(commit.parent) if commit.parent else {}
+        after = self._cursors.at(commit.id)
+        return [
+            entry
+            for entry in self._archive.entries(before)
+            if entry.cursor <= after.get(entry.origin, 0)
+        ]
+
+
+def _replaced(diff: FileDiff, line: int) -> list[DiffLine]:
+    """The lines that went where a line came, with nothing that stayed in between."""
+    for hunk in diff.hunks:
+        block: list[DiffLine] = []
+        for each in (*hunk.lines, None):
+            if each is not None and each.kind != " ":
+                block.append(each)
+                continue
+            if any(other.kind == "+" and other.new == line for other in block):
+                return [other for other in block if other.kind == "-"]
+            block = []
+    return []
+
+
+def _adds(text: str, before: str, read: Iterable[ArchiveEntry]) -> bool:
+    """Whether a line says something that the one before didn't and that had been read."""
+    fresh = _words(text) - _words(before)
+    return any(fresh & _words(entry.content) for entry in read)
+
+
+def _likeliest(text: str, of: Iterable[_Told], said: Callable[[_Told], str]) -> list[_Told]:
+    """What has the most words in common with a line, and what has nearly as many, best first."""
+    wanted = _words(text)
+    scores = [(len(wanted & _words(said(each))), each) for each in of]
+    best = max((score for score, _ in scores), default=0)
+    near = [pair for pair in scores if pair[0] and pair[0] >= best * _NEARLY]
+    return [each for _, each in sorted(near, key=lambda pair: -pair[0])]
+
+
+def _words(text: str) -> set[str]:
+    return {word for word in normalise(plain_fact(text)).split() if len(word) >= _SHORTEST_WORD}
+
+
+def _share(actor: Actor, origins: Sequence[LineOrigin]) -> Share:
+    theirs = [origin for origin in origins if origin.actor is actor]
+    times = [origin.time for origin in theirs if origin.time is not None]
+    commits = {origin.commit for origin in theirs if origin.commit is not None}
+    return Share(
+        actor, len(theirs), len(commits), min(times, default=None), max(times, default=None)
+    )

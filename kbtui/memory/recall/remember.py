@@ -1,0 +1,111 @@
+"""``/remember``: keeps in MEMORY.md what a person says outright, at once and without a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from kbtui.errors import NotFoundError, UsageError
+from kbtui.history.change import Actor, Origin
+from kbtui.memory.records.committing import committed
+from kbtui.memory.records.dates import absolute_dates
+from kbtui.memory.records.facts import normalise, plain_fact
+from kbtui.memory.records.memory_file import MEMORY, apply_facts
+from kbtui.workspace import files
+from kbtui.workspace.redact import redact
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kbtui.history.change import Change
+    from kbtui.history.history import History
+    from kbtui.memory.records.tombstones import Tombstones
+    from kbtui.workspace.layout import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What became of it.
+
+    Attributes:
+        fact: As it stands in MEMORY.md.
+        line: Where.
+        commit: The change; None: it was known already.
+        warning: What a person should know; empty: nothing.
+    """
+
+    fact: str
+    line: int
+    commit: str | None = None
+    warning: str = ""
+
+
+class Remembering:
+    """Adds facts to MEMORY.md for a person.
+
+    Args:
+        workspace: Where it lies.
+        history: The door.
+        tombstones: What was forgotten, and isn't any more once it is said again.
+        clock: The time, in the user's time zone.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        history: History,
+        tombstones: Tombstones,
+        clock: Callable[[], datetime] = lambda: datetime.now().astimezone(),
+    ) -> None:
+        self._root = workspace.root
+        self._history = history
+        self._tombstones = tombstones
+        self._clock = clock
+
+    def remember(self, text: str) -> Remembered:
+        """Keep a fact under the heading where it belongs.
+
+        Raises:
+            UsageError: it says nothing.
+            WorkspaceBusyError: somebody else kept writing.
+            StorageError: the file system refused.
+        """
+        fact = absolute_dates(plain_fact(text), self._clock().date())
+        if not normalise(fact):
+            raise UsageError("There is nothing to remember.", "Say it: /remember I prefer tea")
+
+        def work(change: Change) -> str:
+            before = self._read()
+            self._tombstones.lift(change, [fact])
+            edited = apply_facts(before or "", [fact])
+            if edited.text != (before or ""):
+                blob = None if before is None else files.blob_id(before.encode())
+                change.write(MEMORY, edited.text, expecting=blob)
+            return edited.text
+
+        reason = "You said so with /remember."
+        memory, commit = committed(self._history, self._root, Actor.YOU, reason, Origin(), work)
+        line = _line_of(memory, fact)
+        return Remembered(fact, line, commit.id if commit else None, _warning(fact))
+
+    def _read(self) -> str | None:
+        try:
+            return files.read_bytes(self._root, MEMORY).decode("utf-8", "surrogateescape")
+        except NotFoundError:
+            return None
+
+
+def _line_of(memory: str, fact: str) -> int:
+    wanted = normalise(fact)
+    for number, line in enumerate(memory.splitlines(), 1):
+        if normalise(plain_fact(line)) == wanted:
+            return number
+    return 1
+
+
+def _warning(fact: str) -> str:
+    found = redact(fact).found
+    if not found:
+        return ""
+    return f"That looks like a secret ({found[0].kind}): everything in memory goes to your model."

@@ -1,0 +1,395 @@
+"""The archive: what was said, condensed, line by line in ``memory/history.jsonl``.
+
+An entry is known by (origin, cursor): `origin` names the machine that wrote it, so archives of
+several machines merge by union, and a cursor is above every other that its writer had seen. There
+is no cursor file to lose; the next cursor follows from the lines, from what Dream has read and
+from the log. ``HISTORY.md`` holds the same entries for people and grep.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from hashlib import sha256
+from time import time
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from kbtui.errors import ConflictError, NotFoundError
+from kbtui.history.change import Actor
+from kbtui.memory.machine import machine_name
+from kbtui.memory.ranges import Range, merged
+from kbtui.memory.records.archive_lines import (
+    ArchiveEntry,
+    Book,
+    Holding,
+    as_block,
+    read_book,
+    read_entry,
+    to_record,
+    with_block,
+    without_time,
+)
+from kbtui.memory.records.cursors import Cursors
+from kbtui.memory.records.legacy_history import parse_old_history
+from kbtui.memory.records.records import BadLine, add_record, parse_records
+from kbtui.text import clean
+from kbtui.workspace import files
+
+if TYPE_CHECKING:
+    from kbtui.history.change import Change
+    from kbtui.history.history import History
+    from kbtui.workspace.layout import Workspace
+
+__all__ = ["ARCHIVE", "PROJECTION", "Archive", "ArchiveEntry", "Holding", "is_record"]
+
+ARCHIVE = "memory/history.jsonl"
+PROJECTION = "memory/HISTORY.md"
+KEPT_ENTRIES = 500
+_ARCHIVISTS = frozenset({Actor.CONSOLIDATOR, Actor.IMPORT})
+_TIME = "%Y-%m-%d %H:%M"
+_RECORD = re.compile(r"memory/(?:history(?:-\w+)?\.jsonl|HISTORY(?:-\w+)?\.md|tombstones\.jsonl)")
+_Holdings = tuple["Book | None", tuple[tuple[str, "Holding"], ...], Mapping[str, "list[Holding]"]]
+_Reader = Callable[[str], "bytes | None"]
+
+
+def is_record(path: str) -> bool:
+    """Whether a file records what happened, so that no undo or restore may take it back."""
+    return _RECORD.fullmatch(path) is not None
+
+
+@dataclass(slots=True)
+class _Staged:
+    """What a running change adds, and what the files were when it began to."""
+
+    base: dict[str, bytes | None]
+    entries: list[ArchiveEntry] = field(default_factory=list)
+
+
+class Archive:
+    """Reads the archive, and adds to it inside a change that somebody else makes."""
+
+    def __init__(self, workspace: Workspace, history: History, origin: str | None = None) -> None:
+        self.workspace = workspace
+        self._history = history
+        self._origin = origin or machine_name()
+        self._cursors = Cursors(workspace, history)
+        self._cached: tuple[bytes, Book] | None = None
+        self._seen: tuple[object, Book] | None = None
+        self._holdings: _Holdings = (None, (), {})
+        self._commits: tuple[str | None, tuple[tuple[str, Holding], ...]] = (None, ())
+        self._staged: WeakKeyDictionary[Change, _Staged] = WeakKeyDictionary()
+        history.add_companion(self._settle)
+
+    def entries(self, after: int | Mapping[str, int] = 0) -> list[ArchiveEntry]:
+        """All entries behind a cursor, oldest first.
+
+        Args:
+            after: One cursor for all origins, or the last seen of each origin (see `Cursors`).
+        """
+        return [
+            entry for entry in self._now().entries if entry.cursor > _limit(after, entry.origin)
+        ]
+
+    def find(self, cursor: int, origin: str | None = None) -> ArchiveEntry:
+        """One entry; without an origin the one that this machine wrote wins.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        found = [
+            entry
+            for entry in self.entries(cursor - 1)
+            if entry.cursor == cursor and origin in (None, entry.origin)
+        ]
+        if not found:
+            raise NotFoundError(f"The archive has no entry {cursor}.", "It may have been removed.")
+        return min(found, key=lambda entry: entry.origin != self._origin)
+
+    def stage(
+        self,
+        change: Change,
+        content: str,
+        *,
+        session: str | None,
+        messages: Range | None,
+        timestamp: str | datetime,
+        raw: bool = False,
+        dropped: Iterable[tuple[int, str]] = (),
+    ) -> int:
+        """Add one entry to a running change, to the archive and to HISTORY.md.
+
+        The change's origin gets the cursor, and session and messages where it has none.
+
+        Args:
+            change: The change; archive, facts and entries become one commit.
+            content: The condensed text, or for `raw` the whole one. Empty where all was dropped.
+            session: The session that it is about.
+            messages: Which of its messages the entry accounts for.
+            timestamp: The time of the content, as ``YYYY-MM-DD HH:MM`` in the user's zone.
+            raw: No model could condense it.
+            dropped: Messages of the range that were left out, each with its reason.
+
+        Returns:
+            The cursor, above that of every entry there is. Where another process adds one before
+            the change is applied, `change.origin.cursor` holds the final one afterwards.
+        """
+        self._stage_migration(change)
+        if isinstance(timestamp, datetime):
+            timestamp = timestamp.astimezone().strftime(_TIME)
+        entry = ArchiveEntry(
+            cursor=self._next_cursor(change.read),
+            timestamp=timestamp,
+            content=without_time(clean(content).strip()),
+            session=session,
+            messages=messages,
+            origin=self._origin,
+            raw=raw,
+            dropped=tuple(dropped),
+        )
+        base = {path: self._read(path) for path in (ARCHIVE, PROJECTION)}
+        self._staged.setdefault(change, _Staged(base)).entries.append(entry)
+        change.write(ARCHIVE, add_record(change.read(ARCHIVE) or b"", to_record(entry)))
+        change.write(PROJECTION, self._projected(change.read, entry))
+        change.origin = replace(
+            change.origin,
+            session=change.origin.session or session,
+            messages=change.origin.messages or messages,
+            cursor=entry.cursor,
+        )
+        return entry.cursor
+
+    def covered(self, session: str) -> list[Range]:
+        """Which messages of a session are archived; see `holdings`."""
+        return merged(holding.messages for holding in self.holdings(session))
+
+    def holdings(self, session: str) -> list[Holding]:
+        """What is archived of a session, by the lines and by the commits made of them.
+
+        A line that was lost from the file since is still on record in the log, so what it stood
+        for isn't consolidated a second time.
+        """
+        return self.all_holdings().get(session, [])
+
+    def all_holdings(self) -> Mapping[str, list[Holding]]:
+        """The `holdings` of every session that is in the archive, by session."""
+        book, recorded = self._now(), self._recorded()
+        if self._holdings[:2] != (book, recorded):
+            found: dict[str, dict[tuple[int, Range], Holding]] = {}
+            for session, holding in (*_held(book), *recorded):
+                known = found.setdefault(session, {})
+                known.setdefault((holding.cursor, holding.messages), holding)
+            lists = {session: list(known.values()) for session, known in found.items()}
+            self._holdings = (book, recorded, lists)
+        return self._holdings[2]
+
+    def problems(self) -> tuple[BadLine, ...]:
+        """Lines that can't be used; they stay in the file as they are."""
+        return self._now().bad
+
+    def migrate(self) -> int:
+        """Make archive entries of an old HISTORY.md, once; a copy stays in ``HISTORY.md.bak``.
+
+        Returns:
+            How many entries were made; 0 when there was nothing to do.
+        """
+        if self._migrated(self._read):
+            return 0
+        with self._history.change(
+            Actor.IMPORT, "The old HISTORY.md becomes the archive; a copy is in HISTORY.md.bak."
+        ) as change:
+            return self._stage_migration(change)
+
+    def compact(
+        self, change: Change, keep_after: int | Mapping[str, int], keep: int = KEPT_ENTRIES
+    ) -> int:
+        """Keep the working files short: move old entries into a file for each year.
+
+        Nothing is dropped, and what a reader hasn't seen isn't moved: only entries up to
+        `keep_after`, and of those not the newest `keep`. Coverage and cursors go on to count the
+        moved ones.
+
+        Returns:
+            How many entries were moved; 0 as well when it isn't worth the while yet.
+        """
+        data = change.read(ARCHIVE) or b""
+        records, _ = parse_records(data, ARCHIVE)
+        movable = [
+            (record, entry)
+            for record in records[: max(0, len(records) - keep)]
+            if (entry := read_entry(record.value))
+            and entry.cursor <= _limit(keep_after, entry.origin)
+        ]
+        if len(movable) <= keep // 5:
+            return 0
+        shown = _text(change.read(PROJECTION))
+        years: dict[str, tuple[bytes, str]] = {}
+        for record, entry in movable:
+            year = entry.timestamp[:4] if entry.timestamp[:4].isdecimal() else "undated"
+            lines, text = years.get(year, (b"", ""))
+            block = as_block(entry)
+            if block and block in shown:
+                shown = shown.replace(block, "", 1)
+                text += block
+            years[year] = (lines + record.data + b"\n", text)
+        moved = {record.number for record, _ in movable}
+        rest = [line for number, line in enumerate(data.split(b"\n"), 1) if number not in moved]
+        self._write(change, ARCHIVE, b"\n".join(rest))
+        self._write(change, PROJECTION, _bytes(shown))
+        for year, (lines, text) in years.items():
+            self._write_year(change, year, lines, text)
+        return len(movable)
+
+    def _write_year(self, change: Change, year: str, lines: bytes, text: str) -> None:
+        path = f"memory/history-{year}.jsonl"
+        data = change.read(path) or b""
+        gap = b"" if not data or data.endswith(b"\n") else b"\n"
+        self._write(change, path, data + gap + lines)
+        if text:
+            path = f"memory/HISTORY-{year}.md"
+            self._write(change, path, _bytes(with_block(_text(change.read(path)), text)))
+
+    def _write(self, change: Change, path: str, data: bytes) -> None:
+        """Write a file unless somebody else has changed it since it was read."""
+        before = self._read(path)
+        change.write(path, data, expecting=None if before is None else files.blob_id(before))
+
+    def _settle(self, change: Change) -> None:
+        """Under the lock: where the archive has grown meanwhile, add to what it is now."""
+        staged = self._staged.pop(change, None)
+        if staged is None or all(self._read(path) == data for path, data in staged.base.items()):
+            return
+        if change.expected.keys() & staged.base.keys():
+            raise ConflictError(
+                "The archive was changed by somebody else meanwhile.",
+                "Nothing was written. Try again.",
+                paths=(ARCHIVE,),
+            )
+        data = {path: self._read(path) for path in staged.base}
+
+        def read(path: str) -> bytes | None:
+            return data[path] if path in data else self._read(path)
+
+        for entry in staged.entries:
+            later = replace(entry, cursor=self._next_cursor(read))
+            data[ARCHIVE] = add_record(data[ARCHIVE] or b"", to_record(later))
+            data[PROJECTION] = self._projected(read, later)
+            change.origin = replace(change.origin, cursor=later.cursor)
+        for path, grown in data.items():
+            change.replace(path, grown)
+
+    def _projected(self, read: _Reader, entry: ArchiveEntry) -> bytes:
+        """HISTORY.md with an entry, which is in the archive already; made anew if it's gone."""
+        shown = read(PROJECTION)
+        if shown is not None:
+            return _bytes(with_block(_text(shown), as_block(entry)))
+        records, _ = parse_records(read(ARCHIVE) or b"", ARCHIVE)
+        entries = (read_entry(record.value) for record in records)
+        return _bytes("".join(as_block(each) for each in entries if each))
+
+    def _next_cursor(self, read: _Reader) -> int:
+        known = [entry.cursor for entry in self._book(read).entries]
+        known += self._cursors.seen().values()
+        known += [holding.cursor for _, holding in self._recorded()]
+        return max(known, default=0) + 1
+
+    def _migrated(self, read: _Reader) -> bool:
+        if any(read(path) for path in (ARCHIVE, *self._years())):
+            return True
+        if not (read(PROJECTION) or b"").strip():
+            return True
+        # An archive that was there once and is gone is a loss, not an old workspace.
+        return next(iter(self._history.log(ARCHIVE, limit=1)), None) is not None
+
+    def _stage_migration(self, change: Change) -> int:
+        if self._migrated(change.read):
+            return 0
+        old = change.read(PROJECTION) or b""
+        self._write(change, PROJECTION, old)
+        change.write(self._free_backup(change), old, expecting=None)
+        data = b""
+        blocks = parse_old_history(files.decode(old).text, self._modified(PROJECTION))
+        for cursor, block in enumerate(blocks, self._next_cursor(change.read)):
+            entry = ArchiveEntry(
+                cursor, block.timestamp, block.content, origin=self._origin, raw=block.raw
+            )
+            data = add_record(data, to_record(entry))
+        self._write(change, ARCHIVE, data)
+        return len(blocks)
+
+    def _free_backup(self, change: Change) -> str:
+        path, number = f"{PROJECTION}.bak", 1
+        while change.read(path) is not None:
+            number += 1
+            path = f"{PROJECTION}.bak{number}"
+        return path
+
+    def _modified(self, path: str) -> str:
+        status = files.file_status(self.workspace.root, path)
+        seconds = time() if status is None else status.st_mtime
+        return datetime.fromtimestamp(seconds).astimezone().strftime(_TIME)
+
+    def _read(self, path: str) -> bytes | None:
+        try:
+            return files.read_bytes(self.workspace.root, path)
+        except NotFoundError:
+            return None
+
+    def _years(self) -> list[str]:
+        found = self.workspace.memory.glob("history-*.jsonl")
+        return sorted(f"memory/{file.name}" for file in found if file.is_file())
+
+    def _now(self) -> Book:
+        """What the files say; they are read only where one was changed since the last look."""
+        paths = (*self._years(), ARCHIVE)
+        state = tuple((path, self._status(path)) for path in paths)
+        if self._seen is None or self._seen[0] != state:
+            self._seen = (state, self._book(self._read))
+        return self._seen[1]
+
+    def _status(self, path: str) -> tuple[int, ...]:
+        found = files.file_status(self.workspace.root, path)
+        return (found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size) if found else ()
+
+    def _book(self, read: _Reader) -> Book:
+        data = [(path, read(path) or b"") for path in (*self._years(), ARCHIVE)]
+        state = sha256(b"".join(sha256(part).digest() for _, part in data)).digest()
+        if self._cached is None or self._cached[0] != state:
+            self._cached = (state, read_book(data))
+        return self._cached[1]
+
+    def _recorded(self) -> tuple[tuple[str, Holding], ...]:
+        """What the commits say was archived, read on from where the last look ended."""
+        seen, found = self._commits
+        head = self._history.head()
+        if head is None or head == seen:
+            return found
+        fresh = []
+        for commit in self._history.log():
+            if commit.id == seen:
+                break
+            origin = commit.origin
+            if commit.actor in _ARCHIVISTS and origin.session and origin.messages and origin.cursor:
+                fresh.append((origin.session, Holding(origin.cursor, origin.messages)))
+        self._commits = (head, (*found, *fresh))
+        return self._commits[1]
+
+
+def _held(book: Book) -> Iterator[tuple[str, Holding]]:
+    for entry in book.entries:
+        if entry.session is not None and entry.messages is not None:
+            yield entry.session, Holding(entry.cursor, entry.messages, dict(entry.dropped))
+
+
+def _limit(after: int | Mapping[str, int], origin: str) -> int:
+    return after if isinstance(after, int) else after.get(origin, 0)
+
+
+def _text(data: bytes | None) -> str:
+    return (data or b"").decode("utf-8", "surrogateescape")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

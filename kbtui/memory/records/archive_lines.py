@@ -1,0 +1,159 @@
+"""The lines of the archive: what one holds, and what all files of it say together."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from kbtui.memory.ranges import Range, read_range
+from kbtui.memory.records.records import BadLine, parse_records
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_CURSOR = 2**53
+_MAX_DIGITS = 15
+_TIME = re.compile(r"\[\d{4}-\d{2}-\d{2}[^\]\n]*\]\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveEntry:
+    """One slice of a conversation, condensed or, where no model could, whole (`raw`).
+
+    `timestamp` is the content's time in the user's zone, ``YYYY-MM-DD HH:MM``. `messages` is the
+    range that it accounts for, of which those in `dropped` (message id, reason) were left out.
+    """
+
+    cursor: int
+    timestamp: str
+    content: str
+    session: str | None = None
+    messages: Range | None = None
+    origin: str = ""
+    raw: bool = False
+    dropped: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """Messages of a session that an archive entry accounts for; `dropped` has reasons by id."""
+
+    cursor: int
+    messages: Range
+    dropped: Mapping[int, str] = field(default_factory=dict, hash=False)
+
+    def holds(self, message: int) -> bool:
+        """Whether it accounts for a message."""
+        return self.messages[0] <= message <= self.messages[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """All that the archive's files say at one moment, oldest cursor first."""
+
+    entries: tuple[ArchiveEntry, ...]
+    bad: tuple[BadLine, ...]
+
+
+def to_record(entry: ArchiveEntry) -> dict[str, Any]:
+    """The JSON object of an entry's line; what says nothing is left out."""
+    record: dict[str, Any] = {
+        "cursor": entry.cursor,
+        "timestamp": entry.timestamp,
+        "content": entry.content,
+    }
+    if entry.session is not None:
+        record["session"] = entry.session
+    if entry.messages is not None:
+        record["messages"] = list(entry.messages)
+    record["origin"] = entry.origin
+    if entry.raw:
+        record["raw"] = True
+    if entry.dropped:
+        record["dropped"] = [list(each) for each in entry.dropped]
+    return record
+
+
+def read_entry(value: Mapping[str, Any]) -> ArchiveEntry | None:
+    """Read a line, nanobot's own included; None where it has no cursor or no content."""
+    cursor, content = value.get("cursor"), value.get("content")
+    if isinstance(cursor, str) and cursor.isdecimal() and len(cursor) <= _MAX_DIGITS:
+        cursor = int(cursor)
+    if not isinstance(cursor, int) or isinstance(cursor, bool) or not 1 <= cursor <= MAX_CURSOR:
+        return None
+    if not isinstance(content, str):
+        return None
+    session, origin = value.get("session"), value.get("origin")
+    return ArchiveEntry(
+        cursor=cursor,
+        timestamp=str(value.get("timestamp") or ""),
+        content=content,
+        session=session if isinstance(session, str) else None,
+        messages=read_range(value.get("messages")),
+        origin=origin if isinstance(origin, str) else "",
+        raw=value.get("raw") is True,
+        dropped=_dropped(value.get("dropped")),
+    )
+
+
+def _dropped(value: Any) -> tuple[tuple[int, str], ...]:
+    pairs = value if isinstance(value, list) else []
+    return tuple(
+        (pair[0], pair[1])
+        for pair in pairs
+        if isinstance(pair, list)
+        and len(pair) == 2  # noqa: PLR2004 — id and reason
+        and isinstance(pair[0], int)
+        and isinstance(pair[1], str)
+    )
+
+
+def read_book(data: list[tuple[str, bytes]]) -> Book:
+    """Read the files; the same entry twice counts once, two under one id count both."""
+    entries: dict[tuple[str, int], ArchiveEntry] = {}
+    bad: list[BadLine] = []
+    for path, part in data:
+        records, broken = parse_records(part, path)
+        bad += broken
+        for record in records:
+            entry = read_entry(record.value)
+            if entry is None:
+                bad.append(BadLine(path, record.number, record.data, "no cursor or no content"))
+                continue
+            if record.value.get("messages") is not None and entry.messages is None:
+                bad.append(BadLine(path, record.number, record.data, "no range of messages"))
+            twin = entries.get((entry.origin, entry.cursor))
+            if twin is not None and twin != entry:
+                entry = _set_apart(entry)
+            entries.setdefault((entry.origin, entry.cursor), entry)
+    ordered = sorted(entries.values(), key=lambda entry: (entry.cursor, entry.origin))
+    bad.sort(key=lambda line: (line.path, line.number))
+    return Book(tuple(ordered), tuple(bad))
+
+
+def _set_apart(entry: ArchiveEntry) -> ArchiveEntry:
+    """Give an entry whose id is taken an origin of its own, so that no reader passes over it."""
+    mark = sha256(f"{entry.timestamp}\0{entry.content}\0{entry.messages}".encode()).hexdigest()[:8]
+    return replace(entry, origin=f"{entry.origin}~{mark}")
+
+
+def as_block(entry: ArchiveEntry) -> str:
+    """An entry as HISTORY.md shows it: a dated paragraph and a blank line; nothing for no text."""
+    if not entry.content:
+        return ""
+    mark = "[RAW] " if entry.raw and not entry.content.startswith("[RAW]") else ""
+    return f"[{entry.timestamp}] {mark}{entry.content}".rstrip() + "\n\n"
+
+
+def with_block(text: str, block: str) -> str:
+    """Add a block at the end of HISTORY.md, one blank line below what is there."""
+    if not text or not block or text.endswith("\n\n"):
+        return text + block
+    return text + ("\n" if text.endswith("\n") else "\n\n") + block
+
+
+def without_time(content: str) -> str:
+    """Take off the time that models put in front, which is kept apart and computed by us."""
+    return _TIME.sub("", content, count=1) if _TIME.match(content) else content

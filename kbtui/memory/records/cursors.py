@@ -1,0 +1,118 @@
+"""How far each reader of the archive has come: ``memory/cursors.json``, committed with its work.
+
+A cursor is kept for each origin. When the file is lost or damaged, the last state that the log
+knows stands in, so nothing is read twice; a restore to an earlier state is respected.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.history.undo.rewind import RESTORED
+from kbtui.workspace import files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kbtui.history.change import Change
+    from kbtui.history.history import History
+    from kbtui.memory.records.archive import ArchiveEntry
+    from kbtui.workspace.layout import Workspace
+
+CURSORS = "memory/cursors.json"
+DREAM = "dream"
+_OLD_CURSOR = ".dream_cursor"
+_LOOK_BACK = 50
+
+
+class Cursors:
+    """Reads and moves the cursors of the archive's readers."""
+
+    def __init__(self, workspace: Workspace, history: History) -> None:
+        self._workspace = workspace
+        self._history = history
+
+    def seen(self, reader: str = DREAM) -> dict[str, int]:
+        """The last cursor of each origin that a reader has seen."""
+        state = _parse(self._file())
+        if state is None:
+            state = self._from_log()
+        if state is None:
+            state = {DREAM: self._nanobots()}
+        return dict(state.get(reader, {}))
+
+    def at(self, commit: str, reader: str = DREAM) -> dict[str, int]:
+        """The last cursor of each origin that a reader had seen when a commit was made."""
+        try:
+            state = _parse(self._history.read(CURSORS, commit))
+        except NotFoundError:
+            return {}
+        return dict((state or {}).get(reader, {}))
+
+    def stage(
+        self, change: Change, entries: Iterable[ArchiveEntry], reader: str = DREAM
+    ) -> dict[str, int]:
+        """Move a reader's cursor behind `entries`, in a running change; it never moves back.
+
+        The entries of an origin must be the next ones that the reader hadn't seen.
+
+        Returns:
+            The cursors as they are then.
+        """
+        seen = self.seen(reader)
+        for entry in entries:
+            seen[entry.origin] = max(seen.get(entry.origin, 0), entry.cursor)
+        before = self._file()
+        state = (_parse(before) or self._from_log() or {}) | {reader: dict(sorted(seen.items()))}
+        change.write(
+            CURSORS, json.dumps(state, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+        )
+        return seen
+
+    def _file(self) -> bytes | None:
+        try:
+            return files.read_bytes(self._workspace.root, CURSORS)
+        except KbtuiError:
+            return None
+
+    def _from_log(self) -> dict[str, dict[str, int]] | None:
+        """The newest readable state on record, unless it was taken back on purpose."""
+        for commit in self._history.log(CURSORS, limit=_LOOK_BACK):
+            try:
+                state = _parse(self._history.read(CURSORS, commit.id))
+            except NotFoundError:
+                if commit.origin.undoes is not None or commit.body.startswith(RESTORED):
+                    return {}
+                continue
+            if state is not None:
+                return state
+        return None
+
+    def _nanobots(self) -> dict[str, int]:
+        """The cursor file of nanobot, whose archive lines name no origin."""
+        try:
+            text = (self._workspace.memory / _OLD_CURSOR).read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError):
+            return {}
+        return {"": int(text)} if text.isdecimal() else {}
+
+
+def _parse(data: bytes | None) -> dict[str, dict[str, int]] | None:
+    """Read the file; None where it says nothing that can be trusted."""
+    try:
+        value = json.loads(data) if data else None
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict):
+        return None
+    return {reader: _origins(each) for reader, each in value.items() if isinstance(each, dict)}
+
+
+def _origins(value: Mapping[str, Any]) -> dict[str, int]:
+    return {
+        origin: cursor
+        for origin, cursor in value.items()
+        if isinstance(cursor, int) and not isinstance(cursor, bool) and cursor >= 0
+    }

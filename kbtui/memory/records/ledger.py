@@ -1,0 +1,267 @@
+"""The ledger: what became of every message. Nothing is counted here; all of it is derived.
+
+A message is archived (in the range of an archive entry), dropped for one of five reasons, or
+pending. What lies before an archived message without being either was passed over: it is
+unaccounted for, as is a line of a session log that can't be read.
+"""
+
+from __future__ import annotations
+
+import glob
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from kbtui.memory.ranges import Range, count, holds, merged, ranges_of
+from kbtui.sessions.log_records import SessionLog
+from kbtui.workspace.jsonl import read_lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kbtui.history.history import History
+    from kbtui.memory.records.archive import Archive, Holding
+    from kbtui.memory.records.tombstones import Tombstones
+    from kbtui.sessions.log_records import SessionMessage
+    from kbtui.sessions.store import SessionStore
+
+DROP_REASONS = ("empty", "command", "tool noise", "exact duplicate", "forgotten")
+EMPTY, COMMAND, TOOL_NOISE, DUPLICATE, FORGOTTEN = DROP_REASONS
+# Of this program and of nanobot. /remember and /forget say something, so they aren't here.
+_COMMANDS = re.compile(
+    r"/(?:help|new|sessions|resume|rename|model|context|cost|compact|retry|copy|export|editor|search"
+    r"|open|today|tag|import|inbox|audit|sync|dream(?:-log|-restore)?|theme|keys|config|doctor|quit|exit"
+    r"|stop|restart|status|clear|undo)(?!\S)"
+)
+# Shorter ones mean what they answer: "Yes." twice is not the same said twice.
+_MIN_DUPLICATE = 40
+_KNOWLEDGE = "knowledge"
+
+
+class _Said(Protocol):
+    @property
+    def role(self) -> str: ...
+    @property
+    def content(self) -> str: ...
+
+
+def drop_reason(message: _Said, seen: set[str]) -> str | None:
+    """Say why a message needs no archiving; None: it does.
+
+    Args:
+        message: A message of a session.
+        seen: What was said before in it; the message is added.
+    """
+    text = " ".join(message.content.split())
+    if message.role in ("tool", "system"):
+        return TOOL_NOISE
+    if not text:
+        return TOOL_NOISE if getattr(message, "tool_calls", ()) else EMPTY
+    if message.role == "user" and _COMMANDS.match(text):
+        return COMMAND
+    print_ = f"{message.role}:{text}"
+    if len(text) >= _MIN_DUPLICATE:
+        if print_ in seen:
+            return DUPLICATE
+        seen.add(print_)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionAccount:
+    """What became of the messages of one session, as ranges of ids.
+
+    `archived` are (cursor, range), `dropped` (id, reason); `unreadable` counts lines of the log
+    that can't be read and whose ids nobody knows.
+    """
+
+    session: str
+    messages: int
+    pending: tuple[Range, ...] = ()
+    archived: tuple[tuple[int, Range], ...] = ()
+    dropped: tuple[tuple[int, str], ...] = ()
+    unaccounted: tuple[Range, ...] = ()
+    in_entries: tuple[Range, ...] = ()
+    unreadable: int = 0
+    problems: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as JSON values; what is empty is left out."""
+        values: dict[str, Any] = {
+            "pending": [list(each) for each in self.pending],
+            "archived": [
+                {"cursor": cursor, "messages": list(each)} for cursor, each in self.archived
+            ],
+            "dropped": [{"message": number, "reason": why} for number, why in self.dropped],
+            "unaccounted": [list(each) for each in self.unaccounted],
+            "unreadable": self.unreadable,
+            "in_entries": [list(each) for each in self.in_entries],
+            "problems": list(self.problems),
+        }
+        kept = {key: value for key, value in values.items() if value}
+        return {"session": self.session, "count": self.messages, **kept}
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """The sums over all sessions, in messages, and what they are made of."""
+
+    sessions: int
+    messages: int
+    pending: int
+    archived: int
+    dropped: int
+    unaccounted: int
+    in_entries: int = 0
+    problems: tuple[str, ...] = ()
+    accounts: tuple[SessionAccount, ...] = field(default=(), repr=False)
+
+    @property
+    def details(self) -> list[dict[str, Any]]:
+        """One item a session, then one for each problem outside of sessions."""
+        return [
+            *(account.as_json() for account in self.accounts),
+            *({"problem": problem} for problem in self.problems),
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """The shape of ``kbtui audit --json``."""
+        return {
+            "sessions": self.sessions,
+            "messages": self.messages,
+            "pending": self.pending,
+            "archived": self.archived,
+            "dropped": self.dropped,
+            "unaccounted": self.unaccounted,
+            "in_entries": self.in_entries,
+            "details": self.details,
+        }
+
+
+class Ledger:
+    """Accounts for messages by the session logs, the archive and the log of commits."""
+
+    def __init__(
+        self,
+        sessions: SessionStore,
+        archive: Archive,
+        history: History,
+        tombstones: Tombstones | None = None,
+    ) -> None:
+        self._sessions = sessions
+        self._archive = archive
+        self._history = history
+        self._tombstones = tombstones
+
+    def pending(self, session_id: str) -> Range | None:
+        """The first messages that aren't archived, up to the next that is; None: all are.
+
+        Messages that will be dropped are in it: it is the Consolidator who drops them.
+        """
+        covered = self._archive.covered(session_id)
+        first = last = None
+        for message in self._sessions.read(session_id):
+            if not holds(covered, message.id):
+                first = first or message.id
+                last = message.id
+            elif first is not None:
+                break
+        return (first, last) if first is not None and last is not None else None
+
+    def account(self) -> Audit:
+        """Account for every message of every session."""
+        written = self._written()
+        holdings = self._archive.all_holdings()
+        accounts = tuple(
+            self._account(info.id, holdings.get(info.id, []), written.get(info.id, []))
+            for info in sorted(self._sessions.list(), key=lambda info: info.id)
+        )
+        return Audit(
+            sessions=len(accounts),
+            messages=sum(account.messages for account in accounts),
+            pending=sum(count(account.pending) for account in accounts),
+            archived=sum(count(each for _, each in account.archived) for account in accounts),
+            dropped=sum(len(account.dropped) for account in accounts),
+            unaccounted=sum(
+                count(account.unaccounted) + account.unreadable for account in accounts
+            ),
+            in_entries=sum(count(account.in_entries) for account in accounts),
+            problems=tuple(str(line) for line in self._archive.problems()),
+            accounts=accounts,
+        )
+
+    def _account(
+        self, session_id: str, holdings: list[Holding], written: list[Range]
+    ) -> SessionAccount:
+        log = _WholeLog(self._archive.workspace.sessions / f"{session_id}.jsonl")
+        newest = max((holding.messages[1] for holding in holdings), default=0)
+        pending: list[int] = []
+        lost: list[int] = []
+        dropped: dict[int, str] = {}
+        forgotten = self._tombstones.dropped(session_id) if self._tombstones is not None else []
+        archived: dict[int, list[int]] = {}
+        seen: set[str] = set()
+        for number in range(1, log.last_id + 1):
+            message = log.messages.get(number)
+            taken_back = number in log.taken_back
+            reason = drop_reason(message, seen) if message and not taken_back else None
+            holding = next((each for each in holdings if each.holds(number)), None)
+            if holding is not None and number not in holding.dropped:
+                archived.setdefault(holding.cursor, []).append(number)
+            elif holding is not None:
+                dropped[number] = holding.dropped[number]
+            elif taken_back or (message is not None and holds(forgotten, number)):
+                dropped[number] = FORGOTTEN
+            elif reason is not None:
+                dropped[number] = reason
+            else:
+                (lost if message is None or number < newest else pending).append(number)
+        gaps = log.last_id - len(log.messages)
+        return SessionAccount(
+            session_id,
+            log.last_id + max(0, log.bad - gaps),
+            pending=tuple(ranges_of(pending)),
+            archived=tuple(
+                (cursor, each)
+                for cursor, numbers in sorted(archived.items())
+                for each in ranges_of(numbers)
+            ),
+            dropped=tuple(dropped.items()),
+            unaccounted=tuple(ranges_of(lost)),
+            in_entries=tuple(merged(written)),
+            unreadable=max(0, log.bad - gaps),
+            problems=log.problems,
+        )
+
+    def _written(self) -> dict[str, list[Range]]:
+        """The messages of each session that entries were written from."""
+        written: dict[str, list[Range]] = {}
+        for commit in self._history.log(_KNOWLEDGE):
+            origin = commit.origin
+            if origin.session and origin.messages:
+                written.setdefault(origin.session, []).append(origin.messages)
+        return written
+
+
+class _WholeLog:
+    """All that a session's file ever held, what was taken back included."""
+
+    def __init__(self, file: Path) -> None:
+        lines = read_lines(file)
+        log = SessionLog()
+        self.messages: dict[int, SessionMessage] = {}
+        for record in lines.records:
+            log.add(record)
+            if log.messages:
+                self.messages.setdefault(log.messages[-1].id, log.messages[-1])
+        self.last_id = log.last_id
+        self.taken_back = self.messages.keys() - {message.id for message in log.messages}
+        self.bad = len(lines.bad)
+        self.problems = (
+            *(f"line {number} can't be read" for number, _ in lines.bad),
+            *(f"{torn.name} holds a line cut short" for torn in _torn(file)),
+        )
+
+
+def _torn(file: Path) -> list[Path]:
+    return sorted(file.parent.glob(f"{glob.escape(file.name)}.torn-*"))

@@ -1,0 +1,278 @@
+"""MEMORY.md: what is in every prompt. Facts are added and corrected line by line, never rewritten.
+
+Lines that nobody asked to change stay as they are, byte for byte.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
+
+from kbtui.memory.records.facts import normalise, plain_fact
+from kbtui.memory.records.memory_review import (
+    MAX_LOST,
+    heading_of,
+    is_statement,
+    line_key,
+    lost_share,
+    review_reason,
+    split_lines,
+)
+from kbtui.memory.records.sections import section_names_like
+from kbtui.memory.records.sections import section_of as default_section_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from kbtui.memory.records.extraction import Correction
+
+__all__ = [
+    "MAX_LOST",
+    "MEMORY",
+    "MemoryEdit",
+    "Refused",
+    "apply_facts",
+    "apply_rewrite",
+    "lost_share",
+    "review_reason",
+]
+
+MEMORY = "memory/MEMORY.md"
+FORGOTTEN = "it was forgotten by the user"
+_BULLET = re.compile(r"([ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?)?(.*)", re.DOTALL)
+_BOM = "\ufeff"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A fact or correction that was not applied, and why."""
+
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEdit:
+    """The new text, and what became of each fact and correction.
+
+    `added` are facts as they stand there now, `replaced` are (old, new) lines; a removed line has
+    an empty new one.
+    """
+
+    text: str
+    added: tuple[str, ...] = ()
+    replaced: tuple[tuple[str, str], ...] = ()
+    refused: tuple[Refused, ...] = ()
+
+
+def apply_facts(
+    text: str,
+    facts: Iterable[str],
+    corrections: Iterable[Correction] = (),
+    *,
+    section_of: Callable[[str], str] = default_section_of,
+    refuse: Callable[[str], bool] = lambda _fact: False,
+) -> MemoryEdit:
+    """Add facts below fitting headings, and replace lines that are no longer true.
+
+    A fact that is there in other words (see `normalise`) isn't added again. A correction needs
+    its old line exactly once; where the line isn't there, what is true now is added as a fact.
+
+    Args:
+        text: MEMORY.md as it is.
+        facts: What to add.
+        corrections: What to replace; an empty new text removes the line.
+        section_of: The heading that a fact belongs under.
+        refuse: Facts that must not be written, such as buried ones.
+    """
+    memory = _Memory(text, section_of, refuse)
+    for correction in corrections:
+        memory.correct(correction.old, correction.new)
+    for fact in facts:
+        memory.add(fact)
+    return memory.edit()
+
+
+def apply_rewrite(
+    text: str, rewritten: str, *, refuse: Callable[[str], bool] = lambda _fact: False
+) -> MemoryEdit:
+    """Turn a whole rewritten memory into edits of the lines that really differ.
+
+    Lines that say the same keep their bytes. Whether too much is lost is for `review_reason`.
+    """
+    end = _newline(text)
+    old = split_lines(text.removeprefix(_BOM))
+    said = rewritten.replace("\r\n", "\n").strip("\n").split("\n")
+    refused = [line for line in said if is_statement(line) and refuse(plain_fact(line))]
+    new = [f"{line}{end}" for line in said if line not in refused]
+    lines, added, gone = _merged(old, new)
+    notes = tuple(Refused(plain_fact(line), FORGOTTEN) for line in refused)
+    if not added and not gone:
+        return MemoryEdit(text, refused=notes)
+    mark = _BOM if text.startswith(_BOM) else ""
+    return MemoryEdit(
+        mark + "".join(_ended(line, end) for line in lines).rstrip() + end,
+        tuple(line for line in added if line not in gone),
+        tuple((line, "") for line in gone if line not in added),
+        notes,
+    )
+
+
+def _merged(old: list[str], new: list[str]) -> tuple[list[str], list[str], list[str]]:
+    """The lines of `new`, in the bytes of `old` where they say the same; what came, what went."""
+    lines: list[str] = []
+    added: list[str] = []
+    gone: list[str] = []
+    was, now = [line_key(line) for line in old], [line_key(line) for line in new]
+    for _, a, b, c, d in SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
+        if was[a:b] == now[c:d]:
+            lines += old[a:b]
+            continue
+        lines += new[c:d]
+        gone += [plain_fact(line) for line in old[a:b] if is_statement(line)]
+        added += [plain_fact(line) for line in new[c:d] if is_statement(line)]
+    return lines, added, gone
+
+
+class _Memory:
+    """MEMORY.md as lines, each with its own end, while it is edited."""
+
+    def __init__(
+        self, text: str, section_of: Callable[[str], str], refuse: Callable[[str], bool]
+    ) -> None:
+        self._text = text
+        self._end = _newline(text)
+        self._lines = split_lines(text.removeprefix(_BOM))
+        self._section_of = section_of
+        self._refuse = refuse
+        self._added: list[str] = []
+        self._replaced: list[tuple[str, str]] = []
+        self._refused: list[Refused] = []
+
+    def edit(self) -> MemoryEdit:
+        mark = _BOM if self._text.startswith(_BOM) else ""
+        return MemoryEdit(
+            mark + "".join(self._lines),
+            tuple(self._added),
+            tuple(self._replaced),
+            tuple(self._refused),
+        )
+
+    def add(self, fact: str) -> None:
+        fact = plain_fact(fact)
+        key = normalise(fact)
+        if not key or self._has(key):
+            self._refused.append(Refused(fact, "it is known already" if key else "it says nothing"))
+        elif self._refuse(fact):
+            self._refused.append(Refused(fact, FORGOTTEN))
+        else:
+            self._insert(self._section_of(fact), f"- {fact}")
+            self._added.append(fact)
+
+    def correct(self, old: str, new: str) -> None:
+        old, new = plain_fact(old), plain_fact(new)
+        places = self._find(old)
+        if new and self._refuse(new):
+            self._refused.append(Refused(new, FORGOTTEN))
+        elif not old or len(places) > 1:
+            self._refused.append(Refused(old, f"it stands there {len(places)} times"))
+        elif not places:
+            self._refused.append(Refused(old, "it doesn't stand there"))
+            if new and not self._has(normalise(new)):
+                self.add(new)
+        else:
+            self._replace(*places[0], new)
+
+    def _replace(self, number: int, start: int, end: int, new: str) -> None:
+        line = self._lines[number]
+        changed = line[:start] + new + line[end:]
+        if changed == line:
+            return
+        others = {line_key(each) for at, each in enumerate(self._lines) if at != number}
+        rest = _content(changed)
+        if not rest.strip(" .,;:") or line_key(changed) in others:
+            del self._lines[number]
+            rest = ""
+        else:
+            self._lines[number] = changed
+        self._replaced.append((_content(line), rest))
+
+    def _find(self, old: str) -> list[tuple[int, int, int]]:
+        """Where a text stands: as a whole line, else as whole words within one."""
+        if not old:
+            return []
+        lines = [(at, line) for at, line in enumerate(self._lines) if is_statement(line)]
+        whole = [
+            (at, _start(line), len(line.rstrip())) for at, line in lines if _content(line) == old
+        ]
+        pattern = re.compile(rf"(?<!\w){re.escape(old)}(?!\w)")
+        return whole or [
+            (at, *match.span()) for at, line in lines for match in pattern.finditer(line)
+        ]
+
+    def _has(self, key: str) -> bool:
+        return any(line_key(line) == key for line in self._lines if is_statement(line))
+
+    def _insert(self, section: str, line: str) -> None:
+        line += self._end
+        place = self._section(section)
+        if place is None:
+            heading = f"{'#' * self._level()} {section}{self._end}"
+            gap = [self._end] if self._lines and self._lines[-1].strip() else []
+            self._put(len(self._lines), [*gap, heading, self._end, line])
+            return
+        start, end = place
+        last = end
+        while last > start and not self._lines[last - 1].strip():
+            last -= 1
+        before = [self._end] if last == start else []
+        after = [self._end] if last == end < len(self._lines) else []
+        self._put(last, [*before, line, *after])
+
+    def _put(self, at: int, lines: list[str]) -> None:
+        if at:
+            self._lines[at - 1] = _ended(self._lines[at - 1], self._end)
+        self._lines[at:at] = lines
+
+    def _section(self, name: str) -> tuple[int, int] | None:
+        """The lines below the heading that fits best, without those of a deeper heading."""
+        found = [
+            (number, heading)
+            for number, line in enumerate(self._lines)
+            if (heading := heading_of(line)) is not None
+        ]
+        for wanted in section_names_like(name):
+            for index, (number, heading) in enumerate(found):
+                if heading[1].casefold() == wanted:
+                    following = found[index + 1][0] if index + 1 < len(found) else len(self._lines)
+                    return number + 1, following
+        return None
+
+    def _level(self) -> int:
+        """How deep the file's sections are: below a lone title, else as deep as the others."""
+        depths = [heading[0] for line in self._lines if (heading := heading_of(line))]
+        if depths == [1] and not any(_start(line) for line in self._lines):
+            return 2
+        inner = depths[1:] if len(depths) > 1 and depths[0] < min(depths[1:]) else depths
+        return Counter(inner).most_common(1)[0][0] if inner else 1
+
+
+def _start(line: str) -> int:
+    """Where the text of a line starts, behind its bullet; 0 where it has none."""
+    match = _BULLET.match(line)
+    return match.end(1) if match and match[1] else 0
+
+
+def _content(line: str) -> str:
+    return line[_start(line) :].rstrip()
+
+
+def _ended(line: str, end: str) -> str:
+    return line if line.endswith("\n") else line + end
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"

@@ -1,0 +1,354 @@
+"""What must not be remembered again: facts that the user undid or forgot.
+
+``memory/tombstones.jsonl`` holds a keyed hash of each fact and where it had been said, never the
+text: whoever reads the file learns nothing. The key lies in ``.kbtui/key``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.memory.ranges import Range, read_range
+from kbtui.memory.records.archive import is_record
+from kbtui.memory.records.facts import normalise, statements, states
+from kbtui.memory.records.records import BadLine, add_record, parse_records
+from kbtui.workspace import files
+from kbtui.workspace.durable import storage_errors
+from kbtui.workspace.layout import MACHINE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from kbtui.history.change import Change
+    from kbtui.history.history import History
+    from kbtui.workspace.layout import Workspace
+
+__all__ = ["TOMBSTONES", "Source", "Tombstones", "normalise"]
+
+TOMBSTONES = "memory/tombstones.jsonl"
+LOST_KEY = "its key is lost"
+_KEY = f"{MACHINE}/key"
+_KEY_BYTES = 32
+# Files that say what is remembered; the archive, the cursors and this file don't.
+_REMEMBERED = ("knowledge/", "memory/MEMORY.md", "USER.md", "SOUL.md")
+_GENERATED = "INDEX.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a fact had been said; `messages` is an inclusive range of ids."""
+
+    session: str
+    messages: Range
+
+
+@dataclass(frozen=True, slots=True)
+class _Stone:
+    """The last word on a fact; `dropped` are those of its sources that are passed over."""
+
+    digest: str
+    time: datetime
+    sources: tuple[Source, ...]
+    lifted: bool
+    dropped: tuple[Source, ...]
+
+    def after(self, before: _Stone) -> _Stone:
+        """This stone where there was one already: both stand for where the fact had been said."""
+        if self.lifted or before.lifted:
+            return self
+        return replace(
+            self,
+            sources=_all(before.sources, self.sources),
+            dropped=_all(before.dropped, self.dropped),
+        )
+
+    def says(self, now: datetime, sources: Sequence[Source], *, drops: bool) -> bool:
+        """Whether there is nothing to add to it.
+
+        What was buried long ago is buried anew: the user may have stated it in between.
+        """
+        known = self.dropped if drops else self.sources
+        return not self.lifted and self.time >= now and set(sources) <= set(known)
+
+
+class Tombstones:
+    """Buries facts, and knows which are buried."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        history: History,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._workspace = workspace
+        self._history = history
+        self._clock = clock
+        self._key: bytes | None = None
+        self._cached: tuple[bytes, dict[str, _Stone]] = (b"", {})
+
+    def bury(
+        self,
+        change: Change,
+        facts: Iterable[str],
+        sources: Sequence[Source] = (),
+        *,
+        drop_messages: bool = False,
+    ) -> int:
+        """Add tombstones to a running change.
+
+        Args:
+            change: The change.
+            facts: What must not be written again.
+            sources: Where it had been said.
+            drop_messages: These messages say nothing but that: memory passes them over.
+
+        Returns:
+            How many facts were buried that hadn't been.
+        """
+        return self._add(change, facts, sources, lifted=False, drops=drop_messages)
+
+    def lift(self, change: Change, facts: Iterable[str]) -> int:
+        """Take tombstones away: the user has stated these facts anew, or undone an undo."""
+        return self._add(change, facts, (), lifted=True)
+
+    def buried(
+        self,
+        fact: str,
+        *,
+        stated_after: datetime | None = None,
+        said: Iterable[tuple[datetime, str]] = (),
+    ) -> bool:
+        """Whether a fact must not be written.
+
+        Args:
+            fact: In any wording that `normalise` makes the same.
+            stated_after: When the user stated it; later than the tombstone means anew.
+            said: What the user said, and when; a fact all of whose words stand in something said
+                after the tombstone was stated anew, unless it is what a sentence denies.
+        """
+        stone = self._stones().get(self._digest(fact))
+        if stone is None or stone.lifted:
+            return False
+        if stated_after is not None and stated_after > stone.time:
+            return False
+        return not any(when > stone.time and states(text, fact) for when, text in said)
+
+    def forgotten(self, session: str) -> list[Range]:
+        """The messages of a session whose facts were buried."""
+        return [
+            source.messages
+            for stone in self._stones().values()
+            if not stone.lifted
+            for source in stone.sources
+            if source.session == session
+        ]
+
+    def dropped(self, session: str) -> list[Range]:
+        """The messages of a session that the user wants passed over."""
+        return [
+            source.messages
+            for stone in self._stones().values()
+            if not stone.lifted
+            for source in stone.dropped
+            if source.session == session
+        ]
+
+    def companion(self, change: Change) -> None:
+        """Bury what an undo takes out of memory, and lift what it brings back.
+
+        The archive and the tombstones themselves are not undone. Registered with
+        `History.add_companion`.
+        """
+        if change.origin.undoes is None or change.adopted:
+            return
+        for path in [path for path in change.edits if is_record(path)]:
+            change.replace(path, self._file(path))
+        removed: dict[str, None] = {}
+        added: dict[str, None] = {}
+        for path, data in list(change.edits.items()):
+            if path.startswith(_REMEMBERED) and not path.endswith(_GENERATED):
+                before, after = _stated(self._file(path)), _stated(data)
+                removed |= dict.fromkeys(fact for fact in before if fact not in after)
+                added |= dict.fromkeys(fact for fact in after if fact not in before)
+        self.bury(
+            change, [f for f in removed if f not in added], self._sources(change.origin.undoes)
+        )
+        self.lift(change, [fact for fact in added if fact not in removed])
+
+    def problems(self) -> tuple[BadLine, ...]:
+        """Lines that can't be used; they stay in the file as they are."""
+        records, bad = parse_records(self._file(TOMBSTONES) or b"", TOMBSTONES)
+        for record in records:
+            if _stone(record.value) is None:
+                bad.append(BadLine(TOMBSTONES, record.number, record.data, "no tombstone"))
+            elif record.value.get("key", self._key_name()) != self._key_name():
+                bad.append(BadLine(TOMBSTONES, record.number, record.data, LOST_KEY))
+        return tuple(sorted(bad, key=lambda line: line.number))
+
+    def _add(
+        self,
+        change: Change,
+        facts: Iterable[str],
+        sources: Sequence[Source],
+        *,
+        lifted: bool,
+        drops: bool = False,
+    ) -> int:
+        before = self._file(TOMBSTONES)
+        data = change.read(TOMBSTONES) or b""
+        known = _read(data)
+        now = self._clock()
+        count = 0
+        written = False
+        for digest in dict.fromkeys(self._digest(fact) for fact in facts if normalise(fact)):
+            stone = known.get(digest)
+            buried = stone is not None and not stone.lifted
+            if lifted and not buried:
+                continue
+            if not lifted and stone and stone.says(now, sources, drops=drops):
+                continue
+            record = self._record(digest, sources, now, lifted=lifted)
+            data = add_record(data, record | {"drops": True} if drops else record)
+            count += not buried or lifted
+            written = True
+        if written:
+            expected = None if before is None else files.blob_id(before)
+            change.write(TOMBSTONES, data, expecting=expected)
+        return count
+
+    def _record(
+        self, digest: str, sources: Sequence[Source], time: datetime, *, lifted: bool
+    ) -> dict[str, Any]:
+        record: dict[str, Any] = {
+            "hash": digest,
+            "time": time.isoformat(),
+            "key": self._key_name(),
+        }
+        if lifted:
+            record["lifted"] = True
+        if sources:
+            record["sources"] = [
+                {"session": source.session, "messages": list(source.messages)} for source in sources
+            ]
+        return record
+
+    def _sources(self, undone: str) -> tuple[Source, ...]:
+        """Where what the undone commits say had been said."""
+        found = []
+        for commit in undone.split():
+            try:
+                origin = self._history.commit(commit).origin
+            except KbtuiError:
+                continue
+            if origin.session is not None and origin.messages is not None:
+                found.append(Source(origin.session, origin.messages))
+        return tuple(found)
+
+    def _stones(self) -> dict[str, _Stone]:
+        data = self._file(TOMBSTONES) or b""
+        if data != self._cached[0]:
+            self._cached = (data, _read(data))
+        return self._cached[1]
+
+    def _file(self, path: str) -> bytes | None:
+        try:
+            return files.read_bytes(self._workspace.root, path)
+        except NotFoundError:
+            return None
+
+    def _digest(self, fact: str) -> str:
+        return hmac.new(self._secret(), normalise(fact).encode(), hashlib.sha256).hexdigest()
+
+    def _key_name(self) -> str:
+        """Tells keys apart without giving them away."""
+        return hmac.new(self._secret(), b"name", hashlib.sha256).hexdigest()[:8]
+
+    def _secret(self) -> bytes:
+        if self._key is None:
+            self._key = self._load_key() or self._make_key()
+        return self._key
+
+    def _load_key(self) -> bytes | None:
+        try:
+            with storage_errors("Can't read the key of the tombstones"):
+                key = bytes.fromhex(self._key_file.read_text("ascii", "replace"))
+        except (NotFoundError, ValueError):
+            return None
+        return key if len(key) == _KEY_BYTES else None
+
+    def _make_key(self) -> bytes:
+        """Make the key, once for all processes; a damaged one is replaced."""
+        key = secrets.token_bytes(_KEY_BYTES)
+        if not self._workspace.writable:
+            return key
+        draft = f"{_KEY}-{secrets.token_hex(4)}"
+        files.write_machine_file(self._workspace.root, draft, key.hex().encode())
+        made = self._workspace.root / draft
+        with storage_errors("Can't make the key of the tombstones"):
+            try:
+                os.link(made, self._key_file)
+            except FileExistsError:
+                theirs = self._load_key()
+                if theirs is None:
+                    made.replace(self._key_file)
+                key = theirs or key
+            made.unlink(missing_ok=True)
+        return key
+
+    @property
+    def _key_file(self) -> Path:
+        return self._workspace.root / _KEY
+
+
+def _stated(data: bytes | None) -> list[str]:
+    return statements(files.decode(data).text) if data else []
+
+
+def _read(data: bytes) -> dict[str, _Stone]:
+    """The last word on each fact."""
+    records, _ = parse_records(data, TOMBSTONES)
+    stones = [stone for record in records if (stone := _stone(record.value)) is not None]
+    latest: dict[str, _Stone] = {}
+    for stone in sorted(stones, key=lambda stone: stone.time):
+        before = latest.get(stone.digest)
+        latest[stone.digest] = stone.after(before) if before else stone
+    return latest
+
+
+def _all(one: Sequence[Source], other: Sequence[Source]) -> tuple[Source, ...]:
+    return tuple(dict.fromkeys([*one, *other]))
+
+
+def _stone(value: Any) -> _Stone | None:
+    digest, time = value.get("hash"), value.get("time")
+    if not isinstance(digest, str) or not isinstance(time, str):
+        return None
+    try:
+        when = datetime.fromisoformat(time)
+    except ValueError:
+        return None
+    listed = value.get("sources")
+    sources = tuple(_sources(listed if isinstance(listed, list) else []))
+    return _Stone(
+        digest,
+        when if when.tzinfo else when.replace(tzinfo=UTC),
+        sources,
+        value.get("lifted") is True,
+        sources if value.get("drops") is True else (),
+    )
+
+
+def _sources(values: list[Any]) -> Iterable[Source]:
+    for value in values:
+        if isinstance(value, dict) and isinstance(value.get("session"), str):
+            messages = read_range(value.get("messages"))
+            if messages is not None:
+                yield Source(value["session"], messages)

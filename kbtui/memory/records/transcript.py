@@ -1,0 +1,193 @@
+"""What of a conversation is shown to a model that makes memory of it.
+
+Never what was put into the conversation from memory: tools' results stay out, and so does a
+model's reasoning (rule 5). What is left out has one of the ledger's reasons.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from kbtui.memory.ranges import holds
+from kbtui.memory.records.dates import local
+from kbtui.memory.records.ledger import FORGOTTEN, drop_reason
+from kbtui.memory.records.usable_answers import without_thoughts
+from kbtui.models.transcript import Said, as_line
+from kbtui.sessions.log_records import SessionLog
+from kbtui.workspace.layout import short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from kbtui.memory.ranges import Range
+    from kbtui.sessions.slices import Unit
+    from kbtui.sessions.store import SessionMessage
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A session as it stands, with what is known about its messages.
+
+    Attributes:
+        id: The session.
+        messages: What was said and not taken back.
+        reasons: Why a message is left out, by id.
+        taken_back: The ids of what the user took back.
+        private: The ids of messages of turns in which a private entry was looked at.
+    """
+
+    id: str
+    messages: tuple[SessionMessage, ...]
+    reasons: Mapping[int, str] = field(default_factory=dict)
+    taken_back: frozenset[int] = frozenset()
+    private: frozenset[int] = frozenset()
+
+    def shown(self, message: SessionMessage) -> bool:
+        """Whether a model is shown a message at all."""
+        return message.id not in self.reasons
+
+    def line(self, message: SessionMessage) -> str:
+        """A message as a model is shown it; empty for what is left out."""
+        if not self.shown(message):
+            return ""
+        tools = tuple(dict.fromkeys(call.name for call in message.tool_calls))
+        text = self.spoken(message)
+        time = local(message.time).replace(tzinfo=None)
+        return as_line(Said(time, message.role, text, tools)) + "\n"
+
+    @staticmethod
+    def spoken(message: SessionMessage) -> str:
+        """What a message says, without a model's reasoning."""
+        return without_thoughts(message.content)
+
+    def text(self, units: Iterable[Unit]) -> str:
+        """All that a model is shown of some units."""
+        return "".join(self.line(message) for unit in units for message in unit.messages)
+
+    def dropped(self, first: int, last: int) -> list[tuple[int, str]]:
+        """What is left out of a range of messages, with the reasons."""
+        known = {**self.reasons, **dict.fromkeys(self.taken_back, FORGOTTEN)}
+        return sorted((number, why) for number, why in known.items() if first <= number <= last)
+
+    def pending(self, covered: Sequence[Range]) -> list[list[SessionMessage]]:
+        """What is not archived yet, cut where archived or unreadable messages lie in between.
+
+        A line of the log that can't be read must not end up in a range: it would count as
+        archived. Parts of which nothing is shown are left to the ledger.
+        """
+        parts: list[list[SessionMessage]] = []
+        last = None
+        for message in self.messages:
+            if holds(covered, message.id):
+                continue
+            between = range((last or 0) + 1, message.id)
+            if last is None or any(number not in self.taken_back for number in between):
+                parts.append([])
+            parts[-1].append(message)
+            last = message.id
+        return [part for part in parts if any(map(self.shown, part))]
+
+
+def read_conversation(
+    session_id: str,
+    records: Iterable[Mapping[str, object]],
+    private_paths: Iterable[str] = (),
+    forgotten: Sequence[Range] = (),
+) -> Conversation:
+    """Read a session's log, whoever has it open.
+
+    Args:
+        session_id: Its id.
+        records: The lines of its log.
+        private_paths: The entries that only local models may read.
+        forgotten: The messages that the user wants passed over.
+    """
+    log = SessionLog()
+    known: set[int] = set()
+    for record in records:
+        log.add(record)
+        known.update(message.id for message in log.messages[-1:])
+    seen: set[str] = set()
+    reasons = {
+        message.id: FORGOTTEN if holds(forgotten, message.id) else drop_reason(message, seen)
+        for message in log.messages
+    }
+    return Conversation(
+        session_id,
+        tuple(log.messages),
+        {number: why for number, why in reasons.items() if why is not None},
+        frozenset(known - reasons.keys()),
+        frozenset(_private(log.messages, tuple(private_paths))),
+    )
+
+
+def tokens_of(conversation: Conversation, count: Callable[[str], int]) -> Callable[[Unit], int]:
+    """A function that counts what a unit costs in a prompt; it remembers what it has counted."""
+    known: dict[int, int] = {}
+
+    def cost(unit: Unit) -> int:
+        if unit.first not in known:
+            known[unit.first] = count(conversation.text([unit])) if conversation.text([unit]) else 0
+        return known[unit.first]
+
+    return cost
+
+
+def said_by_user(messages: Iterable[SessionMessage]) -> list[tuple[datetime, str]]:
+    """What the user said and when, each with the question that it answers.
+
+    That is how a fact is known to have been stated anew: "What's my favorite color?" "It's blue."
+    """
+    said: list[tuple[datetime, str]] = []
+    asked = ""
+    for message in messages:
+        if message.role == "user":
+            said.append((message.time, f"{asked} {message.content}".strip()))
+        if message.role in ("user", "assistant") and message.content.strip():
+            asked = " ".join(part for part in _sentences(message.content) if part.endswith("?"))
+    return said
+
+
+def _sentences(text: str) -> list[str]:
+    pieces = text.replace("!", "!\n").replace("?", "?\n").replace(". ", ".\n").splitlines()
+    return [piece.strip() for piece in pieces]
+
+
+@lru_cache(maxsize=2)
+def _names_of(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """What entries are called wherever they are named; a path holds that as well."""
+    return tuple(map(short_name, paths))
+
+
+def _private(messages: Sequence[SessionMessage], paths: Sequence[str]) -> Iterable[int]:
+    """The ids of all messages of a turn that drew on a private entry.
+
+    The turn itself marks what its tools showed; a name in an answer is taken as a sign as well,
+    for sessions that were spoken before an entry became private.
+    """
+    names = _names_of(tuple(paths))
+    turn: list[SessionMessage] = []
+    for message in [*messages, None]:
+        if message is None or message.role == "user":
+            if any(_names(each, names) for each in turn):
+                yield from (each.id for each in turn)
+            turn = []
+        if message is not None:
+            turn.append(message)
+
+
+def _names(message: SessionMessage, names: Sequence[str]) -> bool:
+    if message.meta.get("private"):
+        return True
+    if message.role == "user":
+        return False
+    if not names:
+        return False
+    told = [message.content, *(call.arguments for call in message.tool_calls)]
+    told.append(json.dumps(dict(message.meta), ensure_ascii=False, default=str))
+    text = "\n".join(told)
+    return any(name in text for name in names)

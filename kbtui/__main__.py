@@ -76,7 +76,7 @@ def _app(workspace: str | None) -> int:
 
 def _run_app(workspace: str | None) -> int:
     if workspace is None:
-        from kbtui.tui.app import run_app
+        from kbtui.tui.app.app import run_app
 
         return run_app(None)
     from pathlib import Path
@@ -86,7 +86,7 @@ def _run_app(workspace: str | None) -> int:
         from kbtui.workspace.layout import find_workspace
 
         find_workspace(named)
-    from kbtui.tui.app import run_app
+    from kbtui.tui.app.app import run_app
 
     return run_app(named)
 

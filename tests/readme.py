@@ -34,7 +34,7 @@ def _table(*rows: tuple[str, ...]) -> str:
 
 
 def _keys() -> str:
-    from kbtui.tui.actions import CONTEXT_TITLES, CONTEXTS, actions
+    from kbtui.tui.actions.bindings import CONTEXT_TITLES, CONTEXTS, actions
 
     rows = [
         (CONTEXT_TITLES[context], f"`{action.keys.replace(',', '` `')}`", action.label, action.help)
@@ -46,7 +46,7 @@ def _keys() -> str:
 
 
 def _slash() -> str:
-    from kbtui.tui.actions import commands
+    from kbtui.tui.actions.bindings import commands
 
     rows = [
         (f"`{name} {action.usage}".rstrip() + "`", action.help)

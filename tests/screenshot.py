@@ -14,7 +14,7 @@ QUESTION = "why did we choose SQLite for the readings?"
 
 
 async def _take(workspace: Path) -> str:
-    from kbtui.tui.app import KbtuiApp
+    from kbtui.tui.app.app import KbtuiApp
     from kbtui.tui.messages import OpenEntry
 
     app = KbtuiApp(workspace)

@@ -57,7 +57,7 @@ def test_a_headless_module_loads_neither_textual_nor_an_ai_engine(module: str) -
 
 
 def test_what_is_imported_before_the_first_paint_is_textual_and_little_else() -> None:
-    loaded = _loaded_after("import kbtui.__main__, kbtui.tui.app, kbtui.tui.screens.main")
+    loaded = _loaded_after("import kbtui.__main__, kbtui.tui.app.app, kbtui.tui.app.main")
     assert not loaded & FIRST_PAINT
 
 

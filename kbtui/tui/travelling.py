@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 async def travel(screen: Screen[None], kb: KnowledgeBase, moment: str) -> None:
     """Show everything as it was at a date, a time or a revision; asks where none is given."""
-    from kbtui.tui.screens.dialogs import TextDialog
-    from kbtui.tui.screens.time_travel import TimeTravelScreen
+    from kbtui.tui.history.time_travel import TimeTravelScreen
+    from kbtui.tui.widgets.dialogs import TextDialog
 
     wanted: str | None = moment.strip()
     if not wanted:

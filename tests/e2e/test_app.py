@@ -32,7 +32,7 @@ def workspace(tmp_path: Path) -> Path:
 PATIENT = """
 import sys
 from kbtui.__main__ import main
-from kbtui.tui import signals
+from kbtui.tui.terminal import signals
 signals._PATIENCE = 120.0  # to leave in, however slow the machine is
 sys.exit(main())
 """

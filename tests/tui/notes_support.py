@@ -10,8 +10,8 @@ from kbtui.history.history import History
 from kbtui.knowledge.library import Library
 from kbtui.search.results import Explain, Hit, SearchResult
 from kbtui.sessions.store import SessionStore
-from kbtui.tui.typed_ahead import KeysInOrder
-from kbtui.tui.widgets.notes_pane import NotesPane
+from kbtui.tui.notes.notes_pane import NotesPane
+from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.workspace.layout import create_workspace
 from kbtui.workspace.scan import Scanner
 from tests.tui import at_rest

@@ -20,7 +20,7 @@ from kbtui.agent.events import (
     UsageReported,
 )
 from kbtui.knowledge_base import KnowledgeBase
-from kbtui.tui.app import KbtuiApp
+from kbtui.tui.app.app import KbtuiApp
 from tests.tui import at_rest
 
 if TYPE_CHECKING:

@@ -124,12 +124,12 @@ async def test_t_filters_by_a_tag(tmp_path):
 
 
 async def test_every_action_of_the_registry_can_be_carried_out():
-    from kbtui.tui.actions import actions
-    from kbtui.tui.screens.history import HistoryScreen
-    from kbtui.tui.screens.search import SearchScreen
-    from kbtui.tui.screens.switcher import SwitcherScreen
-    from kbtui.tui.widgets.entry_editor import EntryEditor
-    from kbtui.tui.widgets.notes_pane import NotesPane
+    from kbtui.tui.actions.bindings import actions
+    from kbtui.tui.history.history import HistoryScreen
+    from kbtui.tui.notes.entry_editor import EntryEditor
+    from kbtui.tui.notes.notes_pane import NotesPane
+    from kbtui.tui.search.search import SearchScreen
+    from kbtui.tui.search.switcher import SwitcherScreen
 
     shown_by = {
         "notes": NotesPane,

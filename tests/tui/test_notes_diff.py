@@ -6,10 +6,10 @@ from textual.app import App
 from textual.content import Content, Span
 
 from kbtui.history.looking.diff import diff_file
-from kbtui.tui import diff_lines
-from kbtui.tui.diff_context import with_context
-from kbtui.tui.diff_lines import lay_out, lay_out_parts
-from kbtui.tui.widgets.diff_view import DiffView
+from kbtui.tui.diff import lines as diff_lines
+from kbtui.tui.diff.context import with_context
+from kbtui.tui.diff.diff_view import DiffView
+from kbtui.tui.diff.lines import lay_out, lay_out_parts
 from tests.tui.at_rest import Door
 from tests.tui.notes_support import text_of, until
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from textual.geometry import Region
 
 from kbtui.history.change import Actor
-from kbtui.tui.line_endings import for_editor, restore
+from kbtui.tui.notes.line_endings import for_editor, restore
 from tests.tui.notes_support import (
     DEFAULT,
     POSTGRESQL,
@@ -18,8 +18,8 @@ from tests.tui.notes_support import (
 )
 
 if TYPE_CHECKING:
-    from kbtui.tui.widgets.entry_editor import EntryEditor
-    from kbtui.tui.widgets.notes_pane import NotesPane
+    from kbtui.tui.notes.entry_editor import EntryEditor
+    from kbtui.tui.notes.notes_pane import NotesPane
 
 PATH = "knowledge/topics/postgresql.md"
 

@@ -4,8 +4,8 @@ from textual.geometry import Offset
 from textual.selection import Selection
 
 from kbtui.history.change import Actor
-from kbtui.tui import documents
 from kbtui.tui.markdown.inline import LinkRef
+from kbtui.tui.notes import documents
 from kbtui.tui.widgets import markdown_view
 from kbtui.tui.widgets.markdown_view import MarkdownView
 from tests.tui.at_rest import Door, rest

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from kbtui.history.change import Actor, Origin
-from kbtui.tui.screens.confirm import ConfirmScreen
-from kbtui.tui.screens.history import HistoryScreen
-from kbtui.tui.screens.text_edit import TextEditScreen
-from kbtui.tui.screens.undo_conflict import UndoConflictScreen
+from kbtui.tui.history.history import HistoryScreen
+from kbtui.tui.history.undo_conflict import UndoConflictScreen
+from kbtui.tui.widgets.confirm import ConfirmScreen
+from kbtui.tui.widgets.text_edit import TextEditScreen
 from tests.tui.at_rest import Door
 from tests.tui.notes_support import NotesApp, agent_writes, arrived, make_kb, ready, text_of, until
 
@@ -144,7 +144,7 @@ async def test_several_places_shown_as_one_are_not_undone_by_a_guess(kb):
 
 
 async def test_another_key_leaves_an_undo_that_is_under_way_alone(kb, monkeypatch):
-    from kbtui.tui import clipboard
+    from kbtui.tui.terminal import clipboard
 
     copied = []
     monkeypatch.setattr(
@@ -323,7 +323,7 @@ async def test_enter_gives_the_difference_the_screen_and_q_goes_back_step_by_ste
 
 
 async def test_y_copies_the_id_and_shift_y_the_patch(kb, monkeypatch):
-    from kbtui.tui import clipboard
+    from kbtui.tui.terminal import clipboard
 
     copied = []
     monkeypatch.setattr(
@@ -369,7 +369,7 @@ async def test_ten_thousand_commits_arrive_in_parts_and_only_visible_ones_are_dr
 
 
 async def test_of_a_commit_with_very_many_files_the_first_are_compared(tmp_path, monkeypatch):
-    from kbtui.tui import commit_diffs
+    from kbtui.tui.history import commit_diffs
 
     monkeypatch.setattr(commit_diffs, "MAX_FILES", 5)
     kb = make_kb(tmp_path, {f"topics/t{n:02}.md": f"# T{n}\n" for n in range(20)})

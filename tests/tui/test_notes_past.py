@@ -2,16 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from kbtui.tui.actions import actions
-from kbtui.tui.background import run_latest
-from kbtui.tui.foreign import browse
+from kbtui.tui.actions.bindings import actions
+from kbtui.tui.history.foreign import browse
+from kbtui.tui.history.history import HistoryScreen
+from kbtui.tui.history.time_travel import TimeTravelScreen
 from kbtui.tui.messages import AskAbout
-from kbtui.tui.screens.confirm import ConfirmScreen
-from kbtui.tui.screens.history import HistoryScreen
-from kbtui.tui.screens.search import SearchScreen
-from kbtui.tui.screens.time_travel import TimeTravelScreen
-from kbtui.tui.screens.why import WhyScreen
+from kbtui.tui.notes.why import WhyScreen
+from kbtui.tui.search.search import SearchScreen
+from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.travelling import travel
+from kbtui.tui.widgets.confirm import ConfirmScreen
 from tests.tui.notes_support import (
     NotesApp,
     agent_writes,
@@ -179,7 +179,7 @@ async def test_another_repository_is_browsed_and_never_written(kb):
 
 
 async def test_no_key_of_the_history_fails_in_another_repository(kb, monkeypatch):
-    from kbtui.tui import clipboard
+    from kbtui.tui.terminal import clipboard
 
     copied = []
     monkeypatch.setattr(

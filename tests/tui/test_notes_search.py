@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kbtui.errors import UsageError
-from kbtui.tui.screens.search import SearchScreen
+from kbtui.tui.search.search import SearchScreen
 from tests.tui.notes_support import NotesApp, hit, make_kb, ready, shown, text_of, until
 
 LONG = "# Long\n\n" + "\n\n".join(f"Paragraph {n}." for n in range(1, 100))

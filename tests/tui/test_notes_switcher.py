@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from kbtui.tui.screens.switcher import SwitcherScreen
+from kbtui.tui.search.switcher import SwitcherScreen
 from tests.tui.notes_support import (
     NotesApp,
     agent_writes,

@@ -10,12 +10,12 @@ from kbtui.history.change import Actor, Origin
 from kbtui.history.looking.origins import LineOrigin
 from kbtui.memory.recall.provenance import Provenance
 from kbtui.memory.records.archive import Archive
+from kbtui.tui.history.history import HistoryScreen
+from kbtui.tui.history.time_travel import TimeTravelScreen
 from kbtui.tui.markdown.layout import render_markdown
 from kbtui.tui.messages import OpenHistory, OpenMessage
-from kbtui.tui.screens.history import HistoryScreen
-from kbtui.tui.screens.time_travel import TimeTravelScreen
-from kbtui.tui.screens.why import WhyScreen
-from kbtui.tui.widgets.authors_gutter import LETTERS, AuthorsGutter, age
+from kbtui.tui.notes.authors_gutter import LETTERS, AuthorsGutter, age
+from kbtui.tui.notes.why import WhyScreen
 from kbtui.tui.widgets.choice_list import ChoiceList
 from kbtui.tui.widgets.line_view import Line
 from tests.tui.notes_support import NotesApp, arrived, make_kb, opened, ready, text_of, until

@@ -10,15 +10,15 @@ from textual.widgets import Input
 
 from kbtui.errors import WorkspaceError
 from kbtui.knowledge_base import KnowledgeBase
-from kbtui.tui.app import KbtuiApp
+from kbtui.tui.app.app import KbtuiApp
+from kbtui.tui.app.help import HelpScreen
+from kbtui.tui.app.theme_picker import ThemeScreen
 from kbtui.tui.chat.items import UserItem
-from kbtui.tui.screens.help import HelpScreen
-from kbtui.tui.screens.models import ModelForm, ModelScreen
-from kbtui.tui.screens.page import PageScreen
-from kbtui.tui.screens.sessions import SessionsScreen
-from kbtui.tui.screens.theme import ThemeScreen
-from kbtui.tui.state import Drafts
-from kbtui.tui.typed_ahead import Moment
+from kbtui.tui.chat.model_picker import ModelForm, ModelScreen
+from kbtui.tui.chat.sessions import SessionsScreen
+from kbtui.tui.terminal.state import Drafts
+from kbtui.tui.terminal.type_ahead import Moment
+from kbtui.tui.widgets.page import PageScreen
 from tests.tui.at_rest import Door
 from tests.tui.shell import ScriptedAgent, Shell, running, said, settle, until
 
@@ -213,8 +213,8 @@ async def test_the_palette_carries_out_what_is_chosen(shell) -> None:
 
 
 async def test_the_palette_offers_every_action_of_the_main_screen(shell) -> None:
-    from kbtui.tui.actions import ACTIONS
-    from kbtui.tui.palette import ActionProvider
+    from kbtui.tui.actions.bindings import ACTIONS
+    from kbtui.tui.app.palette import ActionProvider
 
     offered = [hit.text async for hit in ActionProvider(shell.app.screen).discover()]
     assert len(offered) == len(set(offered))

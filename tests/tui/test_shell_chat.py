@@ -14,7 +14,7 @@ from kbtui.models.roles import ModelStatus
 from kbtui.tui.chat.answer import AnswerItem
 from kbtui.tui.chat.cards import ToolItem
 from kbtui.tui.chat.items import UserItem
-from kbtui.tui.widgets.transcript import Transcript
+from kbtui.tui.chat.transcript import Transcript
 from tests.tui.shell import ANSWER, running, said
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.tui.clipboard import copy, programs
-from kbtui.tui.state import state_folder
+from kbtui.tui.terminal.clipboard import copy, programs
+from kbtui.tui.terminal.state import state_folder
 
 if TYPE_CHECKING:
     from pathlib import Path

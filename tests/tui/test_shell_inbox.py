@@ -9,10 +9,10 @@ import pytest
 
 from kbtui.agent.events import TextDelta, ToolFinished, ToolStarted, TurnFinished
 from kbtui.history.change import Actor, Origin
-from kbtui.tui.screens.dialogs import KeyDialog
-from kbtui.tui.screens.inbox import InboxScreen
-from kbtui.tui.screens.undo_conflict import UndoConflictScreen
-from kbtui.tui.widgets.place_editor import PlaceEditor
+from kbtui.tui.history.undo_conflict import UndoConflictScreen
+from kbtui.tui.inbox.inbox import InboxScreen
+from kbtui.tui.inbox.place_editor import PlaceEditor
+from kbtui.tui.widgets.dialogs import KeyDialog
 from kbtui.tui.widgets.status_line import StatusLine
 from tests.tui.notes_support import text_of
 from tests.tui.shell import key_event, running

@@ -10,15 +10,15 @@ from kbtui.history.change import Actor
 from kbtui.memory.background.jobs import KeeperEvent
 from kbtui.memory.dream.report import DreamProgress
 from kbtui.search.results import IndexStatus
-from kbtui.tui.actions import actions
-from kbtui.tui.screens import dialogs
-from kbtui.tui.screens.confirm import ConfirmScreen
-from kbtui.tui.screens.dialogs import KeyDialog
-from kbtui.tui.screens.history import HistoryScreen
-from kbtui.tui.screens.page import PageScreen
-from kbtui.tui.screens.tasks import TasksScreen
-from kbtui.tui.screens.undo_conflict import UndoConflictScreen
-from kbtui.tui.slash import parse
+from kbtui.tui.actions.bindings import actions
+from kbtui.tui.actions.slash import parse
+from kbtui.tui.app.tasks_screen import TasksScreen
+from kbtui.tui.history.history import HistoryScreen
+from kbtui.tui.history.undo_conflict import UndoConflictScreen
+from kbtui.tui.widgets import dialogs
+from kbtui.tui.widgets.confirm import ConfirmScreen
+from kbtui.tui.widgets.dialogs import KeyDialog
+from kbtui.tui.widgets.page import PageScreen
 from kbtui.tui.widgets.status_line import StatusLine
 from tests.tui.notes_support import text_of
 from tests.tui.shell import running, said

@@ -6,25 +6,32 @@ from collections import Counter
 
 import pytest
 
-from kbtui.tui.actions import ACTIONS, CONTEXT_TITLES, CONTEXTS, actions, bindings, commands
-from kbtui.tui.app import KbtuiApp
+from kbtui.tui.actions.bindings import (
+    ACTIONS,
+    CONTEXT_TITLES,
+    CONTEXTS,
+    actions,
+    bindings,
+    commands,
+)
+from kbtui.tui.actions.keys import checked_keymap, key_name, key_names, keys_of
+from kbtui.tui.actions.slash import completions
+from kbtui.tui.app.app import KbtuiApp
+from kbtui.tui.app.help import help_table
+from kbtui.tui.chat.chat_pane import ChatPane
 from kbtui.tui.chat.commands import ChatCommands
-from kbtui.tui.chat.deeds import Deeds
+from kbtui.tui.chat.item_actions import Deeds
 from kbtui.tui.chat.memory_commands import MemoryCommands
-from kbtui.tui.keys import checked_keymap, key_name, key_names, keys_of
-from kbtui.tui.screens.help import help_table
-from kbtui.tui.screens.history import HistoryScreen
-from kbtui.tui.screens.inbox import InboxScreen
-from kbtui.tui.screens.search import SearchScreen
-from kbtui.tui.screens.sessions import SessionsScreen
-from kbtui.tui.screens.switcher import SwitcherScreen
-from kbtui.tui.slash import completions
-from kbtui.tui.widgets.chat_pane import ChatPane
-from kbtui.tui.widgets.entry_editor import EntryEditor
-from kbtui.tui.widgets.notes_pane import NotesPane
-from kbtui.tui.widgets.past_pane import PastPane
-from kbtui.tui.widgets.prompt import Prompt
-from kbtui.tui.widgets.transcript import Transcript
+from kbtui.tui.chat.prompt import Prompt
+from kbtui.tui.chat.sessions import SessionsScreen
+from kbtui.tui.chat.transcript import Transcript
+from kbtui.tui.history.history import HistoryScreen
+from kbtui.tui.history.past_pane import PastPane
+from kbtui.tui.inbox.inbox import InboxScreen
+from kbtui.tui.notes.entry_editor import EntryEditor
+from kbtui.tui.notes.notes_pane import NotesPane
+from kbtui.tui.search.search import SearchScreen
+from kbtui.tui.search.switcher import SwitcherScreen
 
 HOSTS = {
     "global": KbtuiApp,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kbtui.errors import UsageError
-from kbtui.tui.slash import completions, parse
+from kbtui.tui.actions.slash import completions, parse
 
 
 def test_a_message_is_no_command() -> None:

@@ -5,7 +5,13 @@ from __future__ import annotations
 import stat
 from typing import TYPE_CHECKING
 
-from kbtui.tui.state import Drafts, InputHistory, state_folder, workspace_state, write_state
+from kbtui.tui.terminal.state import (
+    Drafts,
+    InputHistory,
+    state_folder,
+    workspace_state,
+    write_state,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

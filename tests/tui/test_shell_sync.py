@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import RemoteError
 from kbtui.knowledge_base import KnowledgeBase
-from kbtui.tui.screens.tasks import TasksScreen
+from kbtui.tui.app.tasks_screen import TasksScreen
 from tests.tui.at_rest import Door
 from tests.tui.notes_support import text_of
 from tests.tui.shell import running

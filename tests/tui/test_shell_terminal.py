@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.tui.state import Drafts
+from kbtui.tui.terminal.state import Drafts
 from tests.terminal import CTRL_C, ENTER, F
 from tests.tui.pty_app import start
 

@@ -9,7 +9,7 @@ from textual.color import Color
 from textual.theme import BUILTIN_THEMES
 
 from kbtui.errors import ConfigurationError
-from kbtui.tui.themes import (
+from kbtui.tui.terminal.themes import (
     DEFAULT_THEME,
     bundled_folder,
     first_theme,
@@ -121,7 +121,7 @@ def test_the_first_frame_has_the_theme_shown_last() -> None:
 @pytest.mark.parametrize("stored", ["{", "[]", '{"name": "x"}', '{"colors": {}, "name": "x"}'])
 def test_a_damaged_memory_of_it_gives_the_default(stored: str) -> None:
     remember_theme(OURS.themes["paper"])
-    from kbtui.tui.state import state_folder
+    from kbtui.tui.terminal.state import state_folder
 
     (state_folder() / "theme.json").write_text(stored)
     assert first_theme().name == DEFAULT_THEME

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.models.roles import ModelStatus
     from kbtui.sessions.store import Session, SessionInfo, SessionMessage
-    from kbtui.tui.actions import Action
-    from kbtui.tui.widgets.chat_pane import ChatPane
+    from kbtui.tui.actions.bindings import Action
+    from kbtui.tui.chat.chat_pane import ChatPane
 
 _LIVE = 60
 _MORE = 200
@@ -80,7 +80,7 @@ class ChatCommands:
         self._pane.focus_prompt()
 
     async def _sessions(self, kb: KnowledgeBase, _argument: str = "") -> None:
-        from kbtui.tui.screens.sessions import SessionsScreen
+        from kbtui.tui.chat.sessions import SessionsScreen
 
         infos = await asyncio.to_thread(kb.sessions.list)
         if not infos:
@@ -204,7 +204,7 @@ class ChatCommands:
         if argument:
             await asyncio.to_thread(lambda: kb.models.use(argument, remember=True))
         else:
-            from kbtui.tui.screens.models import ModelScreen
+            from kbtui.tui.chat.model_picker import ModelScreen
 
             if not await self._pane.app.push_screen_wait(ModelScreen(kb)):
                 return
@@ -212,8 +212,8 @@ class ChatCommands:
         self._say(f"{status.name} answers from now on.")
 
     async def _context(self, kb: KnowledgeBase, _argument: str) -> None:
-        from kbtui.tui.screens.page import PageScreen
-        from kbtui.tui.screens.reports import context_report
+        from kbtui.tui.chat.reports import context_report
+        from kbtui.tui.widgets.page import PageScreen
 
         session = self._pane.conversation.session
         text = await asyncio.to_thread(context_report, kb, session, self._pane.prompt.full_text)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from kbtui.tui import slash
+from kbtui.tui.actions.bindings import slash
 from kbtui.tui.chat.items import shown
+from kbtui.tui.chat.popup import Choice
 from kbtui.tui.in_texts import PAUSE, entries_saying, worth_searching
-from kbtui.tui.widgets.popup import Choice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kbtui.knowledge.library import EntryInfo
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.fuzzy import FuzzyIndex
+    from kbtui.tui.search.fuzzy import FuzzyIndex
 
 _LIMIT = 30
 
@@ -58,7 +58,7 @@ class Completer:
         return [_choice(info, f"{info.title} · in its text, line {line}") for info, line in found]
 
     def _named(self, kb: KnowledgeBase, query: str) -> list[Choice]:
-        from kbtui.tui.fuzzy import FuzzyIndex
+        from kbtui.tui.search.fuzzy import FuzzyIndex
 
         index = self._index
         if index is None:

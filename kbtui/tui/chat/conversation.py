@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.background.service import Memory
     from kbtui.sessions.store import Session
-    from kbtui.tui.widgets.transcript import Transcript
+    from kbtui.tui.chat.transcript import Transcript
 
 log = logging.getLogger(__name__)
 CHANNEL = "tui"

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.dream.report import DreamReport
     from kbtui.memory.recall.forget import ForgetPlan
-    from kbtui.tui.actions import Action
-    from kbtui.tui.widgets.chat_pane import ChatPane
+    from kbtui.tui.actions.bindings import Action
+    from kbtui.tui.chat.chat_pane import ChatPane
 
 _DRY = "--dry-run"
 
@@ -64,7 +64,7 @@ class MemoryCommands:
             self._say(kept.warning, "warning")
 
     async def _forget(self, kb: KnowledgeBase, argument: str) -> None:
-        from kbtui.tui.screens.confirm import ConfirmScreen
+        from kbtui.tui.widgets.confirm import ConfirmScreen
 
         plan = await asyncio.to_thread(kb.memory.forgetting.plan, argument)
         screen = ConfirmScreen("Forget this?", _plan_text(plan), {"enter": "forgets it"})
@@ -121,7 +121,7 @@ class MemoryCommands:
         await self.syncing.run(kb, argument)
 
     async def _show_dream(self, report: DreamReport) -> None:
-        from kbtui.tui.screens.confirm import ConfirmScreen
+        from kbtui.tui.widgets.confirm import ConfirmScreen
 
         proposed = [diff for each in report.suggestions for diff in each.diffs]
         text = "\n".join([report.text, *(each.why for each in report.suggestions)])
@@ -135,7 +135,7 @@ class MemoryCommands:
 
     async def _dream_restore(self, kb: KnowledgeBase, argument: str) -> None:
         """Go back to before a change of Dream's; or, beside it, undo only that one."""
-        from kbtui.tui.screens.confirm import ConfirmScreen
+        from kbtui.tui.widgets.confirm import ConfirmScreen
 
         rev = argument or await self._choose_dream(kb)
         if not rev:
@@ -162,7 +162,7 @@ class MemoryCommands:
 
     async def _undo(self, kb: KnowledgeBase, commit: str) -> None:
         """Undo one change; where a line was changed again, the person decides."""
-        from kbtui.tui.settling import undo_settled
+        from kbtui.tui.history.settling import undo_settled
 
         done = await undo_settled(
             self._pane, lambda decided: kb.history.undo(commit, decisions=decided)
@@ -171,8 +171,8 @@ class MemoryCommands:
             self._pane.tell(NoticeItem(title="Undone", text=done.subject))
 
     async def _choose_dream(self, kb: KnowledgeBase) -> str | None:
-        from kbtui.tui.screens.dialogs import PickDialog
         from kbtui.tui.widgets.choice_list import Choice
+        from kbtui.tui.widgets.dialogs import PickDialog
 
         commits = await asyncio.to_thread(kb.memory.dream_log.log)
         if not commits:
@@ -193,8 +193,8 @@ class MemoryCommands:
     # Looking and sorting
 
     async def _audit(self, kb: KnowledgeBase, _argument: str) -> None:
-        from kbtui.tui.screens.page import PageScreen
-        from kbtui.tui.screens.reports import audit_report
+        from kbtui.tui.chat.reports import audit_report
+        from kbtui.tui.widgets.page import PageScreen
 
         text = await asyncio.to_thread(audit_report, kb)
         self._pane.app.push_screen(PageScreen("What became of every message", text))

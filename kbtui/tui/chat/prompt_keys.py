@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kbtui.tui.widgets.chat_pane import ChatPane
+    from kbtui.tui.chat.chat_pane import ChatPane
 
 
 class PromptKeys:

@@ -15,7 +15,7 @@ from kbtui.tui.widgets.status_line import StatusLine
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.maintenance.sync import Synced
-    from kbtui.tui.widgets.chat_pane import ChatPane
+    from kbtui.tui.chat.chat_pane import ChatPane
 
 _STOP = "stop"
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from kbtui.agent.events import Event
     from kbtui.tui.chat.items import UserItem
-    from kbtui.tui.widgets.transcript import Transcript
+    from kbtui.tui.chat.transcript import Transcript
 
 ItemT = TypeVar("ItemT", bound=Item)
 

@@ -10,7 +10,7 @@ from textual.widgets import Input
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
-    from kbtui.tui.screens.history import HistoryScreen
+    from kbtui.tui.history.history import HistoryScreen
 
 
 class HistoryFilterInput(Input):
@@ -27,7 +27,7 @@ class HistoryFilterInput(Input):
 
     @property
     def _history(self) -> HistoryScreen:
-        from kbtui.tui.screens.history import HistoryScreen
+        from kbtui.tui.history.history import HistoryScreen
 
         return next(node for node in self.ancestors if isinstance(node, HistoryScreen))
 

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.screen import Screen
 
-from kbtui.tui.actions import bindings
-from kbtui.tui.widgets.commit_detail import CommitDetail
-from kbtui.tui.widgets.commit_list import CommitList
+from kbtui.tui.actions.bindings import bindings
+from kbtui.tui.history.commit_detail import CommitDetail
+from kbtui.tui.history.commit_list import CommitList
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from kbtui.history.objects.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.commit_diffs import ShownPlace
-    from kbtui.tui.screens.history_deeds import HistoryDeeds
-    from kbtui.tui.widgets.diff_view import DiffView
+    from kbtui.tui.diff.diff_view import DiffView
+    from kbtui.tui.history.commit_actions import HistoryDeeds
+    from kbtui.tui.history.commit_diffs import ShownPlace
 
 
 class HistoryKeys(Screen[None]):
@@ -62,7 +62,7 @@ class HistoryKeys(Screen[None]):
     @cached_property
     def deeds(self) -> HistoryDeeds:
         """What is done with commits; made when first needed."""
-        from kbtui.tui.screens.history_deeds import HistoryDeeds
+        from kbtui.tui.history.commit_actions import HistoryDeeds
 
         return HistoryDeeds(self)
 

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.screen import Screen
 
-from kbtui.tui.actions import bindings
+from kbtui.tui.actions.bindings import bindings
+from kbtui.tui.inbox.place_view import PlaceView
+from kbtui.tui.inbox.proposal_list import ProposalList
 from kbtui.tui.leaving import leave_for
 from kbtui.tui.messages import OpenEntry
-from kbtui.tui.widgets.place_view import PlaceView
-from kbtui.tui.widgets.proposal_list import ProposalList
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
-    from kbtui.tui.screens.inbox_deeds import InboxDeeds
+    from kbtui.tui.inbox.decisions import InboxDeeds
 
 _OWN = {binding.action for binding in bindings("inbox")}
 

@@ -7,13 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
-from kbtui.tui.background import run_latest
 from kbtui.tui.tell import tell_error
+from kbtui.tui.terminal.background import run_latest
 
 if TYPE_CHECKING:
     from kbtui.memory.inbox.inbox import Inbox
-    from kbtui.tui.screens.inbox import InboxScreen
-    from kbtui.tui.widgets.place_editor import PlaceEditor
+    from kbtui.tui.inbox.inbox import InboxScreen
+    from kbtui.tui.inbox.place_editor import PlaceEditor
 
 
 class InboxWriting:
@@ -49,7 +49,7 @@ class InboxWriting:
         run_latest(self._screen, "leave", self._leave, unsaved=event.unsaved)
 
     async def _leave(self, *, unsaved: bool) -> None:
-        from kbtui.tui.screens.dialogs import KeyDialog
+        from kbtui.tui.widgets.dialogs import KeyDialog
 
         dialog = KeyDialog("Your text", "What you wrote isn't taken yet.", {"d": "give it up"})
         if not unsaved or await self._screen.app.push_screen_wait(dialog) == "d":

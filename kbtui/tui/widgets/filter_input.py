@@ -10,7 +10,7 @@ from textual.widgets import Input
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
-    from kbtui.tui.widgets.tree_panel import TreePanel
+    from kbtui.tui.notes.tree_panel import TreePanel
 
 
 class FilterInput(Input):

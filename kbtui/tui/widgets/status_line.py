@@ -12,9 +12,9 @@ from textual.style import Style
 from textual.widgets import Static
 
 from kbtui.text import clean_line, counted
-from kbtui.tui.keys import key_name
+from kbtui.tui.actions.keys import key_name
 from kbtui.tui.messages import InboxChanged
-from kbtui.tui.tasks import INDEXING
+from kbtui.tui.widgets.tasks import INDEXING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.search.results import IndexStatus
-    from kbtui.tui.inbox_watch import InboxWatch
-    from kbtui.tui.keeper_watch import KeeperWatch
+    from kbtui.tui.app.background_watch import KeeperWatch
+    from kbtui.tui.inbox.inbox_watch import InboxWatch
 
 _ROOM_FOR_STATE = 10
 _SHORT = 28
@@ -54,8 +54,8 @@ class StatusLine(Static):
 
     def knowledge_ready(self, kb: KnowledgeBase) -> None:
         """Follow the state of the search index, the keeper of memory, and the inbox."""
-        from kbtui.tui.inbox_watch import InboxWatch
-        from kbtui.tui.keeper_watch import KeeperWatch
+        from kbtui.tui.app.background_watch import KeeperWatch
+        from kbtui.tui.inbox.inbox_watch import InboxWatch
 
         self._keeper = KeeperWatch(self, kb, self._show_memory)
         self._inbox = InboxWatch(self, kb)

@@ -1,0 +1,137 @@
+"""Help: every key and command, made from the list of actions."""
+
+from __future__ import annotations
+
+from textwrap import wrap
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.binding import Binding
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from kbtui.text import fold
+from kbtui.tui.actions.bindings import ACTIONS, CONTEXT_TITLES, CONTEXTS
+from kbtui.tui.actions.keys import key_names, keys_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+
+    from kbtui.tui.actions.bindings import Action
+
+_KEYS_WIDTH = 24
+_LABEL_WIDTH = 21
+_HELP_WIDTH = 50
+INTRODUCTION = (
+    "Chat on the left, your notes on the right. Say what is worth keeping and it becomes an "
+    "entry; ask, and the answer cites the lines that it comes from. In the prompt the keys of "
+    "a shell work (Ctrl+A, Ctrl+E, Ctrl+K, Ctrl+W, Ctrl+Y ...); everywhere else single letters do."
+)
+
+
+class HelpScreen(ModalScreen[None]):
+    """A table of actions that typing filters."""
+
+    DEFAULT_CSS = """
+    HelpScreen {
+        align: center middle;
+        background: $background 60%;
+        & > Vertical {
+            width: 104; max-width: 98%; height: 95%;
+            background: $surface; border: round $primary 60%; padding: 0 1;
+            border-title-color: $primary; border-subtitle-color: $text-muted;
+        }
+        Input, Input:focus { border: none; height: 1; padding: 0 1; background: $boost; }
+        VerticalScroll { height: 1fr; margin-top: 1; scrollbar-size-vertical: 1; }
+        Static { height: auto; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "close", "Close"),
+        Binding("up", "scroll(-1)", "Up", show=False),
+        Binding("down", "scroll(1)", "Down", show=False),
+        Binding("pageup", "scroll(-15)", "Page up", show=False),
+        Binding("pagedown", "scroll(15)", "Page down", show=False),
+    ]
+
+    def __init__(self, word: str = "", keymap: Mapping[str, str] | None = None) -> None:
+        super().__init__()
+        self._word = word
+        self._keymap = keymap or {}
+
+    def compose(self) -> ComposeResult:
+        """The filter and the table."""
+        with Vertical() as box:
+            box.border_title = Content("Help")
+            box.border_subtitle = Content("type to filter · ↑↓ scroll · Esc close")
+            yield Input(self._word, placeholder="filter keys and commands", select_on_focus=False)
+            with VerticalScroll(can_focus=False):
+                yield Static(self.table)
+
+    @on(Input.Changed)
+    def _filter(self, event: Input.Changed) -> None:
+        event.stop()
+        self._word = event.value
+        self.query_one(Static).update(self.table)
+        self.query_one(VerticalScroll).scroll_home(animate=False)
+
+    @property
+    def table(self) -> Content:
+        """What fits the word typed."""
+        return help_table(self._word, self._keymap)
+
+    def action_scroll(self, lines: int) -> None:
+        """Scroll the table."""
+        self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False)
+
+    def action_close(self) -> None:
+        """Go back."""
+        self.dismiss()
+
+
+def help_table(word: str, keymap: Mapping[str, str]) -> Content:
+    """All actions that a word fits, by where they can be done."""
+    wanted = fold(word).strip()
+    lines = [] if wanted else [Content(INTRODUCTION), Content()]
+    for context in CONTEXTS:
+        rows = [
+            row
+            for action in ACTIONS
+            if action.context == context
+            for row in _rows(action, wanted, keymap)
+        ]
+        if rows:
+            lines += [Content.styled(CONTEXT_TITLES[context], "bold $primary"), *rows, Content()]
+    if not lines:
+        lines = [Content.styled("Nothing fits that.", "$text-muted")]
+    if not wanted:
+        lines += [Content.styled(KEYS_NOTE, "$text-muted")]
+    return Content("\n").join(lines)
+
+
+KEYS_NOTE = """\
+Any key can be changed in config.toml (see /config) by the name of its action:
+    [ui.keys]
+    "notes.edit" = "e,f12" """
+
+
+def _rows(action: Action, wanted: str, keymap: Mapping[str, str]) -> Iterator[Content]:
+    keys = key_names(keys_of(action, keymap))
+    command = f"{action.slash} {action.usage}".rstrip() if action.slash else ""
+    searched = fold(f"{action.id} {keys} {command} {action.label} {action.help}")
+    if wanted and not all(part in searched for part in wanted.split()):
+        return
+    left = "  ".join(filter(None, (keys, command)))
+    first, *rest = wrap(action.help, _HELP_WIDTH)
+    yield Content.assemble(
+        ("  " + left.ljust(_KEYS_WIDTH), "$accent"),
+        action.label.ljust(_LABEL_WIDTH),
+        (first, "$text-muted"),
+    )
+    for line in rest:
+        yield Content.styled(" " * (2 + _KEYS_WIDTH + _LABEL_WIDTH) + line, "$text-muted")

@@ -1,0 +1,210 @@
+"""The main screen: header, chat and notes side by side, hints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual import on
+from textual.containers import Horizontal
+from textual.screen import Screen
+
+from kbtui.tui.chat.chat_pane import ChatPane
+from kbtui.tui.messages import (
+    AskAbout,
+    InboxChanged,
+    KnowledgeChanged,
+    KnowledgeReady,
+    Notify,
+    OpenEntry,
+    OpenHistory,
+    OpenInbox,
+    OpenMessage,
+    OpenPast,
+    OpenSearch,
+    OpenSwitcher,
+)
+from kbtui.tui.notes.notes_pane import NotesPane
+from kbtui.tui.widgets.header_line import HeaderLine
+from kbtui.tui.widgets.status_line import StatusLine
+
+if TYPE_CHECKING:
+    from textual.app import ComposeResult
+    from textual.widget import Widget
+
+NARROW = 100
+"""Columns under which one pane is shown at a time."""
+
+
+class MainScreen(Screen[None]):
+    """Puts the panes together and carries what they tell each other."""
+
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (NARROW, "-wide")]  # noqa: RUF012 - as in Screen
+    AUTO_FOCUS = "#prompt"
+
+    def compose(self) -> ComposeResult:
+        """Header, the two panes, hints."""
+        yield HeaderLine(id="header")
+        with Horizontal(id="panes"):
+            yield ChatPane(id="chat")
+            yield NotesPane(id="notes")
+        yield StatusLine(id="status")
+
+    @property
+    def chat(self) -> ChatPane:
+        """The pane of the chat."""
+        return self.query_one("#chat", ChatPane)
+
+    @property
+    def notes(self) -> NotesPane:
+        """The pane of the notes."""
+        return self.query_one("#notes", NotesPane)
+
+    # The knowledge base
+
+    @on(KnowledgeReady)
+    def _knowledge_ready(self, event: KnowledgeReady) -> None:
+        """Hand the knowledge base to all panes."""
+        self.chat.knowledge_ready(event.kb)
+        self.notes.knowledge_ready(event.kb)
+        self.query_one(StatusLine).knowledge_ready(event.kb)
+
+    @on(KnowledgeChanged)
+    def _knowledge_changed(self, event: KnowledgeChanged) -> None:
+        """Tell the panes what a commit changed."""
+        self.chat.knowledge_changed()
+        self.notes.knowledge_changed(event.paths, event.commit, event.actor)
+        self.query_one(StatusLine).knowledge_changed()
+        for screen in self.app.screen_stack[1:]:
+            screen.post_message(KnowledgeChanged(event.paths, event.commit, event.actor))
+
+    @on(ChatPane.Changed)
+    def _update_header(self) -> None:
+        header = self.query_one(HeaderLine)
+        conversation, kb = self.chat.conversation, self.chat.kb
+        session, status = conversation.session, self.chat.commands.status
+        header.session_title = session.title if session is not None else ""
+        if kb is None or status is None:
+            return
+        place = "" if status.offline else " local" if status.is_local else ""
+        header.model = f"{status.name}{place}"
+        used, window = conversation.spent.last_prompt, self.chat.commands.context_window
+        asked = bool(used and window) and not status.offline
+        header.context_share = used / window if asked else None
+        priced = conversation.spent.calls > conversation.spent.unpriced
+        header.cost = conversation.spent.cost_usd if priced and not status.offline else None
+
+    # Panes
+
+    def show_chat(self) -> None:
+        """Go to the prompt."""
+        self._show("chat")
+        self.chat.focus_prompt()
+
+    def show_notes(self) -> None:
+        """Go to the tree."""
+        self._show("notes")
+        self.notes.focus_tree()
+
+    def zoom(self) -> None:
+        """Give the focused pane all the room, or share it again."""
+        self.toggle_class("-zoomed")
+        self._follow_focus(self.focused)
+
+    def _show(self, pane: str) -> None:
+        self.set_class(pane == "notes", "-notes-in-front")
+
+    def _follow_focus(self, widget: Widget | None) -> None:
+        if widget is not None:
+            self._show("notes" if self.notes in widget.ancestors_with_self else "chat")
+
+    def on_descendant_focus(self) -> None:
+        """The pane with the focus is the one in front where there is room for one."""
+        self._follow_focus(self.focused)
+
+    # What panes ask for
+
+    @on(OpenEntry)
+    def _open_entry_wanted(self, event: OpenEntry) -> None:
+        """Show an entry in the notes pane."""
+        self._show("notes")
+        self.notes.open_entry(event.path, event.line, edit=event.edit)
+
+    @on(OpenMessage)
+    def _open_message_wanted(self, event: OpenMessage) -> None:
+        """Show what was said."""
+        self._show("chat")
+        self.chat.commands.go_to_message(event.session, event.message)
+
+    @on(AskAbout)
+    def _ask_about_wanted(self, event: AskAbout) -> None:
+        """Refer to an entry in the prompt."""
+        self._show("chat")
+        self.chat.insert_reference(event.path)
+
+    @on(ChatPane.EditorWanted)
+    def _edit_outside(self) -> None:
+        from kbtui.errors import KbtuiError
+        from kbtui.tui.chat.items import failure
+        from kbtui.tui.terminal.external_editor import edit_text
+
+        prompt = self.chat.prompt
+        try:
+            prompt.replace_text(edit_text(self.app, prompt.full_text))
+        except KbtuiError as error:
+            self.chat.tell(failure(error))
+
+    @on(ChatPane.QuitWanted)
+    def _quit(self) -> None:
+        self.app.exit()
+
+    @on(OpenHistory)
+    def _open_history_wanted(self, event: OpenHistory) -> None:
+        """Show the history."""
+        if self.chat.kb is not None:
+            from kbtui.tui.history.history import HistoryScreen
+
+            self.app.push_screen(HistoryScreen(self.chat.kb, event.path, event.commit))
+
+    @on(OpenInbox)
+    def _open_inbox_wanted(self, event: OpenInbox) -> None:
+        """Show the inbox."""
+        if self.chat.kb is not None:
+            from kbtui.tui.inbox.inbox import InboxScreen
+
+            self.app.push_screen(InboxScreen(self.chat.kb, event.proposal))
+
+    @on(InboxChanged)
+    def _inbox_changed(self, event: InboxChanged) -> None:
+        """Tell the inbox, if it is open."""
+        for screen in self.app.screen_stack[1:]:
+            screen.post_message(InboxChanged(event.count))
+
+    @on(OpenPast)
+    def _open_past_wanted(self, event: OpenPast) -> None:
+        """Travel in time."""
+        if self.chat.kb is not None:
+            from kbtui.tui.terminal.background import run_latest
+            from kbtui.tui.travelling import travel
+
+            run_latest(self, "travel", travel, self, self.chat.kb, event.moment)
+
+    @on(OpenSearch)
+    def _open_search_wanted(self, event: OpenSearch) -> None:
+        """Show the search."""
+        if self.chat.kb is not None:
+            from kbtui.tui.search.search import SearchScreen
+
+            self.app.push_screen(SearchScreen(self.chat.kb, event.query))
+
+    @on(OpenSwitcher)
+    def _open_switcher_wanted(self, event: OpenSwitcher) -> None:
+        """Show the switcher."""
+        if self.chat.kb is not None:
+            from kbtui.tui.search.switcher import SwitcherScreen
+
+            self.app.push_screen(SwitcherScreen(self.chat.kb, event.query))
+
+    @on(Notify)
+    def _notify_wanted(self, event: Notify) -> None:
+        """Say something in passing."""
+        self.app.notify(event.text, severity=event.severity, markup=False)

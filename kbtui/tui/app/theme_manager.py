@@ -1,0 +1,88 @@
+"""Themes and keys of the running app: reading them once it is open, and changing the theme."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from kbtui.errors import KbtuiError
+from kbtui.tui.terminal.themes import first_theme, remember_theme, spec_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kbtui.settings import Settings
+    from kbtui.tui.app.app import KbtuiApp
+    from kbtui.tui.terminal.themes import LoadedThemes, ThemeSpec
+
+log = logging.getLogger(__name__)
+
+
+class Looks:
+    """What the app looks like and which keys it has.
+
+    Attributes:
+        found: All themes that are ours or the person's own, by name; empty until they are read.
+    """
+
+    def __init__(self, app: KbtuiApp) -> None:
+        self.found: Mapping[str, ThemeSpec] = {}
+        self._app = app
+        theme = first_theme()
+        app.register_theme(theme)
+        app.theme = theme.name
+
+    def load(self, settings: Settings) -> None:
+        """Read themes and keys; runs in the opening thread."""
+        from kbtui.settings import config_folder
+        from kbtui.tui.actions.keys import checked_keymap
+        from kbtui.tui.terminal.themes import bundled_folder, load_themes
+
+        loaded = load_themes([bundled_folder(), config_folder() / "themes"])
+        keymap, problems = checked_keymap(settings.ui.keys)
+        told = [*loaded.problems, *problems]
+        for problem in told:
+            log.warning("%s", problem)
+        self._app.call_from_thread(self._show, loaded, settings.ui.theme, keymap)
+        if told:
+            self._app.call_from_thread(self._app.tell, "\n".join(told))
+
+    def _show(self, loaded: LoadedThemes, name: str, keymap: dict[str, str]) -> None:
+        self.found = loaded.themes
+        for each in loaded.themes.values():
+            self._app.register_theme(each.to_theme())
+        if keymap:
+            self._app.set_keymap(keymap)
+        if name not in self._app.available_themes:
+            self._app.tell(f"There is no theme `{name}`; /theme shows all.")
+            return
+        self._app.theme = name
+        spec = self._spec(name)
+        self._app.run_worker(lambda: remember_theme(spec), thread=True, group="theme")
+
+    def _spec(self, name: str) -> ThemeSpec:
+        return self.found.get(name) or spec_of(self._app.available_themes[name])
+
+    def choices(self) -> list[tuple[str, str]]:
+        """All themes with a remark each: our defaults, then the others, then Textual's."""
+        ours = sorted(self.found.items(), key=lambda each: not each[0].startswith("kbtui-"))
+        others = [name for name in self._app.available_themes if name not in self.found]
+        return [
+            *((name, "dark" if spec.dark else "light") for name, spec in ours),
+            *((name, "of Textual") for name in others),
+        ]
+
+    def choose(self, name: str | None) -> None:
+        """Use a theme from now on, and at the next start."""
+        if name is not None:
+            self._app.theme = name
+            spec = self._spec(name)
+            self._app.run_worker(lambda: self._keep(spec), thread=True, group="theme")
+
+    def _keep(self, theme: ThemeSpec) -> None:
+        from kbtui.tui.terminal.themes import keep_theme
+
+        try:
+            keep_theme(theme)
+        except KbtuiError as error:
+            self._app.call_from_thread(self._app.tell, str(error))

@@ -1,0 +1,260 @@
+"""Items of a conversation as lines: laid out as they come and change, followed at the end.
+
+However long a conversation is, only the lines on the screen are drawn, and a streaming answer
+lays out only its unfinished end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from textual.geometry import Size
+from textual.message import Message
+
+from kbtui.tui.chat.flow import Flow
+from kbtui.tui.terminal.type_ahead import KeysInOrder
+from kbtui.tui.widgets.line_view import LineView
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from textual import events
+    from textual.timer import Timer
+    from textual.widget import Widget
+
+    from kbtui.tui.chat.items import Item
+
+GUTTER = 2
+_MARGIN = 1
+_FRAME = 1 / 25
+_FRAME_TYPING = 1 / 8
+"""The least seconds between two drawings while somebody types: what they write comes first."""
+_TYPING = 0.4
+"""Seconds after a key for which somebody types."""
+_LONGEST_PAUSE = 0.3
+_HEAVY = 6_000
+
+
+class FlowView(LineView):
+    """Shows items one below the other; what is much is laid out in a thread."""
+
+    class Follow(Message):
+        """How many items came below while the person was reading above."""
+
+        def __init__(self, unseen: int) -> None:
+            super().__init__()
+            self.unseen = unseen
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._flow = Flow()
+        self._dirty: int | None = None
+        self._timer: Timer | None = None
+        self._cost = 0.0
+        self._drawn_at = 0.0
+        self._unseen = 0
+        self._following = True
+        self._wanted_width = 0
+        self._aside: dict[Item, None] = {}  # what is to be laid out in a thread, in order
+        self._working_aside = False
+
+    # Content
+
+    @property
+    def items(self) -> list[Item]:
+        """All items, top to bottom; changed by the methods below only."""
+        return self._flow.items
+
+    def items_gone(self) -> None:
+        """Called when items were taken out."""
+
+    @property
+    def text_width(self) -> int:
+        """The cells of a line, beside the gutter, the margin and the scrollbar."""
+        return max(8, super().text_width - GUTTER - _MARGIN)
+
+    @property
+    def following(self) -> bool:
+        """Whether the end is in view, so that what comes is scrolled to."""
+        return self._following
+
+    def add(self, *items: Item, before: Item | None = None) -> None:
+        """Put items at the end, or before another."""
+        at = len(self.items) if before is None else self.items.index(before)
+        self.items[at:at] = items
+        if not self._following:
+            self._unseen += sum(1 for item in items if not item.dense)
+            self.post_message(self.Follow(self._unseen))
+        self._lay_out_from(at)
+
+    def add_after(self, item: Item, items: Sequence[Item]) -> None:
+        """Put items behind another, which is laid out anew too."""
+        at = self.items.index(item)
+        self.items[at + 1 : at + 1] = items
+        item.changed()
+        self._lay_out_from(at)
+
+    def take_out(self, *items: Item) -> None:
+        """Take items out."""
+        gone = {id(item) for item in items}
+        places = [at for at, item in enumerate(self.items) if id(item) in gone]
+        if places:
+            self._flow.items = [item for item in self.items if id(item) not in gone]
+            self.items_gone()
+            self._lay_out_from(places[0])
+
+    def show_items(self, items: Sequence[Item]) -> None:
+        """Show other items, at their end."""
+        self._flow.items = list(items)
+        self._following, self._unseen = True, 0
+        self.items_gone()
+        self.post_message(self.Follow(0))
+        self._lay_out_from(0)
+
+    def prepend(self, items: Sequence[Item]) -> None:
+        """Put earlier items before all others, without moving what is read."""
+        height, top = len(self.lines), self.scroll_y
+        self.items[:0] = items
+        self._following = False
+        self._lay_out_from(0)
+        grown = len(self.lines) - height
+        self.scroll_to(y=top + grown, animate=False, force=True, immediate=True)
+
+    def item_changed(self, item: Item) -> None:
+        """Lay an item out anew with the next frame; any number of calls cost one layout."""
+        at = self._flow.index(item)
+        if at < 0:
+            return
+        item.changed()
+        self._dirty = at if self._dirty is None else min(at, self._dirty)
+        if self._timer is None:
+            pause = min(_LONGEST_PAUSE, max(_FRAME, 4 * self._cost))
+            self._timer = self.set_timer(pause, self._frame)
+
+    def on_mount(self) -> None:
+        """While somebody types, draw when their letter is on the screen: see `_make_way`."""
+        if isinstance(self.app, KeysInOrder):
+            self.app.text_typed.subscribe(self, self._make_way, immediate=True)
+
+    def _make_way(self, field: Widget) -> None:
+        """Draw what came when the letter that was just typed has been drawn.
+
+        The next letter is furthest away then, so it rarely meets a drawing that is under way.
+        """
+        if self._dirty is not None and monotonic() - self._drawn_at >= _FRAME_TYPING:
+            field.call_later(self.screen.call_after_refresh, self._flush)
+
+    def _frame(self) -> None:
+        """Draw, unless somebody types: then the letters say when."""
+        self._timer = None
+        if (left := self._typed_at() + _TYPING - monotonic()) > 0:
+            self._timer = self.set_timer(left, self._frame)
+        else:
+            self._flush()
+
+    def _typed_at(self) -> float:
+        return self.app.typed_at if isinstance(self.app, KeysInOrder) else 0.0
+
+    def _flush(self) -> None:
+        if self._dirty is None:
+            return
+        self._drawn_at = started = monotonic()
+        changed = [item for item in self.items[self._dirty :] if item.stale]
+        heavy = [item for item in changed if item.weight > _HEAVY]
+        for item in heavy:
+            item.hold(self._flow.width)
+        self._lay_out_aside(heavy)
+        self._lay_out_from(self._dirty)
+        self._cost = monotonic() - started
+
+    def _lay_out_from(self, at: int) -> None:
+        """Lay out the items from one on, and draw what came of it."""
+        if not self.size.width:
+            return  # the first resize comes back here
+        at, self._dirty = (at if self._dirty is None else min(at, self._dirty)), None
+        first = self._flow.lay_out(at, self._flow.width or self.text_width)
+        self.lines = self._flow.lines
+        for index in [key for key in self._strips.keys() if key >= first]:  # noqa: SIM118
+            self._strips.discard(index)
+        self._take_height(len(self.lines))
+        if self._following:
+            self.scroll_end(animate=False, force=True, immediate=True)
+        self.refresh()
+
+    def _take_height(self, lines: int) -> None:
+        """Be as high as the lines; where more come, only the scrollbar has to know.
+
+        Otherwise every line of a stream would lay out the whole screen, which takes 15 ms.
+        """
+        size, room = Size(self.size.width, lines), self.container_size.height
+        grows = size.width == self.virtual_size.width and lines >= self.virtual_size.height
+        if grows and (lines > room) == self.show_vertical_scrollbar:
+            self.set_reactive(FlowView.virtual_size, size)
+            if self.show_vertical_scrollbar:
+                self.vertical_scrollbar.window_virtual_size = lines
+        else:
+            self.virtual_size = size
+
+    def _lay_out_aside(self, items: Iterable[Item]) -> None:
+        """Lay out much text in a thread; until that is done, the former lines are shown."""
+        self._aside.update(dict.fromkeys(items))
+        if self._aside and not self._working_aside:
+            self._working_aside = True
+            self.run_worker(self._work_aside(), group="layout")
+
+    async def _work_aside(self) -> None:
+        """Lay out what is heavy, again as long as more of it comes meanwhile."""
+        while self._aside:
+            items, width = list(self._aside), self._wanted_width
+            self._aside.clear()
+            for item in items:
+                item.adopt(width, await asyncio.to_thread(item.lay_out, width))
+            if width != self._flow.width:
+                self._take_width(width)
+            elif any(places := [self._flow.index(item) + 1 for item in items]):
+                self._lay_out_from(min(filter(None, places)) - 1)
+        self._working_aside = False
+
+    def _take_width(self, width: int) -> None:
+        """Show everything at another width, keeping the item at the top."""
+        top = self._flow.item_at(round(self.scroll_y))
+        self._flow.width = width
+        self._strips.clear()
+        self._flow.lay_out(0, width)
+        self._lay_out_from(len(self.items))
+        if not self._following and top is not None:
+            start = self._flow.span(top).start
+            self.scroll_to(y=start, animate=False, force=True, immediate=True)
+
+    # Scrolling
+
+    def watch_scroll_y(self, old: float, new: float) -> None:
+        """Follow the stream again when the end is reached, and stop when it is left."""
+        super().watch_scroll_y(old, new)
+        at_end = new >= self.max_scroll_y
+        if at_end or new < old:
+            self._follow(at_end)
+
+    def _follow(self, follow: bool) -> None:  # noqa: FBT001
+        self._following = follow
+        if follow and self._unseen:
+            self._unseen = 0
+            self.post_message(self.Follow(0))
+
+    def to_end(self) -> None:
+        """Go to the end and follow what comes."""
+        self._follow(follow=True)
+        self.scroll_end(animate=False, force=True, immediate=True)
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Lay out for the new width; what is much is laid out beside the screen."""
+        width = self._wanted_width = self.text_width
+        if width == self._flow.width:
+            if self._following:
+                self.to_end()
+        elif sum(item.weight for item in self.items) > _HEAVY and self._flow.width:
+            self._lay_out_aside(self.items)
+        else:
+            self._take_width(width)

@@ -1,0 +1,317 @@
+"""The prompt: several lines with a shell's keys, its history, completion and large pastes."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import Binding
+from textual.message import Message
+from textual.widgets import TextArea
+
+from kbtui.text import clean
+from kbtui.tui.actions.bindings import bindings
+from kbtui.tui.terminal.state import InputHistory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from textual import events
+    from textual.binding import BindingType
+
+_LARGE_PASTE = 8_000
+_TOKEN = re.compile(r"(?:^|(?<=\s))([/@]\S*)$")
+_CHORD_END = "ctrl+e"
+
+
+_SHELL_KEYS = [
+    Binding("ctrl+b", "cursor_left", show=False),
+    Binding("ctrl+f", "cursor_right", show=False),
+    Binding("alt+b,alt+left", "cursor_word_left", show=False),
+    Binding("alt+f,alt+right", "cursor_word_right", show=False),
+    Binding("alt+d,alt+delete", "delete_word_right", show=False),
+    Binding("alt+backspace", "delete_word_left", show=False),
+    Binding("ctrl+k", "kill_to_end", show=False),
+    Binding("ctrl+u", "kill_to_start", show=False),
+    Binding("ctrl+y", "yank", show=False),
+    Binding("ctrl+underscore", "undo", show=False),
+    Binding("pageup", "scroll_chat(-1)", show=False),
+    Binding("pagedown", "scroll_chat(1)", show=False),
+]
+# The function keys, Ctrl+C and Ctrl+Z belong to the app, whatever a text area does with them.
+_OF_THE_APP = {"f6", "f7", "ctrl+c", "ctrl+z"}
+
+
+def _text_keys() -> list[Binding]:
+    """A text area's keys, without those that mean something else here."""
+    taken = {
+        key for own in (*bindings("prompt"), *_SHELL_KEYS) for key in own.key.split(",")
+    } | _OF_THE_APP
+    kept = []
+    for binding in TextArea.BINDINGS:
+        if isinstance(binding, Binding):
+            keys = [key for key in binding.key.split(",") if key not in taken]
+            if keys:
+                kept.append(binding.with_key(",".join(keys)))
+    return kept
+
+
+class Prompt(TextArea, inherit_bindings=False):
+    """Where messages and commands are written.
+
+    In here the keys of a shell win. What isn't a matter of text is told to the pane by messages.
+    """
+
+    BINDING_GROUP_TITLE = "Prompt"
+    HELP = "Enter sends, Ctrl+J starts a new line. / completes commands, @ entries."
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("prompt"),
+        *_SHELL_KEYS,
+        *_text_keys(),
+    ]
+
+    class Sent(Message):
+        """The text is to be sent, or carried out as a command."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class Typed(Message):
+        """The word before the cursor changed: it may want completion."""
+
+        def __init__(self, token: str) -> None:
+            super().__init__()
+            self.token = token
+
+    class Key(Message):
+        """A key that the pane decides on: move in the popup, accept, edit outside, quit."""
+
+        def __init__(self, what: str) -> None:
+            super().__init__()
+            self.what = what
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(
+            id=id, highlight_cursor_line=False, placeholder="Write a message, or / for commands"
+        )
+        self.history_of_input = InputHistory()
+        self.popup_is_open: Callable[[], bool] = lambda: False
+        self.border_subtitle = "Enter send · ^J newline"
+        self._pastes: dict[str, str] = {}
+        self._killed = ""
+        self._chord = False
+
+    # Text
+
+    @property
+    def full_text(self) -> str:
+        """The text with the large pastes in their places."""
+        text = self.text
+        for mark, pasted in self._pastes.items():
+            text = text.replace(mark, pasted)
+        return text
+
+    def replace_text(self, text: str) -> None:
+        """Put another text in, with the cursor at its end."""
+        self._pastes.clear()
+        self.load_text("")
+        self.insert(self._folded(text))
+        self.move_cursor(self.document.end)
+
+    def clear_text(self) -> None:
+        """Empty the prompt."""
+        self._pastes.clear()
+        self.load_text("")
+
+    def insert_reference(self, name: str) -> None:
+        """Put ``@name`` at the cursor, apart from what stands there."""
+        row, column = self.cursor_location
+        before = self.document[row][:column]
+        blank = " " if before and not before[-1].isspace() else ""
+        self.insert(f"{blank}@{name} ")
+
+    @property
+    def token(self) -> str:
+        """The word before the cursor where it is a command or an entry, else nothing."""
+        row, column = self.cursor_location
+        match = _TOKEN.search(self.document[row][:column])
+        if match is None or (match[1][0] == "/" and (row or match.start(1))):
+            return ""
+        return match[1]
+
+    def complete(self, text: str) -> None:
+        """Put `text` in place of the word before the cursor."""
+        row, column = self.cursor_location
+        self.replace(text, (row, column - len(self.token)), (row, column))
+
+    def _folded(self, text: str) -> str:
+        """A large text as a mark that stands for it until it is sent."""
+        if len(text) <= _LARGE_PASTE:
+            return text
+        number = len(self._pastes) + 1
+        mark = f"[text {number}: {text.count(chr(10)) + 1:,} lines, {len(text):,} characters]"
+        self._pastes[mark] = text
+        return mark
+
+    # Events
+
+    async def _on_key(self, event: events.Key) -> None:
+        chord, self._chord = self._chord, False
+        if event.is_printable:
+            return
+        if chord and event.key == _CHORD_END:
+            self.post_message(self.Key("editor"))
+        elif not await self._run_bound(event.key):
+            if event.key == "enter":
+                event.prevent_default()  # where Enter is bound to nothing, it does nothing
+            return
+        event.stop()
+        event.prevent_default()
+
+    async def _run_bound(self, key: str) -> bool:
+        """Do what a key is bound to here and now.
+
+        Textual does so only when the key has bubbled up to the app; by then what was typed after
+        it, in a hurry or while the app was busy, would already stand in the text.
+        """
+        bound = self._bindings.copy()
+        bound.apply_keymap(self.app._keymap)  # noqa: SLF001 - there is no other way to ask for it
+        for binding in bound.key_to_bindings.get(key, ()):
+            if await self.app.run_action(binding.action, self):
+                return True
+        return False
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        event.prevent_default()
+        event.stop()
+        self.insert(self._folded(clean(event.text)))
+        self.move_cursor(self.selection.end)
+
+    def on_text_area_changed(self) -> None:
+        """Tell what may be completed."""
+        self.post_message(self.Typed(self.token))
+
+    # Actions of the registry
+
+    def action_send(self) -> None:
+        r"""Send, accept a completion, or break the line after a ``\``."""
+        if self.popup_is_open():
+            self.post_message(self.Key("accept_or_send"))
+            return
+        row, column = self.cursor_location
+        if self.document[row][:column].endswith("\\"):
+            self.replace("\n", (row, column - 1), (row, column))
+        else:
+            self.send()
+
+    def send(self) -> None:
+        """Hand the text over and take it out at once, so that what is typed next stays."""
+        text = self.full_text
+        if text.strip():
+            self.clear_text()
+            self.post_message(self.Sent(text))
+
+    def action_newline(self) -> None:
+        """Break the line."""
+        self.insert("\n")
+
+    def action_previous(self) -> None:
+        """Move up; on the first line, bring back earlier input."""
+        if self.popup_is_open():
+            self.post_message(self.Key("popup_up"))
+        elif not self._at_first_line:
+            self.action_cursor_up()
+        elif not self.text and not self.history_of_input.walking:
+            self.post_message(self.Key("take_back"))
+        else:
+            self.show_earlier()
+
+    def show_earlier(self) -> None:
+        """Show the input before."""
+        earlier = self.history_of_input.earlier(self.full_text)
+        if earlier is not None:
+            self.replace_text(earlier)
+
+    def action_next(self) -> None:
+        """Move down; on the last line, go forward in the earlier input."""
+        if self.popup_is_open():
+            self.post_message(self.Key("popup_down"))
+        elif not self._at_last_line:
+            self.action_cursor_down()
+        else:
+            later = self.history_of_input.later()
+            if later is not None:
+                self.replace_text(later)
+
+    def action_find(self) -> None:
+        """Search earlier input for what stands in the prompt."""
+        self.post_message(self.Key("find"))
+
+    def action_complete(self) -> None:
+        """Complete the word before the cursor; where there is none, go to the next pane."""
+        if self.popup_is_open():
+            self.post_message(self.Key("accept"))
+        elif self.token:
+            self.post_message(self.Typed(self.token))
+        else:
+            self.app.action_focus_next()
+
+    def action_editor(self) -> None:
+        """Begin Ctrl+X Ctrl+E."""
+        self._chord = True
+
+    def action_quit(self) -> None:
+        """Delete to the right; quit where there is nothing at all."""
+        if self.text:
+            self.action_delete_right()
+        else:
+            self.post_message(self.Key("quit"))
+
+    # Readline
+
+    def action_kill_to_end(self) -> None:
+        """Delete to the end of the line, and keep it for yanking."""
+        row, column = self.cursor_location
+        line = self.document[row]
+        end = (row, len(line)) if column < len(line) else (row + 1, 0)
+        if column < len(line) or row + 1 < self.document.line_count:
+            self._kill((row, column), end)
+
+    def action_kill_to_start(self) -> None:
+        """Delete to the start of the line, and keep it for yanking."""
+        row, column = self.cursor_location
+        self._kill((row, 0), (row, column))
+
+    def action_delete_word_left(self) -> None:
+        """Delete the word before the cursor, and keep it for yanking."""
+        row, column = self.cursor_location
+        head = self.document[row][:column]
+        word = re.search(r"\S*\s*$", head)
+        start = word.start() if word else 0
+        if column:
+            self._kill((row, start), (row, column))
+        else:
+            self.action_delete_left()
+
+    def action_yank(self) -> None:
+        """Put back what was deleted last."""
+        self.insert(self._killed)
+
+    def _kill(self, start: tuple[int, int], end: tuple[int, int]) -> None:
+        killed = self.document.get_text_range(start, end)
+        if killed:
+            self._killed = killed
+            self.delete(start, end)
+
+    def action_scroll_chat(self, pages: int) -> None:
+        """Scroll the conversation while writing."""
+        self.post_message(self.Key("page_up" if pages < 0 else "page_down"))
+
+    @property
+    def _at_first_line(self) -> bool:
+        return self.navigator.is_first_wrapped_line(self.cursor_location)
+
+    @property
+    def _at_last_line(self) -> bool:
+        return self.navigator.is_last_wrapped_line(self.cursor_location)

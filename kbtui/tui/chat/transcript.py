@@ -1,0 +1,219 @@
+"""The conversation as it is read: one item of it is selected, and keys act on that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.segment import Segment
+from textual.message import Message
+from textual.strip import Strip
+from textual.style import Style
+
+from kbtui.tui.actions.bindings import bindings
+from kbtui.tui.chat.flow_view import GUTTER, FlowView
+from kbtui.tui.chat.styles import STYLES
+
+if TYPE_CHECKING:
+    from textual import events
+    from textual.binding import BindingType
+
+    from kbtui.tui.chat.items import Item, Target
+    from kbtui.tui.markdown.inline import LinkRef
+
+WELCOME = (
+    "Tell me what is worth keeping, or ask what you once knew.",
+    "",
+    "/  commands     @  entries     F1  help     /resume  goes on",
+)
+
+
+class Transcript(FlowView, can_focus=True):
+    """Shows items; one of them is selected while it has the focus, and keys act on that."""
+
+    BINDING_GROUP_TITLE = "Conversation"
+    HELP = "j and k select a message; what is below acts on it."
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("transcript")]
+
+    class Act(Message):
+        """Something is to be done with an item: `verb` is the name of an action's method."""
+
+        def __init__(self, verb: str, item: Item) -> None:
+            super().__init__()
+            self.verb = verb
+            self.item = item
+
+    class Open(Message):
+        """Lines of a file are to be shown."""
+
+        def __init__(self, target: Target) -> None:
+            super().__init__()
+            self.target = target
+
+    class Link(Message):
+        """A link in an answer was clicked."""
+
+        def __init__(self, link: LinkRef) -> None:
+            super().__init__()
+            self.link = link
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._cursor: Item | None = None
+
+    def items_gone(self) -> None:
+        """What is gone is no longer selected."""
+        if self._cursor not in self.items:
+            self._cursor = None
+
+    # The selected item
+
+    @property
+    def cursor(self) -> Item | None:
+        """The item that keys act on."""
+        return self._cursor
+
+    def select(self, item: Item | None) -> None:
+        """Select an item and bring it into view."""
+        self._cursor = item
+        self.refresh()
+        lines = self._flow.span(item) if item is not None else range(0)
+        if not lines:
+            return
+        top, height = self.scroll_y, self.size.height
+        if lines.start < top or len(lines) >= height:
+            self.scroll_to(y=max(0, lines.start - 1), animate=False, force=True, immediate=True)
+        elif lines.stop > top + height:
+            self.scroll_to(y=lines.stop - height, animate=False, force=True, immediate=True)
+
+    def on_focus(self) -> None:
+        """Something is selected as long as keys come here."""
+        if self._cursor is None and self.items:
+            self.select(self.items[-1])
+        self.refresh()
+
+    def on_blur(self) -> None:
+        """The bar beside the selected item goes."""
+        self.refresh()
+
+    def _move(self, step: int) -> None:
+        if not self.items:
+            return
+        at = self.items.index(self._cursor) if self._cursor in self.items else len(self.items)
+        self.select(self.items[max(0, min(at + step, len(self.items) - 1))])
+
+    # Actions
+
+    def action_next(self) -> None:
+        """Select the next item; behind the last one, go to the very end."""
+        if self.items and self._cursor is self.items[-1]:
+            self.to_end()
+        else:
+            self._move(1)
+
+    def action_previous(self) -> None:
+        """Select the item before."""
+        self._move(-1)
+
+    def action_first(self) -> None:
+        """Select the first item."""
+        self._move(-len(self.items))
+        self.scroll_home(animate=False, force=True, immediate=True)
+
+    def action_last(self) -> None:
+        """Select the last item and follow the stream."""
+        self._move(len(self.items))
+        self.to_end()
+
+    def action_expand(self) -> None:
+        """Show or hide details, or follow where the item leads."""
+        self._act("expand")
+
+    def action_copy(self) -> None:
+        """Copy the item's Markdown."""
+        self._act("copy")
+
+    def action_copy_code(self) -> None:
+        """Copy its code blocks."""
+        self._act("copy_code")
+
+    def action_edit(self) -> None:
+        """Take it back into the prompt."""
+        self._act("edit")
+
+    def action_retry(self) -> None:
+        """Ask for another answer."""
+        self._act("retry")
+
+    def action_save(self) -> None:
+        """Keep it as an entry."""
+        self._act("save")
+
+    def action_undo(self) -> None:
+        """Take back what its turn changed."""
+        self._act("undo")
+
+    def action_open(self) -> None:
+        """Open the line that it cites, or the entry that it changed."""
+        target = None if self._cursor is None else self._target_of(self._cursor)
+        if target is not None:
+            self.post_message(self.Open(target))
+
+    def _target_of(self, item: Item) -> Target | None:
+        """Where an item leads; an answer leads where its first citation does."""
+        if item.target is not None or item.dense:
+            return item.target
+        below = self.items[self.items.index(item) + 1 :][:1]
+        return below[0].target if below and below[0].dense else None
+
+    def _act(self, verb: str) -> None:
+        if self._cursor is not None:
+            self.post_message(self.Act(verb, self._cursor))
+
+    # Mouse
+
+    def on_click(self, event: events.Click) -> None:
+        """Select what was clicked; follow a link, open or close a card."""
+        item = self._flow.item_at(event.y + round(self.scroll_y))
+        if item is None:
+            return
+        self.select(item)
+        number, link_number = (event.style.meta.get(name) for name in ("target", "link"))
+        target = item.linked(number) if isinstance(number, int) else None
+        link = item.link(link_number) if isinstance(link_number, int) else None
+        if link is not None:
+            self.post_message(self.Link(link))
+        elif target is not None:
+            self.post_message(self.Open(target))
+        elif item.click == "open":
+            self.action_open()
+        elif item.click:
+            self._act(item.click)
+
+    # Drawing
+
+    def get_visual_style(self, *component_classes: str, partial: bool = False) -> Style:
+        """The looks of a part, from a table in place of component classes."""
+        text = STYLES.get(component_classes[0]) if component_classes else None
+        if text is None:
+            return super().get_visual_style(*component_classes, partial=partial)
+        style = Style.parse(text)
+        return style if partial else self.visual_style + style
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one line of the screen: the bar of the selected item, then the text."""
+        if not self.items:
+            return self._welcome_line(y)
+        index = y + round(self.scroll_y)
+        body = super().render_line(y)
+        marked = self._cursor if self.has_focus else None
+        bar = "▌ " if marked is not None and index in self._flow.span(marked) else "  "
+        style = self.get_visual_style("chat--cursor").rich_style
+        return Strip.join([Strip([Segment(bar, style)], GUTTER), body]).crop(0, self.size.width)
+
+    def _welcome_line(self, y: int) -> Strip:
+        """An empty conversation says what it is for, at the foot of the pane."""
+        width = self.size.width
+        at = y - (self.size.height - len(WELCOME) - 1)
+        text = WELCOME[at] if 0 <= at < len(WELCOME) else ""
+        style = self.get_visual_style("chat--muted").rich_style
+        return Strip([Segment(f"   {text}"[:width].ljust(width), style)], width)

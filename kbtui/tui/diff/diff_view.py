@@ -1,0 +1,168 @@
+"""Shows differences; thousands of lines scroll like ten."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.content import Content
+from textual.message import Message
+
+from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.widgets.line_view import Line, LineView
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from textual import events
+
+    from kbtui.history.looking.diff import FileDiff
+    from kbtui.tui.diff.lines import DiffLayout, HunkPlace
+
+_DRAWING = 0.25
+"""Seconds for which the rest of a difference waits for its beginning to be drawn, at most."""
+
+
+class DiffView(LineView):
+    """Unified, or side by side where there is room or somebody asks for it."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "diff--file", "diff--name", "diff--hunk", "diff--added", "diff--removed", "diff--number",
+        "diff--added-word", "diff--removed-word", "diff--plus", "diff--minus", "diff--muted",
+        "diff--heading", "diff--key", "diff--mark", "diff--code", "diff--link", "diff--tag",
+    }  # fmt: skip
+    DEFAULT_CSS = """
+    DiffView {
+        & > .diff--file { background: $surface-lighten-1; }
+        & > .diff--name { text-style: bold; }
+        & > .diff--hunk { color: $text-accent 80%; }
+        & > .diff--added { background: $success 12%; }
+        & > .diff--removed { background: $error 12%; }
+        & > .diff--added-word { background: $success 40%; text-style: bold; }
+        & > .diff--removed-word { background: $error 40%; text-style: bold; }
+        & > .diff--number { color: $foreground 35%; }
+        & > .diff--plus { color: $text-success; text-style: bold; }
+        & > .diff--minus { color: $text-error; text-style: bold; }
+        & > .diff--muted { color: $text-muted; }
+        & > .diff--heading { text-style: bold; }
+        & > .diff--key { color: $text-primary; }
+        & > .diff--mark { color: $foreground 50%; }
+        & > .diff--code { color: $text-secondary; }
+        & > .diff--link { color: $text-accent; }
+        & > .diff--tag { color: $text-primary; }
+    }
+    """
+
+    class Shown(Message):
+        """The differences are laid out and on the screen."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._diffs: tuple[FileDiff, ...] = ()
+        self._drawn: tuple[FileDiff, ...] = ()
+        self._hunks: list[HunkPlace] = []
+        self._hunk = 0
+        self._note = ""
+        self._laid_out_for = (0, False)
+        self._asked: bool | None = None
+
+    def show(self, diffs: Sequence[FileDiff], *, keep: bool = False, note: str = "") -> None:
+        """Show differences from their beginning, or from where the view stands with `keep`."""
+        self._diffs = tuple(diffs)
+        self._note = note
+        self._lay_out(keep=keep)
+
+    def show_text(self, text: str) -> None:
+        """Show one line instead of differences."""
+        self._diffs = self._drawn = ()
+        self._hunks = []
+        self.workers.cancel_node(self)
+        self.show_lines([Line(Content.styled(f" {text}", ".diff--muted"))], top=0)
+
+    @property
+    def side_by_side(self) -> bool:
+        """Whether before and after stand beside each other."""
+        from kbtui.tui.diff.lines import SIDE_BY_SIDE_FROM
+
+        return self.text_width >= SIDE_BY_SIDE_FROM if self._asked is None else self._asked
+
+    def toggle_side_by_side(self) -> None:
+        """Change the way of showing, for as long as the view lives."""
+        self._asked = not self.side_by_side
+        self._lay_out(keep=True)
+
+    def _lay_out(self, *, keep: bool) -> None:
+        if self.size.width:
+            run_latest(self, "layout", self._laid_out, keep=keep)
+
+    async def _laid_out(self, *, keep: bool) -> None:
+        """Show what is laid out as it comes; all of it at once where the position is kept."""
+        diffs, width, beside = self._diffs, self.text_width, self.side_by_side
+        parts = self._parts(diffs, width, beside=beside, at_once=keep)
+        part = await asyncio.to_thread(next, parts)
+        self._drawn = diffs
+        self._laid_out_for = (width, beside)
+        self._hunks = part.hunks
+        self._hunk = min(self._hunk, max(0, len(self._hunks) - 1)) if keep else 0
+        self.show_lines(part.lines, top=None if keep else 0)
+        await self._drawn_now()
+        while (more := await asyncio.to_thread(next, parts, None)) is not None:
+            self._hunks += more.hunks
+            self.add_lines(more.lines)
+        self.post_message(self.Shown())
+
+    async def _drawn_now(self) -> None:
+        """Wait until what is shown is on the screen: a thread at work would hold that up."""
+        drawn = asyncio.Event()
+        self.call_after_refresh(drawn.set)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(drawn.wait(), _DRAWING)
+
+    def _parts(
+        self, diffs: Sequence[FileDiff], width: int, *, beside: bool, at_once: bool
+    ) -> Iterator[DiffLayout]:
+        """What is to be shown; the work is done by whoever asks for the next part."""
+        from kbtui.tui.diff.lines import lay_out, lay_out_parts
+
+        if at_once:
+            yield lay_out(diffs, width, side_by_side=beside, note=self._note)
+        else:
+            yield from lay_out_parts(diffs, width, side_by_side=beside, note=self._note)
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Lay out for the new width."""
+        if self._diffs and self._laid_out_for != (self.text_width, self.side_by_side):
+            self._lay_out(keep=True)
+
+    # Hunks
+
+    @property
+    def drawn(self) -> tuple[FileDiff, ...]:
+        """The differences that are on the screen: `hunk` is one of theirs."""
+        return self._drawn
+
+    @property
+    def hunk(self) -> HunkPlace | None:
+        """The changed place that the person is at."""
+        return self._hunks[self._hunk] if self._hunks else None
+
+    @property
+    def hunk_count(self) -> int:
+        """How many changed places there are."""
+        return len(self._hunks)
+
+    def go_to_hunk(self, by: int) -> None:
+        """Go to the changed place below (1) or above (-1), and point at it."""
+        if not self._hunks:
+            return
+        places = [hunk.line for hunk in self._hunks]
+        top = round(self.scroll_y)
+        here = places[self._hunk]
+        if not top <= here < top + self.size.height:
+            # The person scrolled away: count from what is on the screen.
+            here = top
+        wanted = bisect_right(places, here) if by > 0 else bisect_left(places, here) - 1
+        self._hunk = max(0, min(len(places) - 1, wanted))
+        self.flash(range(places[self._hunk], places[self._hunk] + 1))

@@ -1,0 +1,214 @@
+"""Settling what an undo ran into: both sides of each place, and which of them is to stand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from kbtui.history.merging.conflict import Side
+from kbtui.text import clean, clean_line
+from kbtui.tui.diff.diff_view import DiffView
+from kbtui.tui.leaving import leave_for
+from kbtui.tui.messages import OpenEntry
+from kbtui.tui.tell import tell
+from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.widgets.line_view import Line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+
+    from kbtui.errors import UndoConflictError
+    from kbtui.history.merging.conflict import Conflict, Resolution
+
+Decided = dict["Conflict", "Resolution"]
+_WIDTH = 96
+_LONGEST = 40
+_KINDS = {
+    "line": "was changed again",
+    "key": "this key was changed again",
+    "place": "was moved again",
+    "file": "the file was changed as a whole",
+    "name": "was renamed again, or the old name is taken",
+}
+_TITLES = {"place": ("where it stands now", "where it stood before")}
+
+
+class UndoConflictScreen(ModalScreen[Decided | None]):
+    """Answers with what was decided about every place; None changes nothing."""
+
+    DEFAULT_CSS = """
+    UndoConflictScreen {
+        align: center middle;
+        background: $background 60%;
+        #conflicts {
+            width: 90%; max-width: 110; height: auto; max-height: 90%; background: $surface;
+            border: round $warning; border-title-color: $text-warning; padding: 0 1;
+        }
+        Static { height: auto; }
+        DiffView { height: auto; max-height: 24; margin: 1 0; }
+        #conflicts-keys { color: $text-muted; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "close", "Close", show=False),
+        Binding("j,down,n", "go(1)", "Next place", show=False),
+        Binding("k,up,p", "go(-1)", "Place before", show=False),
+        Binding("m", "take('ours')", "Keep what stands there", show=False),
+        Binding("t", "take('theirs')", "Take what was before", show=False),
+        Binding("M", "take_all('ours')", "Keep all", show=False),
+        Binding("T", "take_all('theirs')", "Take all", show=False),
+        Binding("e", "edit", "Write another text", show=False),
+        Binding("o", "open", "Open the entry there", show=False),
+        Binding("enter", "apply", "Undo so", show=False),
+    ]
+
+    def __init__(self, error: UndoConflictError) -> None:
+        super().__init__()
+        self._error = error
+        self._conflicts: Sequence[Conflict] = error.conflicts
+        self._decided: Decided = {}
+        self._at = 0
+
+    def compose(self) -> ComposeResult:
+        """What happened, both sides, the keys."""
+        with Vertical(id="conflicts") as box:
+            box.border_title = Content("Nothing was changed yet")
+            yield Static(Content(clean(self._error.message)))
+            yield DiffView()
+            yield Static(id="conflicts-keys")
+
+    def on_mount(self) -> None:
+        """Show both sides."""
+        self._show()
+        self.query_one(DiffView).focus()
+
+    # Showing
+
+    def _show(self) -> None:
+        lines: list[Line] = []
+        start = 0
+        for number, conflict in enumerate(self._conflicts):
+            if number == self._at:
+                start = len(lines)
+            lines += self._lines(number, conflict)
+        view = self.query_one(DiffView)
+        view.show_lines(lines)
+        view.scroll_to(y=max(0, start - 1), animate=False)
+        self.query_one("#conflicts-keys", Static).update(self._keys())
+
+    def _lines(self, number: int, conflict: Conflict) -> Iterator[Line]:
+        here = number == self._at
+        name = clean_line(conflict.path.removeprefix("knowledge/").removesuffix(".md"))
+        place = f"{name}:{conflict.line}" if conflict.line else name
+        yield Line(
+            Content.assemble(
+                ("▸ " if here else "  ", ".diff--name"),
+                (place, ".diff--name"),
+                (f"  {_KINDS[conflict.kind]}", ".diff--muted"),
+            ),
+            fill="diff--file",
+        )
+        decided = self._decided.get(conflict)
+        now, before = _TITLES.get(conflict.kind, ("stands there now", "undoing would put there"))
+        yield from _side(f"m  {now}", conflict.ours, "-", chosen=decided is Side.OURS)
+        yield from _side(f"t  {before}", conflict.theirs, "+", chosen=decided is Side.THEIRS)
+        if isinstance(decided, str):
+            yield from _side("e  your own text", decided, "+", chosen=True)
+        yield Line(Content())
+
+    def _keys(self) -> Content:
+        left = len(self._conflicts) - len(self._decided)
+        keys = {"m": "keep what stands there", "t": "what was before", "e": "another text"}
+        if len(self._conflicts) > 1:
+            keys |= {"j/k": "next", "M/T": "all"}
+        keys |= {"o": "open the entry", "Esc": "leave it"}
+        parts: list[str | tuple[str, str]] = []
+        if left:
+            parts.append((f"{left} to decide   ", "$text-warning"))
+        else:
+            parts += [("Enter", "bold $text-success"), (" undoes it so   ", "$text-success")]
+        for key, label in keys.items():
+            parts += [(key, "bold $text-accent"), f" {label}   "]
+        return Content.assemble(*parts)
+
+    # Deciding
+
+    def action_go(self, by: int) -> None:
+        """Go to another place."""
+        self._at = max(0, min(len(self._conflicts) - 1, self._at + by))
+        self._show()
+
+    def action_take(self, side: str) -> None:
+        """Decide about this place, and go on to the next that is open."""
+        if self._conflicts:
+            self._decide(Side(side))
+
+    def action_take_all(self, side: str) -> None:
+        """Decide about all places alike."""
+        self._decided = dict.fromkeys(self._conflicts, Side(side))
+        self._show()
+
+    def _decide(self, decision: Resolution) -> None:
+        self._decided[self._conflicts[self._at]] = decision
+        following = (*range(self._at + 1, len(self._conflicts)), *range(self._at))
+        left = (n for n in following if self._conflicts[n] not in self._decided)
+        self._at = next(left, self._at)
+        self._show()
+
+    def action_edit(self) -> None:
+        """Write what is to stand there."""
+        if self._conflicts:
+            run_latest(self, "edit", self._edit, self._conflicts[self._at])
+
+    async def _edit(self, conflict: Conflict) -> None:
+        from kbtui.tui.widgets.text_edit import TextEditScreen
+
+        if conflict.kind not in {"line", "key"}:
+            tell(self, "This can't be given another text here; o opens the entry.", "warning")
+            return
+        decided = self._decided.get(conflict)
+        text = decided if isinstance(decided, str) else conflict.ours or conflict.theirs
+        written = await self.app.push_screen_wait(
+            TextEditScreen("What is to stand there", text.rstrip("\n"))
+        )
+        if written is not None:
+            self._decide(written)
+
+    def action_apply(self) -> None:
+        """Undo it as it was decided."""
+        if self._conflicts and len(self._decided) == len(self._conflicts):
+            self.dismiss(self._decided)
+        elif self._conflicts:
+            tell(self, "Say of each place what is to stand there: m, t or e.")
+        else:
+            self.dismiss(None)
+
+    def action_open(self) -> None:
+        """Settle it by hand, where it stands."""
+        if self._conflicts:
+            conflict = self._conflicts[self._at]
+            leave_for(self, OpenEntry(conflict.path, conflict.line or None, edit=True))
+
+    def action_close(self) -> None:
+        """Leave everything as it is."""
+        self.dismiss(None)
+
+
+def _side(title: str, text: str, sign: str, *, chosen: bool) -> Iterator[Line]:
+    fill = "diff--added" if sign == "+" else "diff--removed"
+    mark, style = ("● ", ".diff--name") if chosen else ("○ ", ".diff--muted")
+    yield Line(Content.styled(f"  {mark}{title}", style))
+    shown = clean(text).rstrip("\n").split("\n") if text else ["(nothing)"]
+    for part in shown[:_LONGEST]:
+        for index, piece in enumerate(Content(part.expandtabs(4)).wrap(_WIDTH)):
+            yield Line(Content(f"  {sign if not index else ' '} ") + piece, 0, fill)
+    if len(shown) > _LONGEST:
+        yield Line(Content.styled(f"    … {len(shown) - _LONGEST} more lines", ".diff--muted"))

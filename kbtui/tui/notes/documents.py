@@ -1,0 +1,176 @@
+"""What the notes pane shows of a file: an entry, plain text, a conversation, or why it can't.
+
+Everything here reads files and is called in threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import unquote
+
+from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.text import clean, clean_line
+
+if TYPE_CHECKING:
+    from kbtui.knowledge.entry import Entry
+    from kbtui.knowledge.library import Backlink, ResolvedLink
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.tui.history.past import PastKnowledge
+    from kbtui.tui.markdown.inline import LinkRef
+
+Kind = Literal["entry", "text", "conversation", "binary", "missing"]
+READ_LIMIT = 20 * 1024 * 1024
+_MARKDOWN_SUFFIXES = (".md", ".markdown")
+_SHOWN_ELSEWHERE = frozenset(
+    {"type", "created", "updated", "related", "tags", "tag", "aliases", "alias", "title",
+     "summary", "description", "private", "sources"}
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file as it is shown.
+
+    `text` is the whole file and `body` what is shown of it, which begins with line `first_line`.
+    `raw` asks for no rendering; `reason` says in one line why, or why there is nothing to see.
+    `blob` is the content's hash. `editable` tells whether its text can be edited here without
+    losing a byte.
+    """
+
+    path: str
+    kind: Kind
+    title: str
+    text: str = ""
+    body: str = ""
+    first_line: int = 1
+    raw: bool = False
+    reason: str = ""
+    blob: str | None = None
+    entry: Entry | None = None
+    editable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentLinks:
+    """Where a document leads, and what leads to it."""
+
+    outgoing: tuple[ResolvedLink, ...] = ()
+    backlinks: tuple[Backlink, ...] = ()
+
+    def path_of(self, link: LinkRef) -> str | None:
+        """The file that a link in the text leads to; None where it leads nowhere."""
+        target = unquote(link.target).casefold()
+        for resolved in self.outgoing:
+            if unquote(clean(resolved.link.target)).casefold() == target:
+                return resolved.path
+        return None
+
+
+def load_document(kb: KnowledgeBase | PastKnowledge, path: str) -> Document:
+    """Read a file of the workspace for showing; whatever is wrong is said in the document."""
+    title = clean_line(path.rpartition("/")[2])
+    try:
+        if path.startswith("sessions/"):
+            return _conversation(kb, path)
+        return _file(kb, path)
+    except NotFoundError:
+        return Document(path, "missing", title, reason="It isn't there (any more).")
+    except KbtuiError as error:
+        return Document(path, "missing", title, reason=clean_line(str(error)))
+
+
+def _file(kb: KnowledgeBase | PastKnowledge, path: str) -> Document:
+    from kbtui.knowledge.entry import parse_entry
+    from kbtui.tui.history.past import PastKnowledge
+    from kbtui.workspace.files import decode, read_bytes
+
+    if isinstance(kb, PastKnowledge):
+        data = kb.read(path)
+    else:
+        data = read_bytes(kb.workspace.root, path, READ_LIMIT)
+    if _is_binary(data):
+        title = clean_line(path.rpartition("/")[2])
+        return Document(path, "binary", title, reason=f"{_size(len(data))}, not text.")
+    entry = parse_entry(path, data)
+    decoded = decode(data)
+    whole = Document(
+        path,
+        "entry",
+        entry.title,
+        text=entry.text,
+        body=entry.text,
+        raw=True,
+        blob=entry.blob,
+        entry=entry,
+        editable=decoded.exact and decoded.encoding != "utf-16",
+    )
+    if not path.lower().endswith(_MARKDOWN_SUFFIXES):
+        return replace(whole, kind="text", title=clean_line(path.rpartition("/")[2]))
+    if entry.problem:
+        return replace(whole, reason=clean_line(entry.problem))
+    return replace(whole, raw=False, body=entry.body, first_line=entry.body_line)
+
+
+def _is_binary(data: bytes) -> bool:
+    head = data[:8192]
+    return b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff"))
+
+
+def _size(count: int) -> str:
+    if count < 1024:  # noqa: PLR2004
+        return f"{count} bytes"
+    return f"{count / 1024:,.0f} kB" if count < 1024**2 else f"{count / 1024**2:,.1f} MB"
+
+
+def _conversation(kb: KnowledgeBase | PastKnowledge, path: str) -> Document:
+    log = kb.sessions.read_log(path.removeprefix("sessions/").removesuffix(".jsonl"))
+    parts = [
+        f"##### {'you' if said.role == 'user' else 'kb'} · {said.id}\n\n{said.content.strip()}\n"
+        for said in log.messages
+        if said.role in {"user", "assistant"} and said.content.strip()
+    ]
+    body = "\n".join(parts)
+    title = clean_line(log.shown_title)
+    reason = "" if body else "Nothing was said."
+    return Document(path, "conversation", title, text=body, body=body, reason=reason)
+
+
+def message_line(document: Document, message: int) -> int:
+    """The line of a shown conversation on which the message of that id begins."""
+    for number, line in enumerate(document.body.split("\n"), 1):
+        if line.startswith("##### ") and line.endswith(f" {message}"):
+            return number
+    return 1
+
+
+def load_links(kb: KnowledgeBase, path: str) -> DocumentLinks:
+    """Resolve a document's links both ways; an unreadable neighbour costs only its own links."""
+    try:
+        return DocumentLinks(tuple(kb.library.outgoing(path)), tuple(kb.library.backlinks(path)))
+    except KbtuiError:
+        return DocumentLinks()
+
+
+def facts_of(entry: Entry) -> list[str]:
+    """What an entry's frontmatter says, as short phrases for its header."""
+    facts = [entry.type or "", *(f"#{tag}" for tag in entry.tags[:8])]
+    if entry.updated:
+        facts.append(f"updated {entry.updated[:16]}")
+    elif entry.created:
+        facts.append(f"created {entry.created[:16]}")
+    if entry.private:
+        facts.append("private: local models only")
+    for key, value in entry.frontmatter.items():
+        if key not in _SHOWN_ELSEWHERE and isinstance(value, str) and value.strip():
+            facts.append(f"{key}: {value}")
+    return [clean_line(fact) for fact in facts[:14] if fact]
+
+
+def stated_summary(entry: Entry) -> str:
+    """The summary that somebody wrote; a derived one would only repeat the text below."""
+    for key in ("summary", "description"):
+        value = entry.frontmatter.get(key)
+        if isinstance(value, str) and value.strip():
+            return clean_line(value)
+    return ""

@@ -1,0 +1,299 @@
+"""Writing an entry in place.
+
+What was typed is never lost: it is saved, kept as a draft, or given up by the person's own word.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from kbtui.errors import KbtuiError
+from kbtui.text import clean_line
+from kbtui.tui.actions.bindings import bindings
+from kbtui.tui.notes.drafts import Draft, drop_draft, find_draft, keep_draft
+from kbtui.tui.notes.line_endings import for_editor, restore
+from kbtui.tui.notes.note_area import NoteArea
+from kbtui.tui.tell import tell, tell_error
+from kbtui.tui.terminal.background import run_latest
+
+if TYPE_CHECKING:
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+    from textual.timer import Timer
+
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.tui.notes.documents import Document
+
+_DRAFT_DELAY = 0.8
+"""Seconds without a key after which the draft is stored."""
+
+
+class EntryEditor(Vertical):
+    """Edits one document; saves through the library, expecting the version that was read."""
+
+    DEFAULT_CSS = """
+    EntryEditor {
+        height: 1fr;
+        #editor-status { height: 1; padding: 0 1; background: $boost; color: $text-muted; }
+        NoteArea { height: 1fr; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("editor")]
+
+    class Closed(Message):
+        """The editor may go away; nothing in it is unsaved."""
+
+        def __init__(self, path: str) -> None:
+            super().__init__()
+            self.path = path
+
+    def __init__(
+        self,
+        kb: KnowledgeBase,
+        document: Document,
+        *,
+        line: int | None = None,
+        id: str | None = None,  # noqa: A002
+    ) -> None:
+        super().__init__(id=id)
+        self._kb = kb
+        self.path = document.path
+        self._base = document.blob
+        self._original = document.text
+        self._line = line
+        self._note = ""
+        self._saving = False
+        self._given_up = False
+        self._area: NoteArea | None = None
+        self._draft_timer: Timer | None = None
+        draft = find_draft(kb.workspace.root, document.path)
+        if draft is not None and draft.text != document.text:
+            self._base, self._original = draft.base, draft.base_text
+            self._start_text = draft.text
+            self._note = "Unsaved text of an earlier time is back."
+        else:
+            self._start_text = for_editor(document.text)
+
+    def compose(self) -> ComposeResult:
+        """The state in one line, and the text."""
+        yield Static(id="editor-status")
+        yield self.text_area
+
+    def on_mount(self) -> None:
+        """Put the cursor where the person was reading."""
+        area = self.text_area
+        area.move_cursor((min(max(0, (self._line or 1) - 1), area.document.line_count - 1), 0))
+        area.scroll_cursor_visible(center=True)
+        area.focus()
+        self._show_state()
+
+    @property
+    def text_area(self) -> NoteArea:
+        """The field that is typed in; it can still be asked when the app ends."""
+        if self._area is None:
+            self._area = NoteArea(self._start_text, id="editor-text")
+        return self._area
+
+    @property
+    def text(self) -> str:
+        """What would be saved, with the line ends that the file has."""
+        return restore(self._original, self.text_area.text)
+
+    @property
+    def dirty(self) -> bool:
+        """Whether there is anything to save."""
+        return self.text_area.text != for_editor(self._original)
+
+    # State
+
+    @on(NoteArea.Changed)
+    def _typed(self, event: NoteArea.Changed) -> None:
+        event.stop()
+        self._show_state()
+        if self._draft_timer is not None:
+            self._draft_timer.stop()
+        self._draft_timer = self.set_timer(_DRAFT_DELAY, self._store_draft)
+
+    def _show_state(self) -> None:
+        name = clean_line(self.path.removeprefix("knowledge/").removesuffix(".md"))
+        state = ("● not saved", "$text-warning") if self.dirty else ("saved", "$text-muted")
+        parts: list[str | tuple[str, str]] = ["✎ ", (name, "bold $text"), "  ", state]
+        if self._note:
+            parts += ["  ", (self._note, "$text-warning")]
+        self.query_one("#editor-status", Static).update(Content.assemble(*parts))
+
+    def _store_draft(self) -> None:
+        run_latest(self, "draft", self._draft_stored)
+
+    async def _draft_stored(self) -> None:
+        root = self._kb.workspace.root
+        if self.dirty:
+            draft = Draft(self.text_area.text, self._base, self._original)
+            await asyncio.to_thread(keep_draft, root, self.path, draft)
+        else:
+            await asyncio.to_thread(drop_draft, root, self.path)
+
+    def on_unmount(self) -> None:
+        """Keep what isn't saved when the app ends with the editor open."""
+        if self._draft_timer is not None:
+            self._draft_timer.stop()
+        if self.dirty and not self._given_up:
+            draft = Draft(self.text_area.text, self._base, self._original)
+            keep_draft(self._kb.workspace.root, self.path, draft)
+
+    def file_changed(self) -> None:
+        """Take notice of a commit to this file: show it, or say that it will be a conflict."""
+        if not self._saving:
+            run_latest(self, "notice", self._take_notice)
+
+    async def _take_notice(self) -> None:
+        from kbtui.tui.notes.documents import load_document
+
+        document = await asyncio.to_thread(load_document, self._kb, self.path)
+        if document.blob == self._base or self._saving:
+            return
+        if not self.dirty:
+            self._rebase(document)
+        else:
+            self._note = "The file changed meanwhile: Ctrl+S shows both."
+        self._show_state()
+
+    def _rebase(self, document: Document) -> None:
+        """Go on from a newer version of the file, with the cursor where it was."""
+        self._base, self._original, self._note = document.blob, document.text, ""
+        replace_lines(self.text_area, for_editor(document.text))
+
+    # Saving
+
+    async def action_save(self) -> None:
+        """Save."""
+        run_latest(self, "save", self.save)
+
+    async def save(self) -> bool:
+        """Save what was typed; True where nothing is left unsaved."""
+        if not self.dirty:
+            return True
+        typed = self.text_area.text
+        self._saving = True
+        try:
+            theirs = await asyncio.to_thread(self._write, self.text, self._base)
+        except KbtuiError as error:
+            tell_error(self, error)
+            return False
+        finally:
+            self._saving = False
+        if theirs is not None:
+            return await self._settle(theirs)
+        await self._saved(typed)
+        return not self.dirty
+
+    def _write(self, text: str, expecting: str | None) -> Document | None:
+        """Write, unless the file isn't what is expected: then it is returned instead."""
+        from kbtui.history.change import Actor
+        from kbtui.tui.notes.documents import load_document
+
+        # Asked before, as the door would keep the text in a copy beside the file; here it is
+        # still in the editor. For the moment between asking and writing, the door watches.
+        document = load_document(self._kb, self.path)
+        if document.blob != expecting:
+            return document
+        self._kb.library.write(
+            self.path, text, expecting=expecting, actor=Actor.YOU, reason="edited in kbtui"
+        )
+        return None
+
+    async def _saved(self, typed: str) -> None:
+        from kbtui.tui.notes.documents import load_document
+
+        document = await asyncio.to_thread(load_document, self._kb, self.path)
+        self._note = ""
+        if self.text_area.text == typed:
+            # The door may have set `updated`; show the file as it is now.
+            self._rebase(document)
+        else:
+            self._base, self._original = document.blob, document.text
+        await self._draft_stored()
+        self._show_state()
+
+    async def _settle(self, theirs: Document) -> bool:
+        from kbtui.tui.widgets.two_versions import ConflictScreen
+
+        await self._draft_stored()
+        choice = await self.app.push_screen_wait(
+            ConflictScreen(self.path, theirs.text, self.text, self._original)
+        )
+        if choice is None:
+            return False
+        self._base, self._original = theirs.blob, theirs.text
+        replace_lines(self.text_area, for_editor(choice))
+        self._show_state()
+        return await self.save()
+
+    # Leaving
+
+    async def action_close(self) -> None:
+        """Stop editing."""
+        run_latest(self, "close", self._close)
+
+    async def _close(self) -> None:
+        if await self.leave():
+            self.post_message(self.Closed(self.path))
+
+    async def leave(self) -> bool:
+        """Ask what to do with unsaved text; True when the editor may close."""
+        if not self.dirty:
+            await self._forget()
+            return True
+        from kbtui.tui.widgets.dialogs import KeyDialog
+
+        answer = await self.app.push_screen_wait(
+            KeyDialog(
+                "Not saved",
+                "What you wrote is not saved.",
+                {"s": "save", "d": "discard", "k": "keep as a draft"},
+            )
+        )
+        if answer == "s":
+            return await self.save()
+        if answer == "d":
+            await self._forget()
+            return True
+        if answer == "k":
+            await self._draft_stored()
+            tell(self, "Kept. Editing the entry again brings your text back.")
+            return True
+        self.text_area.focus()
+        return False
+
+    async def _forget(self) -> None:
+        if self._draft_timer is not None:
+            self._draft_timer.stop()
+        self._given_up = True
+        await asyncio.to_thread(drop_draft, self._kb.workspace.root, self.path)
+
+
+def replace_lines(area: NoteArea, text: str) -> None:
+    """Change only the lines that differ, so that cursor and undo keep working."""
+    from difflib import SequenceMatcher
+
+    old, new = area.text.split("\n"), text.split("\n")
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    for tag, start, end, new_start, new_end in reversed(matcher.get_opcodes()):
+        if tag == "equal":
+            continue
+        lines = new[new_start:new_end]
+        if end < len(old):
+            area.replace("".join(f"{line}\n" for line in lines), (start, 0), (end, 0))
+        elif start:
+            # Up to the end of the text, which no line end follows.
+            before = (start - 1, len(old[start - 1]))
+            area.replace("".join(f"\n{line}" for line in lines), before, area.document.end)
+        else:
+            area.replace("\n".join(lines), (0, 0), area.document.end)

@@ -1,0 +1,350 @@
+"""Reading an entry: header, rendered text, and where it is linked."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, NamedTuple
+
+from textual import on
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from kbtui.errors import KbtuiError
+from kbtui.text import clean_line
+from kbtui.tui.messages import OpenEntry
+from kbtui.tui.notes.links_list import LinksList
+from kbtui.tui.tell import tell, tell_error
+from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.widgets.markdown_view import MarkdownView, Source
+
+if TYPE_CHECKING:
+    from textual.app import ComposeResult
+
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.tui.markdown.inline import LinkRef
+    from kbtui.tui.notes.documents import Document, DocumentLinks
+
+_RECORDED = frozenset({"entry", "text"})
+_KEPT = 100
+"""Places that Back remembers."""
+
+
+class _Place(NamedTuple):
+    path: str
+    scroll: int
+
+
+class _Coming(NamedTuple):
+    path: str
+    line: int | None
+    top: int | None
+
+
+class EntryView(Vertical):
+    """Shows one document at a time and remembers the ones before, like a browser."""
+
+    DEFAULT_CSS = """
+    EntryView {
+        height: 1fr;
+        #entry-header { height: auto; max-height: 7; padding: 0 1 1 1; }
+        #entry-body { height: 1fr; padding: 0 0 0 1; }
+        #entry-body:focus { background-tint: $foreground 2%; }
+        #entry-links-line { height: 1; padding: 0 1; color: $text-muted; }
+        #entry-links-line:hover { color: $text; }
+        #entry-links { display: none; height: auto; max-height: 40%; }
+        &.-links #entry-links { display: block; }
+    }
+    """
+
+    class Opened(Message):
+        """A document is on the screen."""
+
+        def __init__(self, document: Document) -> None:
+            super().__init__()
+            self.document = document
+
+    class WebLink(Message):
+        """A link out of the workspace was chosen; it is shown before it is opened."""
+
+        def __init__(self, url: str) -> None:
+            super().__init__()
+            self.url = url
+
+    class MissingLink(Message):
+        """A link to an entry that doesn't exist was chosen."""
+
+        def __init__(self, target: str) -> None:
+            super().__init__()
+            self.target = target
+
+    def __init__(self, kb: KnowledgeBase, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._kb = kb
+        self._past: list[_Place] = []
+        self._future: list[_Place] = []
+        self._shows_authors = False
+        self._coming: _Coming | None = None
+        self.document: Document | None = None
+        self.links: DocumentLinks | None = None
+
+    @property
+    def coming(self) -> str | None:
+        """The file that is being read, to be shown in a moment."""
+        return self._coming.path if self._coming is not None else None
+
+    def compose(self) -> ComposeResult:
+        """Header, text, links."""
+        yield Static(id="entry-header")
+        yield MarkdownView(id="entry-body")
+        yield Static(id="entry-links-line")
+        yield LinksList(id="entry-links")
+
+    @property
+    def body(self) -> MarkdownView:
+        """The rendered text."""
+        return self.query_one("#entry-body", MarkdownView)
+
+    @property
+    def links_list(self) -> LinksList:
+        """The unfolded links."""
+        return self.query_one("#entry-links", LinksList)
+
+    # Opening
+
+    def open(self, path: str, line: int | None = None) -> None:
+        """Show a file, at a line of it if one is given; the one before can be gone back to.
+
+        Of a conversation, `line` is the id of a message.
+        """
+        if self.document is not None and self.document.path != path:
+            self._past = [*self._past[1 - _KEPT :], self._here()]
+            self._future = []
+        self._load(path, line)
+
+    def reload(self) -> None:
+        """Read the shown file again, keeping the place in it; or the one that is on its way.
+
+        Reading what is shown would then show that in place of what was asked for since.
+        """
+        if self._coming is not None:
+            self._load(self._coming.path, self._coming.line, top=self._coming.top)
+        elif self.document is not None:
+            self._load(self.document.path, None, top=None)
+
+    def go_back(self) -> bool:
+        """Return to what was shown before; False where nothing was."""
+        return self._travel(self._past, self._future)
+
+    def go_forward(self) -> bool:
+        """Take back going back; False where there is nothing to."""
+        return self._travel(self._future, self._past)
+
+    def follow(self, old: str, new: str) -> None:
+        """A file was renamed: know it by its new name, and show that."""
+        for places in (self._past, self._future):
+            places[:] = [p._replace(path=new) if p.path == old else p for p in places]
+        if self._coming is not None:
+            if self._coming.path == old:
+                self._load(new, self._coming.line, top=self._coming.top)
+        elif self.document is not None and self.document.path == old:
+            self._load(new, None, top=None)
+
+    def leave(self, path: str) -> bool:
+        """Show what came before a file that is gone; False where there was nothing else."""
+        self._past = [place for place in self._past if place.path != path]
+        self._future = [place for place in self._future if place.path != path]
+        if not self._past:
+            return False
+        place = self._past.pop()
+        self._load(place.path, None, top=place.scroll)
+        return True
+
+    def _travel(self, source: list[_Place], target: list[_Place]) -> bool:
+        if not source or self.document is None:
+            return False
+        target.append(self._here())
+        place = source.pop()
+        self._load(place.path, None, top=place.scroll)
+        return True
+
+    def _here(self) -> _Place:
+        return _Place(self.document.path if self.document else "", round(self.body.scroll_y))
+
+    def _load(self, path: str, line: int | None, *, top: int | None = 0) -> None:
+        self._coming = _Coming(path, line, top)
+        run_latest(self, "load", self._loaded, path, line, top=top)
+
+    async def _loaded(self, path: str, line: int | None, *, top: int | None) -> None:
+        from kbtui.tui.notes.documents import load_document, load_links, message_line
+
+        document = await asyncio.to_thread(load_document, self._kb, path)
+        if document.kind == "conversation" and line is not None:
+            line = message_line(document, line)
+        self.document, self._coming = document, None
+        # Links are resolved afterwards: on a large vault that takes longer than reading.
+        self.links = None
+        self._show(document, line, top)
+        self._update_authors()
+        self.post_message(self.Opened(document))
+        if document.entry is None:
+            return
+        links = await asyncio.to_thread(load_links, self._kb, path)
+        self.links = links
+        self._show_links(links)
+        if any(not resolved.path for resolved in links.outgoing):
+            self.body.show(self._source(document), top=None)
+
+    # Showing
+
+    def _show(self, document: Document, line: int | None, top: int | None) -> None:
+        header = self._header(document)
+        self.query_one("#entry-header", Static).update(header)
+        self.query_one("#entry-header").display = bool(header)
+        self.query_one("#entry-links-line", Static).update(Content())
+        reveal = (line, None) if line is not None else None
+        self.body.show(self._source(document), reveal=reveal, top=top)
+
+    def _source(self, document: Document) -> Source:
+        links = self.links
+        source = Source(document.body, document.first_line, document.raw)
+        if links is None:
+            return source
+        return source._replace(
+            leads_somewhere=lambda ref: not ref.target or links.path_of(ref) is not None
+        )
+
+    def _header(self, document: Document) -> Content:
+        from kbtui.tui.notes.documents import facts_of, stated_summary
+
+        entry = document.entry
+        title = clean_line(document.title)
+        # A text that begins with its title as a heading shows it itself.
+        begins = clean_line(document.body.lstrip().partition("\n")[0])
+        lines = [] if begins == f"# {title}" else [Content.styled(title, "bold")]
+        if document.kind == "entry" and entry is not None and not entry.problem:
+            facts = facts_of(entry)
+            if facts:
+                lines.append(Content.styled(" · ".join(facts), "$text-muted"))
+            summary = stated_summary(entry)
+            if summary:
+                lines.append(Content.styled(summary, "italic"))
+        if document.reason:
+            lines.append(Content.styled(document.reason, "$text-warning"))
+        return Content("\n").join(lines)
+
+    def _show_links(self, links: DocumentLinks) -> None:
+        outgoing = len({resolved.path or resolved.link.target for resolved in links.outgoing})
+        text = f"links {outgoing} │ backlinks {len(links.backlinks)}"
+        if not outgoing and not links.backlinks:
+            text = "no links"
+        self.query_one("#entry-links-line", Static).update(Content(text))
+        self.links_list.show_links(links)
+
+    # Authors
+
+    def toggle_authors(self) -> None:
+        """Say beside each line who wrote it and when, or no longer."""
+        self._shows_authors = not self._shows_authors
+        self._update_authors()
+
+    def _update_authors(self) -> None:
+        """Make room for the authors at once, and fill it in when they are known."""
+        document = self.document
+        if not self._shows_authors or document is None or document.kind not in _RECORDED:
+            self.body.show_authors(None)
+            return
+        self.body.show_authors(())
+        run_latest(self, "authors", self._fill_authors, document)
+
+    async def _fill_authors(self, document: Document) -> None:
+        try:
+            origins = await asyncio.to_thread(
+                self._kb.history.blame, document.path, text=document.text
+            )
+        except KbtuiError as error:
+            tell_error(self, error)
+            return
+        if self._shows_authors and self.document is document:
+            self.body.show_authors(origins)
+
+    def ask_why(self) -> None:
+        """Show where the line under the cursor comes from."""
+        document = self.document
+        if document is None or document.kind not in _RECORDED:
+            tell(self, "Nobody keeps account of who wrote this.", "warning")
+            return
+        from kbtui.tui.notes.why import WhyScreen
+
+        screen = WhyScreen(self._kb, document.path, self.body.pointed_source)
+        self.app.push_screen(screen, self._go_on)
+
+    def _go_on(self, there: Message | None) -> None:
+        """Go where that leads."""
+        if there is not None:
+            self.post_message(there)
+
+    # Links
+
+    def toggle_links(self) -> None:
+        """Unfold the links and go there, or fold them away."""
+        self.set_class(not self.has_class("-links"), "-links")
+        (self.links_list if self.has_class("-links") else self.body).focus()
+
+    @on(LinksList.Closed)
+    def _fold_links(self, event: LinksList.Closed) -> None:
+        event.stop()
+        self.remove_class("-links")
+        self.body.focus()
+
+    @on(LinksList.Chosen)
+    def _follow_chosen(self, event: LinksList.Chosen) -> None:
+        event.stop()
+        if event.path is None:
+            self.post_message(self.MissingLink(event.target))
+            return
+        self.remove_class("-links")
+        self.body.focus()
+        self.post_message(OpenEntry(event.path, event.line))
+
+    @on(MarkdownView.LinkClicked)
+    def _follow(self, event: MarkdownView.LinkClicked) -> None:
+        event.stop()
+        link = event.link
+        if link.kind == "web":
+            self.post_message(self.WebLink(link.target))
+        elif not link.target:
+            self._go_to_heading(link)
+        else:
+            path = self.links.path_of(link) if self.links is not None else None
+            if path is None:
+                self.post_message(self.MissingLink(link.target))
+            else:
+                run_latest(self, "follow", self._open_at_heading, path, link)
+
+    def _go_to_heading(self, link: LinkRef) -> None:
+        from kbtui.tui.markdown.layout import heading_line
+
+        if self.document is not None:
+            line = heading_line(self.document.text, link.heading)
+            if line is not None:
+                self.body.reveal_source(line)
+
+    async def _open_at_heading(self, path: str, link: LinkRef) -> None:
+        line = None
+        if link.heading:
+            line = await asyncio.to_thread(self._line_of_heading, path, link.heading)
+        self.post_message(OpenEntry(path, line))
+
+    def _line_of_heading(self, path: str, heading: str) -> int | None:
+        from kbtui.tui.markdown.layout import heading_line
+        from kbtui.tui.notes.documents import load_document
+
+        return heading_line(load_document(self._kb, path).text, heading)
+
+    def on_click(self, event: object) -> None:
+        """Unfold the links where their line is clicked."""
+        widget = getattr(event, "widget", None)
+        if widget is not None and widget.id == "entry-links-line":
+            self.toggle_links()

@@ -1,0 +1,229 @@
+"""The tree of categories and entries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from textual.binding import Binding
+from textual.content import Content
+
+from kbtui.text import clean_line, slugify
+from kbtui.tui.notes.tree_rows import Folder, Row, all_folders, ancestors, visible_rows
+from kbtui.tui.widgets.row_list import RowList
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from textual.binding import BindingType
+
+    from kbtui.knowledge.library import EntryInfo
+
+SMALL = 40
+"""Entries up to which a tree starts unfolded."""
+
+
+class Mark(NamedTuple):
+    """What happened to an entry since it was last looked at."""
+
+    word: str
+    by_machine: bool
+
+
+class KnowledgeTree(RowList):
+    """Folders that fold, entries, and what changed; the cursor stays with its entry."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "fold", "Fold", show=False),
+        Binding("right", "unfold", "Unfold", show=False),
+    ]
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        self._root = Folder("", "")
+        self._rows: list[Row] = []
+        self._expanded: set[str] = set()
+        self._query = ""
+        self._filtered: Folder | None = None
+        self._marks: Mapping[str, Mark] = {}
+        self._changed_in: dict[str, int] = {}
+        self._filled = False
+        self.message = "Opening the knowledge base …"
+        super().__init__(id=id)
+
+    # Data
+
+    def show_tree(self, root: Folder) -> None:
+        """Show a newly read tree; folds and cursor stay as they are."""
+        if not self._filled and root.count <= SMALL:
+            self._expanded = all_folders(root)
+        self._filled = True
+        self._root = root
+        self._rebuild()
+
+    def show_matches(self, query: str, root: Folder, best: str | None) -> None:
+        """Show only what a filter left, unfolded, with the cursor on the best match."""
+        self._query, self._filtered = query, root
+        self._rebuild(best)
+
+    def clear_filter(self) -> None:
+        """Show everything again; the entry under the cursor stays in sight."""
+        entry = self.entry
+        self._query, self._filtered = "", None
+        if entry is not None:
+            self._expanded.update(ancestors(entry.category))
+        self._rebuild()
+
+    def show_marks(self, marks: Mapping[str, Mark]) -> None:
+        """Show which entries changed, by path."""
+        self._marks = marks
+        self._changed_in = {}
+        for path in marks:
+            category = path.removeprefix("knowledge/").rpartition("/")[0]
+            for folder in ancestors(category):
+                self._changed_in[folder] = self._changed_in.get(folder, 0) + 1
+        self._strips.clear()
+        self.refresh()
+
+    @property
+    def filtering(self) -> bool:
+        """Whether only matches are shown."""
+        return self._filtered is not None
+
+    @property
+    def row(self) -> Row | None:
+        """The row under the cursor."""
+        return self._rows[self.cursor] if self._rows else None
+
+    @property
+    def entry(self) -> EntryInfo | None:
+        """The entry under the cursor, if it is on one."""
+        return self.row.entry if self.row is not None else None
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """What is visible, from top to bottom."""
+        return self._rows
+
+    def row_at(self, index: int) -> Row | None:
+        """The row of that number, if there is one (still)."""
+        return self._rows[index] if 0 <= index < len(self._rows) else None
+
+    def reveal(self, path: str, category: str) -> None:
+        """Put the cursor on an entry, unfolding what it is in."""
+        if self._filtered is None:
+            self._expanded.update(ancestors(category))
+        self._rebuild(path)
+
+    def _rebuild(self, key: str | None = None) -> None:
+        key = key or (self.row.key if self.row is not None else None)
+        if self._filtered is None:
+            self._rows = visible_rows(self._root, self._expanded)
+        else:
+            self._rows = visible_rows(self._filtered, all_folders(self._filtered))
+        places = (index for index, row in enumerate(self._rows) if row.key == key)
+        self.rows_changed(next(places, None))
+
+    # Folding
+
+    def action_fold(self) -> None:
+        """Fold the category, or go up to the one that holds the row."""
+        row = self.row
+        if row is None:
+            return
+        if row.folder is not None and self._is_open(row.folder) and self._filtered is None:
+            self.toggle(row.folder)
+            return
+        for index in range(self.cursor - 1, -1, -1):
+            if self._rows[index].depth < row.depth:
+                self.cursor = index
+                return
+
+    def action_unfold(self) -> None:
+        """Unfold the category, or go into what is under the cursor."""
+        row = self.row
+        if row is None:
+            return
+        if row.folder is None:
+            self.action_select()
+        elif self._is_open(row.folder):
+            self.cursor += 1
+        else:
+            self.toggle(row.folder)
+
+    def toggle(self, folder: Folder) -> None:
+        """Fold or unfold a category."""
+        if self._filtered is None:
+            self._expanded ^= {folder.path}
+            self._rebuild()
+
+    def _is_open(self, folder: Folder) -> bool:
+        return self._filtered is not None or folder.path in self._expanded
+
+    # Drawing
+
+    @property
+    def row_count(self) -> int:
+        """How many rows are visible."""
+        return len(self._rows)
+
+    def empty_text(self) -> Content:
+        """Why there is nothing."""
+        if self._filtered is not None:
+            text = "Nothing matches. Enter searches the text of all entries."
+        elif self._filled:
+            text = "No entries yet: n makes one."
+        else:
+            text = self.message
+        return Content.styled(f" {text}", ".rows--muted")
+
+    def render_row(self, index: int, width: int) -> Sequence[Content]:
+        """Draw a folder with its count, or an entry with its mark."""
+        row = self._rows[index]
+        indent = "  " * row.depth
+        if row.folder is not None:
+            return [self._folder_line(row.folder, indent)]
+        if row.entry is not None:
+            return [self._entry_line(row.entry, indent, width)]
+        return []
+
+    def _folder_line(self, folder: Folder, indent: str) -> Content:
+        is_open = self._is_open(folder)
+        parts: list[str | tuple[str, str]] = [
+            (f"{indent}{'▾' if is_open else '▸'} ", ".rows--muted"),
+            (clean_line(folder.name), ".rows--strong"),
+            (f" {folder.count:,}", ".rows--muted"),
+        ]
+        changed = self._changed_in.get(folder.path, 0)
+        if changed and not is_open:
+            parts.append((f"  *{changed}", ".rows--accent"))
+        return Content.assemble(*parts)
+
+    def _entry_line(self, entry: EntryInfo, indent: str, width: int) -> Content:
+        title = clean_line(entry.title) or clean_line(entry.slug)
+        name = Content(f"{indent}  {title}")
+        name = self._with_matches(name, title, len(indent) + 2)
+        if entry.problem:
+            name += Content.styled(" !", ".rows--bad")
+        right = self._right_of(entry, title, width - name.cell_length - 2)
+        room = width - right.cell_length - (2 if right else 0)
+        name = name.truncate(max(4, room), ellipsis=True)
+        return name + Content(" " * (width - name.cell_length - right.cell_length - 1)) + right
+
+    def _with_matches(self, name: Content, title: str, offset: int) -> Content:
+        if not self._query:
+            return name
+        from kbtui.tui.search.fuzzy import matched_spans
+
+        for start, end in matched_spans(title, self._query):
+            name = name.stylize(".rows--match", start + offset, end + offset)
+        return name
+
+    def _right_of(self, entry: EntryInfo, title: str, room: int) -> Content:
+        mark = self._marks.get(entry.path)
+        if mark is not None:
+            by = "kb " if mark.by_machine else ""
+            style = ".rows--accent" if mark.by_machine else ".rows--second"
+            return Content.styled(f"{by}*{mark.word}", style)
+        slug = clean_line(entry.slug)
+        if slugify(slug) != slugify(title) and len(slug) <= room:
+            return Content.styled(slug, ".rows--muted")
+        return Content()

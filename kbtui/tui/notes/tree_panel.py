@@ -1,0 +1,227 @@
+"""The tree with its title and its filter, kept up to date with what commits change."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from textual import on
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from kbtui.errors import KbtuiError
+from kbtui.tui.focus import go_to
+from kbtui.tui.messages import OpenSearch
+from kbtui.tui.notes.knowledge_tree import KnowledgeTree, Mark
+from kbtui.tui.notes.tree_rows import build_tree
+from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.widgets.row_list import RowList
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from textual.app import ComposeResult
+
+    from kbtui.history.change import Actor
+    from kbtui.knowledge.library import EntryInfo
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.tui.notes.tree_rows import Folder
+    from kbtui.tui.widgets.filter_input import FilterInput
+
+_REFRESH_DELAY = 0.05
+_PEOPLE = frozenset({"you", "sync", "import"})
+
+
+class TreePanel(Vertical):
+    """Title, filter line while there is one, and the tree."""
+
+    class Chosen(Message):
+        """An entry was chosen."""
+
+        def __init__(self, path: str) -> None:
+            super().__init__()
+            self.path = path
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._kb: KnowledgeBase | None = None
+        self._field: FilterInput | None = None
+        self._marks: dict[str, Mark] = {}
+        self._to_reveal = ""
+        self._searches = 0
+        self._searched = ""
+        self.entries: dict[str, EntryInfo] = {}
+
+    def compose(self) -> ComposeResult:
+        """Title and tree; the filter comes when it is asked for."""
+        yield Static(Content("KNOWLEDGE"), id="notes-title")
+        yield KnowledgeTree(id="notes-tree")
+
+    @property
+    def knowledge_tree(self) -> KnowledgeTree:
+        """The tree."""
+        return self.query_one("#notes-tree", KnowledgeTree)
+
+    # Content
+
+    def start(self, kb: KnowledgeBase) -> None:
+        """Fill the tree."""
+        self._kb = kb
+        self.read()
+
+    def changed(self, paths: Sequence[str], actor: Actor, shown: str | None) -> None:
+        """Mark what a commit changed (but not what the person sees anyway), and read anew."""
+        by_machine = str(actor) not in _PEOPLE
+        for path in paths:
+            if path.endswith("INDEX.md") or not path.startswith("knowledge/"):
+                continue
+            old = self._marks.get(path)
+            known = path in self.entries and (old is None or old.word != "new")
+            if path != shown or by_machine:
+                self._marks[path] = Mark("edited" if known else "new", by_machine)
+        self.read()
+
+    def looked_at(self, path: str) -> None:
+        """Take the mark off an entry."""
+        if self._marks.pop(path, None) is not None:
+            self.knowledge_tree.show_marks(self._marks)
+
+    def reveal(self, path: str) -> None:
+        """Put the cursor on an entry, now or as soon as the tree knows it."""
+        entry = self.entries.get(path)
+        if entry is None:
+            self._to_reveal = path
+        elif not self.knowledge_tree.filtering:
+            self.knowledge_tree.reveal(path, entry.category)
+
+    def read(self) -> None:
+        """Read what there is; several commits in a row cost one reading."""
+        run_latest(self, "tree", self._read)
+
+    async def _read(self) -> None:
+        if self._kb is None:
+            return
+        if self.entries:
+            await asyncio.sleep(_REFRESH_DELAY)
+        try:
+            self.entries, root = await asyncio.to_thread(_read_entries, self._kb)
+        except KbtuiError as error:
+            self.knowledge_tree.message = str(error)
+            self.knowledge_tree.refresh()
+            return
+        self._marks = {path: mark for path, mark in self._marks.items() if path in self.entries}
+        self._show_count()
+        self.knowledge_tree.show_marks(self._marks)
+        self.knowledge_tree.show_tree(root)
+        if self._field is not None:
+            await self._search(self._field.value)
+        path, self._to_reveal = self._to_reveal, ""
+        if path in self.entries:
+            self.reveal(path)
+        # The next search by name should not have to wait for this.
+        await asyncio.to_thread(_prepare_names, self._kb)
+
+    def _show_count(self) -> None:
+        count = f"  {len(self.entries):,}"
+        title = Content.assemble("KNOWLEDGE", (count, "$text-muted not bold"))
+        self.query_one("#notes-title", Static).update(title)
+
+    @on(RowList.Selected)
+    def _choose_row(self, event: RowList.Selected) -> None:
+        event.stop()
+        row = self.knowledge_tree.row_at(event.index)
+        if row is not None and row.folder is not None:
+            self.knowledge_tree.toggle(row.folder)
+        elif row is not None and row.entry is not None:
+            self.post_message(self.Chosen(row.entry.path))
+
+    # Filter
+
+    async def start_filter(self, text: str = "") -> None:
+        """Open the filter line, or go back to it; it has the focus when this returns."""
+        if self._field is None:
+            from kbtui.tui.widgets.filter_input import FilterInput
+
+            self._field = FilterInput(self, id="notes-filter")
+            await self.mount(self._field, after="#notes-title")
+        if text:
+            self._field.value = text
+            self._field.cursor_position = len(text)
+        go_to(self._field)
+
+    def end_filter(self) -> None:
+        """Show all entries again."""
+        if self._field is not None:
+            self._searches += 1
+            self._field.remove()
+            self._field = None
+            self.knowledge_tree.clear_filter()
+            go_to(self.knowledge_tree)
+
+    @property
+    def filter_has_focus(self) -> bool:
+        """Whether the person types into the filter."""
+        return self._field is not None and self._field.has_focus
+
+    def filter_changed(self, text: str) -> None:
+        """Search for what is typed; what was typed before is forgotten at once."""
+        run_latest(self, "filter", self._search, text)
+
+    async def _search(self, text: str) -> None:
+        self._searches += 1
+        number = self._searches
+        if not text.strip():
+            self._searched = text
+            if self.knowledge_tree.filtering:
+                self.knowledge_tree.clear_filter()
+            return
+        if self._kb is None:
+            return
+        root, best = await asyncio.to_thread(
+            _matching_tree, self._kb, text, lambda: number != self._searches
+        )
+        if number == self._searches:
+            self._searched = text
+            self.knowledge_tree.show_matches(text, root, best)
+
+    def filter_entered(self, text: str) -> None:
+        """Open the best match, or search the text of all entries where no name matches."""
+        run_latest(self, "open", self._enter, text)
+
+    async def _enter(self, text: str) -> None:
+        if self._searched != text:
+            # Enter came faster than the matches.
+            await self._search(text)
+        entry = self.knowledge_tree.entry
+        if entry is not None:
+            self.end_filter()
+            self.post_message(self.Chosen(entry.path))
+        elif self.knowledge_tree.row is None and text.strip():
+            self.end_filter()
+            self.post_message(OpenSearch(text.strip()))
+        else:
+            go_to(self.knowledge_tree)
+
+
+def _read_entries(kb: KnowledgeBase) -> tuple[dict[str, EntryInfo], Folder]:
+    infos = kb.library.infos()
+    return {info.path: info for info in infos}, build_tree(infos)
+
+
+def _prepare_names(kb: KnowledgeBase) -> None:
+    from kbtui.tui.search.fuzzy import names_of
+
+    names_of(kb.library).current()
+
+
+def _matching_tree(
+    kb: KnowledgeBase, text: str, stale: Callable[[], bool]
+) -> tuple[Folder, str | None]:
+    """The tree of what matches, and the path of the best match."""
+    from kbtui.tui.search.fuzzy import names_of
+
+    matches = names_of(kb.library).current().search(text, stale=stale)
+    best = matches[0].entry.path if matches else None
+    return build_tree(match.entry for match in matches), best

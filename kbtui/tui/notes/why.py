@@ -1,0 +1,178 @@
+"""Why a line stands where it stands: its commit, and the messages that it was made of."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.binding import Binding
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from kbtui.errors import KbtuiError
+from kbtui.text import clean, clean_line, shorten
+from kbtui.tui.commit_text import description
+from kbtui.tui.messages import OpenHistory, OpenMessage
+from kbtui.tui.notes.notes_actions import copy_text
+from kbtui.tui.tell import tell
+from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.widgets.choice_list import Choice, ChoiceList
+from kbtui.tui.widgets.row_list import RowList
+from kbtui.workspace.layout import short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.memory.recall.provenance import Why
+    from kbtui.sessions.store import SessionMessage
+
+_ROWS = 12
+_LONGEST = 600
+_WIDEST = 400
+
+
+class WhyScreen(ModalScreen[Message | None]):
+    """Where one line comes from. The answer is the message that leads there, or nothing."""
+
+    DEFAULT_CSS = """
+    WhyScreen {
+        align: center middle;
+        background: $background 60%;
+        & > Vertical {
+            width: 100; max-width: 95%; height: auto; max-height: 90%;
+            background: $surface; border: round $primary 60%; padding: 0 1;
+            border-title-color: $primary; border-subtitle-color: $text-muted;
+        }
+        VerticalScroll { height: auto; max-height: 24; scrollbar-size-vertical: 1; }
+        Static { height: auto; }
+        ChoiceList { height: auto; margin-top: 1; display: none; }
+        &.-said ChoiceList { display: block; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "open", "Go there", show=False),
+        Binding("q,escape", "close", "Close"),
+        Binding("j", "down", "Down", show=False),
+        Binding("k", "up", "Up", show=False),
+        Binding("H", "history", "Show the change"),
+        Binding("y", "copy", "Copy the id"),
+    ]
+
+    def __init__(self, kb: KnowledgeBase, path: str, line: int, at: str | None = None) -> None:
+        """Show it for a line of a file, as it stands now or stood after a commit."""
+        super().__init__()
+        self._at = at
+        self._kb = kb
+        self._path = path
+        self._line = line
+        self.why: Why | None = None
+
+    def compose(self) -> ComposeResult:
+        """What is known, and what was said."""
+        with Vertical() as box:
+            box.border_title = Content(f"Why {clean_line(short_name(self._path))}:{self._line}")
+            box.border_subtitle = Content("Esc close")
+            with VerticalScroll(can_focus=False):
+                yield Static(Content.styled("Looking it up …", "$text-muted"), id="why-text")
+            yield ChoiceList(id="why-said")
+
+    def on_mount(self) -> None:
+        """Look it up."""
+        run_latest(self, "why", self._look_up)
+
+    async def _look_up(self) -> None:
+        text = self.query_one("#why-text", Static)
+        try:
+            why = await asyncio.to_thread(self._ask)
+        except KbtuiError as error:
+            text.update(Content.styled(clean(str(error)), "$text-error"))
+            return
+        self.why = why
+        text.update(Content("\n").join(_explained(why)))
+        hints = ["Enter goes there"] if why.messages else []
+        hints += ["H change", "y copy id"] if why.commit is not None else []
+        self.query_one(Vertical).border_subtitle = Content(" · ".join([*hints, "Esc close"]))
+        if why.messages:
+            self.add_class("-said")
+            choices = [_choice(message, why) for message in why.messages]
+            first = next((n for n, m in enumerate(why.messages) if m.id in why.telling), 0)
+            said = self.query_one(ChoiceList)
+            said.show_choices(choices, first)
+            said.styles.height = min(_ROWS, len(choices))
+            said.focus()
+
+    def _ask(self) -> Why:
+        return self._kb.provenance.why(self._path, self._line, self._at)
+
+    def action_down(self) -> None:
+        """Go to the next message, or scroll."""
+        self._move(1)
+
+    def action_up(self) -> None:
+        """Go to the message before, or scroll."""
+        self._move(-1)
+
+    def _move(self, by: int) -> None:
+        if self.has_class("-said"):
+            self.query_one(ChoiceList).cursor += by
+        else:
+            self.query_one(VerticalScroll).scroll_relative(y=by, animate=False)
+
+    @on(RowList.Selected)
+    def action_open(self) -> None:
+        """Go to where the chosen message was said."""
+        choice = self.query_one(ChoiceList).choice
+        if choice is not None and self.why is not None and self.why.session is not None:
+            self.dismiss(OpenMessage(self.why.session, choice.value))
+
+    def action_history(self) -> None:
+        """Show the change that wrote the line."""
+        why = self.why
+        if why is not None and why.origin.commit is not None:
+            self.dismiss(OpenHistory(why.origin.path, why.origin.commit))
+        else:
+            tell(self, "The line isn't recorded yet.")
+
+    async def action_copy(self) -> None:
+        """Copy the id of the commit."""
+        if self.why is not None and self.why.origin.commit is not None:
+            await copy_text(self, self.why.origin.commit)
+
+    def action_close(self) -> None:
+        """Go back."""
+        self.dismiss(None)
+
+
+def _explained(why: Why) -> Iterator[Content]:
+    yield Content.styled(clean_line(why.text.strip()) or "(an empty line)", "bold $text-primary")
+    yield Content(clean(why.note))
+    if why.commit is not None:
+        yield Content()
+        yield description(why.commit)
+    if why.moved_from:
+        place = f"{short_name(why.moved_from)}:{why.origin.line}"
+        yield Content.styled(f"It stood in {clean_line(place)} first.", "$text-muted")
+    for entry in why.archives[:2]:
+        yield Content()
+        head = f"Archive entry {entry.cursor}, {clean_line(entry.timestamp)}"
+        yield Content.styled(head, "bold")
+        yield Content(shorten(clean(entry.content), _LONGEST))
+    if why.messages:
+        yield Content()
+        yield Content.styled(clean_line(why.title), "bold")
+
+
+def _choice(message: SessionMessage, why: Why) -> Choice:
+    who = "you" if message.role == "user" else "kb "
+    mark = "●" if message.id in why.telling else "·"
+    said = shorten(clean_line(message.content), _WIDEST)
+    when = f"{message.time.astimezone():%Y-%m-%d %H:%M}"
+    return Choice(f"{mark} {who}  {said}", when, message.id)

@@ -1,0 +1,148 @@
+"""What searching by text and opening by name have in common: a line, a list, a preview."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.binding import Binding
+from textual.screen import Screen
+from textual.widgets import Input
+
+from kbtui.tui.messages import OpenEntry
+from kbtui.tui.notes.preview import Preview
+from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.widgets.row_list import RowList
+
+if TYPE_CHECKING:
+    from textual import events
+    from textual.binding import BindingType
+
+    from kbtui.knowledge_base import KnowledgeBase
+
+_WIDE = 110
+"""Columns from which on a preview stands beside the list."""
+
+
+class Finder(Screen[None]):
+    """Finds while somebody types; the arrows move in the list, Enter takes a row.
+
+    A subclass composes an `Input`, a `RowList` and a `Preview`, and says how to `find`, what to
+    `look_at` and what to `take`.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+    ]
+
+    def __init__(self, kb: KnowledgeBase, query: str = "") -> None:
+        super().__init__()
+        self.kb = kb
+        self.first_query = query
+        self.answered: str | None = None
+        """The query that the list answers; None before the first answer."""
+
+    # What a subclass gives
+
+    async def find(self, query: str) -> None:
+        """Fill the list, perhaps in steps."""
+        raise NotImplementedError
+
+    async def find_at_once(self, query: str) -> None:
+        """Fill the list as fast as possible: somebody has pressed Enter already."""
+        await self.find(query)
+
+    def look_at(self, preview: Preview) -> None:
+        """Preview what the cursor is on."""
+        raise NotImplementedError
+
+    async def take(self) -> None:
+        """Do what Enter means."""
+        raise NotImplementedError
+
+    # Parts
+
+    @property
+    def field(self) -> Input:
+        """The line to type in."""
+        return self.query_one(Input)
+
+    @property
+    def rows(self) -> RowList:
+        """The list."""
+        return self.query_one(RowList)
+
+    @property
+    def preview(self) -> Preview:
+        """What the cursor is on."""
+        return self.query_one(Preview)
+
+    def on_mount(self) -> None:
+        """Answer the line as it is, also where it is empty."""
+        if not self.first_query:
+            self.search()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Put the preview beside the list where there is room."""
+        self.set_class(event.size.width >= _WIDE, "-wide-finder")
+
+    # Finding
+
+    def search(self) -> None:
+        """Find what the line says now; what was looked for before is given up."""
+        run_latest(self, "search", self.find, self.field.value.strip())
+
+    def ask(self, query: str) -> None:
+        """Put another text into the line."""
+        self.field.value = query
+        self.field.cursor_position = len(query)
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        self.search()
+
+    @on(RowList.Highlighted)
+    def _highlighted(self) -> None:
+        self.look_at(self.preview)
+
+    # Actions
+
+    def action_down(self) -> None:
+        """Next row."""
+        self.rows.cursor += 1
+
+    def action_up(self) -> None:
+        """Previous row."""
+        self.rows.cursor -= 1
+
+    def action_page(self, by: int) -> None:
+        """A page further."""
+        (self.rows.action_page_down if by > 0 else self.rows.action_page_up)()
+
+    @on(Input.Submitted)
+    @on(RowList.Selected)
+    def _chosen(self) -> None:
+        self.action_open()
+
+    def action_open(self) -> None:
+        """Take what the cursor is on."""
+        run_latest(self, "open", self._open)
+
+    async def _open(self) -> None:
+        query = self.field.value.strip()
+        if query != self.answered:
+            # Enter came faster than the answer.
+            await self.find_at_once(query)
+        await self.take()
+
+    def leave_for(self, path: str, line: int | None = None, *, edit: bool = False) -> None:
+        """Close, and show a file in the screen below."""
+        below = self.app.screen_stack[-2]
+        self.dismiss(None)
+        below.post_message(OpenEntry(path, line, edit=edit))
+
+    def action_back(self) -> None:
+        """Close without opening anything."""
+        self.dismiss(None)

@@ -1,0 +1,195 @@
+"""Searching the text of everything: hits while you type, the place beside them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import Binding
+from textual.containers import Container, Horizontal, Vertical
+from textual.content import Content
+from textual.style import Style
+from textual.widgets import Footer, Input, Static
+
+from kbtui.errors import KbtuiError
+from kbtui.text import clean_line, counted
+from kbtui.tui.actions.bindings import bindings
+from kbtui.tui.notes.preview import Preview
+from kbtui.tui.search.finder import Finder
+from kbtui.tui.search.hit_list import HitList, place_of
+
+if TYPE_CHECKING:
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.search.results import Hit, SearchResult
+
+SCOPES = ("default", "knowledge", "memory", "docs", "sessions", "all")
+LIMIT = 50
+_WORDS_AFTER = 0.05
+_MEANING_AFTER = 0.35
+FILTERS = 'type:decision  tag:auth  path:projects/  updated:week  "exact phrase"  -without  begin*'
+"""What narrows a search, shown where nothing is typed yet."""
+
+
+class SearchScreen(Finder):
+    """Words at every key, meaning after a pause; Enter opens the hit at its line."""
+
+    DEFAULT_CSS = """
+    SearchScreen {
+        #search-line { height: 1; background: $boost; }
+        #search-line Input {
+            width: 1fr; border: none; height: 1; padding: 0 1; background: $boost;
+        }
+        #search-scope { width: auto; padding: 0 1; color: $text-accent; }
+        #search-state { height: 1; padding: 0 1; color: $text-muted; }
+        #search-body { height: 1fr; layout: vertical; }
+        #search-hits { height: 1fr; }
+        #search-preview { height: 1fr; border-top: solid $foreground 20%; padding-left: 1; }
+        &.-wide-finder #search-body { layout: horizontal; }
+        &.-wide-finder #search-hits { width: 1fr; height: 100%; }
+        &.-wide-finder #search-preview {
+            width: 1fr; height: 100%; border-top: none; border-left: solid $foreground 20%;
+        }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("search"),
+        Binding("tab", "take_suggestion", "Take the suggestion", show=False),
+    ]
+
+    def __init__(self, kb: KnowledgeBase, query: str = "") -> None:
+        super().__init__(kb, query)
+        self._scope = 0
+        self._suggestion = ""
+
+    def compose(self) -> ComposeResult:
+        """The line to type in, the hits, the place."""
+        with Horizontal(id="search-line"):
+            yield Input(self.first_query, placeholder="search", select_on_focus=False)
+            yield Static(id="search-scope")
+        yield Static(id="search-state")
+        with Container(id="search-body"):
+            yield HitList(id="search-hits")
+            with Vertical():
+                yield Preview(self.kb, id="search-preview")
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Name the scope."""
+        self._show_scope()
+
+    @property
+    def hits(self) -> HitList:
+        """The hits."""
+        return self.query_one(HitList)
+
+    @property
+    def scope(self) -> str:
+        """Where is searched."""
+        return SCOPES[self._scope]
+
+    # Searching
+
+    async def find(self, query: str) -> None:
+        """Show hits by words, and after a pause by meaning too."""
+        if not query:
+            self._show_nothing()
+            return
+        await asyncio.sleep(_WORDS_AFTER)
+        if await self._ask(query, semantic=False):
+            await asyncio.sleep(_MEANING_AFTER - _WORDS_AFTER)
+            await self._ask(query, semantic=True)
+
+    async def find_at_once(self, query: str) -> None:
+        """Show hits by words."""
+        if query:
+            await self._ask(query, semantic=False)
+
+    async def _ask(self, query: str, *, semantic: bool) -> bool:
+        try:
+            result = await asyncio.to_thread(
+                self.kb.search.search, query, self.scope, LIMIT, semantic=semantic
+            )
+        except KbtuiError as error:
+            self._say(f"{error.message} {error.hint}", "$text-error")
+            return False
+        self._show(result)
+        return True
+
+    def _show_nothing(self) -> None:
+        self._suggestion = self.answered = ""
+        self.hits.nothing = "Type to search in the text of all entries."
+        self.hits.show_hits(())
+        self.preview.clear()
+        self._say(FILTERS)
+
+    def _show(self, result: SearchResult) -> None:
+        self.answered = result.query.strip()
+        self._suggestion = clean_line(result.suggestion or "")
+        self.preview.mark(self.answered)
+        self.hits.nothing = "Nothing found."
+        self.hits.show_hits(result.hits)
+        if not result.hits:
+            self.preview.clear()
+        self.query_one("#search-state", Static).update(self._state_of(result))
+
+    def _state_of(self, result: SearchResult) -> Content:
+        count = len(result.hits)
+        kind = "words and meaning" if result.semantic else "words"
+        found = f"{count}+ hits" if count >= LIMIT else counted(count, "hit")
+        said = f"{found} by {kind} in {result.took_ms:,.0f} ms"
+        parts: list[Content | tuple[str, str]] = [(said, "$text-muted")]
+        if self._suggestion:
+            key = "Tab" if count else "Enter"
+            meant = Content.styled(f"did you mean {self._suggestion}? ({key})", "$text-accent")
+            click = Style.from_meta({"@click": "screen.take_suggestion"})
+            parts += [("   ", ""), meant.stylize(click)]
+        if result.notice:
+            parts.append((f"   {clean_line(result.notice)}", "$text-warning"))
+        return Content.assemble(*parts)
+
+    def _say(self, text: str, style: str = "$text-muted") -> None:
+        self.query_one("#search-state", Static).update(Content.styled(clean_line(text), style))
+
+    def look_at(self, preview: Preview) -> None:
+        """Show the place of the hit."""
+        hit = self.hits.hit
+        if hit is not None:
+            preview.border_title = Content(place_of(hit))
+            lines = (hit.line, hit.lines[1])
+            preview.look_at(hit.path, lines, hit.messages[0] if hit.messages else None)
+
+    # Actions
+
+    def action_take_suggestion(self) -> None:
+        """Search for what was probably meant."""
+        if self._suggestion:
+            self.ask(self._suggestion)
+
+    def action_scope(self) -> None:
+        """Search somewhere else."""
+        self._scope = (self._scope + 1) % len(SCOPES)
+        self._show_scope()
+        self.search()
+
+    def _show_scope(self) -> None:
+        shown = "knowledge, memory, docs" if self.scope == "default" else self.scope
+        text = Content(f"in {shown}").stylize(Style.from_meta({"@click": "screen.scope"}))
+        self.query_one("#search-scope", Static).update(text)
+
+    async def take(self) -> None:
+        """Open the hit at its line; where there is none, search for what was probably meant."""
+        hit = self.hits.hit
+        if hit is not None:
+            self.leave_for(hit.path, _line_to_open(hit))
+        else:
+            self.action_take_suggestion()
+
+
+def _line_to_open(hit: Hit) -> int:
+    """The line, or for a conversation the message, that `OpenEntry` is to lead to."""
+    if hit.messages is not None:
+        return hit.messages[0]
+    return hit.line

@@ -1,0 +1,218 @@
+"""Opening an entry by a few letters of its name; what isn't there can be made at once."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input
+
+from kbtui.errors import KbtuiError
+from kbtui.text import clean_line, slugify
+from kbtui.tui.actions.bindings import bindings
+from kbtui.tui.in_texts import PAUSE, entries_saying, worth_searching
+from kbtui.tui.notes.preview import Preview
+from kbtui.tui.search.finder import Finder
+from kbtui.tui.search.fuzzy import matched_spans, names_of
+from kbtui.tui.tell import tell_error
+from kbtui.tui.widgets.row_list import RowList
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+
+    from kbtui.knowledge.library import EntryInfo
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.tui.search.fuzzy import FuzzyIndex
+
+LIMIT = 200
+
+
+class EntryNamesList(RowList):
+    """Entries of that name, the offer to make one, and then entries that say so in their text."""
+
+    def __init__(self) -> None:
+        self.entries: list[EntryInfo] = []
+        self.in_texts: list[tuple[EntryInfo, int]] = []
+        self.query_text = ""
+        self.offer = ""
+        self._filled = False
+        super().__init__(id="switcher-list")
+
+    def show_entries(self, entries: list[EntryInfo], query: str) -> None:
+        """Show what was found for `query`; a name that nobody has can be made."""
+        self.entries, self.query_text, self._filled = entries, query, True
+        self.in_texts = []
+        taken = {name.casefold() for e in entries[:20] for name in (e.title, *e.aliases)}
+        title = clean_line(query)
+        self.offer = title if title and title.casefold() not in taken else ""
+        self.rows_changed(0)
+
+    def show_in_texts(self, found: list[tuple[EntryInfo, int]]) -> None:
+        """Show below all else which entries say it in their text, each with the line."""
+        named = {entry.path for entry in self.entries}
+        self.in_texts = [each for each in found if each[0].path not in named]
+        self.rows_changed()
+
+    @property
+    def entry(self) -> EntryInfo | None:
+        """The entry under the cursor; None on the offer."""
+        if self.cursor < len(self.entries):
+            return self.entries[self.cursor]
+        found = self._in_text(self.cursor)
+        return found[0] if found else None
+
+    @property
+    def line(self) -> int | None:
+        """Where the entry under the cursor says it, if it was found by its text."""
+        found = self._in_text(self.cursor)
+        return found[1] if found else None
+
+    def _in_text(self, index: int) -> tuple[EntryInfo, int] | None:
+        at = index - len(self.entries) - bool(self.offer)
+        return self.in_texts[at] if 0 <= at < len(self.in_texts) else None
+
+    @property
+    def row_count(self) -> int:
+        """Entries, the offer, and entries by their text."""
+        return len(self.entries) + bool(self.offer) + len(self.in_texts)
+
+    def empty_text(self) -> Content:
+        """Say that there is nothing yet."""
+        text = " No entries yet: type a title to make one." if self._filled else " …"
+        return Content.styled(text, ".rows--muted")
+
+    def render_row(self, index: int, width: int) -> Sequence[Content]:
+        """Draw an entry with its folder, or the offer."""
+        found = self._in_text(index)
+        if found is not None:
+            label = Content(f"   {clean_line(found[0].title)}")
+            said = Content.styled("  in its text", ".rows--muted")
+            return [(label + said).truncate(width, ellipsis=True)]
+        if index >= len(self.entries):
+            return [
+                Content.assemble((" + ", ".rows--good"), f"make “{self.offer}”").truncate(
+                    width, ellipsis=True
+                )
+            ]
+        entry = self.entries[index]
+        title = clean_line(entry.title) or clean_line(entry.slug)
+        place = clean_line(entry.category)
+        named = f"{place}/{clean_line(entry.slug)}"
+        if slugify(entry.slug) != slugify(title) and len(title) + len(named) + 4 <= width:
+            place = named
+        right = Content.styled(place, ".rows--muted").truncate(width // 2, ellipsis=True)
+        room = max(4, width - right.cell_length - 3)
+        name = Content(f" {title}")
+        for start, end in matched_spans(title, self.query_text):
+            name = name.stylize(".rows--match", start + 1, end + 1)
+        name = name.truncate(room, ellipsis=True)
+        gap = " " * (width - name.cell_length - right.cell_length - 1)
+        return [name + Content(gap) + right]
+
+
+class SwitcherScreen(Finder, ModalScreen[None]):
+    """Type, see, Enter. Recent entries come first where nothing is typed."""
+
+    DEFAULT_CSS = """
+    SwitcherScreen {
+        align: center top;
+        background: $background 60%;
+        #switcher {
+            width: 72; max-width: 96%; height: 80%; margin-top: 2; background: $surface;
+            border: round $primary 60%; padding: 0 1;
+            border-title-color: $text-primary; border-subtitle-color: $text-muted;
+        }
+        &.-wide-finder #switcher { width: 132; }
+        Input { border: none; height: 1; padding: 0 1; background: $boost; margin-bottom: 1; }
+        Input:focus { border: none; }
+        #switcher-list { width: 1fr; }
+        #switcher-preview {
+            display: none; width: 1fr; border-left: solid $foreground 20%; padding-left: 1;
+        }
+        &.-wide-finder #switcher-preview { display: block; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("switcher")]
+
+    def __init__(self, kb: KnowledgeBase, query: str = "") -> None:
+        super().__init__(kb, query)
+        self._searches = 0
+
+    def compose(self) -> ComposeResult:
+        """The line to type in, the matches, a preview."""
+        with Vertical(id="switcher") as box:
+            box.border_title = Content("Open")
+            box.border_subtitle = Content("Enter opens · Esc closes")
+            yield Input(
+                self.first_query, placeholder="title, name, alias or #tag", select_on_focus=False
+            )
+            with Horizontal():
+                yield EntryNamesList()
+                yield Preview(self.kb, id="switcher-preview")
+
+    @property
+    def names(self) -> EntryNamesList:
+        """The matches."""
+        return self.query_one(EntryNamesList)
+
+    async def find(self, query: str) -> None:
+        """Show the entries of that name, and after a pause those that say it in their text."""
+        await self.find_at_once(query)
+        if worth_searching(query):
+            await asyncio.sleep(PAUSE)
+            self.names.show_in_texts(await asyncio.to_thread(entries_saying, self.kb, query))
+
+    async def find_at_once(self, query: str) -> None:
+        """Show the entries of that name, or the newest for no name."""
+        self._searches += 1
+        number = self._searches
+        names = names_of(self.kb.library)
+
+        def found() -> list[EntryInfo]:
+            index: FuzzyIndex = names.current()
+            if not query:
+                return index.recent(LIMIT)
+            matches = index.search(query, LIMIT, stale=lambda: number != self._searches)
+            return [match.entry for match in matches]
+
+        entries = await asyncio.to_thread(found)
+        if number == self._searches:
+            self.answered = query
+            self.names.show_entries(entries, query)
+
+    def look_at(self, preview: Preview) -> None:
+        """Show the entry under the cursor."""
+        entry = self.names.entry
+        if entry is None:
+            preview.clear()
+        elif preview.display:
+            preview.look_at(entry.path)
+
+    async def take(self) -> None:
+        """Open the entry, or make it."""
+        entry = self.names.entry
+        if entry is not None:
+            self.leave_for(entry.path, self.names.line)
+        elif self.names.offer:
+            await self._make(self.names.offer)
+
+    async def _make(self, title: str) -> None:
+        from kbtui.knowledge.templates import ENTRY_TYPES
+        from kbtui.tui.notes.notes_actions import first_line_to_fill
+        from kbtui.tui.widgets.dialogs import NewEntryDialog
+
+        chosen = await self.app.push_screen_wait(NewEntryDialog(ENTRY_TYPES, title=title))
+        if chosen is None:
+            return
+        try:
+            entry = await asyncio.to_thread(self.kb.library.create, chosen.type, chosen.title)
+        except KbtuiError as error:
+            tell_error(self, error)
+            return
+        self.leave_for(entry.path, first_line_to_fill(entry.text), edit=True)

@@ -1,0 +1,278 @@
+"""Colour themes: YAML files, ours and a person's own, as Textual themes.
+
+A theme file holds Textual's theme fields and nothing else::
+
+    name: kbtui-dark
+    dark: true
+    primary: "#7fc8c2"
+    variables:
+      border: "#7fc8c2"
+
+Ours lie in `themes/` beside the package in a checkout, and in the package when it is installed; a
+person's own in `themes/` of the config directory, where the same name replaces one of ours. The
+theme that was shown last is kept as JSON, so that the first frame waits for no YAML parser.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from textual.color import Color, ColorParseError
+from textual.design import ColorSystem
+from textual.theme import Theme
+
+from kbtui.errors import ConfigurationError
+from kbtui.text import clean_line
+from kbtui.tui.terminal.state import read_state, state_folder, write_state
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+DEFAULT_THEME = "kbtui-dark"
+_COLORS = (
+    "primary",
+    "secondary",
+    "warning",
+    "error",
+    "success",
+    "accent",
+    "foreground",
+    "background",
+    "surface",
+    "panel",
+    "boost",
+)
+_FIELDS = {"name", "dark", "variables", "luminosity_spread", "text_alpha", *_COLORS}
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+_SHADED = re.compile(r"(?P<color>auto|.*?)(?: +(?P<share>\d{1,3}(?:\.\d+)?%))?")
+_STYLES = frozenset({"none", "not", "bold", "dim", "italic", "underline", "reverse", "strike"})
+_MAX_BYTES = 64_000
+
+
+@dataclass(frozen=True, slots=True)
+class ThemeSpec:
+    """A theme file, checked: every colour can be parsed, every variable is a plain value."""
+
+    name: str
+    primary: str
+    dark: bool = True
+    colors: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
+    luminosity_spread: float = 0.15
+    text_alpha: float = 0.95
+
+    def to_theme(self) -> Theme:
+        """The Textual theme that this describes."""
+        colors: dict[str, Any] = dict(self.colors)
+        return Theme(
+            name=self.name,
+            primary=self.primary,
+            dark=self.dark,
+            variables=dict(self.variables),
+            luminosity_spread=self.luminosity_spread,
+            text_alpha=self.text_alpha,
+            **colors,
+        )
+
+
+def spec_of(theme: Theme) -> ThemeSpec:
+    """Describe a theme that came from elsewhere, so that it can be remembered like ours."""
+    colors = {name: getattr(theme, name) for name in _COLORS[1:] if getattr(theme, name)}
+    return ThemeSpec(
+        theme.name,
+        theme.primary,
+        theme.dark,
+        colors,
+        dict(theme.variables),
+        theme.luminosity_spread,
+        theme.text_alpha,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedThemes:
+    """All themes by name, ours before a person's own, and what was wrong with the others."""
+
+    themes: Mapping[str, ThemeSpec]
+    problems: tuple[str, ...] = ()
+
+
+def bundled_folder() -> Path:
+    """Where our own themes are: in the installed package, or at the top of a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    inside = package / "themes"
+    return inside if inside.is_dir() else package.parent / "themes"
+
+
+def load_themes(folders: Iterable[Path]) -> LoadedThemes:
+    """Read every ``*.yaml`` in `folders`; a later one of the same name wins, a bad one is told."""
+    themes: dict[str, ThemeSpec] = {}
+    problems: list[str] = []
+    for folder in folders:
+        for file in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]):
+            try:
+                theme = parse_theme(_read(file))
+            except ConfigurationError as error:
+                problems.append(f"{file.name}: {error}")
+            else:
+                themes[theme.name] = theme
+    return LoadedThemes(themes, tuple(problems))
+
+
+def parse_theme(text: str) -> ThemeSpec:
+    """Read one theme file.
+
+    Raises:
+        ConfigurationError: it isn't YAML, a field is unknown or missing, a colour is none.
+    """
+    import yaml
+
+    try:
+        values = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise ConfigurationError(f"this is not YAML ({clean_line(str(error))}).") from None
+    if not isinstance(values, dict):
+        raise ConfigurationError("a theme is a list of `field: value` lines.")
+    return check_theme(values)
+
+
+def check_theme(values: Mapping[Any, Any]) -> ThemeSpec:
+    """Check the fields of a theme.
+
+    Raises:
+        ConfigurationError: a field is unknown, missing or of the wrong kind.
+    """
+    unknown = sorted(str(key) for key in values if key not in _FIELDS)
+    if unknown:
+        raise ConfigurationError(f"there is no field `{clean_line(unknown[0])}`.")
+    name = values.get("name")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ConfigurationError("`name` must be lower-case letters, digits and hyphens.")
+    if not isinstance(values.get("dark", True), bool):
+        raise ConfigurationError("`dark` must be true or false.")
+    colors = {key: _color(key, values[key]) for key in _COLORS if values.get(key) is not None}
+    if "primary" not in colors:
+        raise ConfigurationError("`primary` is missing.")
+    return ThemeSpec(
+        name=name,
+        primary=colors.pop("primary"),
+        dark=values.get("dark", True),
+        colors=colors,
+        variables=_variables(values.get("variables")),
+        luminosity_spread=_share("luminosity_spread", values.get("luminosity_spread", 0.15)),
+        text_alpha=_share("text_alpha", values.get("text_alpha", 0.95)),
+    )
+
+
+def first_theme() -> Theme:
+    """The theme of the first frame: the one shown last, else our default."""
+    stored = read_state(_first_file())
+    if stored:
+        import json
+
+        try:
+            values = json.loads(stored)
+            values.update(values.pop("colors"))
+            return check_theme(values).to_theme()
+        except (ValueError, TypeError, KeyError, AttributeError, ConfigurationError):
+            pass  # a damaged cache: read the theme itself
+    return parse_theme(_read(bundled_folder() / f"{DEFAULT_THEME}.yaml")).to_theme()
+
+
+def remember_theme(theme: ThemeSpec) -> None:
+    """Keep a theme for the first frame of the next start."""
+    import json
+
+    write_state(_first_file(), json.dumps(asdict(theme)))
+
+
+def keep_theme(theme: ThemeSpec) -> None:
+    """Write the chosen theme into the person's settings; comments and order there stay.
+
+    Raises:
+        ConfigurationError: config.toml can't be read as TOML; it is left as it is.
+    """
+    import tomlkit
+    import tomlkit.exceptions
+
+    from kbtui.settings import config_folder
+
+    remember_theme(theme)
+    file = config_folder() / "config.toml"
+    try:
+        document = tomlkit.parse(file.read_text("utf-8")) if file.exists() else tomlkit.document()
+        document.setdefault("ui", tomlkit.table())["theme"] = theme.name
+    except (tomlkit.exceptions.TOMLKitError, OSError, UnicodeDecodeError, TypeError) as error:
+        raise ConfigurationError(
+            f"{file} can't be changed: {clean_line(str(error))}.",
+            "The theme holds until you leave; correct the file to keep it.",
+        ) from None
+    write_state(file, tomlkit.dumps(document))
+
+
+def _first_file() -> Path:
+    return state_folder() / "theme.json"
+
+
+def _read(file: Path) -> str:
+    try:
+        if file.stat().st_size > _MAX_BYTES:
+            raise ConfigurationError("it is too large for a theme.")
+        return file.read_text("utf-8")
+    except UnicodeDecodeError:
+        raise ConfigurationError("it is not UTF-8 text.") from None
+    except OSError as error:
+        raise ConfigurationError(f"it can't be read: {error.strerror}.") from None
+
+
+def _color(key: str, value: object) -> str:
+    try:
+        Color.parse(str(value))
+    except ColorParseError:
+        raise ConfigurationError(f"`{key}` is not a colour, such as #7fc8c2.") from None
+    return str(value)
+
+
+def _share(key: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ConfigurationError(f"`{key}` must be a number from 0 to 1.")
+    return float(value)
+
+
+def _variables(values: object) -> dict[str, str]:
+    """Check what a stylesheet would choke on later: unknown names, and values of the wrong kind."""
+    if values is None:
+        return {}
+    if not isinstance(values, dict):
+        raise ConfigurationError("`variables` must be a list of `name: value` lines.")
+    known = ColorSystem(primary="#000000").generate()
+    checked = {}
+    for name, value in values.items():
+        if name not in known:
+            raise ConfigurationError(f"there is no variable `{clean_line(str(name))}`.")
+        right = _is_style(str(value)) if name.endswith("-style") else _is_shaded(str(value))
+        if not right:
+            raise ConfigurationError(f"the value of the variable `{name}` can't be understood.")
+        checked[name] = str(value)
+    return checked
+
+
+def _is_style(value: str) -> bool:
+    return bool(value.split()) and all(word in _STYLES for word in value.split())
+
+
+def _is_shaded(value: str) -> bool:
+    """Whether this is a colour, perhaps with an opacity: ``#7fc8c2 28%``, ``auto 60%``."""
+    match = _SHADED.fullmatch(value.strip())
+    if match is None:
+        return False
+    if match["color"] == "auto":
+        return True
+    try:
+        Color.parse(match["color"])
+    except ColorParseError:
+        return False
+    return True

@@ -1,0 +1,249 @@
+"""The small questions of the notes: a name, a choice, what to do with unsaved text."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
+
+from textual import on
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from kbtui.text import clean, clean_line, fold
+from kbtui.tui.terminal.type_ahead import KeysInOrder
+from kbtui.tui.widgets.choice_list import Choice, ChoiceList
+from kbtui.tui.widgets.row_list import RowList
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+    from textual.message import Message
+
+Answer = TypeVar("Answer")
+QUIET = 1.0
+"""Seconds without a key after which somebody isn't writing any more."""
+
+
+class Dialog(ModalScreen[Answer | None], Generic[Answer]):
+    """A box in the middle of the screen; Esc closes it with no answer."""
+
+    DEFAULT_CSS = """
+    Dialog {
+        align: center middle;
+        background: $background 60%;
+        & > Vertical {
+            width: 64; max-width: 95%; height: auto; max-height: 90%;
+            background: $surface; border: round $primary 60%; padding: 0 1;
+            border-title-color: $text-primary; border-subtitle-color: $text-muted;
+        }
+        Input { border: none; height: 1; padding: 0 1; background: $boost; }
+        Input:focus { border: none; }
+        ChoiceList { height: auto; max-height: 14; margin-top: 1; }
+        Static { height: auto; margin: 0 1; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel", show=False)]
+    TITLE_TEXT = ""
+    HINT = "Enter takes it · Esc leaves"
+
+    def compose(self) -> ComposeResult:
+        """A box with a title and a hint around what the dialog asks."""
+        with Vertical() as box:
+            box.border_title = Content(clean_line(self.TITLE_TEXT))
+            box.border_subtitle = Content(self.HINT)
+            yield from self.compose_question()
+
+    def compose_question(self) -> ComposeResult:
+        """What is inside the box."""
+        raise NotImplementedError
+
+    def action_cancel(self) -> None:
+        """Leave without an answer."""
+        self.dismiss(None)
+
+
+class TextDialog(Dialog[str]):
+    """Asks for one line of text."""
+
+    def __init__(self, title: str, value: str = "", explanation: str = "") -> None:
+        super().__init__()
+        self.TITLE_TEXT = title
+        self._value = value
+        self._explanation = explanation
+
+    def compose_question(self) -> ComposeResult:
+        """A line to write in, and what it is for."""
+        yield Input(self._value, select_on_focus=False)
+        if self._explanation:
+            yield Static(Content.styled(clean(self._explanation), "$text-muted"))
+
+    @on(Input.Submitted)
+    def _take(self, event: Input.Submitted) -> None:
+        event.stop()
+        value = clean_line(event.value)
+        self.dismiss(value or None)
+
+
+class _ListDialog(Dialog[Answer], Generic[Answer]):
+    """A line to write in above a list; the arrows move in the list, whatever has the focus."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "move(-1)", "Up", show=False),
+        Binding("down", "move(1)", "Down", show=False),
+        Binding("enter", "take", "Take it", show=False),
+    ]
+
+    @property
+    def choices(self) -> ChoiceList:
+        """The list."""
+        return self.query_one(ChoiceList)
+
+    def action_move(self, by: int) -> None:
+        """Move the cursor in the list."""
+        self.choices.cursor += by
+
+    def action_take(self) -> None:
+        """Answer with what the cursor is on."""
+        raise NotImplementedError
+
+    @on(Input.Submitted)
+    @on(RowList.Selected)
+    def _chosen(self, event: Message) -> None:
+        event.stop()
+        self.action_take()
+
+
+class PickDialog(_ListDialog[str]):
+    """Chooses one of many by typing a part of it; perhaps a new one."""
+
+    def __init__(self, title: str, choices: Sequence[Choice], *, new: str = "") -> None:
+        """Ask with `title`; `new` is what a new value is called, empty where there can't be one."""
+        super().__init__()
+        self.TITLE_TEXT = title
+        self._all = list(choices)
+        self._new = new
+
+    def compose_question(self) -> ComposeResult:
+        """The filter and the choices."""
+        yield Input(placeholder="type to filter" + (", or a new name" if self._new else ""))
+        yield ChoiceList(self._all)
+
+    @on(Input.Changed)
+    def _filter(self, event: Input.Changed) -> None:
+        wanted = fold(event.value).strip()
+        shown = [choice for choice in self._all if wanted in fold(choice.label)]
+        typed = clean_line(event.value)
+        if self._new and typed and all(typed != choice.value for choice in shown):
+            shown.append(Choice(typed, self._new, typed))
+        self.choices.show_choices(shown)
+
+    def action_take(self) -> None:
+        """Answer with the choice."""
+        choice = self.choices.choice
+        if choice is not None:
+            self.dismiss(str(choice.value))
+
+
+class NewEntry(NamedTuple):
+    """What is to be made."""
+
+    type: str
+    title: str
+
+
+class NewEntryDialog(_ListDialog[NewEntry]):
+    """Asks for the title and the type of a new entry."""
+
+    TITLE_TEXT = "New entry"
+    HINT = "↑↓ type · Enter makes it · Esc leaves"
+
+    def __init__(self, types: Mapping[str, str], type_: str = "topic", title: str = "") -> None:
+        """Offer `types` (name to folder) with `type_` chosen."""
+        super().__init__()
+        self._types = types
+        self._type = type_
+        self._title = title
+
+    def compose_question(self) -> ComposeResult:
+        """The title and the types."""
+        yield Input(self._title, placeholder="title", select_on_focus=False)
+        yield ChoiceList(
+            [Choice(type_, f"{folder}/", type_) for type_, folder in self._types.items()]
+        )
+
+    def on_mount(self) -> None:
+        """Start on the type that fits the place."""
+        names = list(self._types)
+        self.choices.cursor = names.index(self._type) if self._type in names else 0
+
+    def action_take(self) -> None:
+        """Answer with title and type, once there is a title."""
+        title = clean_line(self.query_one(Input).value)
+        choice = self.choices.choice
+        if title and choice is not None:
+            self.dismiss(NewEntry(str(choice.value), title))
+        else:
+            self.query_one(Input).focus()
+
+
+class KeyDialog(Dialog[str]):
+    """Says something and waits for one of a few keys."""
+
+    DEFAULT_CSS = """
+    KeyDialog {
+        .keys { color: $text-muted; margin-top: 1; }
+    }
+    """
+
+    def __init__(self, title: str, text: str, keys: Mapping[str, str]) -> None:
+        """Ask; `keys` maps each key to what it does. The key is the answer."""
+        super().__init__()
+        self.TITLE_TEXT = title
+        self.HINT = ""
+        self._text = text
+        self._keys = dict(keys)
+        for key, label in keys.items():
+            self._bindings.bind(key, f"answer('{key}')", label)
+
+    def compose_question(self) -> ComposeResult:
+        """The text and what the keys do."""
+        yield Static(Content(clean(self._text)))
+        parts: list[str | tuple[str, str]] = []
+        for key, label in {**self._keys, "escape": "cancel"}.items():
+            parts += [(_key_name(key), "bold $text-accent"), f" {label}   "]
+        yield Static(Content.assemble(*parts), classes="keys")
+
+    def action_answer(self, key: str) -> None:
+        """Take the key as the answer."""
+        self.dismiss(key)
+
+
+class UnaskedDialog(KeyDialog):
+    """A question that comes by itself: letters that somebody was writing don't answer it.
+
+    A key counts only where none came for a while before it, as from somebody who has read.
+    """
+
+    def __init__(self, title: str, text: str, keys: Mapping[str, str]) -> None:
+        super().__init__(title, text, keys)
+        self._came_at = monotonic()
+
+    def action_answer(self, key: str) -> None:
+        """Take the key as the answer, unless it belongs to what was being written."""
+        app = self.app
+        if isinstance(app, KeysInOrder):
+            before = max(self._came_at, app.typed_before)
+            if app.typed_at - before < QUIET:
+                box = self.query_one(Vertical)
+                box.border_subtitle = Content(f"You were typing: press {_key_name(key)} again")
+                return
+        super().action_answer(key)
+
+
+def _key_name(key: str) -> str:
+    return {"enter": "Enter", "escape": "Esc", "ctrl+s": "Ctrl+S"}.get(key, key)

@@ -115,6 +115,7 @@ class KnowledgeBase:
     @cached_property
     def memory(self) -> Memory:
         """What makes memory of conversations, and what a person can ask of it."""
+        from kbtui.importers.nanobot_sessions import count_consolidated
         from kbtui.memory.background.service import Memory
 
         return Memory(
@@ -125,6 +126,9 @@ class KnowledgeBase:
             self.sessions,
             self.models,
             self.settings,
+            count_consolidated=lambda archive: count_consolidated(
+                self.workspace, self.history, archive
+            ),
         )
 
     @cached_property

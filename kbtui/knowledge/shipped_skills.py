@@ -24,7 +24,7 @@ REASON = "The how-to documents that come with kbtui."
 
 def shipped_skill(name: str) -> str:
     """The text of a skill as this version ships it."""
-    folder = resources.files("kbtui.memory").joinpath("skills", name, "SKILL.md")
+    folder = resources.files("kbtui.knowledge").joinpath("skills", name, "SKILL.md")
     return folder.read_text("utf-8")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kbtui.errors import ModelUnreachableError
-from kbtui.search.search_index import analyser
+from kbtui.search.index import analyser
 from tests.patience import PATIENCE
 
 if TYPE_CHECKING:

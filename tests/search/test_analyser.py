@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbtui.search.search_index import analyser
+from kbtui.search.index import analyser
 
 
 @pytest.mark.parametrize(

@@ -178,8 +178,8 @@ KILLED = """
 import os, sys
 from pathlib import Path
 from kbtui.search.search_index import generation
-from kbtui.search.search_index import lexical
-from kbtui.search.search_index import store
+from kbtui.search.index import lexical
+from kbtui.search.index import store
 from kbtui.search.search_index import SearchIndex
 from kbtui.settings import RoleSettings, SearchSettings
 from kbtui.workspace.layout import open_workspace

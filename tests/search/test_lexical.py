@@ -9,12 +9,12 @@ from whoosh import index as whoosh_index
 from whoosh import query, scoring
 from whoosh.qparser import QueryParser
 
+from kbtui.search.index import analyser
 from kbtui.search.index.bm25f import K1, SCORED_FIELDS, B, Corpus, PostingsCache
 from kbtui.search.index.chunker import ChunkLimits
 from kbtui.search.index.lexical import LexicalIndex
 from kbtui.search.index.rows import LexicalDocument, lexical_document
 from kbtui.search.query.tree_index import TreeReader
-from kbtui.search.search_index import analyser
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kbtui.search.index import analyser
 from kbtui.search.query.snippets import WIDTH, make_snippet
-from kbtui.search.search_index import analyser
 
 
 def marked(text: str, words: str, phrases: tuple[str, ...] = ()) -> list[str]:

@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from kbtui.errors import ConflictError
-from kbtui.importers.nanobot_sessions import count_consolidated
 from kbtui.memory.background.pipeline import Pipeline
 from kbtui.memory.consolidation.consolidator import Outcome, Trigger
 from kbtui.memory.recall.forget import Forgetting
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from kbtui.history.history import History
     from kbtui.knowledge.library import Library
+    from kbtui.memory.records.archive import Archive
     from kbtui.memory.records.ledger import Audit
     from kbtui.models.roles import ModelRegistry
     from kbtui.search.search_index import SearchIndex
@@ -56,11 +56,12 @@ class Memory(Pipeline):
         registry: ModelRegistry,
         settings: Settings,
         clock: Callable[[], datetime] | None = None,
+        count_consolidated: Callable[[Archive], object] = lambda _archive: None,
     ) -> None:
         clock = clock or _now
         super().__init__(workspace, history, library, search, sessions, registry, settings, clock)
         self._workspace = workspace
-        self._history = history
+        self._count_consolidated = count_consolidated
         self._sessions = sessions
         self._settings = settings
         self.remembering = Remembering(workspace, history, self.tombstones)
@@ -78,9 +79,9 @@ class Memory(Pipeline):
         self.keeper.close(timeout)
 
     def count_old(self) -> None:
-        """Enter into the archive what nanobot had condensed before; later, if that fails now."""
+        """Enter into the archive what another program had condensed before; later, if it fails now."""
         try:
-            count_consolidated(self._workspace, self._history, self.archive)
+            self._count_consolidated(self.archive)
         except ConflictError as error:
             log.info("old sessions are entered later: %s", error)
 

@@ -23,7 +23,7 @@ def command(*arguments: str) -> list[str]:
 
 def environment() -> dict[str, str]:
     """The child's environment: it finds this very package, and leaves a core to the screen."""
-    package = str(Path(__file__).resolve().parents[2])
+    package = str(Path(__file__).resolve().parents[3])
     paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
     threads = str(max(1, (os.cpu_count() or 2) - 1))
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": threads}

@@ -19,11 +19,11 @@ from importlib import metadata
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from kbtui.search.index import analyser, lexical, store
 from kbtui.search.index.bm25f import PostingsCache
 from kbtui.search.index.lexical import LexicalIndex
 from kbtui.search.index.rows import DamagedStoreError, lexical_document
 from kbtui.search.index.store import StateStore
-from kbtui.search.search_index import analyser, lexical, store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

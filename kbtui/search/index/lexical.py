@@ -35,8 +35,8 @@ from whoosh.system import pack_int, pack_long, pack_ushort
 from whoosh.util.numeric import byte_to_length, length_to_byte
 from whoosh.writing import SegmentWriter
 
+from kbtui.search.index import analyser
 from kbtui.search.index.bm25f import NO_POSTINGS, SCORED_FIELDS, Corpus, PostingsCache
-from kbtui.search.search_index import analyser
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from kbtui.search.index import analyser
 from kbtui.search.index.chunker import Chunk, Document, Passage, passage_key
-from kbtui.search.search_index import analyser
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

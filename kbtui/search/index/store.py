@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kbtui.search.index import analyser
 from kbtui.search.index.rows import (
     READ,
     STORED,
@@ -24,7 +25,6 @@ from kbtui.search.index.rows import (
     storable,
     stored_values,
 )
-from kbtui.search.search_index import analyser
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kbtui.search.index import analyser
 from kbtui.search.index.bm25f import SCORED_FIELDS
-from kbtui.search.query.parser import parser as query
-from kbtui.search.search_index import analyser
+from kbtui.search.query import parser as query
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from kbtui.search.index import analyser
+from kbtui.search.query import parser as query
+from kbtui.search.query import snippets
 from kbtui.search.query.fusion import best_first, rank_of
-from kbtui.search.query.parser import parser as query
-from kbtui.search.query.parser import snippets
 from kbtui.search.query.reorder import MOST_REORDERED, beside, linked, spread
 from kbtui.search.results import Explain, Hit
-from kbtui.search.search_index import analyser
 from kbtui.text import clean_line
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from kbtui.search.query.parser import parse, snippets
-from kbtui.search.search_index import analyser
+from kbtui.search.index import analyser
+from kbtui.search.query import snippets
+from kbtui.search.query.parser import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Literal
 
-from kbtui.search.search_index import analyser
+from kbtui.search.index import analyser
 
 MOST_CHARACTERS = 20_000
 MOST_TERMS = 256

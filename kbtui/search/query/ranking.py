@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kbtui.search.index import analyser
 from kbtui.search.query.conditions import demanded
 from kbtui.search.query.fusion import Fused, fuse
-from kbtui.search.search_index import analyser
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,7 +13,7 @@ import numpy as np
 
 from kbtui.knowledge.links import links_in_body
 from kbtui.knowledge.resolve import LinkIndex
-from kbtui.search.search_index import analyser
+from kbtui.search.index import analyser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from kbtui.search.search_index import analyser
+from kbtui.search.index import analyser
 from kbtui.text import clean
 
 if TYPE_CHECKING:

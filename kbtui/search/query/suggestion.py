@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kbtui.search.search_index import analyser
+from kbtui.search.index import analyser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kbtui.search.index import analyser
 from kbtui.search.index.bm25f import SCORED_FIELDS, Corpus, PostingsCache
 from kbtui.search.index.chunker import is_indexed, read_document
 from kbtui.search.index.rows import lexical_document, row_of
-from kbtui.search.search_index import analyser
 from kbtui.workspace.files import blob_id
 
 if TYPE_CHECKING:

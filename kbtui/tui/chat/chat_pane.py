@@ -181,7 +181,7 @@ class ChatPane(Vertical):
         """Send a message, or carry out a command."""
         if not text.strip():
             return
-        from kbtui.tui.actions.bindings import slash
+        from kbtui.tui.actions import slash
         from kbtui.tui.chat.items import failure
 
         self.popup.hide()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from kbtui.tui.actions.bindings import slash
+from kbtui.tui.actions import slash
 from kbtui.tui.chat.items import shown
 from kbtui.tui.chat.popup import Choice
 from kbtui.tui.in_texts import PAUSE, entries_saying, worth_searching

@@ -102,7 +102,7 @@ class LoadedThemes:
 
 def bundled_folder() -> Path:
     """Where our own themes are: in the installed package, or at the top of a checkout."""
-    package = Path(__file__).resolve().parents[1]
+    package = Path(__file__).resolve().parents[2]
     inside = package / "themes"
     return inside if inside.is_dir() else package.parent / "themes"
 

@@ -202,7 +202,7 @@ import os, sys
 from pathlib import Path
 from kbtui.maintenance.purge import Purging
 from kbtui.workspace.secret import Secret
-from tests.memory.test_purging import history_of, SECRET
+from tests.maintenance.test_purge import history_of, SECRET
 from kbtui.workspace.layout import open_workspace
 root, count = Path(sys.argv[1]), int(sys.argv[2])
 seen = 0

@@ -79,7 +79,7 @@ class Memory(Pipeline):
         self.keeper.close(timeout)
 
     def count_old(self) -> None:
-        """Enter into the archive what another program had condensed before; later, if it fails now."""
+        """Enter into the archive what nanobot had condensed; later, if that fails now."""
         try:
             self._count_consolidated(self.archive)
         except ConflictError as error:

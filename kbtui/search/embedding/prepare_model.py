@@ -1,4 +1,6 @@
-"""Prepare an embedding model, once: ``python -m kbtui.search.embedding.prepare_model NAME --into FOLDER``.
+"""Prepare an embedding model, once.
+
+``python -m kbtui.search.embedding.prepare_model NAME --into FOLDER``
 
 Runs as a child process, because torch takes seconds to import and 400 MB to hold. It loads the
 model with sentence-transformers, writes it as one ONNX graph (pooling and normalisation inside),

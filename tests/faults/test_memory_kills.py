@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbtui.history.change import Actor, Origin
-from kbtui.memory.ranges import merged
 from kbtui.memory.records.committing import committed
+from kbtui.memory.records.ranges import merged
 from kbtui.workspace import files
 from tests.memory.memory_room import START, Clock, Room, open_room
 from tests.patience import PATIENCE

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from kbtui.history.change import Actor, Origin
 from kbtui.history.history import History
 from kbtui.memory.inbox.inbox import Inbox
-from kbtui.memory.ranges import count, holds, merged, ranges_of, read_range
 from kbtui.memory.records.archive import ARCHIVE, Archive
 from kbtui.memory.records.cursors import Cursors
 from kbtui.memory.records.ledger import DROP_REASONS, Ledger, drop_reason
+from kbtui.memory.records.ranges import count, holds, merged, ranges_of, read_range
 from kbtui.memory.records.tombstones import Tombstones
 from kbtui.models.port import ToolCall
 from kbtui.sessions.store import SessionStore

@@ -7,16 +7,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kbtui.history.change import Actor
-from kbtui.memory.records.extraction import Correction
-from kbtui.memory.records.facts import normalise, plain_fact
-from kbtui.memory.records.memory_file import (
+from kbtui.knowledge.statements import normalise, plain_fact
+from kbtui.memory.edits.memory_file import (
     MAX_LOST,
     apply_facts,
     apply_rewrite,
     lost_share,
     review_reason,
 )
-from kbtui.memory.records.sections import section_of
+from kbtui.memory.edits.sections import section_of
+from kbtui.memory.records.extraction import Correction
 
 SEED = """# User Preferences
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import date
 
+from kbtui.memory.edits.merging import LOOSE, grown_entry, is_said, new_entry
 from kbtui.memory.records.extraction import Draft
-from kbtui.memory.records.merging import LOOSE, grown_entry, is_said, new_entry
 
 DAY = date(2026, 3, 6)
 

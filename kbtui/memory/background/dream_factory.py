@@ -8,9 +8,9 @@ from kbtui.memory.dream.dream import Dream
 from kbtui.memory.dream.reading import Reader
 from kbtui.memory.dream.working_copy import Surroundings
 from kbtui.memory.dream.writing import Writer
-from kbtui.memory.records.authorship import Authorship
+from kbtui.memory.edits.authorship import Authorship
+from kbtui.memory.edits.subjects import Subjects
 from kbtui.memory.records.cursors import Cursors
-from kbtui.memory.records.subjects import Subjects
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,11 +17,11 @@ from kbtui.memory.consolidation.page_writer import MemoryWriter
 from kbtui.memory.consolidation.pending import Pending
 from kbtui.memory.consolidation.session_notes import SessionMemoryWriter
 from kbtui.memory.dream.log import DreamLog
+from kbtui.memory.edits.subjects import Subjects
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.records.archive import Archive
 from kbtui.memory.records.ledger import Ledger
 from kbtui.memory.records.lock import MemoryLock
-from kbtui.memory.records.subjects import Subjects
 from kbtui.memory.records.tombstones import Tombstones
 
 if TYPE_CHECKING:

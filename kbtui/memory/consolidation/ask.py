@@ -21,8 +21,8 @@ from kbtui.errors import (
     ModelUnreachableError,
 )
 from kbtui.memory.consolidation.prompts import consolidation_prompt
+from kbtui.memory.edits.memory_file import MEMORY, apply_rewrite
 from kbtui.memory.records.extraction import SAVE_MEMORY, Extraction, parse_extraction
-from kbtui.memory.records.memory_file import MEMORY, apply_rewrite
 from kbtui.models.port import Message
 from kbtui.models.tokens import cut_to_tokens
 from kbtui.sessions.slices import split_text

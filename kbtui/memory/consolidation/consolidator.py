@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from kbtui.memory.consolidation.page import Page
     from kbtui.memory.consolidation.page_writer import MemoryWriter, Saved
     from kbtui.memory.consolidation.pending import Pending
-    from kbtui.memory.ranges import Range
     from kbtui.memory.records.lock import MemoryLock
+    from kbtui.memory.records.ranges import Range
     from kbtui.memory.records.transcript import Conversation
     from kbtui.models.port import ChatModel
     from kbtui.settings import Settings

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import ModelAnswerError, ModelError, NotFoundError
 from kbtui.history.change import Actor, Origin
+from kbtui.knowledge.statements import normalise, plain_fact, statements
 from kbtui.memory.consolidation.ask import ask_text
 from kbtui.memory.consolidation.pending import pages_for
 from kbtui.memory.consolidation.prompts import SILENT, flush_prompt
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import absolute_dates, local
-from kbtui.memory.records.facts import normalise, plain_fact, statements
 from kbtui.memory.records.usable_answers import is_placeholder, usable_text, why_unusable
 from kbtui.models.offline_model import OfflineModel
 from kbtui.sessions.slices import split_text

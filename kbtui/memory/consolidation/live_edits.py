@@ -11,8 +11,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from kbtui.history.change import Actor
-from kbtui.memory.records.facts import normalise, statements, states
-from kbtui.memory.records.memory_file import MEMORY
+from kbtui.knowledge.statements import normalise, statements, states
+from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:

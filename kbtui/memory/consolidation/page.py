@@ -11,7 +11,7 @@ from kbtui.memory.records.transcript import said_by_user
 if TYPE_CHECKING:
     from datetime import date, datetime
 
-    from kbtui.memory.ranges import Range
+    from kbtui.memory.records.ranges import Range
     from kbtui.memory.records.transcript import Conversation
     from kbtui.sessions.slices import Unit
     from kbtui.sessions.store import SessionMessage

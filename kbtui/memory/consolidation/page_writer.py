@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError
 from kbtui.history.change import Actor, Origin
-from kbtui.memory.consolidation.drafts import Drafting, Edits
 from kbtui.memory.consolidation.live_edits import live_edits
-from kbtui.memory.ranges import holds
+from kbtui.memory.edits.drafting import Drafting, Edits
+from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import absolute_dates, without_stamp
-from kbtui.memory.records.memory_file import MEMORY
+from kbtui.memory.records.ranges import holds
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from kbtui.knowledge.library import Library
     from kbtui.memory.consolidation.live_edits import LiveEdits
     from kbtui.memory.consolidation.page import Page
+    from kbtui.memory.edits.subjects import Subjects
     from kbtui.memory.inbox.inbox import Inbox
     from kbtui.memory.records.archive import Archive
     from kbtui.memory.records.extraction import Extraction
-    from kbtui.memory.records.subjects import Subjects
     from kbtui.memory.records.tombstones import Tombstones
     from kbtui.workspace.layout import Workspace
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from kbtui.errors import UsageError
 from kbtui.history.change import Actor
 from kbtui.knowledge.entry import parse_entry
+from kbtui.knowledge.statements import plain_fact, statements
 from kbtui.knowledge.templates import section_text
 from kbtui.memory.dream.overlay import shown_text
 from kbtui.memory.dream.restructure import evolution_of, missing
-from kbtui.memory.records.facts import plain_fact, statements
-from kbtui.memory.records.memory_review import is_statement, review_reason, split_lines
-from kbtui.memory.records.merging import is_said
+from kbtui.memory.edits.memory_review import is_statement, review_reason, split_lines
+from kbtui.memory.edits.merging import is_said
 from kbtui.memory.records.usable_answers import is_placeholder, why_unusable
 from kbtui.text import shorten
 from kbtui.workspace.layout import short_name

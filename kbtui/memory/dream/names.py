@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.knowledge.entry import parse_entry
+from kbtui.knowledge.statements import normalise
 from kbtui.knowledge.templates import ENTRY_TYPES
 from kbtui.memory.dream.linking import is_entry
+from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.records.extraction import Draft
-from kbtui.memory.records.facts import normalise
-from kbtui.memory.records.memory_file import MEMORY
 from kbtui.text import MAX_SLUG, clean_line, fold, slugify
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kbtui.knowledge.entry import Entry
     from kbtui.knowledge.library import Library
     from kbtui.memory.dream.overlay import View
-    from kbtui.memory.records.subjects import Subjects
+    from kbtui.memory.edits.subjects import Subjects
 
 NOTES = ("SOUL.md", "USER.md", MEMORY)
 _NAMES = {name.lower(): path for path in NOTES for name in (path, path.rpartition("/")[2])}

@@ -14,11 +14,11 @@ from kbtui.errors import NotFoundError, UsageError
 from kbtui.knowledge import frontmatter
 from kbtui.knowledge.repair import retargeted
 from kbtui.knowledge.retarget import new_target
-from kbtui.memory.records.facts import normalise, plain_fact
-from kbtui.memory.records.memory_file import apply_facts
-from kbtui.memory.records.memory_review import is_statement, line_key, split_lines
-from kbtui.memory.records.merging import grown_entry, new_entry
-from kbtui.memory.records.sections import section_of
+from kbtui.knowledge.statements import normalise, plain_fact
+from kbtui.memory.edits.memory_file import apply_facts
+from kbtui.memory.edits.memory_review import is_statement, line_key, split_lines
+from kbtui.memory.edits.merging import grown_entry, new_entry
+from kbtui.memory.edits.sections import section_of
 from kbtui.text import clean_line, shorten
 from kbtui.workspace.layout import short_name
 

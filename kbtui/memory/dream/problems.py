@@ -9,12 +9,12 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from kbtui.knowledge import frontmatter
+from kbtui.knowledge.statements import normalise, plain_fact, statements
 from kbtui.knowledge.summary import summary_of
 from kbtui.memory.dream.names import NOTES
 from kbtui.memory.dream.overlay import shown_text
-from kbtui.memory.records.facts import normalise, plain_fact, statements
-from kbtui.memory.records.memory_review import is_statement, line_key, split_lines
-from kbtui.memory.records.merging import is_said
+from kbtui.memory.edits.memory_review import is_statement, line_key, split_lines
+from kbtui.memory.edits.merging import is_said
 from kbtui.text import slugify
 from kbtui.workspace.layout import short_name
 

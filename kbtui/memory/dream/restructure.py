@@ -11,12 +11,12 @@ from kbtui.knowledge import frontmatter
 from kbtui.knowledge.info import info_of
 from kbtui.knowledge.repair import Move, retargeted, unlinked
 from kbtui.knowledge.reshape import new_name
+from kbtui.knowledge.statements import statements
 from kbtui.knowledge.templates import EVOLUTION, append_to_section, section_text
 from kbtui.knowledge.yaml_write import value_text
 from kbtui.memory.dream.operations import Operation
+from kbtui.memory.edits.merging import grown_entry, is_said
 from kbtui.memory.records.extraction import Draft
-from kbtui.memory.records.facts import statements
-from kbtui.memory.records.merging import grown_entry, is_said
 from kbtui.text import fold
 from kbtui.workspace.layout import short_name
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from kbtui.knowledge.library import Library
     from kbtui.memory.dream.operations import Operation
     from kbtui.memory.dream.overlay import Edits
-    from kbtui.memory.records.authorship import Authorship
-    from kbtui.memory.records.subjects import Subjects
+    from kbtui.memory.edits.authorship import Authorship
+    from kbtui.memory.edits.subjects import Subjects
     from kbtui.memory.records.tombstones import Tombstones
 
 

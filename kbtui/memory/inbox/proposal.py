@@ -12,7 +12,7 @@ from kbtui.errors import ConflictError
 from kbtui.history.change import Actor, Origin
 from kbtui.history.looking.diff import split_lines
 from kbtui.memory.inbox.hunks import cut, put
-from kbtui.memory.ranges import read_range
+from kbtui.memory.records.ranges import read_range
 from kbtui.memory.records.tombstones import Source
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name

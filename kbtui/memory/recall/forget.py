@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.history.change import Actor, Origin
-from kbtui.memory.ranges import ranges_of
+from kbtui.knowledge.statements import statements
 from kbtui.memory.recall.mentions import Mention, mentions, said_in, without, words_of
 from kbtui.memory.records.archive import is_record
 from kbtui.memory.records.committing import committed
-from kbtui.memory.records.facts import statements
+from kbtui.memory.records.ranges import ranges_of
 from kbtui.memory.records.tombstones import Source
 from kbtui.workspace import files
 

@@ -15,9 +15,9 @@ from rapidfuzz import fuzz, process
 
 from kbtui.errors import NotFoundError
 from kbtui.history.change import Actor
+from kbtui.knowledge.statements import normalise, plain_fact
+from kbtui.memory.edits.memory_review import line_key
 from kbtui.memory.records.cursors import Cursors
-from kbtui.memory.records.facts import normalise, plain_fact
-from kbtui.memory.records.memory_review import line_key
 from kbtui.text import counted, shorten
 from kbtui.workspace import files
 from kbtui.workspace.layout import is_recorded, short_name

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.history.change import Actor, Origin
+from kbtui.knowledge.statements import normalise, plain_fact
+from kbtui.memory.edits.memory_file import MEMORY, apply_facts
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import absolute_dates
-from kbtui.memory.records.facts import normalise, plain_fact
-from kbtui.memory.records.memory_file import MEMORY, apply_facts
 from kbtui.workspace import files
 from kbtui.workspace.redact import redact
 

@@ -19,8 +19,6 @@ from weakref import WeakKeyDictionary
 
 from kbtui.errors import ConflictError, NotFoundError
 from kbtui.history.change import Actor
-from kbtui.memory.machine import machine_name
-from kbtui.memory.ranges import Range, merged
 from kbtui.memory.records.archive_lines import (
     ArchiveEntry,
     Book,
@@ -34,6 +32,8 @@ from kbtui.memory.records.archive_lines import (
 )
 from kbtui.memory.records.cursors import Cursors
 from kbtui.memory.records.legacy_history import parse_old_history
+from kbtui.memory.records.machine import machine_name
+from kbtui.memory.records.ranges import Range, merged
 from kbtui.memory.records.records import BadLine, add_record, parse_records
 from kbtui.text import clean
 from kbtui.workspace import files

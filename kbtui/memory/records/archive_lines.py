@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from kbtui.memory.ranges import Range, read_range
+from kbtui.memory.records.ranges import Range, read_range
 from kbtui.memory.records.records import BadLine, parse_records
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import ModelAnswerError
 from kbtui.knowledge import frontmatter
+from kbtui.knowledge.statements import normalise, plain_fact
 from kbtui.knowledge.templates import ENTRY_TYPES
-from kbtui.memory.records.facts import normalise, plain_fact
 from kbtui.memory.records.save_memory_tool import SAVE_MEMORY
 from kbtui.memory.records.usable_answers import (
     clean_answer,

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kbtui.memory.ranges import Range, count, holds, merged, ranges_of
+from kbtui.memory.records.ranges import Range, count, holds, merged, ranges_of
 from kbtui.sessions.log_records import SessionLog
 from kbtui.workspace.jsonl import read_lines
 

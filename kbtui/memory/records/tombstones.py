@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import KbtuiError, NotFoundError
-from kbtui.memory.ranges import Range, read_range
+from kbtui.knowledge.statements import normalise, statements, states
 from kbtui.memory.records.archive import is_record
-from kbtui.memory.records.facts import normalise, statements, states
+from kbtui.memory.records.ranges import Range, read_range
 from kbtui.memory.records.records import BadLine, add_record, parse_records
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors

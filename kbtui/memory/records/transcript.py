@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from kbtui.memory.ranges import holds
 from kbtui.memory.records.dates import local
 from kbtui.memory.records.ledger import FORGOTTEN, drop_reason
+from kbtui.memory.records.ranges import holds
 from kbtui.memory.records.usable_answers import without_thoughts
 from kbtui.models.transcript import Said, as_line
 from kbtui.sessions.log_records import SessionLog
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from kbtui.memory.ranges import Range
+    from kbtui.memory.records.ranges import Range
     from kbtui.sessions.slices import Unit
     from kbtui.sessions.store import SessionMessage
 

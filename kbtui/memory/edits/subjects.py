@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
-from kbtui.memory.records.facts import normalise
+from kbtui.knowledge.statements import normalise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

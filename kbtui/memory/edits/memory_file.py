@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
-from kbtui.memory.records.facts import normalise, plain_fact
-from kbtui.memory.records.memory_review import (
+from kbtui.knowledge.statements import normalise, plain_fact
+from kbtui.memory.edits.memory_review import (
     MAX_LOST,
     heading_of,
     is_statement,
@@ -21,8 +21,8 @@ from kbtui.memory.records.memory_review import (
     review_reason,
     split_lines,
 )
-from kbtui.memory.records.sections import section_names_like
-from kbtui.memory.records.sections import section_of as default_section_of
+from kbtui.memory.edits.sections import section_names_like
+from kbtui.memory.edits.sections import section_of as default_section_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -11,19 +11,19 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.knowledge.statements import normalise, plain_fact, statements
 from kbtui.knowledge.templates import ENTRY_TYPES
-from kbtui.memory.records.authorship import Authorship
-from kbtui.memory.records.dates import absolute_dates
-from kbtui.memory.records.extraction import Correction, Draft
-from kbtui.memory.records.facts import normalise, plain_fact, statements
-from kbtui.memory.records.memory_file import (
+from kbtui.memory.edits.authorship import Authorship
+from kbtui.memory.edits.memory_file import (
     MEMORY,
     MemoryEdit,
     apply_facts,
     apply_rewrite,
     review_reason,
 )
-from kbtui.memory.records.merging import LOOSE, STRICT, grown_entry, is_said, new_entry
+from kbtui.memory.edits.merging import LOOSE, STRICT, grown_entry, is_said, new_entry
+from kbtui.memory.records.dates import absolute_dates
+from kbtui.memory.records.extraction import Correction, Draft
 from kbtui.text import MAX_SLUG, slugify
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from kbtui.knowledge.library import Library
     from kbtui.memory.consolidation.live_edits import LiveEdits
     from kbtui.memory.consolidation.page import Page
+    from kbtui.memory.edits.subjects import Subjects
     from kbtui.memory.records.extraction import Extraction
-    from kbtui.memory.records.subjects import Subjects
     from kbtui.memory.records.tombstones import Tombstones
     from kbtui.workspace.layout import Workspace
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import UnreadableError
 from kbtui.knowledge import frontmatter
+from kbtui.knowledge.statements import normalise, plain_fact, statements
 from kbtui.knowledge.templates import EVOLUTION, append_to_section, render_entry
-from kbtui.memory.records.facts import normalise, plain_fact, statements
 from kbtui.text import clean_line
 
 if TYPE_CHECKING:

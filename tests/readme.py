@@ -34,10 +34,10 @@ def _table(*rows: tuple[str, ...]) -> str:
 
 
 def _keys() -> str:
-    from kbtui.tui.actions.bindings import CONTEXT_TITLES, CONTEXTS, actions
+    from kbtui.tui.actions.registry import CONTEXT_TITLES, CONTEXTS, actions
 
     rows = [
-        (CONTEXT_TITLES[context], f"`{action.keys.replace(',', '` `')}`", action.label, action.help)
+        (CONTEXT_TITLES[context], f"`{action.keys.replace(',', '` `')}`", action.title, action.help)
         for context in CONTEXTS
         for action in actions(context)
         if action.keys
@@ -46,11 +46,11 @@ def _keys() -> str:
 
 
 def _slash() -> str:
-    from kbtui.tui.actions.bindings import commands
+    from kbtui.tui.actions.registry import slash_commands
 
     rows = [
         (f"`{name} {action.usage}".rstrip() + "`", action.help)
-        for name, action in commands().items()
+        for name, action in slash_commands().items()
     ]
     return _table(("Command", "What it does"), *rows)
 

@@ -124,7 +124,7 @@ async def test_t_filters_by_a_tag(tmp_path):
 
 
 async def test_every_action_of_the_registry_can_be_carried_out():
-    from kbtui.tui.actions.bindings import actions
+    from kbtui.tui.actions.registry import actions
     from kbtui.tui.history.history import HistoryScreen
     from kbtui.tui.notes.entry_editor import EntryEditor
     from kbtui.tui.notes.notes_pane import NotesPane

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kbtui.tui.actions.bindings import actions
+from kbtui.tui.actions.registry import actions
 from kbtui.tui.history.foreign import browse
 from kbtui.tui.history.history import HistoryScreen
 from kbtui.tui.history.time_travel import TimeTravelScreen

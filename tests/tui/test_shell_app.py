@@ -213,14 +213,14 @@ async def test_the_palette_carries_out_what_is_chosen(shell) -> None:
 
 
 async def test_the_palette_offers_every_action_of_the_main_screen(shell) -> None:
-    from kbtui.tui.actions.bindings import ACTIONS
+    from kbtui.tui.actions.registry import ACTIONS
     from kbtui.tui.app.palette import ActionProvider
 
     offered = [hit.text async for hit in ActionProvider(shell.app.screen).discover()]
     assert len(offered) == len(set(offered))
     for action in ACTIONS:
         if action.context in ("global", "chat", "notes", "transcript") and action.slash:
-            assert any(action.label in text for text in offered), action.id
+            assert any(action.title in text for text in offered), action.id
 
 
 async def test_help_filters_as_one_types(shell) -> None:

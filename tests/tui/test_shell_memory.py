@@ -10,7 +10,7 @@ from kbtui.history.change import Actor
 from kbtui.memory.background.jobs import KeeperEvent
 from kbtui.memory.dream.report import DreamProgress
 from kbtui.search.results import IndexStatus
-from kbtui.tui.actions.bindings import actions
+from kbtui.tui.actions.registry import actions
 from kbtui.tui.actions.slash import parse
 from kbtui.tui.app.tasks_screen import TasksScreen
 from kbtui.tui.history.history import HistoryScreen

@@ -6,15 +6,15 @@ from collections import Counter
 
 import pytest
 
-from kbtui.tui.actions.bindings import (
+from kbtui.tui.actions.keys import checked_keymap, key_name, key_names, keys_of
+from kbtui.tui.actions.registry import (
     ACTIONS,
     CONTEXT_TITLES,
     CONTEXTS,
     actions,
     bindings,
-    commands,
+    slash_commands,
 )
-from kbtui.tui.actions.keys import checked_keymap, key_name, key_names, keys_of
 from kbtui.tui.actions.slash import completions
 from kbtui.tui.app.app import KbtuiApp
 from kbtui.tui.app.help import help_table
@@ -52,7 +52,7 @@ HOSTS = {
 
 def test_ids_and_slash_commands_are_unique() -> None:
     assert max(Counter(action.id for action in ACTIONS).values()) == 1
-    assert len(commands()) == sum(1 for action in ACTIONS if action.slash)
+    assert len(slash_commands()) == sum(1 for action in ACTIONS if action.slash)
 
 
 def test_an_id_begins_with_its_context() -> None:
@@ -63,7 +63,7 @@ def test_an_id_begins_with_its_context() -> None:
 def test_every_action_can_be_reached_and_is_explained() -> None:
     for action in ACTIONS:
         assert action.keys or action.slash, action.id
-        assert action.label, action.id
+        assert action.title, action.id
         assert action.help.endswith("."), action.id
 
 
@@ -95,7 +95,7 @@ def test_every_action_is_carried_out_by_somebody(action) -> None:
 def test_help_names_every_key_and_command() -> None:
     table = help_table("", {}).plain
     for action in ACTIONS:
-        assert action.label in table
+        assert action.title in table
         assert key_names(action.keys) in table
         assert (action.slash or "") in table
 
@@ -135,4 +135,4 @@ def test_every_footer_writes_keys_alike() -> None:
 
 
 def test_the_popup_offers_every_slash_command() -> None:
-    assert [action.slash for action in completions("/")] == list(commands())
+    assert [action.slash for action in completions("/")] == list(slash_commands())

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, cast
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.keys import Keys
 
-from kbtui.tui.actions.bindings import ACTIONS, CONTEXT_TITLES
+from kbtui.tui.actions.registry import ACTIONS, CONTEXT_TITLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kbtui.tui.actions.bindings import Action
+    from kbtui.tui.actions.registry import Action
 
 _NAMES = {
     "slash": "/",

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import UsageError
 from kbtui.text import clean_line
-from kbtui.tui.actions.bindings import commands
+from kbtui.tui.actions.registry import slash_commands
 
 if TYPE_CHECKING:
-    from kbtui.tui.actions.bindings import Action
+    from kbtui.tui.actions.registry import Action
 
 # One line only: a longer text that begins so is Markdown with a heading.
 _NOTE = re.compile(r"#\s*(?P<text>[^#\s].*)")
@@ -38,11 +38,11 @@ def parse(text: str) -> Command | None:
     """
     note = _NOTE.fullmatch(text.strip())
     if note is not None:
-        return Command(commands()["/remember"], note["text"])
+        return Command(slash_commands()["/remember"], note["text"])
     match = _COMMAND.fullmatch(text.rstrip())
     if match is None:
         return None
-    known = commands()
+    known = slash_commands()
     name = "/" + match["name"].lower()
     if name in known:
         return Command(known[name], (match["argument"] or "").strip())
@@ -59,12 +59,12 @@ def parse(text: str) -> Command | None:
 def completions(typed: str) -> list[Action]:
     """The commands that `typed` (with its slash) can become: by beginning, then by any part."""
     wanted = typed.lower()
-    known = commands()
+    known = slash_commands()
     beginning = [action for name, action in known.items() if name.startswith(wanted)]
     part = wanted.removeprefix("/")
     rest = [
         action
         for name, action in known.items()
-        if action not in beginning and part and (part in name or part in action.label.lower())
+        if action not in beginning and part and (part in name or part in action.title.lower())
     ]
     return [*beginning, *rest]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from kbtui.history.change import Changed
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.actions.bindings import Action
+    from kbtui.tui.actions.registry import Action
 
 
 _SWITCH_SECONDS = 0.001

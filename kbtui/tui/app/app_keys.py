@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import work
 from textual.command import CommandPalette
 
-from kbtui.tui.actions.bindings import bindings
+from kbtui.tui.actions.registry import bindings
 from kbtui.tui.app.main import MainScreen
 from kbtui.tui.messages import (
     OpenHistory,

@@ -13,8 +13,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from kbtui.text import fold
-from kbtui.tui.actions.bindings import ACTIONS, CONTEXT_TITLES, CONTEXTS
 from kbtui.tui.actions.keys import key_names, keys_of
+from kbtui.tui.actions.registry import ACTIONS, CONTEXT_TITLES, CONTEXTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
-    from kbtui.tui.actions.bindings import Action
+    from kbtui.tui.actions.registry import Action
 
 _KEYS_WIDTH = 24
 _LABEL_WIDTH = 21
@@ -123,14 +123,14 @@ Any key can be changed in config.toml (see /config) by the name of its action:
 def _rows(action: Action, wanted: str, keymap: Mapping[str, str]) -> Iterator[Content]:
     keys = key_names(keys_of(action, keymap))
     command = f"{action.slash} {action.usage}".rstrip() if action.slash else ""
-    searched = fold(f"{action.id} {keys} {command} {action.label} {action.help}")
+    searched = fold(f"{action.id} {keys} {command} {action.title} {action.help}")
     if wanted and not all(part in searched for part in wanted.split()):
         return
     left = "  ".join(filter(None, (keys, command)))
     first, *rest = wrap(action.help, _HELP_WIDTH)
     yield Content.assemble(
         ("  " + left.ljust(_KEYS_WIDTH), "$accent"),
-        action.label.ljust(_LABEL_WIDTH),
+        action.title.ljust(_LABEL_WIDTH),
         (first, "$text-muted"),
     )
     for line in rest:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, cast
 
 from textual.command import DiscoveryHit, Hit, Provider
 
-from kbtui.tui.actions.bindings import ACTIONS
 from kbtui.tui.actions.keys import context_title, key_names, keys_of
+from kbtui.tui.actions.registry import ACTIONS
 
 if TYPE_CHECKING:
     from textual.command import Hits
 
-    from kbtui.tui.actions.bindings import Action
+    from kbtui.tui.actions.registry import Action
     from kbtui.tui.app.app import KbtuiApp
 
 _HIDDEN = frozenset({"global.palette", "global.interrupt", "global.escape"})
@@ -62,5 +62,5 @@ class ActionProvider(Provider):
 
 def _title(action: Action) -> str:
     if action.context in ("global", "chat", "memory"):
-        return action.label
-    return f"{context_title(action)}: {action.label}"
+        return action.title
+    return f"{context_title(action)}: {action.title}"

@@ -13,7 +13,7 @@ from textual.widgets import Static
 from textual.worker import Worker, WorkerState
 
 from kbtui.errors import KbtuiError
-from kbtui.tui.actions.bindings import bindings
+from kbtui.tui.actions.registry import bindings
 from kbtui.tui.chat.completion_popup import Offers
 from kbtui.tui.chat.draft import Unsent
 from kbtui.tui.chat.popup import Popup
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.actions.bindings import Action
+    from kbtui.tui.actions.registry import Action
     from kbtui.tui.actions.slash import Command
     from kbtui.tui.chat.commands import ChatCommands
     from kbtui.tui.chat.conversation import Conversation

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.models.roles import ModelStatus
     from kbtui.sessions.store import Session, SessionInfo, SessionMessage
-    from kbtui.tui.actions.bindings import Action
+    from kbtui.tui.actions.registry import Action
     from kbtui.tui.chat.chat_pane import ChatPane
 
 _LIVE = 60

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.dream.report import DreamReport
     from kbtui.memory.recall.forget import ForgetPlan
-    from kbtui.tui.actions.bindings import Action
+    from kbtui.tui.actions.registry import Action
     from kbtui.tui.chat.chat_pane import ChatPane
 
 _DRY = "--dry-run"

@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.widgets import TextArea
 
 from kbtui.text import clean
-from kbtui.tui.actions.bindings import bindings
+from kbtui.tui.actions.registry import bindings
 from kbtui.tui.terminal.state import InputHistory
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from kbtui.text import clean_line, counted, fold
-from kbtui.tui.actions.bindings import bindings
+from kbtui.tui.actions.registry import bindings
 from kbtui.tui.widgets.choice_list import Choice, ChoiceList
 from kbtui.tui.widgets.row_list import RowList
 

@@ -9,7 +9,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.style import Style
 
-from kbtui.tui.actions.bindings import bindings
+from kbtui.tui.actions.registry import bindings
 from kbtui.tui.chat.flow_view import GUTTER, FlowView
 from kbtui.tui.chat.styles import STYLES
 

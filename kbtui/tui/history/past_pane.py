@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.message import Message
 
-from kbtui.tui.actions.bindings import actions, bindings
+from kbtui.tui.actions.registry import actions, bindings
 from kbtui.tui.messages import OpenSearch
 from kbtui.tui.notes.notes_actions import NotesActions
 from kbtui.tui.notes.notes_pane import NotesPane

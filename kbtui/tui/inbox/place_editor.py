@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from kbtui.text import clean_line
-from kbtui.tui.actions.bindings import bindings
+from kbtui.tui.actions.registry import bindings
 from kbtui.tui.notes.line_endings import for_editor, restore
 from kbtui.tui.notes.note_area import NoteArea
 

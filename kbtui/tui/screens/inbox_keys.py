@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.screen import Screen
 
-from kbtui.tui.actions.bindings import bindings
+from kbtui.tui.actions.registry import bindings
 from kbtui.tui.inbox.place_view import PlaceView
 from kbtui.tui.inbox.proposal_list import ProposalList
 from kbtui.tui.leaving import leave_for

@@ -12,7 +12,7 @@ from textual.widgets import Input
 
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line, slugify
-from kbtui.tui.actions.bindings import bindings
+from kbtui.tui.actions.registry import bindings
 from kbtui.tui.in_texts import PAUSE, entries_saying, worth_searching
 from kbtui.tui.notes.preview import Preview
 from kbtui.tui.search.finder import Finder

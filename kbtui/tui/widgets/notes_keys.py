@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.containers import Vertical
 
-from kbtui.tui.actions.bindings import bindings
+from kbtui.tui.actions.registry import bindings
 from kbtui.tui.focus import go_to
 from kbtui.tui.messages import AskAbout, OpenHistory
 from kbtui.tui.notes.reading_place import ReadingPlace

@@ -91,7 +91,7 @@ def _ask(kb: KnowledgeBase, notes: _Notes) -> None:
 
 def _child(workspace: Path, report: Path) -> None:
     """Be the app, with a heartbeat in it."""
-    from kbtui.tui.app.app import app as app_module
+    from kbtui.tui.app import app as app_module
 
     notes = _Notes()
 

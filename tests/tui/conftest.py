@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from textual.notifications import Notification
 
-from kbtui.tui.app.app import app_keys
+from kbtui.tui.app import app_keys
 from kbtui.tui.terminal import type_ahead as typed_ahead
 from kbtui.tui.widgets import line_view
 from tests.tui.at_rest import DEADLINE, jobs_watched

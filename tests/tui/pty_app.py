@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import sys
 from pathlib import Path
-from kbtui.tui.app.app import app_keys
+from kbtui.tui.app import app_keys
 from kbtui.tui.terminal import signals
 from kbtui.tui.terminal import type_ahead as typed_ahead
 from kbtui.tui.app.app import run_app

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from kbtui.knowledge.library import EntryInfo
 from kbtui.text import slugify
-from kbtui.tui.search.fuzzy import FuzzyIndex, matched_spans
+from kbtui.tui.notes.fuzzy import FuzzyIndex, matched_spans
 
 
 def entry(title: str, age: int = 0, *, aliases: tuple[str, ...] = (), tags: tuple[str, ...] = ()):

@@ -3,15 +3,14 @@ from __future__ import annotations
 import pytest
 
 from kbtui.tui.actions.registry import actions
+from kbtui.tui.diff.confirm import ConfirmScreen
 from kbtui.tui.history.foreign import browse
 from kbtui.tui.history.history import HistoryScreen
-from kbtui.tui.history.time_travel import TimeTravelScreen
+from kbtui.tui.history.time_travel import TimeTravelScreen, travel
 from kbtui.tui.messages import AskAbout
 from kbtui.tui.notes.why import WhyScreen
 from kbtui.tui.search.search import SearchScreen
 from kbtui.tui.terminal.background import run_latest
-from kbtui.tui.travelling import travel
-from kbtui.tui.widgets.confirm import ConfirmScreen
 from tests.tui.notes_support import (
     NotesApp,
     agent_writes,

@@ -14,8 +14,8 @@ from kbtui.tui.history.history import HistoryScreen
 from kbtui.tui.history.time_travel import TimeTravelScreen
 from kbtui.tui.markdown.layout import render_markdown
 from kbtui.tui.messages import OpenHistory, OpenMessage
-from kbtui.tui.notes.authors_gutter import LETTERS, AuthorsGutter, age
 from kbtui.tui.notes.why import WhyScreen
+from kbtui.tui.widgets.authors_gutter import LETTERS, AuthorsGutter, age
 from kbtui.tui.widgets.choice_list import ChoiceList
 from kbtui.tui.widgets.line_view import Line
 from tests.tui.notes_support import NotesApp, arrived, make_kb, opened, ready, text_of, until

@@ -9,7 +9,7 @@ import pytest
 
 from kbtui.agent.events import TextDelta, ToolFinished, ToolStarted, TurnFinished
 from kbtui.history.change import Actor, Origin
-from kbtui.tui.history.undo_conflict import UndoConflictScreen
+from kbtui.tui.diff.undo_conflict import UndoConflictScreen
 from kbtui.tui.inbox.inbox import InboxScreen
 from kbtui.tui.inbox.place_editor import PlaceEditor
 from kbtui.tui.widgets.dialogs import KeyDialog

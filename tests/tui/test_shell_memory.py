@@ -13,10 +13,10 @@ from kbtui.search.results import IndexStatus
 from kbtui.tui.actions.registry import actions
 from kbtui.tui.actions.slash import parse
 from kbtui.tui.app.tasks_screen import TasksScreen
+from kbtui.tui.diff.confirm import ConfirmScreen
+from kbtui.tui.diff.undo_conflict import UndoConflictScreen
 from kbtui.tui.history.history import HistoryScreen
-from kbtui.tui.history.undo_conflict import UndoConflictScreen
 from kbtui.tui.widgets import dialogs
-from kbtui.tui.widgets.confirm import ConfirmScreen
 from kbtui.tui.widgets.dialogs import KeyDialog
 from kbtui.tui.widgets.page import PageScreen
 from kbtui.tui.widgets.status_line import StatusLine

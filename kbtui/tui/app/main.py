@@ -183,8 +183,8 @@ class MainScreen(Screen[None]):
     def _open_past_wanted(self, event: OpenPast) -> None:
         """Travel in time."""
         if self.chat.kb is not None:
+            from kbtui.tui.history.time_travel import travel
             from kbtui.tui.terminal.background import run_latest
-            from kbtui.tui.travelling import travel
 
             run_latest(self, "travel", travel, self, self.chat.kb, event.moment)
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from kbtui.tui.actions import slash
 from kbtui.tui.chat.items import shown
 from kbtui.tui.chat.popup import Choice
-from kbtui.tui.in_texts import PAUSE, entries_saying, worth_searching
+from kbtui.tui.notes.fuzzy import PAUSE, entries_saying, worth_searching
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kbtui.knowledge.library import EntryInfo
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.search.fuzzy import FuzzyIndex
+    from kbtui.tui.notes.fuzzy import FuzzyIndex
 
 _LIMIT = 30
 
@@ -58,7 +58,7 @@ class Completer:
         return [_choice(info, f"{info.title} · in its text, line {line}") for info, line in found]
 
     def _named(self, kb: KnowledgeBase, query: str) -> list[Choice]:
-        from kbtui.tui.search.fuzzy import FuzzyIndex
+        from kbtui.tui.notes.fuzzy import FuzzyIndex
 
         index = self._index
         if index is None:

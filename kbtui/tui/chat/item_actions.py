@@ -172,7 +172,7 @@ class Deeds:
             self._pane.run_worker(self._undo_turn(kb, item.turn), group="undo")
 
     async def _undo_turn(self, kb: KnowledgeBase, turn: str) -> None:
-        from kbtui.tui.history.settling import undo_settled
+        from kbtui.tui.diff.undo_conflict import undo_settled
 
         try:
             commit = await undo_settled(

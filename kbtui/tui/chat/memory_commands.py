@@ -64,7 +64,7 @@ class MemoryCommands:
             self._say(kept.warning, "warning")
 
     async def _forget(self, kb: KnowledgeBase, argument: str) -> None:
-        from kbtui.tui.widgets.confirm import ConfirmScreen
+        from kbtui.tui.diff.confirm import ConfirmScreen
 
         plan = await asyncio.to_thread(kb.memory.forgetting.plan, argument)
         screen = ConfirmScreen("Forget this?", _plan_text(plan), {"enter": "forgets it"})
@@ -121,7 +121,7 @@ class MemoryCommands:
         await self.syncing.run(kb, argument)
 
     async def _show_dream(self, report: DreamReport) -> None:
-        from kbtui.tui.widgets.confirm import ConfirmScreen
+        from kbtui.tui.diff.confirm import ConfirmScreen
 
         proposed = [diff for each in report.suggestions for diff in each.diffs]
         text = "\n".join([report.text, *(each.why for each in report.suggestions)])
@@ -135,7 +135,7 @@ class MemoryCommands:
 
     async def _dream_restore(self, kb: KnowledgeBase, argument: str) -> None:
         """Go back to before a change of Dream's; or, beside it, undo only that one."""
-        from kbtui.tui.widgets.confirm import ConfirmScreen
+        from kbtui.tui.diff.confirm import ConfirmScreen
 
         rev = argument or await self._choose_dream(kb)
         if not rev:
@@ -162,7 +162,7 @@ class MemoryCommands:
 
     async def _undo(self, kb: KnowledgeBase, commit: str) -> None:
         """Undo one change; where a line was changed again, the person decides."""
-        from kbtui.tui.history.settling import undo_settled
+        from kbtui.tui.diff.undo_conflict import undo_settled
 
         done = await undo_settled(
             self._pane, lambda decided: kb.history.undo(commit, decisions=decided)

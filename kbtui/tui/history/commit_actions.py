@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line, counted
 from kbtui.tui.commit_text import when_text
-from kbtui.tui.history.settling import undo_settled
+from kbtui.tui.diff.undo_conflict import undo_settled
 from kbtui.tui.leaving import leave_for
 from kbtui.tui.tell import tell, tell_error
 from kbtui.tui.terminal.background import InTurn, run_latest
@@ -161,7 +161,7 @@ class HistoryDeeds:
         if not preview:
             tell(self._screen, f"{name} is as it was then already.")
             return
-        from kbtui.tui.widgets.confirm import ConfirmScreen
+        from kbtui.tui.diff.confirm import ConfirmScreen
 
         screen = ConfirmScreen(
             f"Restore {name}?",
@@ -200,7 +200,7 @@ class HistoryDeeds:
         self._run(self._restore_all)
 
     async def _restore_all(self, commit: Commit) -> None:
-        from kbtui.tui.widgets.confirm import ConfirmScreen
+        from kbtui.tui.diff.confirm import ConfirmScreen
 
         history = self._kb.history
         preview = await asyncio.to_thread(history.restore_before_preview, commit.id)

@@ -134,7 +134,7 @@ class TimeTravelScreen(Screen[None]):
 
     async def _compare(self, path: str) -> None:
         """Show what became of an entry since."""
-        from kbtui.tui.widgets.confirm import ConfirmScreen
+        from kbtui.tui.diff.confirm import ConfirmScreen
 
         name = _name(path)
         diffs = await asyncio.to_thread(self._kb.history.diff, self._commit.id, None, [path])
@@ -146,7 +146,7 @@ class TimeTravelScreen(Screen[None]):
 
     async def _restore(self, path: str) -> None:
         """Show what restoring an entry would change, then do it."""
-        from kbtui.tui.widgets.confirm import ConfirmScreen
+        from kbtui.tui.diff.confirm import ConfirmScreen
 
         history, name = self._kb.history, _name(path)
         preview = await asyncio.to_thread(history.restore_preview, path, self._commit.id)
@@ -163,3 +163,22 @@ class TimeTravelScreen(Screen[None]):
 
 def _name(path: str) -> str:
     return clean_line(path.removeprefix("knowledge/").removesuffix(".md"))
+
+
+async def travel(screen: Screen[None], kb: KnowledgeBase, moment: str) -> None:
+    """Show everything as it was at a date, a time or a revision; asks where none is given."""
+    from kbtui.tui.widgets.dialogs import TextDialog
+
+    wanted: str | None = moment.strip()
+    if not wanted:
+        wanted = await screen.app.push_screen_wait(
+            TextDialog("Back to when?", "", "A date like 2026-11-21, a time, a commit, HEAD~1.")
+        )
+    if not wanted:
+        return
+    try:
+        commit = await asyncio.to_thread(kb.history.commit, wanted)
+    except KbtuiError as error:
+        tell_error(screen, error)
+        return
+    screen.app.push_screen(TimeTravelScreen(kb, commit))

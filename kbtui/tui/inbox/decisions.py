@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
-from kbtui.tui.history.settling import undo_settled
+from kbtui.tui.diff.undo_conflict import undo_settled
 from kbtui.tui.inbox.proposal_list import files_of
 from kbtui.tui.tell import tell_error
 from kbtui.tui.terminal.background import InTurn

@@ -223,7 +223,7 @@ class EntryEditor(Vertical):
         self._show_state()
 
     async def _settle(self, theirs: Document) -> bool:
-        from kbtui.tui.widgets.two_versions import ConflictScreen
+        from kbtui.tui.diff.two_versions import ConflictScreen
 
         await self._draft_stored()
         choice = await self.app.push_screen_wait(

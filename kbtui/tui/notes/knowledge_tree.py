@@ -211,7 +211,7 @@ class KnowledgeTree(RowList):
     def _with_matches(self, name: Content, title: str, offset: int) -> Content:
         if not self._query:
             return name
-        from kbtui.tui.search.fuzzy import matched_spans
+        from kbtui.tui.notes.fuzzy import matched_spans
 
         for start, end in matched_spans(title, self._query):
             name = name.stylize(".rows--match", start + offset, end + offset)

@@ -221,7 +221,7 @@ class NotesActions:
 
     async def _undo_last(self, kb: KnowledgeBase, path: str) -> None:
         """Undo the last change of one file."""
-        from kbtui.tui.history.settling import undo_settled
+        from kbtui.tui.diff.undo_conflict import undo_settled
 
         commit = await asyncio.to_thread(_last_change, kb, path)
         if commit is None:

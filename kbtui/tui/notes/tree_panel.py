@@ -211,7 +211,7 @@ def _read_entries(kb: KnowledgeBase) -> tuple[dict[str, EntryInfo], Folder]:
 
 
 def _prepare_names(kb: KnowledgeBase) -> None:
-    from kbtui.tui.search.fuzzy import names_of
+    from kbtui.tui.notes.fuzzy import names_of
 
     names_of(kb.library).current()
 
@@ -220,7 +220,7 @@ def _matching_tree(
     kb: KnowledgeBase, text: str, stale: Callable[[], bool]
 ) -> tuple[Folder, str | None]:
     """The tree of what matches, and the path of the best match."""
-    from kbtui.tui.search.fuzzy import names_of
+    from kbtui.tui.notes.fuzzy import names_of
 
     matches = names_of(kb.library).current().search(text, stale=stale)
     best = matches[0].entry.path if matches else None

@@ -10,7 +10,7 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from kbtui.tui.messages import OpenEntry
-from kbtui.tui.notes.preview import Preview
+from kbtui.tui.search.preview import Preview
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.row_list import RowList
 

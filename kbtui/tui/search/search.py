@@ -14,9 +14,9 @@ from textual.widgets import Footer, Input, Static
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import bindings
-from kbtui.tui.notes.preview import Preview
 from kbtui.tui.search.finder import Finder
 from kbtui.tui.search.hit_list import HitList, place_of
+from kbtui.tui.search.preview import Preview
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult

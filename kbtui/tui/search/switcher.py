@@ -13,10 +13,9 @@ from textual.widgets import Input
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line, slugify
 from kbtui.tui.actions.registry import bindings
-from kbtui.tui.in_texts import PAUSE, entries_saying, worth_searching
-from kbtui.tui.notes.preview import Preview
+from kbtui.tui.notes.fuzzy import PAUSE, entries_saying, matched_spans, names_of, worth_searching
 from kbtui.tui.search.finder import Finder
-from kbtui.tui.search.fuzzy import matched_spans, names_of
+from kbtui.tui.search.preview import Preview
 from kbtui.tui.tell import tell_error
 from kbtui.tui.widgets.row_list import RowList
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge.library import EntryInfo
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.search.fuzzy import FuzzyIndex
+    from kbtui.tui.notes.fuzzy import FuzzyIndex
 
 LIMIT = 200
 

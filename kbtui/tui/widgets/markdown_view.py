@@ -255,7 +255,7 @@ class MarkdownView(LineView):
             self._lay_out()
 
     def _fill_gutter(self, origins: Sequence[LineOrigin]) -> None:
-        from kbtui.tui.notes.authors_gutter import NARROW, NARROW_WIDTH, WIDTH, AuthorsGutter
+        from kbtui.tui.widgets.authors_gutter import NARROW, NARROW_WIDTH, WIDTH, AuthorsGutter
 
         width = NARROW_WIDTH if self.size.width < NARROW else WIDTH
         self.set_gutter(width, AuthorsGutter(self.lines, origins, width))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding
@@ -10,6 +11,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from kbtui.errors import UndoConflictError
 from kbtui.history.merging.conflict import Side
 from kbtui.text import clean, clean_line
 from kbtui.tui.diff.diff_view import DiffView
@@ -20,13 +22,14 @@ from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.line_view import Line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from textual.app import ComposeResult
     from textual.binding import BindingType
+    from textual.dom import DOMNode
 
-    from kbtui.errors import UndoConflictError
     from kbtui.history.merging.conflict import Conflict, Resolution
+    from kbtui.history.objects.commit import Commit
 
 Decided = dict["Conflict", "Resolution"]
 _WIDTH = 96
@@ -39,6 +42,32 @@ _KINDS = {
     "name": "was renamed again, or the old name is taken",
 }
 _TITLES = {"place": ("where it stands now", "where it stood before")}
+
+
+async def undo_settled(
+    node: DOMNode, undo: Callable[[Mapping[Conflict, Resolution]], Commit]
+) -> Commit | None:
+    """Undo something; conflicts are shown until all are decided.
+
+    Args:
+        node: Whose app is asked.
+        undo: Undoes it with the decisions made so far.
+
+    Returns:
+        The commit; None where the person left it, and then nothing was changed.
+
+    Raises:
+        KbtuiError: It can't be undone for another reason.
+    """
+    decisions: dict[Conflict, Resolution] = {}
+    while True:
+        try:
+            return await asyncio.to_thread(undo, decisions)
+        except UndoConflictError as error:
+            answer = await node.app.push_screen_wait(UndoConflictScreen(error))
+            if answer is None:
+                return None
+            decisions |= answer
 
 
 class UndoConflictScreen(ModalScreen[Decided | None]):

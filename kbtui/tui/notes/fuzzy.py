@@ -11,13 +11,19 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
+from kbtui.errors import KbtuiError
 from kbtui.text import fold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kbtui.knowledge.library import EntryInfo, Library
+    from kbtui.knowledge_base import KnowledgeBase
 
+PAUSE = 0.15
+"""Seconds without a key before texts are searched."""
+_SHORTEST_IN_TEXTS = 3
+_MOST_IN_TEXTS = 10
 _FEW = 1
 _SURE = 500
 _TYPO_CUTOFF = 74.0
@@ -213,3 +219,24 @@ _names: WeakKeyDictionary[Library, EntryNames] = WeakKeyDictionary()
 def names_of(library: Library) -> EntryNames:
     """The index that everybody who looks into this library shares."""
     return _names.setdefault(library, EntryNames(library))
+
+
+def worth_searching(query: str) -> bool:
+    """Whether texts are searched for it: almost every text says one or two letters."""
+    return len(query) >= _SHORTEST_IN_TEXTS
+
+
+def entries_saying(kb: KnowledgeBase, query: str) -> list[tuple[EntryInfo, int]]:
+    """At most ten entries, best first, each with the line that says it; for threads.
+
+    None where search can't answer: names are enough here, and the search screen says what is wrong.
+    """
+    try:
+        hits = kb.search.search(query, "knowledge", _MOST_IN_TEXTS, semantic=False).hits
+    except KbtuiError:
+        return []
+    lines: dict[str, int] = {}
+    for hit in hits:
+        lines.setdefault(hit.path, hit.line)
+    infos = ((kb.library.info(path), line) for path, line in lines.items())
+    return [(info, line) for info, line in infos if info is not None]

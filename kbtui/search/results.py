@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# From this relevance on a hit counts as an answer: below it, nothing is known.
+RELEVANT = 0.5
 State = Literal["opening", "syncing", "preparing", "embedding", "ready", "lexical-only"]
 _NO_BOOSTS: Mapping[str, float] = MappingProxyType({})
 
@@ -25,12 +27,24 @@ class Explain:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """A further place that says what a hit says; `messages` are those of a conversation."""
+
+    path: str
+    title: str
+    line: int
+    messages: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """One place that answers a query.
 
     `lines` are those of the chunk, `line` is that of the first match in the snippet, or where the
     snippet starts; `matches` are offsets in `snippet`. Of a conversation, `session` and `messages`
-    say which messages it is.
+    say which messages it is, `speaker` who said it (``user`` or ``assistant``). `score`, in 0..1,
+    orders the hits of one query; `relevance`, in 0..1, compares between queries: how likely the
+    hit is an answer, `RELEVANT` being the threshold. `also` are other places that say the same.
     """
 
     path: str
@@ -46,6 +60,14 @@ class Hit:
     line: int = 1
     text: str = ""
     updated: str | None = None
+    speaker: str = ""
+    relevance: float = 1.0
+    also: tuple[Place, ...] = ()
+
+    @property
+    def is_relevant(self) -> bool:
+        """Whether the hit is likely to answer the query."""
+        return self.relevance >= RELEVANT
 
 
 @dataclass(frozen=True, slots=True)

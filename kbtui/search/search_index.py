@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from kbtui.errors import KbtuiError, StorageError, UsageError
@@ -25,12 +25,16 @@ if TYPE_CHECKING:
 
     from kbtui.search.background import Background
     from kbtui.search.embedding.prepared import EmbeddingModel
+    from kbtui.search.index.bm25f import Corpus
     from kbtui.search.index.chunker import ChunkLimits
     from kbtui.search.index.generations import Generations
+    from kbtui.search.query.fusion import Meaning
+    from kbtui.search.query.hits import Rows
     from kbtui.search.query.parser import Query
     from kbtui.search.query.ranking import Weights
     from kbtui.search.query.semantic import Semantic
     from kbtui.search.query.tree_index import TreeReader
+    from kbtui.search.results import Hit
     from kbtui.settings import RoleSettings, SearchSettings
     from kbtui.workspace.layout import Workspace
     from kbtui.workspace.scan import Scanner
@@ -43,6 +47,20 @@ _LOCK_SECONDS = 5.0
 _FIRST_ANSWER_SECONDS = 2.0
 _WORTH_TELLING = 50  # files
 _Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What `SearchIndex.search` was asked, with the query as it was understood."""
+
+    asked: Query
+    query: str
+    scope: str
+    limit: int
+    semantic: bool
+    wait: bool
+    relevant_only: bool
+    statements_only: bool
 
 
 class SearchIndex:
@@ -296,6 +314,8 @@ class SearchIndex:
         semantic: bool = True,
         wait: bool = False,
         at: str | None = None,
+        relevant_only: bool = False,
+        statements_only: bool = False,
     ) -> SearchResult:
         """Find the places that answer a query, by words and by meaning.
 
@@ -306,6 +326,9 @@ class SearchIndex:
             semantic: Compare by meaning too, if the model is there.
             wait: Wait for the model and for all vectors.
             at: A revision: search the files as they were then; by meaning if they have vectors.
+            relevant_only: Leave out what probably doesn't answer the query: a query that nothing
+                answers has no hits.
+            statements_only: Of conversations leave out what kbtui said, and what was only asked.
 
         Raises:
             UsageError: `at` where there is no history.
@@ -314,52 +337,51 @@ class SearchIndex:
 
         started = time.perf_counter()
         asked = parse(query)
-        limit = max(1, min(limit, MOST_HITS))
+        request = _Request(
+            asked,
+            query,
+            scope,
+            max(1, min(limit, MOST_HITS)),
+            semantic=semantic and self._settings.semantic,
+            wait=wait,
+            relevant_only=relevant_only,
+            statements_only=statements_only,
+        )
         if at is not None:
-            meant = semantic and self._settings.semantic and asked.has_words
-            result = self._search_tree(asked, query, scope, limit, at, meant=meant, wait=wait)
+            result = self._search_tree(request, at)
         elif not asked.has_words and not asked.conditions:
             result = SearchResult(query, scope, 0.0, semantic=False, hits=())
         else:
-            result = self._healing(
-                lambda: self._search(asked, query, scope, limit, semantic=semantic, wait=wait)
-            )
+            result = self._healing(lambda: self._search(request))
         return replace(result, took_ms=(time.perf_counter() - started) * 1000)
 
-    def _search(
-        self, asked: Query, query: str, scope: str, limit: int, *, semantic: bool, wait: bool
-    ) -> SearchResult:
-        from kbtui.search.query.hits import best_hits
-        from kbtui.search.query.ranking import rank
+    def _search(self, request: _Request) -> SearchResult:
         from kbtui.search.query.suggestion import suggest
 
         notice = self._catch_up()
         generation = self._generations().serving
         corpus = generation.corpus()
         meaning, said = None, ""
-        if semantic and self._settings.semantic:
-            load = wait or self._background is None
+        if request.semantic:
             meaning, said = self._semantic().answer(
-                asked, corpus, generation.store, self._stop, load=load, wait=wait
+                request.asked,
+                corpus,
+                generation.store,
+                self._stop,
+                load=request.wait or self._background is None,
+                wait=request.wait,
             )
-        weights = self._weights(self._settings.decay_days)
-        ranking = rank(corpus, asked, self._scopes.folders(scope), meaning, weights)
-        hits = best_hits(corpus, generation.store, asked, ranking, limit)
         return SearchResult(
-            query,
-            scope,
+            request.query,
+            request.scope,
             0.0,
             semantic=meaning is not None,
-            hits=hits,
+            hits=self._hits(request, corpus, generation.store, meaning, self._settings.decay_days),
             notice=" ".join(filter(None, (notice, said))),
-            suggestion=suggest(corpus, asked, generation.store.words),
+            suggestion=suggest(corpus, request.asked, generation.store.words),
         )
 
-    def _search_tree(
-        self, asked: Query, query: str, scope: str, limit: int, at: str, *, meant: bool, wait: bool
-    ) -> SearchResult:
-        from kbtui.search.query.hits import best_hits
-        from kbtui.search.query.ranking import rank
+    def _search_tree(self, request: _Request, at: str) -> SearchResult:
         from kbtui.search.query.tree_index import TreeReader
 
         if self._tree_at is None:
@@ -368,15 +390,44 @@ class SearchIndex:
             self._trees = self._trees or TreeReader(self._limits(), self._tree_at)
         tree = self._trees.at(at)
         meaning, said = None, ""
-        if meant:
-            load = wait or self._background is None
+        if request.semantic and request.asked.has_words:
             meaning, said = self._semantic().compare_tree(
-                asked.text, tree, self._stop, load=load, wait=wait
+                request.asked.text,
+                tree,
+                self._stop,
+                load=request.wait or self._background is None,
+                wait=request.wait,
             )
-        folders = self._scopes.folders(scope)
-        ranking = rank(tree.corpus, asked, folders, meaning, self._weights({}))
-        hits = best_hits(tree.corpus, tree, asked, ranking, limit)
-        return SearchResult(query, scope, 0.0, meaning is not None, hits, said)
+        hits = self._hits(request, tree.corpus, tree, meaning, {})
+        return SearchResult(request.query, request.scope, 0.0, meaning is not None, hits, said)
+
+    def _hits(
+        self,
+        request: _Request,
+        corpus: Corpus,
+        rows: Rows,
+        meaning: Meaning | None,
+        half_lives: Mapping[str, float],
+    ) -> tuple[Hit, ...]:
+        from kbtui.search.query.hits import best_hits
+        from kbtui.search.query.ranking import rank
+
+        ranking = rank(
+            corpus,
+            request.asked,
+            self._scopes.folders(request.scope),
+            meaning,
+            self._weights(half_lives),
+            statements_only=request.statements_only,
+        )
+        return best_hits(
+            corpus,
+            rows,
+            request.asked,
+            ranking,
+            request.limit,
+            relevant_only=request.relevant_only,
+        )
 
     def _weights(self, half_lives: Mapping[str, float]) -> Weights:
         from kbtui.search.query.ranking import Weights

@@ -177,9 +177,7 @@ def test_an_indexing_that_fails_half_way_is_made_good(
 KILLED = """
 import os, sys
 from pathlib import Path
-from kbtui.search.search_index import generation
-from kbtui.search.index import lexical
-from kbtui.search.index import store
+from kbtui.search.index import lexical, store
 from kbtui.search.search_index import SearchIndex
 from kbtui.settings import RoleSettings, SearchSettings
 from kbtui.workspace.layout import open_workspace

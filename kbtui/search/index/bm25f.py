@@ -204,7 +204,7 @@ class Corpus:
 
     def rarity(self, term: str) -> float:
         """The weight that makes a rare term count more, and a common one less."""
-        held = len(self.impacts(term, tuple(SCORED_FIELDS))[0])
+        held = len(self.impacts(term)[0])
         soft = math.log(self.count / (held + 1)) + 1
         hard = math.log(1 + (self.count - held + 0.5) / (held + 0.5))
         return float((hard / soft) ** RARITY) if soft > 0 else 1.0
@@ -235,7 +235,7 @@ class Corpus:
             self._days[field] = found
         return found
 
-    def impacts(self, term: str, fields: tuple[str, ...]) -> Postings:
+    def impacts(self, term: str, fields: tuple[str, ...] = tuple(SCORED_FIELDS)) -> Postings:
         """What a term adds to the score of each document that holds it, over all fields."""
         key = (term, fields)
         held = self._impacts.get(key)

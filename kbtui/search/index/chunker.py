@@ -26,14 +26,14 @@ from kbtui.workspace.files import decode
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-VERSION = "1"
+VERSION = "2"
 # MiniLM reads 256 tokens; title and heading go before a passage, and an estimate needs slack.
 PASSAGE_TOKENS = 180
 _SHORT_PASSAGE = 90
 _NEIGHBOUR = 1000  # characters
 _BINARY_PROBE = 8192
 _MARKDOWN = (".md", ".markdown", ".mdx")
-_NOT_INDEXED = frozenset({"memory/HISTORY.md", "memory/tombstones.jsonl", "memory/cursors.json"})
+_NOT_INDEXED = re.compile(r"memory/(HISTORY(-\d{4})?\.md|tombstones\.jsonl|cursors\.json)")
 _BINARY = """
     .png .jpg .jpeg .gif .webp .bmp .ico .pdf .zip .gz .xz .bz2 .7z .tar .mp3 .mp4 .m4a .mov .wav
     .ogg .webm .woff .woff2 .ttf .otf .so .dll .exe .bin .npy .npz .onnx .safetensors .pt .sqlite
@@ -57,7 +57,8 @@ class Passage:
 class Chunk:
     """A piece of a document; `headings` are ``(line, path)`` from that line on.
 
-    `context` is what was said around a message: searched, with less weight, and not shown.
+    `context` is what was said around a message: searched, with less weight, and not shown. `role`
+    is that of who said it.
     """
 
     text: str
@@ -68,6 +69,7 @@ class Chunk:
     messages: tuple[int, int] | None = None
     updated: str = ""
     context: str = ""
+    role: str = ""
 
     def passage_texts(self) -> list[str]:
         """What is embedded, in the order of `passages`."""
@@ -99,7 +101,7 @@ class ChunkLimits:
 def is_indexed(path: str) -> bool:
     """Whether a file is searched at all, by its path."""
     name = path.rpartition("/")[2]
-    if path in _NOT_INDEXED or name == INDEX_NAME or ".conflict-" in name:
+    if _NOT_INDEXED.fullmatch(path) or name == INDEX_NAME or ".conflict-" in name:
         return False
     area = path.partition("/")[0]
     if area == "sessions":
@@ -232,6 +234,7 @@ def _conversation(path: str, title: str, messages: list[Message], limits: ChunkL
                 messages=message.range,
                 updated=message.day,
                 context=f"{before[-_NEIGHBOUR:]}\n{after[:_NEIGHBOUR]}",
+                role=message.role,
             )
             chunks.append(said)
     return Document(path, properties, tuple(chunks))

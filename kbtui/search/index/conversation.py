@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -14,11 +15,31 @@ if TYPE_CHECKING:
 
 _SPOKEN = frozenset({"user", "assistant"})
 _TITLE_WIDTH = 60
+_MARKS_OF_QUESTIONS = ("?", "\N{FULLWIDTH QUESTION MARK}", "\N{ARABIC QUESTION MARK}")
+_SENTENCE = re.compile(
+    "(?<=[.!?\N{ARABIC QUESTION MARK}])\\s+|\n+"
+    "|(?<=[\N{IDEOGRAPHIC FULL STOP}\N{FULLWIDTH QUESTION MARK}\N{FULLWIDTH EXCLAMATION MARK}])"
+)
+_ASKS = re.compile(
+    r"""(?:so |and |but |ok(?:ay)?,? |hey,? |again,? )?(?:
+        (?:who|what|when|where|which|why|how|whose|whom)(?:[^\w\s]?s\b|[^\w\s]?re\b|
+            (?!\s+(?:i|we|you|he|she|they|a|an)\b)(?:\s+\S+){0,4}?\s+
+            (?:is|are|was|were|do|does|did|can|could|should|shall|will|would|has|have|had)\b)
+        |(?:do|does|did|is|are|was|were|can|could|will|would|should|shall|has|have)\s+
+            (?:i|we|you|he|she|it|they|my|our|your|his|her|their|there|this|that)\b
+        |(?:wer|wie(?!\s+gesagt)|wann|wo|warum|wieso|welche[rsnm]?|wohin|woher)\s
+        |(?:qui|quand|où|comment|pourquoi|combien|quién|quien|cuándo|cuando|dónde|cómo|cuál)\s+\S+\s+\S
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What somebody said; `range` are the message ids it covers, `line` is where it is stored."""
+    """What somebody said; `range` are the message ids it covers, `line` is where it is stored.
+
+    `role` is ``user`` or ``assistant``; empty for a record of the archive.
+    """
 
     line: int
     speaker: str
@@ -26,6 +47,7 @@ class Message:
     text: str
     session: str | None
     range: tuple[int, int] | None
+    role: str = ""
 
     @property
     def day(self) -> str:
@@ -39,6 +61,15 @@ class Message:
         moment = _moment(self.time)
         said = f"{moment.day} {moment:%B %Y}" if moment else self.time
         return ", ".join(part for part in (self.speaker, said) if part)
+
+
+def is_question(text: str) -> bool:
+    """True if a message only asks: each sentence ends with a question mark, or begins as one."""
+    sentences = [part.strip() for part in _SENTENCE.split(text) if part.strip()]
+    return bool(sentences) and all(
+        part.endswith(_MARKS_OF_QUESTIONS) or (part[-1] not in ".!" and _ASKS.match(part))
+        for part in sentences
+    )
 
 
 def session_name(path: str) -> str:
@@ -94,7 +125,7 @@ def _said(line: int, record: dict[str, Any], session: str, number: int) -> Itera
         speaker = _text(record.get("name")) or _text(record.get("speaker")) or record["role"]
         keys = ("time", "timestamp", "ts")
         time = next((said for key in keys if (said := _text(record.get(key)))), "")
-        yield Message(line, speaker, time, text, session, (number, number))
+        yield Message(line, speaker, time, text, session, (number, number), record["role"])
 
 
 def _content(content: Any) -> str:

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from kbtui.search.index.bm25f import Postings
     from kbtui.search.index.rows import LexicalDocument
 
-VERSION = "2"
-FILTER_FIELDS = ("scope", "path", "type", "tag", "created", "updated")
+VERSION = "3"
+FILTER_FIELDS = ("scope", "path", "type", "tag", "created", "updated", "said")
 _CHUNK = "chunk"
 _FILE = "file"
 _BLOCK = 4096

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.search.index import analyser
 from kbtui.search.index.chunker import Chunk, Document, Passage, passage_key
+from kbtui.search.index.conversation import is_question
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 # In the order of `stored_values`; file and fresh come before, the id behind.
 STORED = (
     "ord, text, first_line, last_line, headings, context, updated, session, first_message,"
-    " last_message, passages, keys, signature, check_sum"
+    " last_message, role, passages, keys, signature, check_sum"
 )
 # In the order that `chunk_row` reads.
 READ = (
@@ -26,9 +27,11 @@ READ = (
     " coalesce(nullif(chunks.updated, ''), nullif(files.updated, ''), files.created),"
     " files.private, files.extra, chunks.ord, chunks.text, chunks.first_line, chunks.last_line,"
     " chunks.headings, chunks.context, chunks.session, chunks.first_message, chunks.last_message,"
-    " chunks.passages, chunks.keys, chunks.check_sum"
+    " chunks.role, chunks.passages, chunks.keys, chunks.check_sum"
 )
 _SIGNATURE_BYTES = 12
+# Marks a message that asks and states nothing.
+ASKED = "question"
 
 
 class DamagedStoreError(Exception):
@@ -70,6 +73,7 @@ class ChunkRow:
     context: str
     session: str | None
     messages: tuple[int, int] | None
+    role: str
     passages: tuple[Passage, ...]
     keys: bytes
 
@@ -99,6 +103,7 @@ def row_of(document: Document, chunk: Chunk, number: int, order: int) -> ChunkRo
         context=storable(chunk.context),
         session=chunk.session,
         messages=chunk.messages,
+        role=chunk.role,
         passages=chunk.passages,
         keys=b"".join(passage_key(text) for text in chunk.passage_texts()),
     )
@@ -117,6 +122,7 @@ def stored_values(row: ChunkRow, chunk: Chunk) -> tuple[Any, ...]:
         chunk.updated,
         row.session,
         *(row.messages or (None, None)),
+        row.role,
         passages,
         row.keys,
         signature(row),
@@ -141,7 +147,7 @@ def chunk_row(stored: tuple[Any, ...]) -> ChunkRow:
     """
     number, path, title, kind, tags, aliases, created, updated, private, extra, *rest = stored
     order, text, first, last, headings, context, session, since, until, *rest = rest
-    passages, keys, expected = rest
+    role, passages, keys, expected = rest
     try:
         if _check_sum(text, headings, passages, keys) != expected:
             raise DamagedStoreError(f"chunk {number} of {path} has changed")
@@ -163,6 +169,7 @@ def chunk_row(stored: tuple[Any, ...]) -> ChunkRow:
             context=context,
             session=session,
             messages=None if since is None else (since, until),
+            role=role,
             passages=tuple(Passage(*passage) for passage in json.loads(passages)),
             keys=keys,
         )
@@ -197,6 +204,7 @@ def lexical_document(row: ChunkRow) -> LexicalDocument:
             "tag": _filled(_tag_terms(row.tags)),
             "created": _filled([row.created]),
             "updated": _filled([row.updated]),
+            "said": _filled([row.role, ASKED if row.role and is_question(row.text) else ""]),
         },
     )
 

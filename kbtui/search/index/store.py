@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kbtui.search.index.chunker import Document
     from kbtui.search.index.rows import ChunkRow
 
-VERSION = "1"
+VERSION = "2"
 KEY_BYTES = 16
 _BUSY_SECONDS = 10.0
 _IN_ONE_QUERY = 500
@@ -50,7 +50,7 @@ CREATE TABLE files (
 CREATE TABLE chunks (
     id INTEGER PRIMARY KEY AUTOINCREMENT, file INTEGER, ord INTEGER, fresh INTEGER,
     text TEXT, first_line INTEGER, last_line INTEGER, headings TEXT, context TEXT, updated TEXT,
-    session TEXT, first_message INTEGER, last_message INTEGER, passages TEXT, keys BLOB,
+    session TEXT, first_message INTEGER, last_message INTEGER, role TEXT, passages TEXT, keys BLOB,
     signature BLOB, check_sum INTEGER
 );
 CREATE INDEX chunks_of_file ON chunks (file);

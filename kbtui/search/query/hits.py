@@ -45,7 +45,13 @@ class Rows(Protocol):
 
 
 def best_hits(
-    corpus: Corpus, rows: Rows, asked: Query, ranking: Ranking, limit: int
+    corpus: Corpus,
+    rows: Rows,
+    asked: Query,
+    ranking: Ranking,
+    limit: int,
+    *,
+    relevant_only: bool = False,
 ) -> tuple[Hit, ...]:
     """The best hits, at most `limit`; the first ones are the same for any limit."""
     shown: list[Hit] = []
@@ -55,8 +61,11 @@ def best_hits(
     for number, row in _in_order(corpus, rows, asked, ranking, limit):
         most = 1 if not asked.has_words else _OF_ONE_FILE.get(row.path.partition("/")[0], LOOKED_AT)
         if of_file[row.path] < most and _has_phrases(row, asked):
+            hit = _hit(row, number, asked, ranking)
+            if relevant_only and not hit.is_relevant:
+                continue
             of_file[row.path] += 1
-            shown.append(_hit(row, number, asked, ranking))
+            shown.append(hit)
             if len(shown) >= limit:
                 break
     return tuple(shown)
@@ -210,6 +219,8 @@ def _hit(row: ChunkRow, number: int, asked: Query, ranking: Ranking) -> Hit:
         line=line,
         text=row.text,
         updated=row.updated or None,
+        speaker=row.role,
+        relevance=round(ranking.evidence.relevance(number), 4) if asked.has_words else 1.0,
     )
 
 

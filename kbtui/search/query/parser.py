@@ -17,7 +17,7 @@ from kbtui.search.index import analyser
 
 MOST_CHARACTERS = 20_000
 MOST_TERMS = 256
-Filter = Literal["type", "tag", "path", "title", "heading", "created", "updated"]
+Filter = Literal["type", "tag", "path", "title", "heading", "created", "updated", "said"]
 _FIELDS: dict[str, Filter] = {
     "type": "type",
     "tag": "tag",
@@ -28,6 +28,7 @@ _FIELDS: dict[str, Filter] = {
     "heading": "heading",
     "created": "created",
     "updated": "updated",
+    "by": "said",
 }
 _PART = re.compile(
     r"(?P<sign>[-+])?(?:(?P<field>[A-Za-z]{2,12}):)?"

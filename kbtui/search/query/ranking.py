@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kbtui.search.index import analyser
+from kbtui.search.index.rows import ASKED
+from kbtui.search.query import relevance
 from kbtui.search.query.conditions import demanded
 from kbtui.search.query.fusion import Fused, fuse
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from kbtui.search.index.bm25f import Corpus, Mask
     from kbtui.search.query.fusion import Meaning
     from kbtui.search.query.parser import Query
+    from kbtui.search.query.relevance import Evidence
     from kbtui.search.query.reorder import Direction
 
     Scores = NDArray[np.float64]
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
 _BEGINNING_WEIGHT = 0.8
 _SHORT_QUERY = 4  # terms
 _TITLED = 1.3
+# What kbtui said itself counts less than what it was told.
+_ASSISTANT = "assistant"
+_SECOND_HAND = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,7 @@ class Ranking:
     lexical: Scores
     semantic: Scores | None
     terms: frozenset[str]
+    evidence: Evidence
     recency: Scores | None = None
     weights: Weights = field(default_factory=Weights)
     direction: Direction = _no_direction
@@ -84,9 +91,13 @@ def rank(
     scope: Sequence[str],
     meaning: Meaning | None = None,
     weights: Weights = Weights(),
+    *,
+    statements_only: bool = False,
 ) -> Ranking:
-    """Score every document of some folders."""
+    """Score every document of some folders; with `statements_only` of what somebody told kbtui."""
     mask = demanded(corpus, asked, scope)
+    if statements_only:
+        mask &= ~corpus.holding("said", (_ASSISTANT, ASKED))
     terms = weighted_terms(corpus, asked)
     lexical = corpus.scores(terms.items())
     lexical[_titled(corpus, asked)] *= _TITLED
@@ -100,12 +111,18 @@ def rank(
     )
     if not asked.has_words:
         fused = Fused(np.where(mask, 1.0, 0.0), mask)
+    elif (second_hand := corpus.holding("said", (_ASSISTANT,))).any():
+        lowered = np.where(second_hand, _SECOND_HAND * fused.scores, fused.scores)
+        fused = replace(fused, scores=lowered)
     semantic = meaning.cosines if meaning is not None else None
     recency = _recency(corpus, weights.half_lives)
     if recency is not None and asked.has_words:
         fused = replace(fused, scores=fused.scores * recency)
     direction = meaning.direction if meaning is not None else _no_direction
-    return Ranking(fused, lexical, semantic, frozenset(terms), recency, weights, direction)
+    evidence = relevance.gather(corpus, asked, semantic, mask)
+    return Ranking(
+        fused, lexical, semantic, frozenset(terms), evidence, recency, weights, direction
+    )
 
 
 def _recency(corpus: Corpus, half_lives: Mapping[str, float]) -> Scores | None:

@@ -17,6 +17,7 @@ from kbtui.memory.consolidation.page_writer import MemoryWriter
 from kbtui.memory.consolidation.pending import Pending
 from kbtui.memory.consolidation.session_notes import SessionMemoryWriter
 from kbtui.memory.dream.log import DreamLog
+from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.subjects import Subjects
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.records.archive import Archive
@@ -46,6 +47,7 @@ class Pipeline:
         ledger: What became of every message.
         tombstones: What must not be remembered again.
         inbox: What a person must decide on.
+        editor: Writes facts into files, for whoever has some.
         pending: What isn't condensed yet.
         lock: One writer of memory at a time, over all processes.
         allowance: What background work may cost.
@@ -79,6 +81,8 @@ class Pipeline:
         self.lock = MemoryLock(workspace)
         self.allowance = Allowance(settings.budget.daily_usd)
         self.models = BackgroundModels(registry, settings, self.allowance)
+        subjects = Subjects(library, search)
+        self.editor = Editor(workspace, history, library, self.inbox, self.tombstones, subjects)
         writer = MemoryWriter(
             workspace,
             history,
@@ -86,7 +90,7 @@ class Pipeline:
             self.archive,
             self.inbox,
             self.tombstones,
-            Subjects(library, search),
+            subjects,
         )
 
         def model() -> MeteredModel:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from kbtui.errors import NotFoundError
 from kbtui.history.change import Actor, Origin
 from kbtui.memory.consolidation.live_edits import live_edits
-from kbtui.memory.edits.drafting import Drafting, Edits
+from kbtui.memory.edits.drafting import Drafting, Edits, Said
 from kbtui.memory.edits.memory_file import MEMORY
+from kbtui.memory.edits.merging import is_said
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import absolute_dates, without_stamp
 from kbtui.memory.records.ranges import holds
@@ -95,7 +96,14 @@ class MemoryWriter:
 
         def work(change: Change) -> Saved:
             self._library.refresh()
-            edits = self._drafting.edits(page, extraction, live)
+            said = page.said
+            context = Said(
+                page.day,
+                said,
+                live.files,
+                lambda fact: live.is_removed(fact, said) or is_said(fact, live.waiting),
+            )
+            edits = self._drafting.edits(context, extraction)
             proposals = tuple(self._propose(edits, origin))
             cursor = self._stage(change, page, content)
             for path, text in edits.texts.items():

@@ -8,7 +8,7 @@ agent wrote itself while it was said isn't written twice (decision 13).
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.knowledge.statements import normalise, plain_fact, statements
@@ -30,12 +30,11 @@ from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from datetime import date, datetime
 
     from kbtui.history.change import Actor
     from kbtui.history.history import History
     from kbtui.knowledge.library import Library
-    from kbtui.memory.consolidation.live_edits import LiveEdits
-    from kbtui.memory.consolidation.page import Page
     from kbtui.memory.edits.subjects import Subjects
     from kbtui.memory.records.extraction import Extraction
     from kbtui.memory.records.tombstones import Tombstones
@@ -55,6 +54,34 @@ class Edits:
     notices: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """When something was said, and what the user said then.
+
+    `written` are the files that the agent has written meanwhile, `refuse` tells what else must not
+    be written.
+    """
+
+    day: date
+    said: Sequence[tuple[datetime, str]] = ()
+    written: Sequence[WrittenFile] = ()
+    refuse: Callable[[str], bool] = field(default=lambda _fact: False)
+
+
+class WrittenFile(Protocol):
+    """A file that somebody has written meanwhile, with what was stated there."""
+
+    @property
+    def path(self) -> str:
+        """Which one."""
+        ...
+
+    @property
+    def statements(self) -> Sequence[str]:
+        """What was written."""
+        ...
+
+
 class Drafting:
     """Turns one extraction into edits of the files as they are now; writes nothing."""
 
@@ -72,9 +99,9 @@ class Drafting:
         self._subjects = subjects
         self._tombstones = tombstones
 
-    def edits(self, page: Page, extraction: Extraction, live: LiveEdits) -> Edits:
+    def edits(self, page: Said, extraction: Extraction) -> Edits:
         """Work out what an extraction changes."""
-        work = _Work(page, extraction, live)
+        work = _Work(page, extraction)
         self._memory(work)
         allowed = [self._allowed(work, draft) for draft in _joined(extraction.drafts)]
         placed = [(draft, self._place(work, draft)) for draft in allowed if draft is not None]
@@ -158,7 +185,7 @@ class Drafting:
         before = self._read(work, path) or ""
         text = work.edits.texts.get(path, before)
         authors = self._authors(path, before)
-        likeness = LOOSE if any(each.path == path for each in work.live.files) else STRICT
+        likeness = LOOSE if any(each.path == path for each in work.page.written) else STRICT
 
         def grown(*, add: bool = True, correct: bool = True, head: bool = False) -> str:
             return grown_entry(
@@ -202,7 +229,7 @@ class Drafting:
     def _written_elsewhere(self, work: _Work, draft: Draft) -> bool:
         """Whether the agent has written all of a draft already, under whatever title."""
         told = statements(draft.body or draft.summary)
-        entries = [each for each in work.live.files if each.path.startswith("knowledge/")]
+        entries = [each for each in work.page.written if each.path.startswith("knowledge/")]
         known = [statement for each in entries for statement in each.statements]
         return bool(told) and all(is_said(each, known, LOOSE) for each in told)
 
@@ -253,9 +280,8 @@ class Drafting:
 class _Work:
     """One extraction on its way to edits; `made` are the paths of new entries by title."""
 
-    page: Page
+    page: Said
     extraction: Extraction
-    live: LiveEdits
     edits: Edits = field(default_factory=Edits)
     made: dict[str, str] = field(default_factory=dict)
 
@@ -264,11 +290,7 @@ class _Work:
         said = self.page.said
 
         def refused(fact: str) -> bool:
-            return (
-                tombstones.buried(fact, said=said)
-                or self.live.is_removed(fact, said)
-                or is_said(fact, self.live.waiting)
-            )
+            return tombstones.buried(fact, said=said) or self.page.refuse(fact)
 
         return refused
 

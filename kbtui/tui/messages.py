@@ -1,4 +1,7 @@
-"""What widgets tell each other across panes; all bubble up to the main screen."""
+"""The messages that rooms send each other, and the small steps that lead from one to another.
+
+Messages bubble up to the main screen, which knows all rooms; none of them knows who answers.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,15 @@ from typing import TYPE_CHECKING, Literal
 
 from textual.message import Message
 
+from kbtui.text import clean
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from textual.dom import DOMNode
+    from textual.widget import Widget
+
+    from kbtui.errors import KbtuiError
     from kbtui.history.change import Actor
     from kbtui.knowledge_base import KnowledgeBase
 
@@ -116,3 +125,34 @@ class Notify(Message, namespace="kbtui"):
         super().__init__()
         self.text = text
         self.severity = severity
+
+
+def tell(node: DOMNode, text: str, severity: Severity = "information") -> None:
+    """Show one short text as a toast; it is plain, never markup."""
+    node.app.notify(clean(text), severity=severity, markup=False)
+
+
+def tell_error(node: DOMNode, error: KbtuiError) -> None:
+    """Show what happened and what to do about it."""
+    text = f"{error.message}\n{error.hint}" if error.hint else error.message
+    node.app.notify(clean(text), severity="error", markup=False, timeout=8)
+
+
+def leave_for(node: DOMNode, there: Message) -> None:
+    """Close every screen that covers the first one, and hand that one what to show."""
+    app = node.app
+    main = app.screen_stack[0]
+    while app.screen is not main:
+        app.pop_screen()
+    main.post_message(there)
+
+
+def go_to(widget: Widget) -> None:
+    """Give `widget` the focus now; where it isn't shown yet, as soon as it is.
+
+    `Widget.focus` waits its turn behind the keys that are in the queue already, so what somebody
+    types right after a key that moves the focus would still land in the old place.
+    """
+    widget.screen.set_focus(widget)
+    if widget.screen.focused is not widget:
+        widget.focus()

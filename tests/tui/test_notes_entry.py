@@ -4,10 +4,10 @@ from textual.geometry import Offset
 from textual.selection import Selection
 
 from kbtui.history.change import Actor
+from kbtui.tui.markdown import markdown_view
 from kbtui.tui.markdown.inline import LinkRef
+from kbtui.tui.markdown.markdown_view import MarkdownView
 from kbtui.tui.notes import documents
-from kbtui.tui.widgets import markdown_view
-from kbtui.tui.widgets.markdown_view import MarkdownView
 from tests.tui.at_rest import Door, rest
 from tests.tui.notes_support import (
     DEFAULT,

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kbtui.tui.widgets.status_line import StatusLine
 
 from kbtui.agent.events import TextDelta, ToolFinished, ToolStarted, TurnFinished
 from kbtui.history.change import Actor, Origin
@@ -13,7 +14,6 @@ from kbtui.tui.diff.undo_conflict import UndoConflictScreen
 from kbtui.tui.inbox.inbox import InboxScreen
 from kbtui.tui.inbox.place_editor import PlaceEditor
 from kbtui.tui.widgets.dialogs import KeyDialog
-from kbtui.tui.widgets.status_line import StatusLine
 from tests.tui.notes_support import text_of
 from tests.tui.shell import key_event, running
 

@@ -6,6 +6,8 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any
 
+from kbtui.tui.widgets.status_line import StatusLine
+
 from kbtui.history.change import Actor
 from kbtui.memory.background.jobs import KeeperEvent
 from kbtui.memory.dream.report import DreamProgress
@@ -19,7 +21,6 @@ from kbtui.tui.history.history import HistoryScreen
 from kbtui.tui.widgets import dialogs
 from kbtui.tui.widgets.dialogs import KeyDialog
 from kbtui.tui.widgets.page import PageScreen
-from kbtui.tui.widgets.status_line import StatusLine
 from tests.tui.notes_support import text_of
 from tests.tui.shell import running, said
 

@@ -8,6 +8,8 @@ from textual import on
 from textual.containers import Horizontal
 from textual.screen import Screen
 
+from kbtui.tui.app.header_line import HeaderLine
+from kbtui.tui.app.status_line import StatusLine
 from kbtui.tui.chat.chat_pane import ChatPane
 from kbtui.tui.messages import (
     AskAbout,
@@ -24,8 +26,6 @@ from kbtui.tui.messages import (
     OpenSwitcher,
 )
 from kbtui.tui.notes.notes_pane import NotesPane
-from kbtui.tui.widgets.header_line import HeaderLine
-from kbtui.tui.widgets.status_line import StatusLine
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult

@@ -20,8 +20,7 @@ from kbtui.tui.chat.popup import Popup
 from kbtui.tui.chat.prompt import Prompt
 from kbtui.tui.chat.prompt_keys import PromptKeys
 from kbtui.tui.chat.transcript import Transcript
-from kbtui.tui.focus import go_to
-from kbtui.tui.messages import OpenEntry, OpenInbox
+from kbtui.tui.messages import OpenEntry, OpenInbox, go_to
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

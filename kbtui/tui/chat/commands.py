@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from kbtui.errors import ConflictError, KbtuiError
 from kbtui.text import clean_line, fold, slugify
 from kbtui.tui.chat.items import Item, MoreItem, NoticeItem, failure
-from kbtui.tui.focus import go_to
-from kbtui.tui.messages import Notify, OpenEntry
+from kbtui.tui.messages import Notify, OpenEntry, go_to
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

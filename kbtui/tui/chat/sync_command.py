@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import UsageError
 from kbtui.text import clean_line
+from kbtui.tui.app.status_line import StatusLine
 from kbtui.tui.chat.items import NoticeItem
-from kbtui.tui.widgets.status_line import StatusLine
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase

@@ -15,9 +15,7 @@ from kbtui.errors import UndoConflictError
 from kbtui.history.merging.conflict import Side
 from kbtui.text import clean, clean_line
 from kbtui.tui.diff.diff_view import DiffView
-from kbtui.tui.leaving import leave_for
-from kbtui.tui.messages import OpenEntry
-from kbtui.tui.tell import tell
+from kbtui.tui.messages import OpenEntry, leave_for, tell
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.line_view import Line
 

@@ -10,8 +10,7 @@ from kbtui.errors import KbtuiError
 from kbtui.text import clean_line, counted
 from kbtui.tui.commit_text import when_text
 from kbtui.tui.diff.undo_conflict import undo_settled
-from kbtui.tui.leaving import leave_for
-from kbtui.tui.tell import tell, tell_error
+from kbtui.tui.messages import leave_for, tell, tell_error
 from kbtui.tui.terminal.background import InTurn, run_latest
 
 if TYPE_CHECKING:

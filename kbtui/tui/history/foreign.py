@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from kbtui.errors import KbtuiError, UsageError
-from kbtui.tui.tell import tell_error
+from kbtui.tui.messages import tell_error
 
 if TYPE_CHECKING:
     from textual.screen import Screen

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.message import Message
 
 from kbtui.tui.actions.registry import actions, bindings
-from kbtui.tui.messages import OpenSearch
+from kbtui.tui.messages import OpenSearch, tell
 from kbtui.tui.notes.notes_actions import NotesActions
 from kbtui.tui.notes.notes_pane import NotesPane
-from kbtui.tui.tell import tell
 
 if TYPE_CHECKING:
     from textual.binding import BindingType

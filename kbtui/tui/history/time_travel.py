@@ -15,8 +15,7 @@ from kbtui.text import clean_line
 from kbtui.tui.commit_text import when_text
 from kbtui.tui.history.past import PastKnowledge
 from kbtui.tui.history.past_pane import PastPane
-from kbtui.tui.messages import AskAbout, OpenEntry, OpenHistory, OpenSearch
-from kbtui.tui.tell import tell, tell_error
+from kbtui.tui.messages import AskAbout, OpenEntry, OpenHistory, OpenSearch, tell, tell_error
 from kbtui.tui.terminal.background import InTurn, run_latest
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
 from kbtui.tui.diff.undo_conflict import undo_settled
 from kbtui.tui.inbox.proposal_list import files_of
-from kbtui.tui.tell import tell_error
+from kbtui.tui.messages import tell_error
 from kbtui.tui.terminal.background import InTurn
 from kbtui.tui.terminal.type_ahead import KeysInOrder
 

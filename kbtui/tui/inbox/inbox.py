@@ -15,10 +15,9 @@ from kbtui.text import clean, clean_line
 from kbtui.tui.inbox.decisions import InboxDeeds
 from kbtui.tui.inbox.place_view import PlaceView
 from kbtui.tui.inbox.proposal_list import ProposalList, age
-from kbtui.tui.messages import InboxChanged, KnowledgeChanged
+from kbtui.tui.messages import InboxChanged, KnowledgeChanged, tell_error
 from kbtui.tui.screens.inbox_keys import InboxKeys
 from kbtui.tui.screens.inbox_writing import InboxWriting
-from kbtui.tui.tell import tell_error
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.row_list import RowList
 

@@ -17,10 +17,10 @@ from textual.widgets import Static
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import bindings
+from kbtui.tui.messages import tell, tell_error
 from kbtui.tui.notes.drafts import Draft, drop_draft, find_draft, keep_draft
 from kbtui.tui.notes.line_endings import for_editor, restore
 from kbtui.tui.notes.note_area import NoteArea
-from kbtui.tui.tell import tell, tell_error
 from kbtui.tui.terminal.background import run_latest
 
 if TYPE_CHECKING:

@@ -13,11 +13,10 @@ from textual.widgets import Static
 
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
-from kbtui.tui.messages import OpenEntry
+from kbtui.tui.markdown.markdown_view import MarkdownView, Source
+from kbtui.tui.messages import OpenEntry, tell, tell_error
 from kbtui.tui.notes.links_list import LinksList
-from kbtui.tui.tell import tell, tell_error
 from kbtui.tui.terminal.background import run_latest
-from kbtui.tui.widgets.markdown_view import MarkdownView, Source
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult

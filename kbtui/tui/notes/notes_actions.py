@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
+from kbtui.tui.messages import tell, tell_error
 from kbtui.tui.notes.entry_editor import EntryEditor
-from kbtui.tui.tell import tell, tell_error
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.choice_list import Choice
 from kbtui.tui.widgets.dialogs import (

@@ -9,8 +9,7 @@ from textual import events, on
 from textual.containers import Vertical
 from textual.content import Content
 
-from kbtui.tui.focus import go_to
-from kbtui.tui.messages import OpenEntry
+from kbtui.tui.messages import OpenEntry, go_to
 from kbtui.tui.notes.entry_view import EntryView
 from kbtui.tui.notes.tree_panel import TreePanel
 from kbtui.tui.terminal.background import run_latest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kbtui.tui.focus import go_to
+from kbtui.tui.messages import go_to
 from kbtui.tui.notes.entry_view import EntryView
 
 if TYPE_CHECKING:

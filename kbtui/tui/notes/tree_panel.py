@@ -12,8 +12,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from kbtui.errors import KbtuiError
-from kbtui.tui.focus import go_to
-from kbtui.tui.messages import OpenSearch
+from kbtui.tui.messages import OpenSearch, go_to
 from kbtui.tui.notes.knowledge_tree import KnowledgeTree, Mark
 from kbtui.tui.notes.tree_rows import build_tree
 from kbtui.tui.terminal.background import run_latest

@@ -16,9 +16,8 @@ from textual.widgets import Static
 from kbtui.errors import KbtuiError
 from kbtui.text import clean, clean_line, shorten
 from kbtui.tui.commit_text import description
-from kbtui.tui.messages import OpenHistory, OpenMessage
+from kbtui.tui.messages import OpenHistory, OpenMessage, tell
 from kbtui.tui.notes.notes_actions import copy_text
-from kbtui.tui.tell import tell
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.choice_list import Choice, ChoiceList
 from kbtui.tui.widgets.row_list import RowList

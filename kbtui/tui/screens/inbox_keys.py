@@ -9,8 +9,7 @@ from textual.screen import Screen
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.inbox.place_view import PlaceView
 from kbtui.tui.inbox.proposal_list import ProposalList
-from kbtui.tui.leaving import leave_for
-from kbtui.tui.messages import OpenEntry
+from kbtui.tui.messages import OpenEntry, leave_for
 
 if TYPE_CHECKING:
     from textual.binding import BindingType

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
-from kbtui.tui.tell import tell_error
+from kbtui.tui.messages import tell_error
 from kbtui.tui.terminal.background import run_latest
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.content import Content, Span
 
+from kbtui.tui.markdown.markdown_view import MarkdownView, Source
 from kbtui.tui.terminal.background import run_latest
-from kbtui.tui.widgets.markdown_view import MarkdownView, Source
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase

@@ -13,10 +13,10 @@ from textual.widgets import Input
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line, slugify
 from kbtui.tui.actions.registry import bindings
+from kbtui.tui.messages import tell_error
 from kbtui.tui.notes.fuzzy import PAUSE, entries_saying, matched_spans, names_of, worth_searching
 from kbtui.tui.search.finder import Finder
 from kbtui.tui.search.preview import Preview
-from kbtui.tui.tell import tell_error
 from kbtui.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:

@@ -7,22 +7,20 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.containers import Vertical
 
 from kbtui.tui.actions.registry import bindings
-from kbtui.tui.focus import go_to
-from kbtui.tui.messages import AskAbout, OpenHistory
+from kbtui.tui.messages import AskAbout, OpenHistory, go_to, tell
 from kbtui.tui.notes.reading_place import ReadingPlace
 from kbtui.tui.notes.tree_panel import TreePanel
-from kbtui.tui.tell import tell
 from kbtui.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.tui.markdown.markdown_view import MarkdownView
     from kbtui.tui.notes.entry_editor import EntryEditor
     from kbtui.tui.notes.entry_view import EntryView
     from kbtui.tui.notes.knowledge_tree import KnowledgeTree
     from kbtui.tui.notes.notes_actions import NotesActions
-    from kbtui.tui.widgets.markdown_view import MarkdownView
 
 
 class NotesKeys(Vertical):

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from kbtui.tui.widgets.status_line import StatusLine
 
 from kbtui.agent.events import TextDelta, ToolFinished, ToolStarted, TurnFinished
 from kbtui.history.change import Actor, Origin
+from kbtui.tui.app.status_line import StatusLine
 from kbtui.tui.diff.undo_conflict import UndoConflictScreen
 from kbtui.tui.inbox.inbox import InboxScreen
 from kbtui.tui.inbox.place_editor import PlaceEditor

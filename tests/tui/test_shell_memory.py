@@ -6,14 +6,13 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any
 
-from kbtui.tui.widgets.status_line import StatusLine
-
 from kbtui.history.change import Actor
 from kbtui.memory.background.jobs import KeeperEvent
 from kbtui.memory.dream.report import DreamProgress
 from kbtui.search.results import IndexStatus
 from kbtui.tui.actions.registry import actions
 from kbtui.tui.actions.slash import parse
+from kbtui.tui.app.status_line import StatusLine
 from kbtui.tui.app.tasks_screen import TasksScreen
 from kbtui.tui.diff.confirm import ConfirmScreen
 from kbtui.tui.diff.undo_conflict import UndoConflictScreen

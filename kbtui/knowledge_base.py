@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from kbtui.maintenance.sync import Syncing
     from kbtui.memory.background.service import Memory
     from kbtui.memory.recall.provenance import Provenance
+    from kbtui.memory.records.archive import Archive
+    from kbtui.memory.services import Services
     from kbtui.models.roles import ModelRegistry
     from kbtui.search.search_index import SearchIndex
     from kbtui.sessions.store import SessionStore
@@ -96,19 +98,34 @@ class KnowledgeBase:
         return ModelRegistry(self.settings)
 
     @cached_property
-    def agent(self) -> Agent:
-        """Turns of conversation."""
-        from kbtui.agent.agent import Agent
+    def archive(self) -> Archive:
+        """What was condensed of the conversations."""
+        from kbtui.memory.records.archive import Archive
 
-        agent = Agent(
+        return Archive(self.workspace, self.history)
+
+    @cached_property
+    def services(self) -> Services:
+        """The rooms, for whoever works on several of them."""
+        from kbtui.memory.services import Services
+
+        return Services(
             self.workspace,
+            self.settings,
             self.history,
             self.library,
             self.search,
             self.sessions,
             self.models,
-            self.settings,
+            self.archive,
         )
+
+    @cached_property
+    def agent(self) -> Agent:
+        """Turns of conversation."""
+        from kbtui.agent.agent import Agent
+
+        agent = Agent(self.services)
         agent.find_inbox = lambda: self.memory.inbox
         return agent
 
@@ -158,11 +175,8 @@ class KnowledgeBase:
     def provenance(self) -> Provenance:
         """Where a line comes from; asking that needs nothing else of the memory."""
         from kbtui.memory.recall.provenance import Provenance
-        from kbtui.memory.records.archive import Archive
 
-        makes_memory = "memory" in self.__dict__
-        archive = self.memory.archive if makes_memory else Archive(self.workspace, self.history)
-        return Provenance(self.workspace, self.history, archive, self.sessions)
+        return Provenance(self.workspace, self.history, self.archive, self.sessions)
 
     @classmethod
     def open(

@@ -86,6 +86,13 @@ class ContextSettings(_Section):
     notes_tokens: int = Field(2_000, ge=0, description="daily notes")
     notes_days: int = Field(7, ge=0, description="how many days of daily notes")
 
+    def session_share(self, window: int) -> int:
+        """The tokens that a session may always have in a context window of so many.
+
+        It is condensed when it fills half of them; so nothing leaves a prompt unread.
+        """
+        return max(1, min(self.session_tokens, window // 3))
+
 
 class SearchSettings(_Section):
     """Chunks, weights and where to look."""

@@ -24,15 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     from kbtui.agent.events import Event
-    from kbtui.history.history import History
-    from kbtui.knowledge.library import Library
     from kbtui.memory.inbox.inbox import Inbox
+    from kbtui.memory.services import Services
     from kbtui.models.port import ChatModel
-    from kbtui.models.roles import ModelRegistry
-    from kbtui.search.search_index import SearchIndex
-    from kbtui.sessions.store import Session, SessionMessage, SessionStore
-    from kbtui.settings import Settings
-    from kbtui.workspace.layout import Workspace
+    from kbtui.sessions.store import Session, SessionMessage
 
 _REMEMBERED_SESSIONS = 16
 
@@ -45,6 +40,7 @@ class Agent:
     """Runs turns over the rooms of one workspace.
 
     Attributes:
+        services: The rooms.
         find_inbox: Gives the inbox, for changes that the user reviews; without it there is none.
     """
 
@@ -52,23 +48,11 @@ class Agent:
 
     def __init__(
         self,
-        workspace: Workspace,
-        history: History,
-        library: Library,
-        search: SearchIndex,
-        sessions: SessionStore,
-        models: ModelRegistry,
-        settings: Settings,
+        services: Services,
         toolbox: Toolbox | None = None,
         now: Callable[[], datetime] = _now,
     ) -> None:
-        self.workspace = workspace
-        self.history = history
-        self.library = library
-        self.search = search
-        self.sessions = sessions
-        self.models = models
-        self.settings = settings
+        self.services = services
         self.toolbox = toolbox or Toolbox()
         self._now = now
         self._running: dict[str, Turn | None] = {}
@@ -129,11 +113,12 @@ class Agent:
         model: ChatModel | None,
     ) -> Turn:
         """Find the model and put its prompt together; in a thread."""
-        model = model or self.models.chat()
+        rooms = self.services
+        model = model or rooms.models.chat()
         if isinstance(model, LiteLLMModel):
             model.prepare()
         prompt = assemble(
-            self,
+            rooms,
             session,
             text,
             model=model,
@@ -143,12 +128,12 @@ class Agent:
         )
         origin = Origin(session.id, (said.id, said.id), turn_id, model.name)
         context = ToolContext(
-            self.workspace,
-            self.history,
-            self.library,
-            self.search,
-            self.sessions,
-            self.settings,
+            rooms.workspace,
+            rooms.history,
+            rooms.library,
+            rooms.search,
+            rooms.sessions,
+            rooms.settings,
             origin,
             Sources(),
             model.is_local,
@@ -156,7 +141,6 @@ class Agent:
             said.id,
             self.find_inbox() if self.find_inbox is not None else None,
         )
-        steps = self.settings.budget.turn_steps
         return Turn(
             turn_id,
             session,
@@ -165,8 +149,8 @@ class Agent:
             prompt,
             context,
             self.toolbox,
-            steps,
-            log_prompts=self.settings.log.prompts,
+            rooms.settings.budget.turn_steps,
+            log_prompts=rooms.settings.log.prompts,
         )
 
     def _index_part(self, session_id: str) -> IndexPart:

@@ -1,12 +1,14 @@
 """What a model is given: the parts of the prompt, in a stable order, each within its budget.
 
-Order (design 10, 20): who the agent is, bootstrap files, skills, MEMORY.md, the index, the notes of
-the last days; then the session, and the message with what it refers to. What seldom changes
-stands first, so that a provider's cache of the prompt keeps holding.
+Order: who the agent is, bootstrap files, skills, MEMORY.md, the index, the notes of the last days,
+the summary of the conversation's beginning, the time; then the session, and the message with what
+it refers to. What seldom changes stands first, so that a provider's cache of the prompt holds.
 """
 
 from __future__ import annotations
 
+import json
+import platform
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
@@ -15,11 +17,16 @@ from kbtui.agent.attachments import attachments_of
 from kbtui.agent.index_part import IndexPart
 from kbtui.agent.skills import load_skills
 from kbtui.agent.sources import quoted
-from kbtui.agent.window import session_window
+from kbtui.agent.tools.brief import SMALL_WINDOW
+from kbtui.agent.tools.toolbox import Toolbox
+from kbtui.agent.window import SessionWindow, condensed_of, earlier_text, session_window
 from kbtui.errors import KbtuiError, ModelError
+from kbtui.memory.records.archive import ARCHIVE
+from kbtui.models.forcing import describe
 from kbtui.models.offline_model import OfflineModel
 from kbtui.models.port import Message
 from kbtui.models.tokens import cut_to_tokens, estimate_tokens, prompt_tokens
+from kbtui.text import clean_line
 from kbtui.workspace import files
 from kbtui.workspace.layout import BOOTSTRAP_FILES
 
@@ -28,6 +35,7 @@ if TYPE_CHECKING:
 
     from kbtui.agent.attachments import Attachment
     from kbtui.knowledge.library import Library
+    from kbtui.memory.records.archive import Archive
     from kbtui.models.port import ChatModel
     from kbtui.models.roles import ModelRegistry
     from kbtui.sessions.store import Session, SessionMessage
@@ -45,11 +53,14 @@ When you use a numbered result of a tool, cite it as [1] at the sentence it supp
 anything that you haven't been shown."""
 _ANSWER_SHARE = 4
 _LEAST_SESSION_TOKENS = 500
+_SUMMARY_SHARE = 4  # of what the session may have, for the summary of its beginning
 _MEMORY = "memory/MEMORY.md"
+_ROUNDED = 50  # tokens; a budget that changes by a few would change what a provider has cached
+_CLOCK_MINUTES = 15
 
 
 class Rooms(Protocol):
-    """What a prompt is put together from; a `KnowledgeBase` and an `Agent` both have it."""
+    """What a prompt is put together from; `Services` and a `KnowledgeBase` have it."""
 
     @property
     def workspace(self) -> Workspace: ...  # noqa: D102
@@ -59,6 +70,8 @@ class Rooms(Protocol):
     def models(self) -> ModelRegistry: ...  # noqa: D102
     @property
     def settings(self) -> Settings: ...  # noqa: D102
+    @property
+    def archive(self) -> Archive: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +121,12 @@ def assemble(
     """
     model = model or _chat_model(rooms)
     limits = rooms.settings.context
-    scale = _scale(limits, model.context_window)
     shown = _Files(rooms, is_local=model.is_local)
-    parts = list(_system_parts(rooms, shown, text, index, scale, now()))
+    tools = Toolbox().specs_for(model.context_window)
+    told = json.dumps([describe(spec) for spec in tools], ensure_ascii=False)
+    parts = [_part("tools", told)]
+    frame = _Frame(model.context_window, parts[0].tokens, now())
+    parts += _system_parts(rooms, shown, text, index, frame)
     attached = attachments_of(
         text,
         rooms.workspace,
@@ -120,17 +136,13 @@ def assemble(
     )
     said = "\n\n".join([text, *(each.as_prompt() for each in attached)]) if text else ""
     fixed = sum(part.tokens for part in parts) + estimate_tokens(said)
-    if before is None:
-        before = session.messages if session is not None else ()
-    window = session_window(
-        before,
-        most_messages=limits.memory_window,
-        most_tokens=_session_budget(limits, model.context_window, fixed),
-        is_local=model.is_local,
-    )
-    system = Message("system", "\n\n".join(part.text for part in parts if part.text))
-    messages = [system, *window, *([Message("user", said)] if said else [])]
-    parts.append(Part("session", prompt_tokens(window), _as_text(window)))
+    budget = _session_budget(limits, model.context_window, fixed)
+    window = _session(rooms, session, before, budget, is_local=model.is_local)
+    parts.append(_part("earlier", earlier_text(window, budget // _SUMMARY_SHARE)))
+    parts.append(_part("now", _clock(now())))
+    system = Message("system", "\n\n".join(part.text for part in parts[1:] if part.text))
+    messages = [system, *window.messages, *([Message("user", said)] if said else [])]
+    parts.append(Part("session", prompt_tokens(window.messages), _as_text(window.messages)))
     if said:
         parts.append(Part("message", estimate_tokens(said), said))
     private = [each.path for each in attached if each.private and each.text]
@@ -145,22 +157,60 @@ def _chat_model(rooms: Rooms) -> ChatModel:
         return OfflineModel()
 
 
-def _scale(limits: ContextSettings, window: int) -> float:
-    """How much smaller the fixed parts must be so that they fill no more than half a window."""
-    wanted = (
-        limits.index_tokens
-        + limits.memory_tokens
-        + limits.bootstrap_tokens
-        + limits.skills_tokens
-        + limits.notes_tokens
-    )
-    return min(1.0, window / 2 / max(1, wanted))
-
-
 def _session_budget(limits: ContextSettings, window: int, fixed: int) -> int:
-    """What is left for the session when the answer and the tools have their share."""
+    """What is left for the session when the answer and the rest have their share."""
     left = window - window // _ANSWER_SHARE - fixed
     return max(_LEAST_SESSION_TOKENS, min(limits.session_tokens, left))
+
+
+def _session(
+    rooms: Rooms,
+    session: Session | None,
+    before: Sequence[SessionMessage] | None,
+    budget: int,
+    *,
+    is_local: bool,
+) -> SessionWindow:
+    """The part of a session that a prompt holds, and what is known of the rest."""
+    messages = before if before is not None else session.messages if session is not None else ()
+    known = session is not None and bool(messages) and (is_local or not _is_secret(rooms))
+    return session_window(
+        messages,
+        most_messages=rooms.settings.context.memory_window,
+        most_tokens=budget - budget // _SUMMARY_SHARE,
+        is_local=is_local,
+        condensed=condensed_of(rooms.archive, session.id) if session and known else (),
+    )
+
+
+def _is_secret(rooms: Rooms) -> bool:
+    """True if the archive is for local models only."""
+    return rooms.library.is_private(ARCHIVE)
+
+
+def _clock(now: datetime) -> str:
+    """Date, time and zone; the time in steps, so that a cached prompt holds for a while."""
+    time = now.replace(minute=now.minute // _CLOCK_MINUTES * _CLOCK_MINUTES)
+    return f"Today is {now:%A, %Y-%m-%d}; it is about {time:%H:%M} ({now:%Z}, UTC{_offset(now)})."
+
+
+def _offset(now: datetime) -> str:
+    offset = now.strftime("%z")
+    return f"{offset[:3]}:{offset[3:5]}" if offset else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """A model's context window, what the tools take of it, both in tokens, and the time."""
+
+    window: int
+    tools: int
+    now: datetime
+
+    def free(self, limits: ContextSettings) -> int:
+        """What is left beside the tools, an answer and the session's share."""
+        answer = self.window // _ANSWER_SHARE
+        return self.window - answer - limits.session_share(self.window) - self.tools
 
 
 class _Files:
@@ -196,20 +246,48 @@ def _system_parts(
     shown: _Files,
     text: str,
     index: IndexPart | None,
-    scale: float,
-    now: datetime,
+    frame: _Frame,
 ) -> Iterator[Part]:
+    """The parts that stand in every prompt; what one doesn't need goes to the next.
+
+    Args:
+        rooms: Where everything is.
+        shown: Reads the files.
+        text: What the user says, to rank the index by.
+        index: See `assemble`.
+        frame: How much room there is, and the time.
+    """
     limits = rooms.settings.context
-    yield _part("identity", IDENTITY)
-    yield _part("bootstrap", _bootstrap(shown.read, int(limits.bootstrap_tokens * scale)))
-    yield _part("skills", _skills(rooms, shown, int(limits.skills_tokens * scale)))
-    memory = _file(shown.read, _MEMORY, int(limits.memory_tokens * scale))
-    yield _part("MEMORY.md", f"# Memory\n\n{memory}" if memory else "")
-    listed = (index or IndexPart()).text(rooms.library, text, int(limits.index_tokens * scale))
-    yield _part("index", f"# Knowledge index\n\n{listed}" if listed else "")
-    notes = _daily_notes(rooms, shown, int(limits.notes_tokens * scale), now)
-    yield _part("notes", notes)
-    yield _part("today", f"Today is {now:%A, %Y-%m-%d} ({now:%Z}).")
+    place = f"Workspace “{clean_line(rooms.workspace.root.name)}”, on {_platform()}."
+    identity = _part("identity", f"{IDENTITY}\n{place}")
+    yield identity
+    room = frame.free(limits) - identity.tokens
+    is_small = frame.window <= SMALL_WINDOW
+
+    def share(limit: int, parts: int) -> int:
+        return max(0, min(limit, room // parts)) // _ROUNDED * _ROUNDED
+
+    skills = _part(
+        "skills", _skills(rooms, shown, share(limits.skills_tokens, 2), is_small=is_small)
+    )
+    room -= skills.tokens
+    bootstrap = _part("bootstrap", _bootstrap(shown.read, share(limits.bootstrap_tokens, 3)))
+    room -= bootstrap.tokens
+    yield bootstrap
+    yield skills
+    memory = _file(shown.read, _MEMORY, share(limits.memory_tokens, 2))
+    yield (part := _part("MEMORY.md", f"# Memory\n\n{memory}" if memory else ""))
+    room -= part.tokens
+    budget = share(limits.index_tokens, 1 if is_small else 2)
+    listed = (index or IndexPart()).text(rooms.library, text, budget)
+    yield (part := _part("index", f"# Knowledge index\n\n{listed}" if listed else ""))
+    room -= part.tokens
+    yield _part("notes", _daily_notes(rooms, shown, share(limits.notes_tokens, 1), frame.now))
+
+
+def _platform() -> str:
+    name = platform.system()
+    return {"Darwin": "macOS"}.get(name, name) or "an unknown system"
 
 
 def _part(name: str, text: str) -> Part:
@@ -236,17 +314,21 @@ def _bootstrap(read: Callable[[str], str], budget: int) -> str:
     return "\n\n".join(shown)
 
 
-def _skills(rooms: Rooms, shown: _Files, budget: int) -> str:
-    """Always-on skills in full as long as they fit, the others in a line each."""
+def _skills(rooms: Rooms, shown: _Files, budget: int, *, is_small: bool) -> str:
+    """Always-on skills in full as long as they fit, the others in a line each.
+
+    Of a skill that has a brief form a model with a small window is given that.
+    """
     full: list[str] = []
     lines: list[str] = []
     for skill in load_skills(rooms.workspace.root):
         if skill.path and not shown.may_show(skill.path):
             continue
-        cost = estimate_tokens(skill.body)
+        body = skill.brief if is_small and skill.brief else skill.body
+        cost = estimate_tokens(body)
         if skill.always and (cost <= budget or not skill.path):
             budget -= cost
-            full.append(skill.body)
+            full.append(body)
         elif skill.path and estimate_tokens(skill.line) <= budget:
             budget -= estimate_tokens(skill.line)
             lines.append(skill.line)

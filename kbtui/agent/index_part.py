@@ -1,7 +1,7 @@
 """The index part of a session's prompts: ranked anew only when the subject shifts.
 
 Ranked for every message it would change all the time, and with it the part of the prompt that a
-provider has cached (design 10, 20).
+provider has cached.
 """
 
 from __future__ import annotations
@@ -48,5 +48,5 @@ class IndexPart:
         return self._text
 
     def _goes_on(self, words: frozenset[str]) -> bool:
-        """Whether a message stays with the subject: it names it, or says little."""
+        """True if a message stays with the subject: it names it, or says little."""
         return len(words) < _SHORT or bool(words & self._words)

@@ -1,7 +1,7 @@
 """Skills: how-to documents that teach the agent, one folder each with a SKILL.md.
 
 A skill marked ``always: true`` is in every prompt in full; of the others the prompt has one line,
-and the agent reads them when it needs them (seed 004, 1.3).
+and the agent reads them when it needs them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class Skill:
     """A how-to document.
 
     `path` is where ``read_file`` finds it; "" for one that ships with kbtui, which is always shown
-    in full. `body` is its text below the frontmatter.
+    in full. `body` is its text below the frontmatter, `brief` the same for models with a small
+    window; empty: there is none.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Skill:
     description: str
     always: bool
     body: str
+    brief: str = ""
 
     @property
     def line(self) -> str:
@@ -81,6 +83,7 @@ def _parsed(name: str, path: str, text: str) -> Skill:
         description=clean_line(_word(values, "description") or first),
         always=not path or _word(values, "always").lower() in _TRUE,
         body=body,
+        brief=_word(values, "brief").strip(),
     )
 
 

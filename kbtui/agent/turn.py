@@ -149,9 +149,8 @@ class Turn:
         prompt = fitting(self._messages, self.model.context_window)
         if self.log_prompts:
             log.info("prompt of turn %s: %s", self.id, [asdict(message) for message in prompt])
-        stream = cast(
-            "AsyncGenerator[ReplyEvent, None]", self.model.stream(prompt, self.toolbox.specs)
-        )
+        tools = self.toolbox.specs_for(self.model.context_window)
+        stream = cast("AsyncGenerator[ReplyEvent, None]", self.model.stream(prompt, tools))
         reply: Reply | None = None
         async with aclosing(stream):
             async for piece in stream:

@@ -52,7 +52,7 @@ def new_name(info: EntryInfo, wanted: str) -> NewName:
     if not name or (slash and " " in category):
         category, slash, name = info.category, "", wanted
     if not name:
-        raise UsageError("The new name is empty.", "Give a title, or a name like people/alice.")
+        raise UsageError("The new name is empty.", "Give a title, or a name like people/<name>.")
     if not slash:
         category = info.category
     title = None

@@ -77,7 +77,7 @@ def _unsafe(path: str, why: str) -> UnsafePathError:
     shown = clean(path).encode("utf-8", "replace").decode()[:200]
     return UnsafePathError(
         f"{shown!r} can't be used: {why}.",
-        "Name a file inside the workspace, such as knowledge/topics/docker.md.",
+        "Name a file inside the workspace, such as knowledge/<folder>/<name>.md.",
     )
 
 

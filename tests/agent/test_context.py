@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,9 @@ from kbtui.agent.attachments import references
 from kbtui.agent.context import Prompt, assemble
 from kbtui.agent.index_part import IndexPart
 from kbtui.agent.skills import load_skills
+from kbtui.agent.tools.toolbox import Toolbox
 from kbtui.agent.window import session_window
+from kbtui.history.change import Actor
 from kbtui.models.litellm_model import LiteLLMModel, ModelOptions
 from kbtui.models.port import Message, ToolCall
 from kbtui.models.tokens import estimate_tokens
@@ -72,13 +76,15 @@ def test_the_parts_stand_in_a_stable_order_with_what_varies_last(
     prompt = prompt_of(kb, session, "three")
     names = [part.name for part in prompt.parts]
     assert names == [
+        "tools",
         "identity",
         "bootstrap",
         "skills",
         "MEMORY.md",
         "index",
         "notes",
-        "today",
+        "earlier",
+        "now",
         "session",
         "message",
     ]
@@ -107,7 +113,8 @@ def test_the_parts_stand_in_a_stable_order_with_what_varies_last(
     assert places == sorted(places)
     assert "note of 2026-11-14" not in system, "older than seven days"
     assert "Boil water." not in system
-    assert sum(part.tokens for part in prompt.parts) == pytest.approx(prompt.tokens, rel=0.1)
+    tokens = sum(part.tokens for part in prompt.parts if part.name != "tools")
+    assert tokens == pytest.approx(prompt.tokens, rel=0.1)
 
 
 def test_two_turns_share_the_longest_beginning(kb: KnowledgeBase, session: Session) -> None:
@@ -165,6 +172,85 @@ def test_a_small_model_gets_a_prompt_that_fits_it(kb: KnowledgeBase, session: Se
         prompt = prompt_of(kb, session, "So?", window)
         assert prompt.tokens < window * 0.8
         assert prompt.messages[-1].content == "So?"
+
+
+@pytest.mark.parametrize("window", [4_096, 8_192])
+def test_the_prompt_of_a_small_window_is_short_before_the_first_word(
+    kb: KnowledgeBase, window: int
+) -> None:
+    prompt = prompt_of(kb, text="", window=window)
+    assert sum(part.tokens for part in prompt.parts) <= 1_000
+    told = parts_of(prompt)
+    assert all(spec.name in told["tools"] for spec in Toolbox().specs), "no tool is missing"
+    assert "saying it in the answer keeps nothing" in told["skills"]
+
+
+def test_the_prompt_says_when_and_where_it_is(kb: KnowledgeBase) -> None:
+    told = parts_of(prompt_of(kb))
+    assert "Workspace “notes”" in told["identity"]
+    assert platform.system() in told["identity"] or "macOS" in told["identity"]
+    assert told["now"] == "Today is Saturday, 2026-11-21; it is about 09:30 (UTC, UTC+00:00)."
+
+
+def test_no_example_in_a_prompt_can_be_taken_for_an_entry(kb: KnowledgeBase) -> None:
+    prompt = prompt_of(kb)
+    told = prompt.messages[0].content + parts_of(prompt)["tools"]
+    folders = "people|projects|decisions|preferences|facts|topics|references"
+    assert re.findall(rf"\b(?:{folders})/[\w-]+", told) == []
+
+
+def condense(kb: KnowledgeBase, session: Session, first: int, last: int, summary: str) -> None:
+    with kb.history.change(Actor.CONSOLIDATOR, "Condensed.") as change:
+        kb.archive.stage(change, summary, session=session.id, messages=(first, last), timestamp=NOW)
+
+
+def say(session: Session, first: int, last: int) -> None:
+    for number in range(first, last + 1):
+        session.append("user", f"question {number} " + "word " * 30)
+        session.append("assistant", f"reply {number} " + "word " * 30)
+
+
+def test_what_is_condensed_leaves_the_prompt_and_its_summary_takes_its_place(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    say(session, 1, 20)
+    before = prompt_of(kb, session)
+    condense(kb, session, 1, 30, "They spoke about zebras.")
+    after = prompt_of(kb, session)
+    told = [message.content for message in after.messages]
+    assert not any("question 15 " in text for text in told)
+    assert [n for n in range(1, 21) if any(f"reply {n} " in text for text in told)] == [
+        16,
+        17,
+        18,
+        19,
+        20,
+    ]
+    assert "Earlier in this conversation" in told[0]
+    assert "They spoke about zebras." in told[0]
+    assert after.tokens < before.tokens / 2
+
+
+def test_of_a_whole_conversation_that_is_condensed_the_last_turns_stay(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    say(session, 1, 50)
+    before = prompt_of(kb, session)
+    condense(kb, session, 1, 100, "They spoke about zebras.")
+    after = prompt_of(kb, session)
+    told = [message.content for message in after.messages]
+    assert [n for n in range(1, 51) if any(f"reply {n} " in text for text in told)] == [48, 49, 50]
+    assert after.tokens <= 0.4 * before.tokens
+
+
+def test_what_fits_no_prompt_and_is_not_condensed_yet_is_there_in_short(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    say(session, 1, 20)
+    told = prompt_of(kb, session, session_tokens=1_000).messages
+    text = "\n".join(message.content for message in told)
+    assert [n for n in range(1, 21) if f"question {n} " not in text] == []
+    assert "- user: question 1 " in told[0].content
 
 
 def test_the_index_stays_as_it_is_until_the_subject_or_the_entries_change(
@@ -306,7 +392,8 @@ TALK = [
 def window(
     messages: list[SessionMessage], number: int = 100, tokens: int = 10_000
 ) -> list[Message]:
-    return session_window(messages, most_messages=number, most_tokens=tokens, is_local=True)
+    shown = session_window(messages, most_messages=number, most_tokens=tokens, is_local=True)
+    return list(shown.messages)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,7 +24,8 @@ ALICE = "knowledge/people/alice.md"
 @pytest.fixture
 def inbox(kb: KnowledgeBase) -> Inbox:
     memory = kb.settings.memory.model_copy(update={"review": "ask"})
-    kb.agent.settings = kb.settings.model_copy(update={"memory": memory})
+    settings = kb.settings.model_copy(update={"memory": memory})
+    kb.agent.services = replace(kb.services, settings=settings)
     return kb.memory.inbox
 
 

@@ -7,6 +7,7 @@ import json
 import logging
 import threading
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -110,9 +111,10 @@ async def test_sources_are_numbered_through_the_turn_and_only_the_cited_are_retu
 
 
 async def test_a_turn_has_a_limit_of_steps(kb: KnowledgeBase, session: Session) -> None:
-    kb.agent.settings = kb.settings.model_copy(
+    settings = kb.settings.model_copy(
         update={"budget": kb.settings.budget.model_copy(update={"turn_steps": 4})}
     )
+    kb.agent.services = replace(kb.services, settings=settings)
     script = [Reply(tool_calls=[call("grep", pattern=f"word{n}")]) for n in range(10)]
     with ScriptedServer(script) as server:
         told = await ask(kb, session, "Go", model_at(server))
@@ -409,7 +411,8 @@ async def test_prompts_are_logged_only_where_the_user_wants_that(
     kb: KnowledgeBase, session: Session, caplog: pytest.LogCaptureFixture, wanted: bool
 ) -> None:
     logs = kb.settings.log.model_copy(update={"prompts": wanted})
-    kb.agent.settings = kb.settings.model_copy(update={"log": logs})
+    settings = kb.settings.model_copy(update={"log": logs})
+    kb.agent.services = replace(kb.services, settings=settings)
     logger = logging.getLogger("kbtui")
     logger.propagate = True
     with caplog.at_level(logging.DEBUG, "kbtui"), ScriptedServer([Reply("Zebras.")]) as server:

@@ -92,8 +92,8 @@ def test_session_rolling_window_by_messages_and_by_tokens(tmp_path: Path) -> Non
         by_tokens = session_window(
             session.messages, most_messages=99, most_tokens=40, is_local=True
         )
-        assert 0 < len(by_messages) <= 4
-        assert 0 < len(by_tokens) < 16
+        assert 0 < len(by_messages.messages) <= 4
+        assert 0 < len(by_tokens.messages) < 16
         outcome = condensed(kb, session, everything=False)
         assert outcome.messages is not None
         assert outcome.messages[1] <= 12, "half of the window is kept"

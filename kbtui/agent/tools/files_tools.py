@@ -42,7 +42,7 @@ class ReadFile:
         """Read a text file of the workspace: under knowledge/, memory/, docs/ or skills/, or
         SOUL.md, USER.md, AGENTS.md, TOOLS.md, IDENTITY.md. Cite it as [n].""",
         ("path",),
-        path=text("path from the workspace's root, e.g. docs/api/auth.md"),
+        path=text("path from the workspace's root"),
         from_line=number("first line (1)"),
         lines=number("how many lines (400)"),
     )
@@ -84,7 +84,7 @@ class Grep:
         memory_search.""",
         ("pattern",),
         pattern=text("the text to find", maxLength=500),
-        path=text("only this file or folder, e.g. memory or docs/api"),
+        path=text("only this file or folder, such as memory"),
         regex=flag("the pattern is a regular expression (no)"),
         case_sensitive=flag("upper and lower case differ (no)"),
         limit=number("how many lines at most (60)"),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from kbtui.agent.events import TurnChange
 from kbtui.agent.tools.base import error_text
+from kbtui.agent.tools.brief import SMALL_WINDOW, brief
 from kbtui.agent.tools.edit_entry import EditEntry
 from kbtui.agent.tools.files_tools import Grep, ReadFile
 from kbtui.agent.tools.list_entries import ListEntries
@@ -73,6 +74,10 @@ class Toolbox:
     def specs(self) -> tuple[ToolSpec, ...]:
         """What a model is told about the tools, always in the same order."""
         return tuple(tool.spec for tool in self._tools.values())
+
+    def specs_for(self, window: int) -> tuple[ToolSpec, ...]:
+        """The same for a model with a context window of so many tokens."""
+        return self.specs if window > SMALL_WINDOW else tuple(map(brief, self.specs))
 
     def writes(self, name: str) -> bool:
         """Whether a tool changes anything."""

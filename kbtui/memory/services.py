@@ -1,0 +1,41 @@
+"""The rooms of one workspace, as whoever works on several of them is handed them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kbtui.history.history import History
+    from kbtui.knowledge.library import Library
+    from kbtui.memory.records.archive import Archive
+    from kbtui.models.roles import ModelRegistry
+    from kbtui.search.search_index import SearchIndex
+    from kbtui.sessions.store import SessionStore
+    from kbtui.settings import Settings
+    from kbtui.workspace.layout import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """One open workspace.
+
+    Attributes:
+        workspace: Where it is.
+        settings: What the user chose.
+        history: The one door for every write, and its log.
+        library: Entries, links, tags and the catalogue.
+        search: The index over all texts.
+        sessions: The conversations.
+        models: Which chat model does what.
+        archive: What was condensed of the conversations.
+    """
+
+    workspace: Workspace
+    settings: Settings
+    history: History
+    library: Library
+    search: SearchIndex
+    sessions: SessionStore
+    models: ModelRegistry
+    archive: Archive

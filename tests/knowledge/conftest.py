@@ -12,6 +12,9 @@ from kbtui.history.history import History
 from kbtui.knowledge.library import Library
 from kbtui.workspace.layout import create_workspace
 from kbtui.workspace.scan import Scanner
+from tests.fixtures import history, workspace
+
+__all__ = ["history", "workspace"]
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,8 +79,8 @@ def open_room(workspace: Workspace, clock: Clock, opened: list[History]) -> Room
 def room(tmp_path: Path) -> Iterator[Room]:
     opened: list[History] = []
     yield open_room(create_workspace(tmp_path / "notes"), Clock(), opened)
-    for history in opened:
-        history._repository._store.close()
+    for each in opened:
+        each._repository._store.close()
 
 
 @pytest.fixture

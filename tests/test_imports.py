@@ -34,6 +34,21 @@ HEADLESS = [
     for _, name, _ in pkgutil.walk_packages(kbtui.__path__, "kbtui.")
     if not name.startswith("kbtui.tui") and name != "kbtui.search.embedding.prepare_model"
 ]
+ROOMS = {
+    room: [name for name in HEADLESS if f"{name}.".startswith(f"kbtui.{room}.")]
+    for room in dict.fromkeys(name.split(".")[1] for name in HEADLESS)
+}
+# Each module is the first of kbtui's that is imported, as in a process of its own.
+FIRST_OF_ALL = """
+import importlib, sys
+for name in {modules!r}:
+    for loaded in [each for each in sys.modules if each.partition(".")[0] == "kbtui"]:
+        del sys.modules[loaded]
+    importlib.import_module(name)
+    brought = {unwanted!r} & {{each.partition(".")[0] for each in sys.modules}}
+    if brought:
+        sys.exit(f"{{name}} imports {{sorted(brought)}}")
+"""
 
 
 def _loaded_after(code: str) -> set[str]:
@@ -50,10 +65,18 @@ def _loaded_after(code: str) -> set[str]:
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 
-@pytest.mark.parametrize("module", HEADLESS)
-def test_a_headless_module_loads_neither_textual_nor_an_ai_engine(module: str) -> None:
-    loaded = _loaded_after(f"import {module}")
-    assert not loaded & (ENGINES | {"textual", "rich"})
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_headless_room_loads_neither_textual_nor_an_ai_engine(room: str) -> None:
+    code = FIRST_OF_ALL.format(modules=ROOMS[room], unwanted=ENGINES | {"textual", "rich"})
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert not done.returncode, done.stderr
 
 
 def test_what_is_imported_before_the_first_paint_is_textual_and_little_else() -> None:

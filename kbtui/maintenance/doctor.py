@@ -154,12 +154,15 @@ def _search(search: SearchIndex, settings: Settings) -> Iterator[Finding]:
     if not settings.search.semantic:
         yield Finding("search", ok=None, text="search by meaning is switched off")
         return
-    yield Finding(
-        "search",
-        ok=status.state != "lexical-only",
-        text=f"{counted(status.embedded, 'passage')} embedded by {status.model}",
-        hint=status.message,
-    )
+    if status.state == "lexical-only":
+        search.load_model()  # nobody has searched by meaning yet: see whether it works
+        status = search.status()
+    if status.state == "lexical-only":
+        yield Finding("search", ok=False, text="searching by words alone", hint=status.message)
+        return
+    embedded = counted(status.embedded, "passage")
+    named = f" by {status.model}" if status.model else ""
+    yield Finding("search", ok=True, text=f"{embedded} embedded{named}", hint=status.message)
 
 
 def _models(models: ModelRegistry) -> Iterator[Finding]:

@@ -1,0 +1,64 @@
+"""The check-up says what works and what doesn't."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kbtui.knowledge_base import KnowledgeBase
+from tests.search.fakes import ReadyModel, WordEmbedder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from kbtui.maintenance.doctor import Finding
+
+
+class _NoModel:
+    def is_prepared(self) -> bool:
+        return True
+
+    def load(self, _stop: object) -> WordEmbedder:
+        from kbtui.errors import ModelError
+
+        raise ModelError("There is no model called moon.", "Choose another.")
+
+
+@pytest.fixture
+def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
+    with KnowledgeBase.open(tmp_path / "notes", create=True) as kb:
+        kb.library.create("topic", "Walrus", body="Eats clams.")
+        kb.search.rebuild()
+        yield kb
+
+
+def _of_search(kb: KnowledgeBase) -> list[Finding]:
+    return [finding for finding in kb.doctor() if finding.area == "search"]
+
+
+def _use(model: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kbtui.search.embedding.prepared.ConfiguredModel", lambda _role: model)
+
+
+def test_search_by_meaning_that_nobody_has_used_yet_is_tried(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _use(ReadyModel(WordEmbedder()), monkeypatch)
+    *_, meaning = _of_search(kb)
+    assert meaning.ok is True
+    assert "embedded by words" in meaning.text
+    kb.search.embed_missing()
+    *_, meaning = _of_search(kb)
+    assert meaning.text == "1 passage embedded by words"
+
+
+def test_a_model_that_cannot_be_loaded_is_named_with_the_reason(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _use(_NoModel(), monkeypatch)
+    *_, meaning = _of_search(kb)
+    assert meaning.ok is False
+    assert meaning.text == "searching by words alone"
+    assert "no model called moon" in meaning.hint

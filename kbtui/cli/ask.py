@@ -11,7 +11,7 @@ import click
 from kbtui.cli.context import Place, json_option, pass_place
 from kbtui.cli.output import note, say, say_json_line, to_terminal
 from kbtui.cli.report import INTERRUPTED, complain
-from kbtui.errors import NotFoundError, UsageError
+from kbtui.errors import UsageError
 from kbtui.text import clean
 
 if TYPE_CHECKING:
@@ -75,12 +75,23 @@ def _message(text: tuple[str, ...]) -> str:
 
 
 def _session(kb: KnowledgeBase, ref: str | None) -> Session:
+    """Go on with the session of exactly this id or title, else start one of that title.
+
+    A beginning won't do: a script that names a session for the first time must not speak into
+    somebody else's.
+    """
     if ref is None:
         return kb.sessions.create("cli")
-    try:
-        return kb.sessions.open(ref)
-    except NotFoundError:
-        return kb.sessions.create("cli", title=ref)
+    name = ref.strip().removesuffix(".jsonl")
+    infos = kb.sessions.list()
+    found = [info.id for info in infos if info.id == name] or [
+        info.id for info in infos if info.title.casefold() == name.casefold()
+    ]
+    if len(found) > 1:
+        raise UsageError(
+            f"{ref!r} is the title of {', '.join(found[:5])}.", "Name one of them by its id."
+        )
+    return kb.sessions.open(found[0]) if found else kb.sessions.create("cli", title=ref)
 
 
 async def _shown(events: AsyncIterator[Event], *, as_json: bool) -> int:

@@ -75,6 +75,22 @@ def test_a_session_is_gone_on_with_by_its_name(kbtui: Command) -> None:
     assert "kitchen plans" in kbtui.ok("sessions").out
 
 
+def test_the_beginning_of_an_id_or_title_names_a_new_session(kbtui: Command) -> None:
+    kbtui.ok("ask", "hello", "-s", "kitchen plans")
+    kbtui.ok("ask", "alone")
+    strangers = {info["id"] for info in kbtui.ok("sessions", "--json").json}
+    assert all(id_.startswith("c") for id_ in strangers)
+    for beginning in ("c", "cli", "kitchen", next(iter(strangers))[:-1]):
+        spoken = kbtui.ok("ask", "new here", "-s", beginning, "--json").lines[-1]["session"]
+        assert spoken not in strangers
+    assert (
+        kbtui.ok("ask", "go on", "-s", "KITCHEN plans", "--json").lines[-1]["session"] in strangers
+    )
+    assert len(kbtui.ok("sessions", "--json").json) == 6
+    assert kbtui.ok("ask", "again", "-s", "cli", "--json").lines[-1]["session"] not in strangers
+    assert len(kbtui.ok("sessions", "--json").json) == 6
+
+
 def test_a_model_without_a_key_is_a_sentence_and_an_event(kbtui: Command) -> None:
     done = kbtui("ask", "hi", "-m", "openai/gpt-4o-mini")
     assert done.status == 4

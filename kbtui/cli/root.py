@@ -31,6 +31,7 @@ from kbtui.cli.config import config
 from kbtui.cli.context import Place
 from kbtui.cli.dream import dream
 from kbtui.cli.git import git
+from kbtui.cli.help import help_command
 from kbtui.cli.inbox import inbox
 from kbtui.cli.mcp import mcp
 from kbtui.cli.purge import purge
@@ -111,6 +112,7 @@ for _command in (
     mcp,
     shell.completion,
     git,
+    help_command,
 ):
     cli.add_command(_command)
 

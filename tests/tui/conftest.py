@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from textual.notifications import Notification
 
-from kbtui.tui.app import app_keys
+from kbtui.tui.app import app
 from kbtui.tui.terminal import type_ahead as typed_ahead
 from kbtui.tui.widgets import line_view
 from tests.tui.at_rest import DEADLINE, jobs_watched
@@ -27,6 +27,6 @@ def _watched() -> Iterator[None]:
 def _nothing_passes_by(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a person has a moment for, a slow machine gets to as well."""
     monkeypatch.setattr(typed_ahead, "_LONGEST", DEADLINE)
-    monkeypatch.setattr(app_keys, "_QUIT_WITHIN", DEADLINE)
+    monkeypatch.setattr(app, "_QUIT_SECONDS", DEADLINE)
     monkeypatch.setattr(line_view, "FLASH_SECONDS", DEADLINE)
     monkeypatch.setattr(Notification, "has_expired", False)

@@ -12,12 +12,12 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import sys
 from pathlib import Path
-from kbtui.tui.app import app_keys
+from kbtui.tui.app import app
 from kbtui.tui.terminal import signals
 from kbtui.tui.terminal import type_ahead as typed_ahead
 from kbtui.tui.app.app import run_app
 # However slow the machine is:
-app_keys._QUIT_WITHIN = typed_ahead._LONGEST = signals._PATIENCE = 120.0
+app._QUIT_SECONDS = typed_ahead._LONGEST = signals._PATIENCE = 120.0
 sys.exit(run_app(Path(sys.argv[1])))
 """
 

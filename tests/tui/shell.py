@@ -196,8 +196,8 @@ async def running(
     app = KbtuiApp(root, opener=opener)
     async with app.run_test(size=size) as pilot:
         shell = Shell(app, pilot, agent)
-        await shell.until(lambda: app.kb is not None and app.looks.found)
-        await shell.until(lambda: shell.chat.commands.status is not None)
+        await shell.until(lambda: app.kb is not None and app.themes.found)
+        await shell.until(lambda: shell.chat.model is not None)
         try:
             yield shell
         finally:

@@ -11,9 +11,8 @@ from kbtui.agent.events import ReasoningDelta, TextDelta, TurnFailed, TurnFinish
 from kbtui.errors import StorageError
 from kbtui.history.change import Actor, Origin
 from kbtui.models.roles import ModelStatus
-from kbtui.tui.chat.answer import AnswerItem
 from kbtui.tui.chat.cards import ToolItem
-from kbtui.tui.chat.items import UserItem
+from kbtui.tui.chat.items import AnswerItem, UserItem
 from kbtui.tui.chat.transcript import Transcript
 from tests.tui.shell import ANSWER, running, said
 
@@ -55,7 +54,7 @@ async def test_the_header_tells_title_model_context_and_cost(shell) -> None:
     header = str(shell.app.main.query_one("#header").render())
     assert "offline" in header
     status = ModelStatus("ollama_chat/qwen3:8b", is_local=True, offline=False)
-    shell.chat.commands.status = status
+    shell.chat.model = status
     await shell.say("what did we decide on auth?")
     await shell.until(lambda: shell.app.main.query_one("#header").cost is not None)
     header = str(shell.app.main.query_one("#header").render())

@@ -5,11 +5,24 @@ from __future__ import annotations
 import pytest
 
 from kbtui.agent.events import Citation, TurnChange
-from kbtui.tui.chat.answer import AnswerItem, settled
-from kbtui.tui.chat.cards import ReasoningItem, ToolItem, change_items
-from kbtui.tui.chat.flow import Flow
-from kbtui.tui.chat.items import LinkItem, NoticeItem, Target, UserItem, citation_items
-from kbtui.tui.chat.tool_text import argument_details, argument_line, parsed_arguments
+from kbtui.tui.chat.cards import (
+    ReasoningItem,
+    ToolItem,
+    argument_details,
+    argument_line,
+    change_items,
+    parsed_arguments,
+)
+from kbtui.tui.chat.flow_view import Flow
+from kbtui.tui.chat.items import (
+    AnswerItem,
+    LinkItem,
+    NoticeItem,
+    Target,
+    UserItem,
+    citation_items,
+    settled,
+)
 
 WIDTH = 40
 ANSWER = """\

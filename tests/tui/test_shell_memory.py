@@ -13,7 +13,7 @@ from kbtui.search.results import IndexStatus
 from kbtui.tui.actions.registry import actions
 from kbtui.tui.actions.slash import parse
 from kbtui.tui.app.status_line import StatusLine
-from kbtui.tui.app.tasks_screen import TasksScreen
+from kbtui.tui.app.tasks import TasksScreen
 from kbtui.tui.diff.confirm import ConfirmScreen
 from kbtui.tui.diff.undo_conflict import UndoConflictScreen
 from kbtui.tui.history.history import HistoryScreen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import get_args
 
 import pytest
 
@@ -16,15 +17,14 @@ from kbtui.tui.actions.registry import (
     slash_commands,
 )
 from kbtui.tui.actions.slash import completions
+from kbtui.tui.app import app
 from kbtui.tui.app.app import KbtuiApp
 from kbtui.tui.app.help import help_table
+from kbtui.tui.chat import commands, item_actions, memory_commands
 from kbtui.tui.chat.chat_pane import ChatPane
-from kbtui.tui.chat.commands import ChatCommands
-from kbtui.tui.chat.item_actions import Deeds
-from kbtui.tui.chat.memory_commands import MemoryCommands
 from kbtui.tui.chat.prompt import Prompt
 from kbtui.tui.chat.sessions import SessionsScreen
-from kbtui.tui.chat.transcript import Transcript
+from kbtui.tui.chat.transcript import Transcript, Verb
 from kbtui.tui.history.history import HistoryScreen
 from kbtui.tui.history.past_pane import PastPane
 from kbtui.tui.inbox.inbox import InboxScreen
@@ -80,16 +80,27 @@ def test_whoever_shows_a_context_binds_all_of_its_actions(context: str) -> None:
 
 
 @pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.id)
-def test_every_action_is_carried_out_by_somebody(action) -> None:
-    if action.context == "chat":
-        assert callable(getattr(ChatCommands, f"_{action.method}"))
-        return
-    if action.context == "memory":
-        assert callable(getattr(MemoryCommands, f"_{action.method}"))
-        return
-    assert callable(getattr(HOSTS[action.context], f"action_{action.method}"))
-    if action.context == "transcript" and action.slash:
-        assert callable(getattr(Deeds, f"_{action.method}"))
+def test_every_key_is_carried_out_by_a_method_of_whoever_binds_it(action) -> None:
+    if action.keys:
+        assert callable(getattr(HOSTS[action.context], f"action_{action.method}"))
+
+
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_every_slash_command_is_carried_out_by_a_function(context: str) -> None:
+    tables = {
+        "chat": commands.COMMANDS,
+        "memory": memory_commands.COMMANDS,
+        "transcript": item_actions.COMMANDS,
+        "global": app.COMMANDS,
+        "prompt": {"/editor"},
+    }
+    wanted = {action.slash for action in actions(context) if action.slash}
+    assert set(tables.get(context, ())) == wanted
+
+
+def test_every_action_on_an_item_is_one_of_the_transcript() -> None:
+    methods = {action.method for action in actions("transcript")}
+    assert set(item_actions.ACTIONS) == set(get_args(Verb)) <= methods
 
 
 def test_help_names_every_key_and_command() -> None:
@@ -129,9 +140,9 @@ def test_keys_are_written_as_on_a_keyboard() -> None:
 
 
 def test_every_footer_writes_keys_alike() -> None:
-    app = KbtuiApp()
+    running = KbtuiApp()
     for binding in bindings("history"):
-        assert app.get_key_display(binding) == key_name(binding.key)
+        assert running.get_key_display(binding) == key_name(binding.key)
 
 
 def test_the_popup_offers_every_slash_command() -> None:

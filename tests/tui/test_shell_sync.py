@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import RemoteError
 from kbtui.knowledge_base import KnowledgeBase
-from kbtui.tui.app.tasks_screen import TasksScreen
+from kbtui.tui.app.tasks import TasksScreen
 from tests.tui.at_rest import Door
 from tests.tui.notes_support import text_of
 from tests.tui.shell import running
@@ -93,7 +93,7 @@ async def test_leaving_stops_a_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     async with running(tmp_path / "notes") as shell:
         monkeypatch.setattr(shell.app.kb.syncing, "run", sync)
         await shell.say("/sync", wait=False)
-        await shell.until(lambda: shell.chat.memory_commands.syncing.text)
+        await shell.until(lambda: shell.chat.syncing.text)
         assert not sync.stopped()
         shell.app.exit()
         await shell.until(sync.stopped)

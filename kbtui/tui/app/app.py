@@ -1,46 +1,65 @@
-"""The app: what a person sees of a workspace."""
+"""The app: what a person sees of a workspace, and what each key does that works everywhere."""
 
 from __future__ import annotations
 
 import contextlib
+import gc
+import logging
 import sys
 import threading
-from inspect import isawaitable
+from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segments
 from rich.text import Text
 from textual import on, work
+from textual.command import CommandPalette
+from textual.widgets import Input, TextArea
 from textual.worker import Worker, WorkerState
 
 from kbtui.errors import KbtuiError
 from kbtui.tui.actions.keys import key_name, teach_alt_enter
-from kbtui.tui.app.app_keys import AppKeys
+from kbtui.tui.actions.registry import bindings
 from kbtui.tui.app.main import MainScreen
-from kbtui.tui.app.theme_manager import Looks
+from kbtui.tui.app.theme_manager import ThemeManager
 from kbtui.tui.chat.chat_pane import ChatPane
-from kbtui.tui.collector import collect_rarely, spare_what_stays
-from kbtui.tui.crash import report_crash
-from kbtui.tui.messages import KnowledgeChanged, KnowledgeReady
+from kbtui.tui.messages import (
+    KnowledgeChanged,
+    KnowledgeReady,
+    OpenHistory,
+    OpenInbox,
+    OpenPast,
+    OpenSearch,
+    OpenSwitcher,
+)
 from kbtui.tui.terminal.signals import SignalWatch
+from kbtui.tui.terminal.type_ahead import KeysInOrder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from rich.console import RenderableType
-    from textual.binding import Binding
+    from textual.binding import Binding, BindingType
     from textual.command import Provider
+    from textual.content import Content
     from textual.screen import Screen
 
     from kbtui.history.change import Changed
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.actions.registry import Action
 
-
+log = logging.getLogger(__name__)
 _SWITCH_SECONDS = 0.001
 """How long a thread may keep the others waiting; with Python's 5 ms, a key that passes the reader,
 the event loop and the writer waits three times behind whatever indexes or streams meanwhile."""
+_COLLECT_RARELY = (10_000, 5, 40)
+"""New objects until the garbage collector visits the youngest, and how many times more for each
+older generation."""
+_QUIT_SECONDS = 1.0
+_TOLD_SECONDS = 8.0
+_NOT_OPEN = "The workspace is still being opened; try again in a moment."
+_LEADS_AWAY = {"chat", "notes", "history", "open", "inbox", "search", "zoom", "palette"}
 
 
 def run_app(workspace: Path | None = None) -> int:
@@ -60,6 +79,26 @@ def run_app(workspace: Path | None = None) -> int:
     return app.return_code or 0
 
 
+def collect_rarely() -> None:
+    """Make full garbage collections rare; called once, when the app starts.
+
+    Each visits every object that there is. With an app, its libraries and 10,000 entries in memory
+    that takes 0.1 to 0.6 s, in whichever thread it happens, and no other thread runs meanwhile.
+    """
+    gc.set_threshold(*_COLLECT_RARELY)
+
+
+def spare_what_stays() -> None:
+    """Never again visit what exists now; called after something large was loaded.
+
+    Nearly all of it lives until the end. What is garbage at this moment, and part of a cycle, stays
+    in memory: a price paid once for each call, so this is for milestones and not for every day.
+    Without `collect_rarely` nothing is done: then the process is somebody else's.
+    """
+    if gc.get_threshold() == _COLLECT_RARELY:
+        gc.freeze()
+
+
 def _open(workspace: Path | None) -> KnowledgeBase:
     from kbtui.knowledge_base import KnowledgeBase
 
@@ -74,7 +113,7 @@ def _palette_provider() -> type[Provider]:
     return ActionProvider
 
 
-class KbtuiApp(AppKeys):
+class KbtuiApp(KeysInOrder):
     """Holds the knowledge base and what works everywhere; everything else is in screens.
 
     Attributes:
@@ -85,6 +124,7 @@ class KbtuiApp(AppKeys):
     CSS_PATH = "kbtui.tcss"
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_palette_provider}
     ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("global")]
 
     def __init__(
         self,
@@ -99,7 +139,21 @@ class KbtuiApp(AppKeys):
         self._services = threading.Lock()
         self._ending = False
         self._signals: SignalWatch | None = None
-        self.looks = Looks(self)
+        self._interrupted_at = 0.0
+        self.themes = ThemeManager(self, self.tell)
+
+    @property
+    def main(self) -> MainScreen:
+        """The main screen, whether or not another one is in front of it."""
+        screen = self.screen_stack[0]
+        if not isinstance(screen, MainScreen):
+            raise TypeError(screen)
+        return screen
+
+    @property
+    def keymap(self) -> Mapping[str, str]:
+        """The keys that the person has changed, by action id."""
+        return self._keymap
 
     def get_default_screen(self) -> Screen[None]:
         """The main screen is below all others."""
@@ -109,7 +163,7 @@ class KbtuiApp(AppKeys):
 
     def on_mount(self) -> None:
         """Listen for signals; open the knowledge base once the first frame is out."""
-        self._signals = SignalWatch(self._save_draft, self._told_to_end)
+        self._signals = SignalWatch(self._save_draft, lambda code: self.exit(return_code=code))
         self.app_resume_signal.subscribe(self, self._back_in_front)
         self.call_after_refresh(self._open_knowledge)
 
@@ -122,7 +176,7 @@ class KbtuiApp(AppKeys):
         kb = self._opener(self._workspace)
         kb.subscribe(self._knowledge_changed)
         self.call_from_thread(self._opened, kb)
-        self.looks.load(kb.settings)
+        self.themes.load(kb.settings)
         from kbtui.tui.markdown import layout  # noqa: F401 - slow to import, soon needed
 
         with self._services:
@@ -171,7 +225,8 @@ class KbtuiApp(AppKeys):
     ) -> None:
         """Leave; the draft is kept, and memory is made of the conversation."""
         self._save_draft()
-        self._leave_session()
+        for pane in self._chats():
+            pane.leave()
         super().exit(result, return_code, message)
 
     def close_knowledge(self) -> None:
@@ -181,18 +236,13 @@ class KbtuiApp(AppKeys):
             if self.kb is not None:
                 self.kb.close()
 
-    def _leave_session(self) -> None:
-        for screen in self.screen_stack[:1]:
-            for pane in screen.query(ChatPane):
-                pane.leave()
+    def _chats(self) -> list[ChatPane]:
+        """The pane of the chat, where it is there already and still."""
+        return [pane for screen in self.screen_stack[:1] for pane in screen.query(ChatPane)]
 
     def _save_draft(self) -> None:
-        for screen in self.screen_stack[:1]:
-            for pane in screen.query(ChatPane):
-                pane.save_draft(self._workspace)
-
-    def _told_to_end(self, code: int) -> None:
-        self.exit(return_code=code)
+        for pane in self._chats():
+            pane.save_draft(self._workspace)
 
     def on_unmount(self) -> None:
         """Give the signals back."""
@@ -200,10 +250,20 @@ class KbtuiApp(AppKeys):
             self._signals.stop()
 
     def _fatal_error(self) -> None:
-        """A defect: keep the draft, write the report, say one sentence (no values, no trace)."""
-        error = self._exception
+        """A defect: keep the draft, log where it happened, say one sentence.
+
+        The log holds no values of variables: they may be what somebody wrote, or a key.
+        """
+        from kbtui.logs import log_file, start_logging
+
         self._save_draft()
-        sentence = report_crash(error if error is not None else RuntimeError("unknown"))
+        error = self._exception or RuntimeError("unknown")
+        start_logging()
+        log.critical("internal error", exc_info=error)
+        sentence = (
+            f"kbtui stopped because of an error of its own ({type(error).__name__}). "
+            f"What was saved is safe, and the draft is kept. Details: {log_file()}"
+        )
         self._exit_renderables.append(
             Segments(self.console.render(Text(sentence), self.console.options))
         )
@@ -233,15 +293,190 @@ class KbtuiApp(AppKeys):
         said = f"Copied {len(text):,} characters {copied.way}"
         self.call_from_thread(self.notify, said, markup=False, timeout=3)
 
-    # What the palette and slash commands ask for
+    def somebody_types(self) -> None:
+        """Let what reads all entries step aside."""
+        if self.kb is not None:
+            self.kb.search.pause.step_aside()
+
+    def tell(self, text: str) -> None:
+        """Say something that should be seen, for a while."""
+        self.notify(text, severity="warning", markup=False, timeout=_TOLD_SECONDS)
+
+    def check_action(
+        self,
+        action: str,
+        parameters: tuple[object, ...],  # noqa: ARG002 - Textual's signature
+    ) -> bool | None:
+        """Keys that lead elsewhere wait while a dialog asks something."""
+        leads_away = action in _LEADS_AWAY
+        return not (leads_away and self.screen.is_modal)
+
+    # Showing
+
+    def action_help(self, word: str = "") -> None:
+        """Show every key and command."""
+        from kbtui.tui.app.help import HelpScreen
+
+        if isinstance(self.screen, HelpScreen):
+            self.pop_screen()
+        else:
+            self.push_screen(HelpScreen(word, self.keymap))
+
+    def _to_main(self) -> MainScreen:
+        """Close what is in front of the main screen."""
+        self._pop_to_screen(self.main)
+        return self.main
+
+    def action_chat(self) -> None:
+        """Go to the prompt."""
+        self._to_main().show_chat()
+
+    def action_notes(self) -> None:
+        """Go to the notes."""
+        self._to_main().show_notes()
+
+    def action_history(self) -> None:
+        """Show the history."""
+        self._to_main().post_message(OpenHistory())
+
+    def action_open(self, name: str = "") -> None:
+        """Open an entry by its name."""
+        self._to_main().post_message(OpenSwitcher(name))
+
+    def action_inbox(self) -> None:
+        """Show what waits for a decision."""
+        self._to_main().post_message(OpenInbox())
+
+    def action_search(self, words: str = "") -> None:
+        """Search; back in time what was there then."""
+        from kbtui.tui.history.time_travel import TimeTravelScreen
+
+        here = self.screen
+        place = here if isinstance(here, TimeTravelScreen) else self._to_main()
+        place.post_message(OpenSearch(words))
+
+    def travel(self, moment: str = "") -> None:
+        """Look at everything as it was at a date or a change."""
+        self._to_main().post_message(OpenPast(moment))
+
+    def browse(self, folder: str = "") -> None:
+        """Look at the history of another git repository."""
+        from kbtui.tui.history.foreign import browse
+        from kbtui.tui.terminal.background import run_latest
+
+        main = self._to_main()
+        run_latest(main, "browse", browse, main, folder)
+
+    def action_palette(self) -> None:
+        """Find a command by typing."""
+        if not isinstance(self.screen, CommandPalette):
+            self.push_screen(CommandPalette(placeholder="Find a command"))
+
+    # Moving
+
+    def action_zoom(self) -> None:
+        """Give the focused pane all the room, and back."""
+        self.main.zoom()
+
+    def action_next_pane(self) -> None:
+        """Move the focus on."""
+        self.screen.focus_next()
+
+    def action_previous_pane(self) -> None:
+        """Move the focus back."""
+        self.screen.focus_previous()
+
+    # Leaving
+
+    def action_escape(self) -> None:
+        """Close what is open, stop what runs, or go to the prompt."""
+        if self.screen is self.main:
+            self.main.chat.step_back()
+        else:
+            self.pop_screen()
+
+    def action_interrupt(self) -> None:
+        """Copy what is selected, else stop, else clear; quit when pressed twice."""
+        field = self.focused if isinstance(self.focused, Input | TextArea) else None
+        selected = (field.selected_text if field else "") or self.screen.get_selected_text()
+        again = monotonic() - self._interrupted_at < _QUIT_SECONDS
+        chat = self.main.chat
+        if selected:
+            self.copy_to_clipboard(selected)
+        elif again:
+            self.exit()
+        elif self.screen is not self.main:
+            self.screen.dismiss() if self.screen.is_modal else self.pop_screen()
+        elif not chat.stop():
+            self._interrupted_at = monotonic()
+            if not chat.clear_prompt():
+                self.notify("Ctrl+C again quits.", timeout=_QUIT_SECONDS)
+
+    def action_suspend(self) -> None:
+        """Go into the background."""
+        self.action_suspend_process()
+
+    # Asking
+
+    def choose_theme(self, name: str = "") -> None:
+        """Choose the colours."""
+        if name in self.available_themes:
+            self.themes.choose(name)
+            return
+        if name:
+            self.tell(f"There is no theme `{name}`.")
+        from kbtui.tui.app.theme_picker import ThemeScreen
+
+        self.push_screen(ThemeScreen(self.themes.choices()), self.themes.choose)
+
+    def show_settings(self) -> None:
+        """Show every setting and where it comes from."""
+        from kbtui.tui.chat.reports import settings_report
+
+        self._show_report("Settings", settings_report)
+
+    def show_doctor(self) -> None:
+        """Check everything."""
+        from kbtui.tui.chat.reports import doctor_report
+
+        self._show_report("Doctor", doctor_report)
+
+    def show_tasks(self) -> None:
+        """Show what runs in the background."""
+        if self.kb is None:
+            self.tell(_NOT_OPEN)
+            return
+        from kbtui.tui.app.tasks import TasksScreen
+
+        self.push_screen(TasksScreen(self.kb, self.main.chat))
+
+    @work(group="report")
+    async def _show_report(self, title: str, report: Callable[[KnowledgeBase], Content]) -> None:
+        import asyncio
+
+        from kbtui.tui.widgets.page import PageScreen
+
+        if self.kb is None:
+            self.tell(_NOT_OPEN)
+            return
+        text = await asyncio.to_thread(report, self.kb)
+        self.push_screen(PageScreen(title, text))
+
+    async def action_quit(self) -> None:
+        """Leave."""
+        self.exit()
+
+    # The palette and slash commands
 
     async def run_action_of(self, action: Action) -> None:
         """Do what the palette offers, as if its key had been pressed in its place."""
-        if action.context == "global":
+        from kbtui.tui.actions.slash import Command
+
+        if action.slash in COMMANDS:
+            COMMANDS[action.slash](self, "")
+        elif action.context == "global":
             await self.run_action(action.method, self)
         elif action.slash and action.context != "transcript":
-            from kbtui.tui.actions.slash import Command
-
             self.main.chat.run_command(Command(action, ""))
         else:
             await self._run_bound(action)
@@ -258,9 +493,22 @@ class KbtuiApp(AppKeys):
         await self.run_action(action.method, node)
 
     @on(ChatPane.CommandWanted)
-    async def _run_command(self, event: ChatPane.CommandWanted) -> None:
-        """Carry out a global action as its slash command says."""
-        run = getattr(self, f"action_{event.action.method}")
-        result = run(event.argument) if event.action.usage else run()
-        if isawaitable(result):
-            await result
+    def _run_command(self, event: ChatPane.CommandWanted) -> None:
+        COMMANDS[event.action.slash](self, event.argument)
+
+
+COMMANDS: Mapping[str, Callable[[KbtuiApp, str], object]] = {
+    "/help": KbtuiApp.action_help,
+    "/open": KbtuiApp.action_open,
+    "/inbox": lambda app, _: app.action_inbox(),
+    "/search": KbtuiApp.action_search,
+    "/at": KbtuiApp.travel,
+    "/browse": KbtuiApp.browse,
+    "/theme": KbtuiApp.choose_theme,
+    "/keys": lambda app, _: app.action_help(),
+    "/config": lambda app, _: app.show_settings(),
+    "/doctor": lambda app, _: app.show_doctor(),
+    "/tasks": lambda app, _: app.show_tasks(),
+    "/quit": lambda app, _: app.exit(),
+}
+"""The function of each command of the context ``global``."""

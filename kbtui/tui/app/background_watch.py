@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _LATER = 1.0
 
 
-class KeeperWatch:
+class BackgroundWatch:
     """Follows the keeper for a widget.
 
     Args:

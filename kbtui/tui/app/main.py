@@ -81,13 +81,13 @@ class MainScreen(Screen[None]):
     def _update_header(self) -> None:
         header = self.query_one(HeaderLine)
         conversation, kb = self.chat.conversation, self.chat.kb
-        session, status = conversation.session, self.chat.commands.status
+        session, status = conversation.session, self.chat.model
         header.session_title = session.title if session is not None else ""
         if kb is None or status is None:
             return
         place = "" if status.offline else " local" if status.is_local else ""
         header.model = f"{status.name}{place}"
-        used, window = conversation.spent.last_prompt, self.chat.commands.context_window
+        used, window = conversation.spent.last_prompt, self.chat.context_window
         asked = bool(used and window) and not status.offline
         header.context_share = used / window if asked else None
         priced = conversation.spent.calls > conversation.spent.unpriced
@@ -133,7 +133,7 @@ class MainScreen(Screen[None]):
     def _open_message_wanted(self, event: OpenMessage) -> None:
         """Show what was said."""
         self._show("chat")
-        self.chat.commands.go_to_message(event.session, event.message)
+        self.chat.go_to_message(event.session, event.message)
 
     @on(AskAbout)
     def _ask_about_wanted(self, event: AskAbout) -> None:
@@ -203,6 +203,10 @@ class MainScreen(Screen[None]):
             from kbtui.tui.search.switcher import SwitcherScreen
 
             self.app.push_screen(SwitcherScreen(self.chat.kb, event.query))
+
+    @on(ChatPane.Working)
+    def _show_work(self, event: ChatPane.Working) -> None:
+        self.query_one(StatusLine).show_work(event.text)
 
     @on(Notify)
     def _notify_wanted(self, event: Notify) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from textual.command import DiscoveryHit, Hit, Provider
 
@@ -11,21 +11,38 @@ from kbtui.tui.actions.keys import context_title, key_names, keys_of
 from kbtui.tui.actions.registry import ACTIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from textual.command import Hits
 
     from kbtui.tui.actions.registry import Action
-    from kbtui.tui.app.app import KbtuiApp
+    from kbtui.tui.app.main import MainScreen
 
 _HIDDEN = frozenset({"global.palette", "global.interrupt", "global.escape"})
 _PANES = ("global", "chat", "prompt", "transcript", "notes", "memory")
+
+
+class ActionRunner(Protocol):
+    """The app as the palette sees it."""
+
+    @property
+    def main(self) -> MainScreen:
+        """The main screen, on which more can be done than elsewhere."""
+
+    @property
+    def keymap(self) -> Mapping[str, str]:
+        """The keys that the person has changed, by action id."""
+
+    async def run_action_of(self, action: Action) -> None:
+        """Carry an action out."""
 
 
 class ActionProvider(Provider):
     """Offers the registry's actions, with their keys and slash commands."""
 
     @property
-    def _app(self) -> KbtuiApp:
-        return cast("KbtuiApp", self.app)
+    def _app(self) -> ActionRunner:
+        return cast("ActionRunner", self.app)
 
     def _possible(self) -> list[Action]:
         """What can be done on the screen that the palette was opened over."""

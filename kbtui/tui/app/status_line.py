@@ -13,8 +13,8 @@ from textual.widgets import Static
 
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.keys import key_name
+from kbtui.tui.app.tasks import INDEXING
 from kbtui.tui.messages import InboxChanged
-from kbtui.tui.widgets.tasks import INDEXING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.search.results import IndexStatus
-    from kbtui.tui.app.background_watch import KeeperWatch
+    from kbtui.tui.app.background_watch import BackgroundWatch
     from kbtui.tui.inbox.inbox_watch import InboxWatch
 
 _ROOM_FOR_STATE = 10
@@ -42,7 +42,7 @@ class StatusLine(Static):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, markup=False)
         self._stop_listening: Callable[[], None] | None = None
-        self._keeper: KeeperWatch | None = None
+        self._background: BackgroundWatch | None = None
         self._inbox: InboxWatch | None = None
 
     def on_mount(self) -> None:
@@ -53,11 +53,11 @@ class StatusLine(Static):
         self.refresh()
 
     def knowledge_ready(self, kb: KnowledgeBase) -> None:
-        """Follow the state of the search index, the keeper of memory, and the inbox."""
-        from kbtui.tui.app.background_watch import KeeperWatch
+        """Follow the state of the search index, the background work, and the inbox."""
+        from kbtui.tui.app.background_watch import BackgroundWatch
         from kbtui.tui.inbox.inbox_watch import InboxWatch
 
-        self._keeper = KeeperWatch(self, kb, self._show_memory)
+        self._background = BackgroundWatch(self, kb, self._show_memory)
         self._inbox = InboxWatch(self, kb)
         self._stop_listening = kb.search.subscribe(self._index_changed)
         self._show_index(kb.search.status())
@@ -80,8 +80,8 @@ class StatusLine(Static):
         """Stop listening."""
         if self._stop_listening is not None:
             self._stop_listening()
-        if self._keeper is not None:
-            self._keeper.stop()
+        if self._background is not None:
+            self._background.stop()
         if self._inbox is not None:
             self._inbox.stop()
 

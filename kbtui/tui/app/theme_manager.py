@@ -9,25 +9,31 @@ from kbtui.errors import KbtuiError
 from kbtui.tui.terminal.themes import first_theme, remember_theme, spec_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    from textual.app import App
 
     from kbtui.settings import Settings
-    from kbtui.tui.app.app import KbtuiApp
     from kbtui.tui.terminal.themes import LoadedThemes, ThemeSpec
 
 log = logging.getLogger(__name__)
 
 
-class Looks:
-    """What the app looks like and which keys it has.
+class ThemeManager:
+    """Reads themes and keys, shows a theme, and keeps the one that was chosen.
+
+    Args:
+        app: What is shown in them.
+        tell: Says what is wrong with a theme or a key.
 
     Attributes:
         found: All themes that are ours or the person's own, by name; empty until they are read.
     """
 
-    def __init__(self, app: KbtuiApp) -> None:
+    def __init__(self, app: App[None], tell: Callable[[str], None]) -> None:
         self.found: Mapping[str, ThemeSpec] = {}
         self._app = app
+        self._tell = tell
         theme = first_theme()
         app.register_theme(theme)
         app.theme = theme.name
@@ -45,7 +51,7 @@ class Looks:
             log.warning("%s", problem)
         self._app.call_from_thread(self._show, loaded, settings.ui.theme, keymap)
         if told:
-            self._app.call_from_thread(self._app.tell, "\n".join(told))
+            self._app.call_from_thread(self._tell, "\n".join(told))
 
     def _show(self, loaded: LoadedThemes, name: str, keymap: dict[str, str]) -> None:
         self.found = loaded.themes
@@ -54,7 +60,7 @@ class Looks:
         if keymap:
             self._app.set_keymap(keymap)
         if name not in self._app.available_themes:
-            self._app.tell(f"There is no theme `{name}`; /theme shows all.")
+            self._tell(f"There is no theme `{name}`; /theme shows all.")
             return
         self._app.theme = name
         spec = self._spec(name)
@@ -85,4 +91,4 @@ class Looks:
         try:
             keep_theme(theme)
         except KbtuiError as error:
-            self._app.call_from_thread(self._app.tell, str(error))
+            self._app.call_from_thread(self._tell, str(error))

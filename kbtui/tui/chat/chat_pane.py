@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+import contextlib
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -14,35 +14,40 @@ from textual.worker import Worker, WorkerState
 
 from kbtui.errors import KbtuiError
 from kbtui.tui.actions.registry import bindings
-from kbtui.tui.chat.completion_popup import Offers
-from kbtui.tui.chat.draft import Unsent
+from kbtui.tui.chat.completion import Completions
 from kbtui.tui.chat.popup import Popup
 from kbtui.tui.chat.prompt import Prompt
-from kbtui.tui.chat.prompt_keys import PromptKeys
+from kbtui.tui.chat.syncing import Syncing
 from kbtui.tui.chat.transcript import Transcript
-from kbtui.tui.messages import OpenEntry, OpenInbox, go_to
+from kbtui.tui.messages import Notify, OpenEntry, OpenInbox, go_to
+from kbtui.tui.terminal.state import Drafts
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine, Mapping
     from pathlib import Path
 
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.models.roles import ModelStatus
     from kbtui.tui.actions.registry import Action
     from kbtui.tui.actions.slash import Command
-    from kbtui.tui.chat.commands import ChatCommands
     from kbtui.tui.chat.conversation import Conversation
-    from kbtui.tui.chat.item_actions import Deeds
+    from kbtui.tui.chat.host import CommandFunction
     from kbtui.tui.chat.items import Item
-    from kbtui.tui.chat.memory_commands import MemoryCommands
+    from kbtui.tui.chat.prompt import PaneKey
+    from kbtui.tui.messages import Severity
 
 _TICK = 0.2
 
 
 class ChatPane(Vertical):
-    """Public: `knowledge_ready`, `insert_reference`, `focus_prompt`, `send`, `run_command`."""
+    """Puts the parts of the chat together, and carries out what they and commands ask for.
+
+    What commands and the actions on items may ask of it is said by
+    `kbtui.tui.chat.host.ChatHost`.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("chat")]
 
@@ -63,16 +68,26 @@ class ChatPane(Vertical):
             self.action = action
             self.argument = argument
 
+    class Working(Message):
+        """Something goes on in the background; nothing any more where the text is empty."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.kb: KnowledgeBase | None = None
+        self.model: ModelStatus | None = None
+        self.context_window = 0
         self.transcript = Transcript(id="transcript")
         self.prompt = Prompt(id="prompt")
         self.popup = Popup(id="popup")
         self.prompt.popup_is_open = lambda: self.popup.display
-        self.offers = Offers(self.prompt, self.popup)
-        self._prompt_keys = PromptKeys(self)
-        self._unsent = Unsent(self.prompt, self._queued)
+        self.syncing = Syncing(self._show_sync)
+        self.completions = Completions(self.prompt, self.popup)
+        self._conversation: Conversation | None = None
+        self._drafts: Drafts | None = None
 
     def compose(self) -> ComposeResult:
         """Title, conversation, popup, prompt."""
@@ -85,55 +100,35 @@ class ChatPane(Vertical):
         """Typing works from the first frame on."""
         go_to(self.prompt)
 
-    # Made when first needed: the first frame is out sooner without what they import.
-
-    @cached_property
+    @property
     def conversation(self) -> Conversation:
-        """The session, the queue and the turn at work."""
-        from kbtui.tui.chat.conversation import Conversation
+        """The session, the queue and the turn at work.
 
-        conversation = Conversation(self.transcript, self._run_turn, self._conversation_changed)
-        self.set_interval(_TICK, conversation.tick)
-        return conversation
+        Made when first needed: the first frame is out sooner without what it imports.
+        """
+        if self._conversation is None:
+            from kbtui.tui.chat.conversation import Conversation
 
-    @cached_property
-    def commands(self) -> ChatCommands:
-        """The commands of the chat."""
-        from kbtui.tui.chat.commands import ChatCommands
+            self._conversation = Conversation(self.transcript, self._run_turn, self.changed)
+            self.set_interval(_TICK, self._conversation.tick)
+        return self._conversation
 
-        return ChatCommands(self)
-
-    @cached_property
-    def memory_commands(self) -> MemoryCommands:
-        """The commands of memory."""
-        from kbtui.tui.chat.memory_commands import MemoryCommands
-
-        return MemoryCommands(self)
-
-    @cached_property
-    def _deeds(self) -> Deeds:
-        from kbtui.tui.chat.item_actions import Deeds
-
-        return Deeds(self)
-
-    # What the rest of the app uses
+    # The app tells it
 
     def knowledge_ready(self, kb: KnowledgeBase) -> None:
         """The knowledge base is open: restore the draft, send what waits."""
+        from kbtui.tui.chat.commands import first_model
+
         self.kb = kb
-        self.offers.completer.knowledge_ready(kb)
+        self.completions.knowledge_ready(kb)
         self.prompt.history_of_input.attach(kb.workspace.root)
-        self._unsent.restore(kb.workspace.root)
+        self._restore_draft(kb.workspace.root)
         self.conversation.knowledge_ready(kb)
-        self.commands.start()
+        self.run(first_model(self, kb))
 
     def knowledge_changed(self) -> None:
         """Entries changed: complete from the new ones."""
-        self.offers.completer.forget()
-
-    def focus_prompt(self) -> None:
-        """Go to the prompt."""
-        go_to(self.prompt)
+        self.completions.forget()
 
     def insert_reference(self, path: str) -> None:
         """Put ``@entry`` into the prompt and go there."""
@@ -142,19 +137,76 @@ class ChatPane(Vertical):
         self.prompt.insert_reference(shown(path))
         go_to(self.prompt)
 
-    def save_draft(self, named: Path | None = None) -> None:
-        """Keep what isn't sent; `named` is the workspace, in case it isn't open yet."""
-        self._unsent.save(named)
+    def go_to_message(self, session: str, message: int) -> None:
+        """Go on with a session, and select a message of it."""
+        if self.kb is not None:
+            from kbtui.tui.chat.commands import go_to_message
 
-    def _queued(self) -> list[str]:
-        return self.conversation.unsent if "conversation" in self.__dict__ else []
+            self.run(go_to_message(self, self.kb, session, message))
 
     def leave(self) -> None:
         """The app ends: so does a sync, and the session, which may have to be condensed."""
-        if "memory_commands" in self.__dict__:
-            self.memory_commands.syncing.stop()
-        if "conversation" in self.__dict__:
-            self.conversation.leave()
+        self.syncing.stop()
+        if self._conversation is not None:
+            self._conversation.leave()
+
+    # The draft: what isn't sent comes back after a restart, however the app ended
+
+    def _restore_draft(self, root: Path) -> None:
+        """Bring back what was kept; where something is written already, into the history."""
+        self._drafts = Drafts(root)
+        draft = self._drafts.load()
+        if draft and not self.prompt.text:
+            self.prompt.replace_text(draft)
+        elif draft:
+            self.prompt.history_of_input.add(draft)
+
+    def save_draft(self, named: Path | None = None) -> None:
+        """Keep the text of the prompt and the messages that wait before it.
+
+        Args:
+            named: The workspace that was asked for, in case it isn't open yet.
+        """
+        waiting = self._conversation.unsent if self._conversation is not None else []
+        text = "\n\n".join([*waiting, self.prompt.full_text]).rstrip()
+        if self._drafts is not None:
+            self._drafts.save(text)
+        elif text.strip():
+            from kbtui.workspace.layout import find_workspace
+
+            with contextlib.suppress(KbtuiError):
+                Drafts(find_workspace(named)).add(text)
+
+    # What commands may ask for
+
+    def tell(self, *items: Item) -> None:
+        """Put something that kbtui says itself into the conversation."""
+        self.transcript.add(*items)
+        self.transcript.to_end()
+
+    def say(self, text: str, severity: Severity = "information") -> None:
+        """Say something in passing, as a toast."""
+        self.post_message(Notify(text, severity))
+
+    def run(self, work: Coroutine[None, None, None], group: str = "command") -> None:
+        """Do something beside the screen; what goes wrong is said in the conversation."""
+        self.run_worker(self._guarded(work), group=group)
+
+    async def _guarded(self, work: Coroutine[None, None, None]) -> None:
+        try:
+            await work
+        except KbtuiError as error:
+            from kbtui.tui.chat.items import failure
+
+            self.tell(failure(error))
+
+    def changed(self) -> None:
+        """Session, model or cost may be different now: the header is drawn anew."""
+        self.post_message(self.Changed())
+
+    def focus_prompt(self) -> None:
+        """Go to the prompt."""
+        go_to(self.prompt)
 
     def shown_entry(self) -> str | None:
         """The entry that is open beside the conversation, if one is."""
@@ -164,10 +216,10 @@ class ChatPane(Vertical):
         path = panes.first().current_path if panes else None
         return path if path is not None and path.startswith("knowledge/") else None
 
-    def tell(self, *items: Item) -> None:
-        """Put something that kbtui says itself into the conversation."""
-        self.transcript.add(*items)
-        self.transcript.to_end()
+    def _show_sync(self, text: str) -> None:
+        """Called in the sync's thread, perhaps while the app is closing."""
+        with contextlib.suppress(RuntimeError):
+            self.call_later(self.post_message, self.Working(text))
 
     # Sending
 
@@ -198,18 +250,34 @@ class ChatPane(Vertical):
             self.run_command(command)
 
     def run_command(self, command: Command) -> None:
-        """Carry out a slash command."""
-        action, argument = command.action, command.argument
-        if action.context == "chat":
-            self.commands.run(action, argument)
-        elif action.context == "memory":
-            self.memory_commands.run(action, argument)
-        elif action.context == "transcript":
-            self._deeds.on_last(action.method)
-        elif action.context == "prompt":
-            self.post_message(self.EditorWanted())
+        """Carry out a slash command; one that can't do without words gets them in the prompt."""
+        action = command.action
+        match action.context:
+            case "chat":
+                from kbtui.tui.chat.commands import COMMANDS
+
+                self._start(COMMANDS[action.slash], command, "command")
+            case "memory":
+                from kbtui.tui.chat import memory_commands
+
+                self._start(memory_commands.COMMANDS[action.slash], command, "memory")
+            case "transcript":
+                from kbtui.tui.chat.item_actions import run_on_last_answer
+
+                run_on_last_answer(self, action.slash)
+            case "prompt":
+                self.post_message(self.EditorWanted())
+            case _:
+                self.post_message(self.CommandWanted(action, command.argument))
+
+    def _start(self, function: CommandFunction, command: Command, group: str) -> None:
+        if self.kb is None:
+            self.say("The workspace is still being opened; try again in a moment.", "warning")
+        elif command.action.usage.startswith("<") and not command.argument:
+            self.prompt.replace_text(f"{command.action.slash} ")
+            go_to(self.prompt)
         else:
-            self.post_message(self.CommandWanted(action, argument))
+            self.run(function(self, self.kb, command.argument), group)
 
     def _run_turn(self, turn: Coroutine[None, None, None]) -> Worker[None]:
         return self.run_worker(turn, group="turn", exit_on_error=False)
@@ -221,14 +289,11 @@ class ChatPane(Vertical):
             if event.state is WorkerState.ERROR and event.worker.error is not None:
                 self.conversation.failed(event.worker.error)
 
-    def _conversation_changed(self) -> None:
-        self.post_message(self.Changed())
-
     # Stopping
 
     def step_back(self) -> None:
         """Esc: close the popup, else stop the answer, else go to the prompt."""
-        if not self.offers.give_up() and not self.stop():
+        if not self.completions.give_up() and not self.stop():
             go_to(self.prompt)
 
     def stop(self) -> bool:
@@ -255,25 +320,36 @@ class ChatPane(Vertical):
     @on(Prompt.Typed)
     def _typed(self, event: Prompt.Typed) -> None:
         event.stop()
-        if self.offers.typed(event.token):
-            self.run_worker(self.offers.entries(event.token), group="entries", exclusive=True)
+        if self.completions.typed(event.token):
+            entries = self.completions.entries(event.token)
+            self.run_worker(entries, group="entries", exclusive=True)
 
     @on(Popup.Picked)
     def _picked(self) -> None:
-        self.offers.accept()
+        self.completions.accept()
         go_to(self.prompt)
 
     @on(Prompt.Key)
     def _key(self, event: Prompt.Key) -> None:
         event.stop()
-        self._prompt_keys.do(event.what)
+        _PROMPT_KEYS[event.what](self)
 
-    # The conversation
+    def take_back(self) -> None:
+        """Take the message queued last back into the prompt, else show earlier input."""
+        text = self.conversation.take_back()
+        if text is not None:
+            self.prompt.replace_text(text)
+        else:
+            self.prompt.show_earlier()
+
+    # What the conversation asks for
 
     @on(Transcript.Act)
     def _act(self, event: Transcript.Act) -> None:
+        from kbtui.tui.chat.item_actions import ACTIONS
+
         event.stop()
-        self._deeds.do(event.verb, event.item)
+        ACTIONS[event.verb](self, event.item)
 
     @on(Transcript.Open)
     def _open(self, event: Transcript.Open) -> None:
@@ -284,10 +360,27 @@ class ChatPane(Vertical):
 
     @on(Transcript.Link)
     def _follow_link(self, event: Transcript.Link) -> None:
+        from kbtui.tui.chat.item_actions import follow_link
+
         event.stop()
-        self._deeds.follow_link(event.link)
+        self.run(follow_link(self, event.link), "link")
 
     @on(Transcript.Follow)
     def _follow(self, event: Transcript.Follow) -> None:
         event.stop()
         self.transcript.border_subtitle = f"{event.unseen} new below ↓" if event.unseen else ""
+
+
+_PROMPT_KEYS: Mapping[PaneKey, Callable[[ChatPane], object]] = {
+    "popup_up": lambda pane: pane.popup.move(-1),
+    "popup_down": lambda pane: pane.popup.move(1),
+    "accept": lambda pane: pane.completions.catch_up_and_accept(),
+    "accept_or_send": lambda pane: pane.completions.accept_or_send(),
+    "take_back": ChatPane.take_back,
+    "find": lambda pane: pane.completions.find_earlier(),
+    "editor": lambda pane: pane.post_message(ChatPane.EditorWanted()),
+    "quit": lambda pane: pane.post_message(ChatPane.QuitWanted()),
+    "page_up": lambda pane: pane.transcript.action_page_up(),
+    "page_down": lambda pane: pane.transcript.action_page_down(),
+}
+"""What becomes of each key that the prompt passes on."""

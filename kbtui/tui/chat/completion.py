@@ -1,31 +1,37 @@
-"""What the popup above the prompt offers for what is being typed."""
+"""Completion in the prompt: what the popup offers while somebody writes, and what they choose."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING
 
-from kbtui.tui.actions import slash
-from kbtui.tui.chat.items import shown
 from kbtui.tui.chat.popup import Choice
-from kbtui.tui.notes.fuzzy import PAUSE, entries_saying, worth_searching
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kbtui.knowledge.library import EntryInfo
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.tui.chat.popup import Popup
+    from kbtui.tui.chat.prompt import Prompt
     from kbtui.tui.notes.fuzzy import FuzzyIndex
 
 _LIMIT = 30
 
 
-class Completer:
-    """Completes commands at once, and entries from an index that is made in a thread."""
+class Completions:
+    """Commands after a slash, entries after an at sign, earlier input when it is looked for.
 
-    def __init__(self) -> None:
+    Commands are completed at once, entries from an index that is made in a thread.
+    """
+
+    def __init__(self, prompt: Prompt, popup: Popup) -> None:
+        self._prompt = prompt
+        self._popup = popup
         self._kb: KnowledgeBase | None = None
         self._index: FuzzyIndex | None = None
+        self._before_search = ""
+        self._offered = ""
 
     def knowledge_ready(self, kb: KnowledgeBase) -> None:
         """Entries can be completed from now on."""
@@ -35,29 +41,49 @@ class Completer:
         """The entries changed: read them anew when they are next asked for."""
         self._index = None
 
-    def commands(self, token: str) -> list[Choice]:
-        """The commands that ``/token`` can become."""
-        return [
-            Choice(f"{action.slash} ", f"{action.slash} {action.usage}".rstrip(), action.help)
-            for action in slash.completions(token)
-        ]
+    def typed(self, token: str) -> bool:
+        """Offer what fits the word before the cursor; True where `entries` have to be asked."""
+        if self._popup.kind == "find":
+            self._show_earlier()
+        elif token.startswith("/"):
+            self._offer("command", _commands(token))
+        elif token.startswith("@"):
+            return True
+        else:
+            self._popup.hide()
+        return False
 
-    async def entries(self, token: str) -> list[Choice]:
-        """The entries that ``@token`` can name, best first; the newest for a mere ``@``."""
+    def _offer(self, kind: str, choices: Sequence[Choice], title: str = "") -> None:
+        # What is typed in full already wants Enter, not a popup in its way.
+        complete = len(choices) == 1 and choices[0].value.strip() == self._prompt.text.strip()
+        self._popup.show_choices(kind, () if complete and kind != "find" else choices, title)
+
+    # Entries
+
+    async def entries(self, token: str) -> None:
+        """Offer entries of that name, below them entries that say it in their text.
+
+        Unless something else is typed by now, or the popup was closed.
+        """
         if self._kb is None:
-            return []
-        return await asyncio.to_thread(self._named, self._kb, token.removeprefix("@"))
-
-    async def entries_saying(self, token: str) -> list[Choice]:
-        """The entries whose text says ``token``, best first, after a pause in the typing."""
+            return
         query = token.removeprefix("@")
-        if self._kb is None or not worth_searching(query):
-            return []
-        await asyncio.sleep(PAUSE)
-        found = await asyncio.to_thread(entries_saying, self._kb, query)
-        return [_choice(info, f"{info.title} · in its text, line {line}") for info, line in found]
+        named = await asyncio.to_thread(self._named, self._kb, query)
+        if self._prompt.token != token:
+            return
+        self._offered = token
+        self._offer("entry", named)
+        shown = self._popup.display
+        if named and not shown:
+            return  # it is typed in full
+        names = {choice.value for choice in named}
+        found = await self._saying(self._kb, query)
+        saying = [choice for choice in found if choice.value not in names]
+        if saying and self._prompt.token == token and self._popup.display == shown:
+            self._offer("entry", [*named, *saying])
 
     def _named(self, kb: KnowledgeBase, query: str) -> list[Choice]:
+        """The entries of that name, best first; the newest for a mere ``@``."""
         from kbtui.tui.notes.fuzzy import FuzzyIndex
 
         index = self._index
@@ -70,11 +96,86 @@ class Completer:
         )
         return [_choice(info, info.title) for info in found]
 
+    async def _saying(self, kb: KnowledgeBase, query: str) -> list[Choice]:
+        """The entries whose text says it, best first, after a pause in the typing."""
+        from kbtui.tui.notes.fuzzy import PAUSE, entries_saying, worth_searching
+
+        if not worth_searching(query):
+            return []
+        await asyncio.sleep(PAUSE)
+        found = await asyncio.to_thread(entries_saying, kb, query)
+        return [_choice(info, f"{info.title} · in its text, line {line}") for info, line in found]
+
+    # Earlier input
+
+    def find_earlier(self) -> None:
+        """Search what was sent before; again: the next one that fits."""
+        if self._popup.kind == "find":
+            self._popup.move(1)
+        else:
+            self._before_search = self._prompt.full_text
+            self._show_earlier()
+
+    def _show_earlier(self) -> None:
+        found = self._prompt.history_of_input.search(self._prompt.text)
+        choices = [Choice(text, text.replace("\n", " ⏎ ")) for text in found]
+        self._offer("find", choices, "earlier input · type to search · Esc leaves")
+
+    # Choosing
+
+    def give_up(self) -> bool:
+        """Close the popup, with the prompt as it was before a search; False if it isn't open."""
+        if not self._popup.display:
+            return False
+        if self._popup.kind == "find":
+            self._prompt.replace_text(self._before_search)
+        self._popup.hide()
+        return True
+
+    def accept(self) -> None:
+        """Write the marked choice into the prompt."""
+        choice, kind = self._popup.chosen, self._popup.kind
+        self._popup.hide()
+        if choice is None:
+            return
+        if kind == "find":
+            self._prompt.replace_text(choice.value)
+        else:
+            self._prompt.complete(choice.value)
+
+    def accept_or_send(self) -> None:
+        """Enter: a command is carried out at once where it needs nothing more."""
+        self._catch_up()
+        choice, kind = self._popup.chosen, self._popup.kind
+        self.accept()
+        if choice is None or (kind == "command" and "<" not in choice.label):
+            self._prompt.send()
+
+    def catch_up_and_accept(self) -> None:
+        """Tab: write the choice that fits what is typed by now."""
+        self._catch_up()
+        self.accept()
+
+    def _catch_up(self) -> None:
+        """Let the popup offer what fits what is typed by now: keys can be ahead of it."""
+        token = self._prompt.token
+        if self._popup.kind == "command":
+            self._offer("command", _commands(token) if token.startswith("/") else [])
+        elif self._popup.kind == "entry" and token != self._offered:
+            self._popup.hide()
+
+
+def _commands(token: str) -> list[Choice]:
+    """The commands that ``/token`` can become."""
+    from kbtui.tui.actions import slash
+
+    return [
+        Choice(f"{action.slash} ", f"{action.slash} {action.usage}".rstrip(), action.help)
+        for action in slash.completions(token)
+    ]
+
 
 def _choice(info: EntryInfo, detail: str) -> Choice:
+    from kbtui.tui.chat.items import shown
+
     return Choice(f"@{shown(info.path)} ", shown(info.path), detail)
-
-
-def earlier_inputs(found: Sequence[str]) -> list[Choice]:
-    """Earlier inputs as choices, each in one line."""
-    return [Choice(text, text.replace("\n", " ⏎ ")) for text in found]

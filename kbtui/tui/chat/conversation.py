@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.agent.events import UsageReported
 from kbtui.errors import KbtuiError
-from kbtui.tui.chat.items import Item, NoticeItem, UserItem, failure
+from kbtui.tui.chat.items import Item, MoreItem, NoticeItem, UserItem, failure
 from kbtui.tui.chat.turn_view import TurnView
 
 if TYPE_CHECKING:
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.background.service import Memory
-    from kbtui.sessions.store import Session
+    from kbtui.sessions.store import Session, SessionMessage
     from kbtui.tui.chat.transcript import Transcript
 
 log = logging.getLogger(__name__)
 CHANNEL = "tui"
+_SHOWN_AT_ONCE = 60
+_LOADED_AT_ONCE = 200
 
 
 @dataclass(slots=True)
@@ -76,6 +78,7 @@ class Conversation:
         self._queue: deque[UserItem] = deque()
         self._worker: Worker[None] | None = None
         self._view: TurnView | None = None
+        self._earlier: list[SessionMessage] = []
         self._rewind_before: int | None = None
         self._stopping = False
 
@@ -102,6 +105,8 @@ class Conversation:
         self._memory = kb.memory
         self._next()
 
+    # The session
+
     def use(self, session: Session | None) -> None:
         """Go on in another session; None makes a new one with the next message."""
         if self.session is not None and self.session is not session:
@@ -110,6 +115,38 @@ class Conversation:
         self.session, self.spent, self._rewind_before = session, Spent(), None
         self._queue.clear()
         self._changed()
+
+    async def show(self, session: Session | None) -> None:
+        """Go on in another session and show what was said last; None shows an empty one."""
+        messages = list(session.messages) if session is not None else []
+        live = await asyncio.to_thread(
+            _laid_out, messages[-_SHOWN_AT_ONCE:], self._transcript.text_width
+        )
+        self.use(session)
+        self._earlier = messages[:-_SHOWN_AT_ONCE]
+        self._transcript.show_items([*self._more(), *live])
+
+    async def load_earlier(self, more: Item) -> None:
+        """Show messages before those that are shown, in place of the line that stands for them."""
+        transcript, batch = self._transcript, self._earlier[-_LOADED_AT_ONCE:]
+        items = await asyncio.to_thread(_laid_out, batch, transcript.text_width)
+        if more not in transcript.items:
+            return
+        self._earlier = self._earlier[:-_LOADED_AT_ONCE]
+        transcript.take_out(more)
+        transcript.prepend([*self._more(), *items])
+        if items:
+            transcript.select(items[-1])
+
+    def _more(self) -> list[Item]:
+        return [MoreItem(count=len(self._earlier))] if self._earlier else []
+
+    async def find(self, message: int) -> Item | None:
+        """The item of a message or of the last one before it, loaded where it isn't shown yet."""
+        while self._earlier and self._earlier[-1].id >= message:
+            await self.load_earlier(self._transcript.items[0])
+        shown = [each for each in self._transcript.items if each.message is not None]
+        return next((each for each in reversed(shown) if (each.message or 0) <= message), None)
 
     def leave(self) -> None:
         """The session is over: memory is made of what it said, in the background."""
@@ -221,3 +258,13 @@ class Conversation:
         self._worker = self._view = None
         self._stopping = False
         self._next()
+
+
+def _laid_out(messages: list[SessionMessage], width: int) -> list[Item]:
+    """The items of messages, laid out ahead so that showing them costs nothing; for threads."""
+    from kbtui.tui.chat.replay import replay
+
+    items = replay(messages)
+    for item in items:
+        item.lines(width)
+    return items

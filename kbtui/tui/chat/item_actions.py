@@ -1,4 +1,4 @@
-"""What a person can do with a piece of the conversation."""
+"""Actions on one piece of the conversation, by keys of the transcript or by slash commands."""
 
 from __future__ import annotations
 
@@ -8,180 +8,179 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.text import clean_line, shorten
-from kbtui.tui.chat.answer import AnswerItem
 from kbtui.tui.chat.cards import ReasoningItem, ToolItem, change_items
-from kbtui.tui.chat.items import Item, LinkItem, MoreItem, UserItem
-from kbtui.tui.messages import Notify, OpenEntry
+from kbtui.tui.chat.items import AnswerItem, Item, LinkItem, MoreItem, UserItem
+from kbtui.tui.messages import OpenEntry
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.chat.chat_pane import ChatPane
-    from kbtui.tui.chat.transcript import Transcript
+    from kbtui.tui.chat.host import ChatHost, ItemFunction
+    from kbtui.tui.chat.transcript import Verb
     from kbtui.tui.markdown.inline import LinkRef
 
 _CODE = re.compile(r"^(```|~~~)[^\n]*\n(.*?)(?:^\1\s*$|\Z)", re.MULTILINE | re.DOTALL)
-_TITLE = 60
+_TITLE_LENGTH = 60
 
 
-class Deeds:
-    """Acts on items for the chat pane; each deed is named after its action."""
+def run_on_last_answer(host: ChatHost, slash: str) -> None:
+    """Carry out a command of the context ``transcript``: it means the last answer."""
+    answers = [item for item in host.transcript.items if isinstance(item, AnswerItem)]
+    if answers:
+        COMMANDS[slash](host, answers[-1])
+    else:
+        host.say("There is no answer yet.", "warning")
 
-    def __init__(self, pane: ChatPane) -> None:
-        self._pane = pane
 
-    @property
-    def _transcript(self) -> Transcript:
-        return self._pane.transcript
-
-    def do(self, verb: str, item: Item) -> None:
-        """Do what an action of the transcript says with an item."""
-        getattr(self, f"_{verb}")(item)
-
-    def on_last(self, verb: str) -> None:
-        """Do it with the last answer, as the slash commands mean it."""
-        answers = [item for item in self._transcript.items if isinstance(item, AnswerItem)]
-        if answers:
-            self.do(verb, answers[-1])
-        else:
-            self._say("There is no answer yet.", "warning")
-
-    def _say(self, text: str, severity: str = "information") -> None:
-        self._pane.post_message(Notify(text, severity))  # type: ignore[arg-type]
-
-    def follow_link(self, link: LinkRef) -> None:
-        """Go where a link in an answer leads: to an entry, or into the web after a question."""
-        kb = self._pane.kb
-        if link.kind == "web":
-            self._pane.run_worker(self._ask_about_url(link.target), group="link")
-        elif kb is not None:
-            self._pane.run_worker(self._open_entry(kb, link.target), group="link")
-
-    async def _ask_about_url(self, url: str) -> None:
-        from kbtui.tui.widgets.dialogs import KeyDialog
-
-        dialog = KeyDialog("Open in the browser?", url, {"enter": "open", "y": "copy"})
-        answer = await self._pane.app.push_screen_wait(dialog)
-        if answer == "enter":
-            self._pane.app.open_url(url)
-        elif answer == "y":
-            self._pane.app.copy_to_clipboard(url)
-
-    async def _open_entry(self, kb: KnowledgeBase, name: str) -> None:
-        try:
-            entry = await asyncio.to_thread(kb.library.find, name.removesuffix(".md"))
-        except KbtuiError as error:
-            self._say(str(error), "warning")
-        else:
-            self._pane.post_message(OpenEntry(entry.path))
-
-    # One method for each action
-
-    def _expand(self, item: Item) -> None:
-        if isinstance(item, MoreItem):
-            self._pane.commands.load_earlier(item)
-        elif isinstance(item, ToolItem):
-            self._toggle_tool(item)
-        elif isinstance(item, ReasoningItem):
-            item.expanded = not item.expanded
-            self._transcript.item_changed(item)
-        elif item.target is not None:
-            self._pane.post_message(OpenEntry(item.target.path, item.target.line))
-
-    def _toggle_tool(self, item: ToolItem) -> None:
+def _expand(host: ChatHost, item: Item) -> None:
+    if isinstance(item, MoreItem):
+        host.run(host.conversation.load_earlier(item))
+    elif isinstance(item, ToolItem):
+        _toggle_tool(host, item)
+    elif isinstance(item, ReasoningItem):
         item.expanded = not item.expanded
-        if item.expanded:
-            self._transcript.add_after(item, change_items(item))
-        else:
-            at = self._transcript.items.index(item) + 1
-            below = self._transcript.items[at : at + len(item.paths)]
-            self._transcript.take_out(*(link for link in below if isinstance(link, LinkItem)))
-            self._transcript.add_after(item, ())
+        host.transcript.item_changed(item)
+    elif item.target is not None:
+        host.post_message(OpenEntry(item.target.path, item.target.line))
 
-    def _copy(self, item: Item) -> None:
-        if item.source:
-            self._pane.app.copy_to_clipboard(item.source)
 
-    def _copy_code(self, item: Item) -> None:
-        blocks = [match[2].rstrip("\n") for match in _CODE.finditer(item.source)]
-        if blocks:
-            self._pane.app.copy_to_clipboard("\n\n".join(blocks))
-        else:
-            self._say("There is no code block in this message.", "warning")
+def _toggle_tool(host: ChatHost, item: ToolItem) -> None:
+    transcript = host.transcript
+    item.expanded = not item.expanded
+    if item.expanded:
+        transcript.add_after(item, change_items(item))
+    else:
+        at = transcript.items.index(item) + 1
+        below = transcript.items[at : at + len(item.paths)]
+        transcript.take_out(*(link for link in below if isinstance(link, LinkItem)))
+        transcript.add_after(item, ())
 
-    def _edit(self, item: Item) -> None:
-        said = self._said_before(item)
-        if said is None:
-            return
-        if self._pane.conversation.busy:
-            self._say("An answer is still coming: Esc stops it.", "warning")
-            return
-        self._pane.clear_prompt()
-        self._pane.prompt.replace_text(said.text)
-        self._pane.conversation.rewind_before(said)
-        self._pane.focus_prompt()
 
-    def _retry(self, item: Item) -> None:
-        said = self._said_before(item)
-        if said is None:
-            return
-        if self._pane.conversation.busy:
-            self._say("An answer is still coming: Esc stops it.", "warning")
-            return
-        self._pane.conversation.rewind_before(said)
-        self._pane.conversation.send(said.text)
+def _copy(host: ChatHost, item: Item) -> None:
+    if item.source:
+        host.app.copy_to_clipboard(item.source)
 
-    def _said_before(self, item: Item) -> UserItem | None:
-        """The person's message that an item belongs to."""
-        items = self._transcript.items
-        said = [other for other in items[: items.index(item) + 1] if isinstance(other, UserItem)]
-        if not said or said[-1].message is None:
-            self._say("There is no message of yours to go back to.", "warning")
-            return None
+
+def _copy_code(host: ChatHost, item: Item) -> None:
+    blocks = [match[2].rstrip("\n") for match in _CODE.finditer(item.source)]
+    if blocks:
+        host.app.copy_to_clipboard("\n\n".join(blocks))
+    else:
+        host.say("There is no code block in this message.", "warning")
+
+
+def _edit(host: ChatHost, item: Item) -> None:
+    said = _said_before(host, item)
+    if said is not None:
+        host.clear_prompt()
+        host.prompt.replace_text(said.text)
+        host.conversation.rewind_before(said)
+        host.focus_prompt()
+
+
+def _retry(host: ChatHost, item: Item) -> None:
+    said = _said_before(host, item)
+    if said is not None:
+        host.conversation.rewind_before(said)
+        host.conversation.send(said.text)
+
+
+def _said_before(host: ChatHost, item: Item) -> UserItem | None:
+    """The person's message that an item belongs to; None, and said, where none can be used now."""
+    items = host.transcript.items
+    said = [other for other in items[: items.index(item) + 1] if isinstance(other, UserItem)]
+    if not said or said[-1].message is None:
+        host.say("There is no message of yours to go back to.", "warning")
+    elif host.conversation.busy:
+        host.say("An answer is still coming: Esc stops it.", "warning")
+    else:
         return said[-1]
+    return None
 
-    def _save(self, item: Item) -> None:
-        kb = self._pane.kb
-        if kb is None or not item.source.strip():
-            return
-        self._pane.run_worker(self._save_entry(kb, item), group="save")
 
-    async def _save_entry(self, kb: KnowledgeBase, item: Item) -> None:
-        from kbtui.tui.widgets.dialogs import TextDialog
+def _save(host: ChatHost, item: Item) -> None:
+    if host.kb is not None and item.source.strip():
+        host.run(_save_entry(host, host.kb, item), "save")
 
-        first = next((line for line in item.source.splitlines() if line.strip()), "")
-        suggested = shorten(first.lstrip("#>-* "), _TITLE)
-        title = await self._pane.app.push_screen_wait(
-            TextDialog("Save as entry", suggested, "The title of the new entry.")
+
+async def _save_entry(host: ChatHost, kb: KnowledgeBase, item: Item) -> None:
+    from kbtui.tui.widgets.dialogs import TextDialog
+
+    first = next((line for line in item.source.splitlines() if line.strip()), "")
+    suggested = shorten(first.lstrip("#>-* "), _TITLE_LENGTH)
+    title = await host.app.push_screen_wait(
+        TextDialog("Save as entry", suggested, "The title of the new entry.")
+    )
+    if not title:
+        return
+    try:
+        entry = await asyncio.to_thread(
+            kb.library.create, "topic", clean_line(title), body=item.source
         )
-        if not title:
-            return
+    except KbtuiError as error:
+        host.say(str(error), "error")
+    else:
+        host.post_message(OpenEntry(entry.path))
+
+
+def _undo(host: ChatHost, item: Item) -> None:
+    if host.kb is None or not item.turn:
+        host.say("This belongs to no turn that changed something.", "warning")
+    else:
+        host.run(_undo_turn(host, host.kb, item.turn), "undo")
+
+
+async def _undo_turn(host: ChatHost, kb: KnowledgeBase, turn: str) -> None:
+    from kbtui.tui.diff.undo_conflict import undo_settled
+
+    try:
+        commit = await undo_settled(
+            host.app, lambda decided: kb.history.undo_turn(turn, decisions=decided)
+        )
+    except NotFoundError:
+        host.say("This turn changed nothing in the notes.")
+    except KbtuiError as error:
+        host.say(str(error), "error")
+    else:
+        if commit is not None:
+            host.say(f"Undone: {commit.subject}")
+
+
+ACTIONS: Mapping[Verb, ItemFunction] = {
+    "expand": _expand,
+    "copy": _copy,
+    "copy_code": _copy_code,
+    "edit": _edit,
+    "retry": _retry,
+    "save": _save,
+    "undo": _undo,
+}
+"""The function of each action that the transcript hands on."""
+COMMANDS: Mapping[str, ItemFunction] = {"/copy": _copy, "/retry": _retry}
+"""The function of each command of the context ``transcript``."""
+
+
+async def follow_link(host: ChatHost, link: LinkRef) -> None:
+    """Go where a link in an answer leads: to an entry, or into the web after a question."""
+    if link.kind == "web":
+        await _ask_about_url(host, link.target)
+    elif host.kb is not None:
+        name = link.target.removesuffix(".md")
         try:
-            entry = await asyncio.to_thread(
-                kb.library.create, "topic", clean_line(title), body=item.source
-            )
+            entry = await asyncio.to_thread(host.kb.library.find, name)
         except KbtuiError as error:
-            self._say(str(error), "error")
+            host.say(str(error), "warning")
         else:
-            self._pane.post_message(OpenEntry(entry.path))
+            host.post_message(OpenEntry(entry.path))
 
-    def _undo(self, item: Item) -> None:
-        kb = self._pane.kb
-        if kb is None or not item.turn:
-            self._say("This belongs to no turn that changed something.", "warning")
-        else:
-            self._pane.run_worker(self._undo_turn(kb, item.turn), group="undo")
 
-    async def _undo_turn(self, kb: KnowledgeBase, turn: str) -> None:
-        from kbtui.tui.diff.undo_conflict import undo_settled
+async def _ask_about_url(host: ChatHost, url: str) -> None:
+    from kbtui.tui.widgets.dialogs import KeyDialog
 
-        try:
-            commit = await undo_settled(
-                self._pane, lambda decided: kb.history.undo_turn(turn, decisions=decided)
-            )
-        except NotFoundError:
-            self._say("This turn changed nothing in the notes.")
-        except KbtuiError as error:
-            self._say(str(error), "error")
-        else:
-            if commit is not None:
-                self._say(f"Undone: {commit.subject}")
+    dialog = KeyDialog("Open in the browser?", url, {"enter": "open", "y": "copy"})
+    answer = await host.app.push_screen_wait(dialog)
+    if answer == "enter":
+        host.app.open_url(url)
+    elif answer == "y":
+        host.app.copy_to_clipboard(url)

@@ -1,4 +1,4 @@
-"""The commands of memory: remember, forget, dream and what shows or undoes what they did."""
+"""Slash commands of memory: remember, forget, dream, sync, and what shows or undoes them."""
 
 from __future__ import annotations
 
@@ -6,214 +6,207 @@ import asyncio
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from kbtui.errors import KbtuiError, NotFoundError, UsageError
+from kbtui.errors import NotFoundError, UsageError
 from kbtui.text import clean_line
 from kbtui.tui.chat.items import LinkItem, NoticeItem, Target, failure
-from kbtui.tui.chat.sync_command import SyncCommand
-from kbtui.tui.messages import Notify, OpenEntry, OpenHistory
+from kbtui.tui.chat.syncing import STOP
+from kbtui.tui.messages import OpenEntry, OpenHistory
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Mapping
 
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.dream.report import DreamReport
     from kbtui.memory.recall.forget import ForgetPlan
-    from kbtui.tui.actions.registry import Action
-    from kbtui.tui.chat.chat_pane import ChatPane
+    from kbtui.tui.chat.host import ChatHost, CommandFunction
 
 _DRY = "--dry-run"
 
+# Facts
 
-class MemoryCommands:
-    """Carries out the actions of the context ``memory`` for the pane of the chat."""
 
-    def __init__(self, pane: ChatPane) -> None:
-        self._pane = pane
-        self.syncing = SyncCommand(pane)
+async def _remember(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
+    kept = await asyncio.to_thread(kb.memory.remembering.remember, argument)
+    label = "known already" if kept.commit is None else "remembered"
+    place = Target("memory/MEMORY.md", kept.line)
+    host.tell(LinkItem(label=label, to=place, note=kept.fact))
+    if kept.warning:
+        host.say(kept.warning, "warning")
 
-    def run(self, action: Action, argument: str = "") -> None:
-        """Carry out an action; one that wants words gets them in the prompt first."""
-        kb = self._pane.kb
-        if kb is None:
-            self._say("The workspace is still being opened; try again in a moment.", "warning")
-        elif action.usage.startswith("<") and not argument:
-            self._pane.prompt.replace_text(f"{action.slash} ")
-            self._pane.focus_prompt()
-        else:
-            work = getattr(self, f"_{action.method}")(kb, argument)
-            self._pane.run_worker(self._told(work), group="memory")
 
-    async def _told(self, work: Coroutine[None, None, None]) -> None:
-        """Do something; what goes wrong is said in the conversation."""
-        try:
-            await work
-        except KbtuiError as error:
-            self._pane.tell(failure(error))
+async def _forget(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
+    from kbtui.tui.diff.confirm import ConfirmScreen
 
-    def _say(self, text: str, severity: str = "information") -> None:
-        self._pane.post_message(Notify(text, severity))  # type: ignore[arg-type]
+    plan = await asyncio.to_thread(kb.memory.forgetting.plan, argument)
+    screen = ConfirmScreen("Forget this?", _plan_text(plan), {"enter": "forgets it"})
+    if await host.app.push_screen_wait(screen) is None:
+        return
+    done = await asyncio.to_thread(kb.memory.forgetting.forget, plan)
+    count = len(plan.matches)
+    taken = f"{count} line{'s' * (count != 1)} taken out. " if count else ""
+    undo = (
+        "The history can bring it back (F4); `kbtui purge` takes it out of there as well."
+        if done.commits
+        else ""
+    )
+    host.tell(NoticeItem(title="Forgotten", text=f"{taken}{undo}"))
 
-    # Facts
 
-    async def _remember(self, kb: KnowledgeBase, argument: str) -> None:
-        kept = await asyncio.to_thread(kb.memory.remembering.remember, argument)
-        label = "known already" if kept.commit is None else "remembered"
-        place = Target("memory/MEMORY.md", kept.line)
-        self._pane.tell(LinkItem(label=label, to=place, note=kept.fact))
-        if kept.warning:
-            self._say(kept.warning, "warning")
+# The slow ones
 
-    async def _forget(self, kb: KnowledgeBase, argument: str) -> None:
-        from kbtui.tui.diff.confirm import ConfirmScreen
 
-        plan = await asyncio.to_thread(kb.memory.forgetting.plan, argument)
-        screen = ConfirmScreen("Forget this?", _plan_text(plan), {"enter": "forgets it"})
-        if await self._pane.app.push_screen_wait(screen) is None:
-            return
-        done = await asyncio.to_thread(kb.memory.forgetting.forget, plan)
-        count = len(plan.matches)
-        taken = f"{count} line{'s' * (count != 1)} taken out. " if count else ""
-        undo = (
-            "The history can bring it back (F4); `kbtui purge` takes it out of there as well."
-            if done.commits
-            else ""
+async def _compact(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
+    session = host.conversation.session
+    if session is None or not session.messages:
+        host.say("There is nothing to condense yet.")
+        return
+    if kb.memory.keeper.status().state == "stopped":
+        raise UsageError("Nothing is condensed while the workspace is read-only.")
+    future = kb.memory.keeper.condense(session.id, everything=True)
+    outcome = await asyncio.wrap_future(future)
+    if outcome.messages is not None:
+        first, last = outcome.messages
+        title = f"Messages {first} to {last} are condensed into the archive"
+        host.tell(NoticeItem(title=title, text=outcome.notice))
+    elif outcome.error is not None:
+        host.tell(failure(outcome.error))
+    else:
+        host.say("Everything said here is in the archive already.")
+
+
+async def _dream(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
+    if argument not in ("", _DRY):
+        raise UsageError(f"/dream knows no {clean_line(argument)!r}.", f"/dream {_DRY}")
+    if kb.memory.keeper.status().state == "stopped":
+        raise UsageError("Dream doesn't run while the workspace is read-only.")
+    dry = argument == _DRY
+    dream, told = kb.memory.dream, kb.memory.dreaming
+    future = kb.memory.keeper.submit("dream", lambda: dream.run(dry_run=dry, on_progress=told))
+    report = await asyncio.wrap_future(future)
+    if dry and (report.diffs or report.suggestions):
+        await _show_dream(host, report)
+    elif report.error is not None:
+        host.tell(failure(report.error))
+    else:
+        more = "/dream-log shows it." if report.diffs and not dry else ""
+        host.tell(NoticeItem(title=report.text, text=more))
+
+
+async def _sync(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
+    if argument == STOP:
+        if not host.syncing.running:
+            raise UsageError("No sync is running.")
+        host.syncing.stop()
+        return
+    done = await host.syncing.run(kb, argument or None)
+    lines = list(done.report.notes)
+    if done.proposals:
+        count = len(done.proposals)
+        waits = "1 place was" if count == 1 else f"{count} places were"
+        lines.append(f"{waits} changed on both sides: yours stands, theirs is in the inbox (F6).")
+    host.tell(NoticeItem(title=done.summary, text="\n".join(lines)))
+
+
+async def _show_dream(host: ChatHost, report: DreamReport) -> None:
+    from kbtui.tui.diff.confirm import ConfirmScreen
+
+    proposed = [diff for each in report.suggestions for diff in each.diffs]
+    text = "\n".join([report.text, *(each.why for each in report.suggestions)])
+    await host.app.push_screen_wait(
+        ConfirmScreen("Dream, without writing", text, {}, [*report.diffs, *proposed])
+    )
+
+
+async def _dream_log(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
+    change = await asyncio.to_thread(kb.memory.dream_log.show, argument or None)
+    host.post_message(OpenHistory(commit=change.commit.id))
+
+
+async def _dream_restore(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
+    """Go back to before a change of Dream's; or, beside it, undo only that one."""
+    from kbtui.tui.diff.confirm import ConfirmScreen
+
+    rev = argument or await _choose_dream(host, kb)
+    if not rev:
+        return
+    change = await asyncio.to_thread(kb.memory.dream_log.show, rev)
+    diffs = await asyncio.to_thread(kb.memory.dream_log.preview, rev)
+    when = change.commit.time.astimezone().strftime("%Y-%m-%d %H:%M")
+    text = (
+        f"{change.commit.subject} ({when})\n"
+        "b: everything durable becomes what it was before, as shown below; later changes go "
+        "too.\no: only this change of Dream's is undone; later ones stay."
+    )
+    choices = {"b": "back to before it", "o": "only this change"}
+    screen = ConfirmScreen("Restore", text, choices, diffs)
+    answer = await host.app.push_screen_wait(screen)
+    if answer is None:
+        return
+    if answer == "b":
+        commit = await asyncio.to_thread(kb.memory.dream_log.restore, change.commit.id)
+        done = commit.subject if commit is not None else "It is all so already."
+        host.tell(NoticeItem(title="Restored", text=done))
+    else:
+        await _undo(host, kb, change.commit.id)
+
+
+async def _undo(host: ChatHost, kb: KnowledgeBase, commit: str) -> None:
+    """Undo one change; where a line was changed again, the person decides."""
+    from kbtui.tui.diff.undo_conflict import undo_settled
+
+    done = await undo_settled(host.app, lambda decided: kb.history.undo(commit, decisions=decided))
+    if done is not None:
+        host.tell(NoticeItem(title="Undone", text=done.subject))
+
+
+async def _choose_dream(host: ChatHost, kb: KnowledgeBase) -> str | None:
+    from kbtui.tui.widgets.choice_list import Choice
+    from kbtui.tui.widgets.dialogs import PickDialog
+
+    commits = await asyncio.to_thread(kb.memory.dream_log.log)
+    if not commits:
+        raise NotFoundError("Dream has changed nothing yet.", "/dream lets it.")
+    choices = [
+        Choice(
+            f"{commit.id[:10]}  {commit.subject}",
+            commit.time.astimezone().strftime("%Y-%m-%d %H:%M"),
+            commit.id,
         )
-        self._pane.tell(NoticeItem(title="Forgotten", text=f"{taken}{undo}"))
+        for commit in commits
+    ]
+    chosen: str | None = await host.app.push_screen_wait(
+        PickDialog("Which change of Dream's?", choices)
+    )
+    return chosen
 
-    # The slow ones
 
-    async def _compact(self, kb: KnowledgeBase, _argument: str) -> None:
-        session = self._pane.conversation.session
-        if session is None or not session.messages:
-            self._say("There is nothing to condense yet.")
-            return
-        if kb.memory.keeper.status().state == "stopped":
-            raise UsageError("Nothing is condensed while the workspace is read-only.")
-        future = kb.memory.keeper.condense(session.id, everything=True)
-        outcome = await asyncio.wrap_future(future)
-        if outcome.messages is not None:
-            first, last = outcome.messages
-            title = f"Messages {first} to {last} are condensed into the archive"
-            self._pane.tell(NoticeItem(title=title, text=outcome.notice))
-        elif outcome.error is not None:
-            self._pane.tell(failure(outcome.error))
-        else:
-            self._say("Everything said here is in the archive already.")
+# Looking and sorting
 
-    async def _dream(self, kb: KnowledgeBase, argument: str) -> None:
-        if argument not in ("", _DRY):
-            raise UsageError(f"/dream knows no {clean_line(argument)!r}.", f"/dream {_DRY}")
-        if kb.memory.keeper.status().state == "stopped":
-            raise UsageError("Dream doesn't run while the workspace is read-only.")
-        dry = argument == _DRY
-        dream, told = kb.memory.dream, kb.memory.dreaming
-        future = kb.memory.keeper.submit("dream", lambda: dream.run(dry_run=dry, on_progress=told))
-        report = await asyncio.wrap_future(future)
-        if dry and (report.diffs or report.suggestions):
-            await self._show_dream(report)
-        elif report.error is not None:
-            self._pane.tell(failure(report.error))
-        else:
-            more = "/dream-log shows it." if report.diffs and not dry else ""
-            self._pane.tell(NoticeItem(title=report.text, text=more))
 
-    async def _sync(self, kb: KnowledgeBase, argument: str) -> None:
-        await self.syncing.run(kb, argument)
+async def _audit(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
+    from kbtui.tui.chat.reports import audit_report
+    from kbtui.tui.widgets.page import PageScreen
 
-    async def _show_dream(self, report: DreamReport) -> None:
-        from kbtui.tui.diff.confirm import ConfirmScreen
+    text = await asyncio.to_thread(audit_report, kb)
+    host.app.push_screen(PageScreen("What became of every message", text))
 
-        proposed = [diff for each in report.suggestions for diff in each.diffs]
-        text = "\n".join([report.text, *(each.why for each in report.suggestions)])
-        await self._pane.app.push_screen_wait(
-            ConfirmScreen("Dream, without writing", text, {}, [*report.diffs, *proposed])
-        )
 
-    async def _dream_log(self, kb: KnowledgeBase, argument: str) -> None:
-        change = await asyncio.to_thread(kb.memory.dream_log.show, argument or None)
-        self._pane.post_message(OpenHistory(commit=change.commit.id))
+async def _today(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
+    from kbtui.memory.recall.today import todays_note
 
-    async def _dream_restore(self, kb: KnowledgeBase, argument: str) -> None:
-        """Go back to before a change of Dream's; or, beside it, undo only that one."""
-        from kbtui.tui.diff.confirm import ConfirmScreen
+    day = datetime.now().astimezone().date()
+    path = await asyncio.to_thread(todays_note, kb.workspace, kb.history, day)
+    host.post_message(OpenEntry(path))
 
-        rev = argument or await self._choose_dream(kb)
-        if not rev:
-            return
-        change = await asyncio.to_thread(kb.memory.dream_log.show, rev)
-        diffs = await asyncio.to_thread(kb.memory.dream_log.preview, rev)
-        when = change.commit.time.astimezone().strftime("%Y-%m-%d %H:%M")
-        text = (
-            f"{change.commit.subject} ({when})\n"
-            "b: everything durable becomes what it was before, as shown below; later changes go "
-            "too.\no: only this change of Dream's is undone; later ones stay."
-        )
-        choices = {"b": "back to before it", "o": "only this change"}
-        screen = ConfirmScreen("Restore", text, choices, diffs)
-        answer = await self._pane.app.push_screen_wait(screen)
-        if answer is None:
-            return
-        if answer == "b":
-            commit = await asyncio.to_thread(kb.memory.dream_log.restore, change.commit.id)
-            done = commit.subject if commit is not None else "It is all so already."
-            self._pane.tell(NoticeItem(title="Restored", text=done))
-        else:
-            await self._undo(kb, change.commit.id)
 
-    async def _undo(self, kb: KnowledgeBase, commit: str) -> None:
-        """Undo one change; where a line was changed again, the person decides."""
-        from kbtui.tui.diff.undo_conflict import undo_settled
+async def _tag(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
+    from kbtui.knowledge.tagging import retag
 
-        done = await undo_settled(
-            self._pane, lambda decided: kb.history.undo(commit, decisions=decided)
-        )
-        if done is not None:
-            self._pane.tell(NoticeItem(title="Undone", text=done.subject))
-
-    async def _choose_dream(self, kb: KnowledgeBase) -> str | None:
-        from kbtui.tui.widgets.choice_list import Choice
-        from kbtui.tui.widgets.dialogs import PickDialog
-
-        commits = await asyncio.to_thread(kb.memory.dream_log.log)
-        if not commits:
-            raise NotFoundError("Dream has changed nothing yet.", "/dream lets it.")
-        choices = [
-            Choice(
-                f"{commit.id[:10]}  {commit.subject}",
-                commit.time.astimezone().strftime("%Y-%m-%d %H:%M"),
-                commit.id,
-            )
-            for commit in commits
-        ]
-        chosen: str | None = await self._pane.app.push_screen_wait(
-            PickDialog("Which change of Dream's?", choices)
-        )
-        return chosen
-
-    # Looking and sorting
-
-    async def _audit(self, kb: KnowledgeBase, _argument: str) -> None:
-        from kbtui.tui.chat.reports import audit_report
-        from kbtui.tui.widgets.page import PageScreen
-
-        text = await asyncio.to_thread(audit_report, kb)
-        self._pane.app.push_screen(PageScreen("What became of every message", text))
-
-    async def _today(self, kb: KnowledgeBase, _argument: str) -> None:
-        from kbtui.memory.recall.today import todays_note
-
-        day = datetime.now().astimezone().date()
-        path = await asyncio.to_thread(todays_note, kb.workspace, kb.history, day)
-        self._pane.post_message(OpenEntry(path))
-
-    async def _tag(self, kb: KnowledgeBase, argument: str) -> None:
-        from kbtui.knowledge.tagging import retag
-
-        path = self._pane.shown_entry()
-        if path is None:
-            raise UsageError("No entry is open to be tagged.", "Open one first, with F5.")
-        tags = await asyncio.to_thread(retag, kb.library, path, argument.split())
-        self._say("Tags: " + (", ".join(f"#{tag}" for tag in tags) or "none"))
+    path = host.shown_entry()
+    if path is None:
+        raise UsageError("No entry is open to be tagged.", "Open one first, with F5.")
+    tags = await asyncio.to_thread(retag, kb.library, path, argument.split())
+    host.say("Tags: " + (", ".join(f"#{tag}" for tag in tags) or "none"))
 
 
 def _plan_text(plan: ForgetPlan) -> str:
@@ -229,3 +222,18 @@ def _plan_text(plan: ForgetPlan) -> str:
     if plan.is_empty:
         lines.append("It stands nowhere. It won't be written from now on either.")
     return "\n".join(lines)
+
+
+COMMANDS: Mapping[str, CommandFunction] = {
+    "/remember": _remember,
+    "/forget": _forget,
+    "/compact": _compact,
+    "/dream": _dream,
+    "/dream-log": _dream_log,
+    "/dream-restore": _dream_restore,
+    "/sync": _sync,
+    "/audit": _audit,
+    "/today": _today,
+    "/tag": _tag,
+}
+"""The function of each command of the context ``memory``."""

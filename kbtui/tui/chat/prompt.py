@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual.binding import Binding
 from textual.message import Message
@@ -22,7 +22,19 @@ if TYPE_CHECKING:
 _LARGE_PASTE = 8_000
 _TOKEN = re.compile(r"(?:^|(?<=\s))([/@]\S*)$")
 _CHORD_END = "ctrl+e"
-
+PaneKey = Literal[
+    "popup_up",
+    "popup_down",
+    "accept",
+    "accept_or_send",
+    "take_back",
+    "find",
+    "editor",
+    "quit",
+    "page_up",
+    "page_down",
+]
+"""A key that is no matter of text: the pane knows what becomes of it."""
 
 _SHELL_KEYS = [
     Binding("ctrl+b", "cursor_left", show=False),
@@ -87,7 +99,7 @@ class Prompt(TextArea, inherit_bindings=False):
     class Key(Message):
         """A key that the pane decides on: move in the popup, accept, edit outside, quit."""
 
-        def __init__(self, what: str) -> None:
+        def __init__(self, what: PaneKey) -> None:
             super().__init__()
             self.what = what
 

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.agent.events import Citation, TurnChange
 from kbtui.text import shorten
-from kbtui.tui.chat.answer import AnswerItem
-from kbtui.tui.chat.cards import ToolItem
-from kbtui.tui.chat.items import Item, UserItem, citation_items
-from kbtui.tui.chat.tool_text import argument_details, argument_line, parsed_arguments
+from kbtui.tui.chat.cards import ToolItem, argument_details, argument_line, parsed_arguments
+from kbtui.tui.chat.items import AnswerItem, Item, UserItem, citation_items
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

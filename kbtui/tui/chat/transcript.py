@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from rich.segment import Segment
 from textual.message import Message
@@ -11,7 +11,6 @@ from textual.style import Style
 
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.chat.flow_view import GUTTER, FlowView
-from kbtui.tui.chat.styles import STYLES
 
 if TYPE_CHECKING:
     from textual import events
@@ -20,11 +19,51 @@ if TYPE_CHECKING:
     from kbtui.tui.chat.items import Item, Target
     from kbtui.tui.markdown.inline import LinkRef
 
+# The looks of the conversation, by the names that its lines use. These aren't component classes:
+# each of those costs the stylesheet a pass over all rules, at the start and whenever the focus
+# moves.
+_STYLES = {
+    "chat--user": "on $panel",
+    "chat--user-text": "$foreground",
+    "chat--user-mark": "bold $primary",
+    "chat--queued": "italic $text-muted",
+    "chat--muted": "$text-muted",
+    "chat--tool": "$secondary",
+    "chat--good": "$success",
+    "chat--bad": "$error",
+    "chat--warning": "$warning",
+    "chat--info": "bold $primary",
+    "chat--link": "underline $link-color",
+    "chat--cite": "$primary",
+    "chat--cursor": "$accent",
+    "md--h1": "bold $primary",
+    "md--h2": "bold $primary",
+    "md--h3": "bold $secondary",
+    "md--h4": "bold $text-muted",
+    "md--rule": "$text-muted",
+    "md--strong": "bold",
+    "md--em": "italic",
+    "md--strike": "strike",
+    "md--mark": "$warning on $warning-muted",
+    "md--code": "$accent on $panel",
+    "md--block": "on $panel",
+    "md--link": "underline $link-color",
+    "md--missing": "underline $link-color",
+    "md--tag": "$secondary",
+    "md--bullet": "$primary",
+    "md--done": "$success",
+    "md--quote-bar": "$secondary",
+    "md--callout": "bold $warning",
+    "md--muted": "$text-muted",
+}
 WELCOME = (
     "Tell me what is worth keeping, or ask what you once knew.",
     "",
     "/  commands     @  entries     F1  help     /resume  goes on",
 )
+
+Verb = Literal["expand", "copy", "copy_code", "edit", "retry", "save", "undo"]
+"""An action on one item; see `kbtui.tui.chat.item_actions`."""
 
 
 class Transcript(FlowView, can_focus=True):
@@ -35,9 +74,9 @@ class Transcript(FlowView, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("transcript")]
 
     class Act(Message):
-        """Something is to be done with an item: `verb` is the name of an action's method."""
+        """Something is to be done with an item that takes more than the transcript."""
 
-        def __init__(self, verb: str, item: Item) -> None:
+        def __init__(self, verb: Verb, item: Item) -> None:
             super().__init__()
             self.verb = verb
             self.item = item
@@ -165,7 +204,7 @@ class Transcript(FlowView, can_focus=True):
         below = self.items[self.items.index(item) + 1 :][:1]
         return below[0].target if below and below[0].dense else None
 
-    def _act(self, verb: str) -> None:
+    def _act(self, verb: Verb) -> None:
         if self._cursor is not None:
             self.post_message(self.Act(verb, self._cursor))
 
@@ -186,14 +225,14 @@ class Transcript(FlowView, can_focus=True):
             self.post_message(self.Open(target))
         elif item.click == "open":
             self.action_open()
-        elif item.click:
-            self._act(item.click)
+        elif item.click == "expand":
+            self._act("expand")
 
     # Drawing
 
     def get_visual_style(self, *component_classes: str, partial: bool = False) -> Style:
         """The looks of a part, from a table in place of component classes."""
-        text = STYLES.get(component_classes[0]) if component_classes else None
+        text = _STYLES.get(component_classes[0]) if component_classes else None
         if text is None:
             return super().get_visual_style(*component_classes, partial=partial)
         style = Style.parse(text)

@@ -14,10 +14,8 @@ from kbtui.agent.events import (
     TurnFinished,
     TurnStarted,
 )
-from kbtui.tui.chat.answer import AnswerItem
-from kbtui.tui.chat.cards import ReasoningItem, ToolItem
-from kbtui.tui.chat.items import Item, NoticeItem, PendingItem, citation_items
-from kbtui.tui.chat.tool_text import argument_details, argument_line
+from kbtui.tui.chat.cards import ReasoningItem, ToolItem, argument_details, argument_line
+from kbtui.tui.chat.items import AnswerItem, Item, NoticeItem, PendingItem, citation_items
 
 if TYPE_CHECKING:
     from collections.abc import Callable

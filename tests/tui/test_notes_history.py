@@ -6,7 +6,7 @@ from kbtui.history.change import Actor, Origin
 from kbtui.tui.diff.confirm import ConfirmScreen
 from kbtui.tui.diff.undo_conflict import UndoConflictScreen
 from kbtui.tui.history.history import HistoryScreen
-from kbtui.tui.widgets.text_edit import TextEditScreen
+from kbtui.tui.widgets.dialogs import TextEditScreen
 from tests.tui.at_rest import Door
 from tests.tui.notes_support import NotesApp, agent_writes, arrived, make_kb, ready, text_of, until
 

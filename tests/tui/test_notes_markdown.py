@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kbtui.tui.markdown.layout import heading_line, render_markdown, render_plain
-from kbtui.tui.markdown.table import column_widths
+from kbtui.tui.markdown.layout import column_widths, heading_line, render_markdown, render_plain
 
 
 def shown(text: str, width: int = 40) -> list[str]:

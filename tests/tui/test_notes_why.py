@@ -16,8 +16,8 @@ from kbtui.tui.markdown.layout import render_markdown
 from kbtui.tui.messages import OpenHistory, OpenMessage
 from kbtui.tui.notes.why import WhyScreen
 from kbtui.tui.widgets.authors_gutter import LETTERS, AuthorsGutter, age
-from kbtui.tui.widgets.choice_list import ChoiceList
 from kbtui.tui.widgets.line_view import Line
+from kbtui.tui.widgets.row_list import ChoiceList
 from tests.tui.notes_support import NotesApp, arrived, make_kb, opened, ready, text_of, until
 
 ALICE = "knowledge/people/alice.md"

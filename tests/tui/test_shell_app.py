@@ -12,13 +12,13 @@ from kbtui.errors import WorkspaceError
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.tui.app.app import KbtuiApp
 from kbtui.tui.app.help import HelpScreen
-from kbtui.tui.app.theme_picker import ThemeScreen
+from kbtui.tui.app.theme_manager import ThemeScreen
 from kbtui.tui.chat.items import UserItem
 from kbtui.tui.chat.model_picker import ModelForm, ModelScreen
 from kbtui.tui.chat.sessions import SessionsScreen
 from kbtui.tui.terminal.state import Drafts
 from kbtui.tui.terminal.type_ahead import Moment
-from kbtui.tui.widgets.page import PageScreen
+from kbtui.tui.widgets.dialogs import PageScreen
 from tests.tui.at_rest import Door
 from tests.tui.shell import ScriptedAgent, Shell, running, said, settle, until
 

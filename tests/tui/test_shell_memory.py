@@ -18,8 +18,7 @@ from kbtui.tui.diff.confirm import ConfirmScreen
 from kbtui.tui.diff.undo_conflict import UndoConflictScreen
 from kbtui.tui.history.history import HistoryScreen
 from kbtui.tui.widgets import dialogs
-from kbtui.tui.widgets.dialogs import KeyDialog
-from kbtui.tui.widgets.page import PageScreen
+from kbtui.tui.widgets.dialogs import KeyDialog, PageScreen
 from tests.tui.notes_support import text_of
 from tests.tui.shell import running, said
 

@@ -425,7 +425,7 @@ class KbtuiApp(KeysInOrder):
             return
         if name:
             self.tell(f"There is no theme `{name}`.")
-        from kbtui.tui.app.theme_picker import ThemeScreen
+        from kbtui.tui.app.theme_manager import ThemeScreen
 
         self.push_screen(ThemeScreen(self.themes.choices()), self.themes.choose)
 
@@ -454,7 +454,7 @@ class KbtuiApp(KeysInOrder):
     async def _show_report(self, title: str, report: Callable[[KnowledgeBase], Content]) -> None:
         import asyncio
 
-        from kbtui.tui.widgets.page import PageScreen
+        from kbtui.tui.widgets.dialogs import PageScreen
 
         if self.kb is None:
             self.tell(_NOT_OPEN)

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 from textual import on
 from textual.containers import Horizontal
+from textual.content import Content
+from textual.reactive import reactive
 from textual.screen import Screen
+from textual.widgets import Static
 
-from kbtui.tui.app.header_line import HeaderLine
+from kbtui.text import clean_line
 from kbtui.tui.app.status_line import StatusLine
 from kbtui.tui.chat.chat_pane import ChatPane
 from kbtui.tui.messages import (
@@ -31,8 +34,39 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.widget import Widget
 
+
+_CENT = 0.01
 NARROW = 100
 """Columns under which one pane is shown at a time."""
+
+
+class HeaderLine(Static):
+    """Title on the left, the model's state on the right; the title gives way."""
+
+    session_title: reactive[str] = reactive("")
+    model: reactive[str] = reactive("")
+    context_share: reactive[float | None] = reactive[float | None](None)
+    cost: reactive[float | None] = reactive[float | None](None)
+
+    def render(self) -> Content:
+        """Both sides, fitted into the width."""
+        width = self.content_size.width
+        state = self._state()
+        name = Content.styled("kbtui", "bold $primary")
+        title = clean_line(self.session_title)
+        left = name + Content.styled(f" · {title}" if title else "", "$foreground")
+        room = width - state.cell_length - 2
+        if room < name.cell_length:
+            return left.truncate(max(1, width), ellipsis=True)
+        return left.truncate(room, ellipsis=True, pad=True) + "  " + state
+
+    def _state(self) -> Content:
+        parts = [clean_line(self.model)] if self.model else []
+        if self.context_share is not None:
+            parts.append(f"ctx {self.context_share:.0%}")
+        if self.cost is not None:
+            parts.append("<$0.01" if 0 < self.cost < _CENT else f"${self.cost:.2f}")
+        return Content.styled(" │ ".join(parts), "$text-muted")
 
 
 class MainScreen(Screen[None]):

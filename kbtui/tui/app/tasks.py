@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 
 from kbtui.text import clean_line
-from kbtui.tui.widgets.choice_list import Choice, ChoiceList
+from kbtui.tui.widgets.row_list import Choice, ChoiceList
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

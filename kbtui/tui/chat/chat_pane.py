@@ -14,8 +14,7 @@ from textual.worker import Worker, WorkerState
 
 from kbtui.errors import KbtuiError
 from kbtui.tui.actions.registry import bindings
-from kbtui.tui.chat.completion import Completions
-from kbtui.tui.chat.popup import Popup
+from kbtui.tui.chat.completion import Completions, Popup
 from kbtui.tui.chat.prompt import Prompt
 from kbtui.tui.chat.syncing import Syncing
 from kbtui.tui.chat.transcript import Transcript

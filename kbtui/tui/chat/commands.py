@@ -160,7 +160,7 @@ async def _model(host: ChatHost, kb: KnowledgeBase, name: str) -> None:
 
 async def _context(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
     from kbtui.tui.chat.reports import context_report
-    from kbtui.tui.widgets.page import PageScreen
+    from kbtui.tui.widgets.dialogs import PageScreen
 
     session = host.conversation.session
     text = await asyncio.to_thread(context_report, kb, session, host.prompt.full_text)

@@ -1,4 +1,7 @@
-"""The conversation that is going on: its session, what is queued, and the turn at work."""
+"""The conversation that is going on: its session, what is queued, and the turn at work.
+
+A stored session is shown as the items that its turns were shown as.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,25 @@ import logging
 from collections import deque
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from kbtui.agent.events import UsageReported
+from kbtui.agent.events import Citation, TurnChange, UsageReported
 from kbtui.errors import KbtuiError
-from kbtui.tui.chat.items import Item, MoreItem, NoticeItem, UserItem, failure
+from kbtui.text import shorten
+from kbtui.tui.chat.cards import ToolItem, argument_details, argument_line, parsed_arguments
+from kbtui.tui.chat.items import (
+    AnswerItem,
+    Item,
+    MoreItem,
+    NoticeItem,
+    UserItem,
+    citation_items,
+    failure,
+)
 from kbtui.tui.chat.turn_view import TurnView
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from textual.worker import Worker
 
@@ -24,10 +37,12 @@ if TYPE_CHECKING:
     from kbtui.sessions.store import Session, SessionMessage
     from kbtui.tui.chat.transcript import Transcript
 
+
 log = logging.getLogger(__name__)
 CHANNEL = "tui"
 _SHOWN_AT_ONCE = 60
 _LOADED_AT_ONCE = 200
+_SUMMARY_LENGTH = 100
 
 
 @dataclass(slots=True)
@@ -262,9 +277,64 @@ class Conversation:
 
 def _laid_out(messages: list[SessionMessage], width: int) -> list[Item]:
     """The items of messages, laid out ahead so that showing them costs nothing; for threads."""
-    from kbtui.tui.chat.replay import replay
-
     items = replay(messages)
     for item in items:
         item.lines(width)
     return items
+
+
+def replay(messages: Sequence[SessionMessage]) -> list[Item]:
+    """The items of stored messages, laid out like a turn that is just over."""
+    items: list[Item] = []
+    tools: dict[str, ToolItem] = {}
+    for message in messages:
+        turn = message.turn or ""
+        if message.role == "user":
+            items.append(UserItem(text=message.content, turn=turn, message=message.id))
+        elif message.role == "assistant":
+            items += _answer(message, turn)
+            for call in message.tool_calls:
+                arguments = parsed_arguments(call.arguments)
+                tools[call.id] = ToolItem(
+                    tool=call.name,
+                    arguments=argument_line(arguments),
+                    details=argument_details(arguments),
+                    turn=turn,
+                )
+                items.append(tools[call.id])
+        elif message.role == "tool":
+            _finish(tools.get(message.tool_call_id or ""), message)
+    return items
+
+
+def _answer(message: SessionMessage, turn: str) -> list[Item]:
+    if not message.content.strip():
+        return []
+    answer = AnswerItem(
+        text=message.content, turn=turn, message=message.id, interrupted=message.interrupted
+    )
+    return [answer, *citation_items(_citations(message.meta), turn)]
+
+
+def _finish(tool: ToolItem | None, message: SessionMessage) -> None:
+    if tool is None:
+        return
+    meta = message.meta
+    tool.output = message.content
+    tool.ok = bool(meta.get("ok", True))
+    tool.summary = str(meta.get("summary") or shorten(message.content, _SUMMARY_LENGTH))
+    tool.proposal = str(meta.get("proposal") or "")
+    tool.changes = tuple(
+        TurnChange(str(change.get("commit", "")), tuple(map(str, change.get("paths", ()))))
+        for change in meta.get("changes", ())
+    )
+
+
+def _citations(meta: Mapping[str, Any]) -> list[Citation]:
+    found = []
+    for stored in meta.get("citations", ()):
+        first, last = stored["lines"]
+        found.append(
+            Citation(stored["n"], stored["path"], first, last, str(stored.get("title", "")))
+        )
+    return found

@@ -160,8 +160,8 @@ async def _undo(host: ChatHost, kb: KnowledgeBase, commit: str) -> None:
 
 
 async def _choose_dream(host: ChatHost, kb: KnowledgeBase) -> str | None:
-    from kbtui.tui.widgets.choice_list import Choice
     from kbtui.tui.widgets.dialogs import PickDialog
+    from kbtui.tui.widgets.row_list import Choice
 
     commits = await asyncio.to_thread(kb.memory.dream_log.log)
     if not commits:
@@ -185,7 +185,7 @@ async def _choose_dream(host: ChatHost, kb: KnowledgeBase) -> str | None:
 
 async def _audit(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
     from kbtui.tui.chat.reports import audit_report
-    from kbtui.tui.widgets.page import PageScreen
+    from kbtui.tui.widgets.dialogs import PageScreen
 
     text = await asyncio.to_thread(audit_report, kb)
     host.app.push_screen(PageScreen("What became of every message", text))

@@ -14,8 +14,7 @@ from textual.widgets import Input, Static
 
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
-from kbtui.tui.widgets.choice_list import Choice, ChoiceList
-from kbtui.tui.widgets.row_list import RowList
+from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult

@@ -13,8 +13,7 @@ from textual.widgets import Input
 
 from kbtui.text import clean_line, counted, fold
 from kbtui.tui.actions.registry import bindings
-from kbtui.tui.widgets.choice_list import Choice, ChoiceList
-from kbtui.tui.widgets.row_list import RowList
+from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -196,7 +196,7 @@ class UndoConflictScreen(ModalScreen[Decided | None]):
             run_latest(self, "edit", self._edit, self._conflicts[self._at])
 
     async def _edit(self, conflict: Conflict) -> None:
-        from kbtui.tui.widgets.text_edit import TextEditScreen
+        from kbtui.tui.widgets.dialogs import TextEditScreen
 
         if conflict.kind not in {"line", "key"}:
             tell(self, "This can't be given another text here; o opens the entry.", "warning")

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 from textual.content import Content
+from textual.highlight import highlight
 
 from kbtui.text import clean, clean_line
-from kbtui.tui.markdown.code import code_lines
 from kbtui.tui.markdown.inline import InlineBuilder, LinkRef, Links
 from kbtui.tui.markdown.parse import parse
-from kbtui.tui.markdown.table import table_lines
 from kbtui.tui.widgets.line_view import Line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from markdown_it.tree import SyntaxTreeNode
 
@@ -25,6 +24,11 @@ MIN_WIDTH = 8
 _TASK = re.compile(r"\[([ xX])\] ")
 _CALLOUT = re.compile(r"\[!([\w-]+)\][+-]?[ ]*")
 _BULLETS = "•◦▪"
+MIN_COLUMN = 4
+_GAP = "  "
+MAX_COLOURED = 40_000
+"""Characters of one block up to which it is coloured; Pygments takes about 1 µs for each."""
+_PLAIN = frozenset({"", "text", "txt", "plain", "none", "default"})
 
 
 class Rendered(NamedTuple):
@@ -96,9 +100,9 @@ class _Layout:
             frame = frame.continued()
 
     def _block(self, node: SyntaxTreeNode, frame: _Frame) -> None:
-        handler = getattr(self, f"_{node.type}", None)
-        if handler is not None:
-            handler(node, frame)
+        lay_out = _BLOCKS.get(node.type)
+        if lay_out is not None:
+            lay_out(self, node, frame)
         elif node.children:
             self.blocks(node.children, frame)
         else:
@@ -129,26 +133,31 @@ class _Layout:
     def _inline(self, node: SyntaxTreeNode) -> Content:
         return self._built(node).content()
 
-    def _paragraph(self, node: SyntaxTreeNode, frame: _Frame) -> None:
+    def paragraph(self, node: SyntaxTreeNode, frame: _Frame) -> None:
+        """Running text, wrapped."""
         built = self._built(node)
         self._put(built.content(), frame, line_ends=built.line_ends)
 
-    def _heading(self, node: SyntaxTreeNode, frame: _Frame) -> None:
+    def heading(self, node: SyntaxTreeNode, frame: _Frame) -> None:
+        """A heading; the first level has a rule below it."""
         level = min(int(node.tag[1:]), 4)
         self._put(self._inline(node).stylize_before(f".md--h{level}"), frame)
         if level == 1:
             rule = Content.styled("━" * frame.width, ".md--rule")
             self.lines.append(Line(frame.rest + rule, self._source))
 
-    def _hr(self, _node: SyntaxTreeNode, frame: _Frame) -> None:
+    def hr(self, _node: SyntaxTreeNode, frame: _Frame) -> None:
+        """A rule across the frame."""
         rule = Content.styled("─" * frame.width, ".md--rule")
         self.lines.append(Line(frame.first + rule, self._source))
 
-    def _bullet_list(self, node: SyntaxTreeNode, frame: _Frame) -> None:
+    def bullet_list(self, node: SyntaxTreeNode, frame: _Frame) -> None:
+        """Items behind bullets, by how deep the list is."""
         bullet = _BULLETS[min(frame.depth // 2, len(_BULLETS) - 1)]
         self._list(node, frame, lambda _index: f"{bullet} ")
 
-    def _ordered_list(self, node: SyntaxTreeNode, frame: _Frame) -> None:
+    def ordered_list(self, node: SyntaxTreeNode, frame: _Frame) -> None:
+        """Items behind their numbers."""
         start = int(node.attrs.get("start", 1))
         widest = len(str(start + len(node.children)))
         self._list(node, frame, lambda index: f"{start + index:>{widest}}. ")
@@ -177,7 +186,8 @@ class _Layout:
         else:
             self.lines.append(Line(inner.first, self._source))
 
-    def _blockquote(self, node: SyntaxTreeNode, frame: _Frame) -> None:
+    def blockquote(self, node: SyntaxTreeNode, frame: _Frame) -> None:
+        """Blocks behind a bar, below the title of a callout."""
         bar = Content.styled("▌ ", ".md--quote-bar")
         callout = _callout_of(node)
         inner = frame.indented(bar, bar)
@@ -187,7 +197,8 @@ class _Layout:
             inner = inner.continued()
         self.blocks(node.children, inner)
 
-    def _fence(self, node: SyntaxTreeNode, frame: _Frame) -> None:
+    def fence(self, node: SyntaxTreeNode, frame: _Frame) -> None:
+        """Code, coloured where its language is known."""
         language = (node.info.split() or [""])[0] if node.type == "fence" else ""
         first = self._source + (1 if node.type == "fence" else 0)
         for number, line in enumerate(code_lines(node.content.rstrip("\n"), language)):
@@ -197,9 +208,8 @@ class _Layout:
                 content = prefix + Content(" ") + piece
                 self.lines.append(Line(content, first + number, "md--block", index > 0))
 
-    _code_block = _fence
-
-    def _table(self, node: SyntaxTreeNode, frame: _Frame) -> None:
+    def table(self, node: SyntaxTreeNode, frame: _Frame) -> None:
+        """A table that fits the frame."""
         rows = [row for part in node.children for row in part.children]
         cells = [[self._inline(cell) for cell in row.children] for row in rows]
         aligns = [str(cell.attrs.get("style", ""))[11:] for cell in rows[0].children]
@@ -209,7 +219,8 @@ class _Layout:
             source = self._source + row + (row > 0)
             self.lines.append(Line(prefix + content, source))
 
-    def _footnote_block(self, node: SyntaxTreeNode, frame: _Frame) -> None:
+    def footnote_block(self, node: SyntaxTreeNode, frame: _Frame) -> None:
+        """The footnotes, below a short rule."""
         self.lines.append(Line(Content.styled("─" * 12, ".md--rule"), self._source))
         for index, note in enumerate(node.children, 1):
             label = f"[{clean_line(str(note.meta.get('label') or index))}] "
@@ -220,6 +231,21 @@ class _Layout:
         for line in node.content.rstrip("\n").split("\n"):
             self._put(Content.styled(line.expandtabs(4), ".md--muted"), frame)
             frame = frame.continued()
+
+
+_BLOCKS: Mapping[str, Callable[[_Layout, SyntaxTreeNode, _Frame], None]] = {
+    "paragraph": _Layout.paragraph,
+    "heading": _Layout.heading,
+    "hr": _Layout.hr,
+    "bullet_list": _Layout.bullet_list,
+    "ordered_list": _Layout.ordered_list,
+    "blockquote": _Layout.blockquote,
+    "fence": _Layout.fence,
+    "code_block": _Layout.fence,
+    "table": _Layout.table,
+    "footnote_block": _Layout.footnote_block,
+}
+"""How each kind of block is laid out; of the others, what is inside."""
 
 
 def _first_text(node: SyntaxTreeNode) -> SyntaxTreeNode | None:
@@ -257,6 +283,66 @@ def _callout_of(quote: SyntaxTreeNode) -> str:
             inline.token.type = "hardbreak"
             break
     return match.group(1)
+
+
+def code_lines(code: str, language: str) -> list[Content]:
+    """Split code into styled lines; an unknown language stays plain."""
+    code = code.expandtabs(4)
+    if language.lower() in _PLAIN or len(code) > MAX_COLOURED:
+        return [Content(line, strip_control_codes=False) for line in code.split("\n")]
+    return highlight(code, language=language).split("\n", allow_blank=True)
+
+
+def column_widths(natural: Sequence[int], room: int) -> list[int]:
+    """Shrink the widest columns until all fit into `room` (gaps not counted)."""
+    widths = [max(1, width) for width in natural]
+    while sum(widths) > room:
+        widest = max(widths)
+        if widest <= MIN_COLUMN:
+            break
+        at = widths.index(widest)
+        rest = [width for width in widths if width < widest]
+        step = widest - max(rest, default=MIN_COLUMN)
+        excess = -(-(sum(widths) - room) // widths.count(widest))
+        widths[at] = max(MIN_COLUMN, widest - max(1, min(step, excess)))
+    return widths
+
+
+def table_lines(
+    rows: Sequence[Sequence[Content]], aligns: Sequence[str], width: int
+) -> Iterator[tuple[int, Content]]:
+    """Lay out rows, the first being the head; yields the row's number with each line."""
+    count = len(rows[0])
+    natural = [max(row[column].cell_length for row in rows) for column in range(count)]
+    widths = column_widths(natural, width - len(_GAP) * (count - 1))
+    for number, row in enumerate(rows):
+        styled = [cell.stylize_before(".md--strong") for cell in row] if not number else row
+        for line in _row_lines(styled, aligns, widths):
+            yield number, line
+        if not number:
+            rule = _GAP.join("─" * column for column in widths)
+            yield number, Content.styled(rule, ".md--rule")
+
+
+def _row_lines(
+    row: Sequence[Content], aligns: Sequence[str], widths: Sequence[int]
+) -> Iterator[Content]:
+    wrapped = [cell.wrap(width) or [Content()] for cell, width in zip(row, widths, strict=True)]
+    for index in range(max(len(cell) for cell in wrapped)):
+        pieces = [
+            _aligned(cell[index] if index < len(cell) else Content(), align, width)
+            for cell, align, width in zip(wrapped, aligns, widths, strict=True)
+        ]
+        yield Content(_GAP).join(pieces)
+
+
+def _aligned(content: Content, align: str, width: int) -> Content:
+    room = max(0, width - content.cell_length)
+    if align == "right":
+        return content.pad_left(room)
+    if align == "center":
+        return content.pad(room // 2, room - room // 2)
+    return content.pad_right(room)
 
 
 def heading_line(text: str, heading: str) -> int | None:

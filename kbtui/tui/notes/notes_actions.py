@@ -15,7 +15,6 @@ from kbtui.text import clean_line
 from kbtui.tui.messages import tell, tell_error
 from kbtui.tui.notes.entry_editor import EntryEditor
 from kbtui.tui.terminal.background import run_latest
-from kbtui.tui.widgets.choice_list import Choice
 from kbtui.tui.widgets.dialogs import (
     KeyDialog,
     NewEntry,
@@ -23,6 +22,7 @@ from kbtui.tui.widgets.dialogs import (
     PickDialog,
     TextDialog,
 )
+from kbtui.tui.widgets.row_list import Choice
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:

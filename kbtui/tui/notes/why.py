@@ -19,8 +19,7 @@ from kbtui.tui.commit_text import description
 from kbtui.tui.messages import OpenHistory, OpenMessage, tell
 from kbtui.tui.notes.notes_actions import copy_text
 from kbtui.tui.terminal.background import run_latest
-from kbtui.tui.widgets.choice_list import Choice, ChoiceList
-from kbtui.tui.widgets.row_list import RowList
+from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:

@@ -6,16 +6,15 @@ from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
 
 from textual import on
-from textual.binding import Binding
-from textual.containers import Vertical
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Input, Static
+from textual.widgets import Input, Static, TextArea
 
 from kbtui.text import clean, clean_line, fold
 from kbtui.tui.terminal.type_ahead import KeysInOrder
-from kbtui.tui.widgets.choice_list import Choice, ChoiceList
-from kbtui.tui.widgets.row_list import RowList
+from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
     from textual.message import Message
+
 
 Answer = TypeVar("Answer")
 QUIET = 1.0
@@ -247,3 +247,98 @@ class UnaskedDialog(KeyDialog):
 
 def _key_name(key: str) -> str:
     return {"enter": "Enter", "escape": "Esc", "ctrl+s": "Ctrl+S"}.get(key, key)
+
+
+class PageScreen(ModalScreen[None]):
+    """Shows a text in a box; j and k scroll, y copies it, q or Esc closes."""
+
+    DEFAULT_CSS = """
+    PageScreen {
+        align: center middle;
+        background: $background 60%;
+        & > VerticalScroll {
+            width: 100; max-width: 95%; height: auto; max-height: 90%;
+            background: $surface; border: round $primary 60%; padding: 0 1;
+            border-title-color: $primary; border-subtitle-color: $text-muted;
+            scrollbar-size-vertical: 1;
+        }
+        Static { height: auto; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q,escape", "close", "Close"),
+        Binding("j,down", "scroll(1)", "Down", show=False),
+        Binding("k,up", "scroll(-1)", "Up", show=False),
+        Binding("y", "copy", "Copy"),
+    ]
+
+    def __init__(self, title: str, text: Content) -> None:
+        super().__init__()
+        self._title = title
+        self.text = text
+
+    def compose(self) -> ComposeResult:
+        """The box."""
+        with VerticalScroll() as box:
+            box.border_title = Content(self._title)
+            box.border_subtitle = Content("j k scroll · y copy · Esc close")
+            yield Static(self.text)
+
+    def action_scroll(self, lines: int) -> None:
+        """Scroll."""
+        self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False)
+
+    def action_copy(self) -> None:
+        """Copy the text."""
+        self.app.copy_to_clipboard(self.text.plain)
+
+    def action_close(self) -> None:
+        """Go back."""
+        self.dismiss()
+
+
+class TextEditScreen(ModalScreen[str | None]):
+    """Answers with the text as it was written; None for giving up."""
+
+    DEFAULT_CSS = """
+    TextEditScreen {
+        align: center middle;
+        background: $background 60%;
+        & > Vertical {
+            width: 90%; max-width: 110; height: 14; max-height: 90%; background: $surface;
+            border: round $primary 60%; border-title-color: $text-primary;
+            border-subtitle-color: $text-muted;
+        }
+        TextArea { height: 1fr; border: none; padding: 0 1; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s", "take", "Take it", show=False, priority=True),
+        Binding("escape", "leave", "Leave", show=False, priority=True),
+    ]
+
+    def __init__(self, title: str, text: str) -> None:
+        super().__init__()
+        self._title = title
+        self._text = text
+
+    def compose(self) -> list[Vertical]:
+        """A box to write in."""
+        box = Vertical(TextArea(self._text, soft_wrap=True))
+        box.border_title = Content(clean_line(self._title))
+        box.border_subtitle = Content("Ctrl+S takes it · Esc leaves")
+        return [box]
+
+    def on_mount(self) -> None:
+        """Write on at the end."""
+        area = self.query_one(TextArea)
+        area.move_cursor(area.document.end)
+        area.focus()
+
+    def action_take(self) -> None:
+        """Answer with what is written."""
+        self.dismiss(self.query_one(TextArea).text)
+
+    def action_leave(self) -> None:
+        """Leave it as it was."""
+        self.dismiss(None)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.segment import Segment
 from textual.binding import Binding
 from textual.cache import LRUCache
 from textual.content import Content, Span
@@ -13,16 +15,42 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.style import Style
 
-from kbtui.tui.widgets.strips import style_parser, to_strip
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from textual.binding import BindingType
     from textual.selection import Selection
     from textual.timer import Timer
+    from textual.widget import Widget
 
 FLASH_SECONDS = 1.6
+"""How long lines that were scrolled to stay highlighted."""
+
+
+def style_parser(widget: Widget, *, colors: bool = True) -> Callable[[str | Style], Style]:
+    """How the spans of `widget` are read: ``.name`` is one of its component classes.
+
+    Without `colors` only bold, underlined and the like are kept.
+    """
+
+    def parse(name: str | Style) -> Style:
+        if isinstance(name, Style):
+            style = name
+        elif name.startswith("."):
+            style = widget.get_visual_style(name[1:], partial=True)
+        else:
+            style = Style.parse(name)
+        return style if colors else replace(style, foreground=None, background=None)
+
+    return parse
+
+
+def to_strip(
+    content: Content, width: int, base: Style, parse: Callable[[str | Style], Style]
+) -> Strip:
+    """Draw one line, cut or filled up to exactly `width` cells; tabs must be expanded before."""
+    segments = [Segment(text, style.rich_style) for text, style in content.render(base, "", parse)]
+    return Strip(segments).adjust_cell_length(width, base.rich_style)
 
 
 class Line:

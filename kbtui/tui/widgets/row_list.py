@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from textual.binding import Binding
 from textual.cache import LRUCache
@@ -13,7 +13,8 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from kbtui.tui.widgets.strips import style_parser, to_strip
+from kbtui.text import clean_line
+from kbtui.tui.widgets.line_view import style_parser, to_strip
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -269,3 +270,52 @@ class RowList(ScrollView, can_focus=True):
         if y == 0 and not self.row_count:
             return to_strip(self.empty_text(), width, self.visual_style, style_parser(self))
         return Strip.blank(width, self.visual_style.rich_style)
+
+
+class Choice(NamedTuple):
+    """One thing to choose: what is shown, a remark beside it, and what it stands for."""
+
+    label: str
+    detail: str
+    value: Any
+
+
+class ChoiceList(RowList):
+    """Choices one below the other; the remark stands at the right."""
+
+    def __init__(
+        self,
+        choices: Sequence[Choice] = (),
+        *,
+        id: str | None = None,  # noqa: A002
+    ) -> None:
+        self._choices = list(choices)
+        super().__init__(id=id)
+
+    def show_choices(self, choices: Sequence[Choice], cursor: int = 0) -> None:
+        """Replace what there is to choose."""
+        self._choices = list(choices)
+        self.rows_changed(cursor)
+
+    @property
+    def choice(self) -> Choice | None:
+        """What the cursor is on."""
+        return self._choices[self.cursor] if self._choices else None
+
+    @property
+    def row_count(self) -> int:
+        """How many there are."""
+        return len(self._choices)
+
+    def empty_text(self) -> Content:
+        """Say that nothing is left."""
+        return Content.styled(" Nothing matches.", ".rows--muted")
+
+    def render_row(self, index: int, width: int) -> Sequence[Content]:
+        """Draw label and remark."""
+        choice = self._choices[index]
+        detail = Content.styled(clean_line(choice.detail), ".rows--muted")
+        room = max(8, width - detail.cell_length - 3)
+        label = Content(f" {clean_line(choice.label)}").truncate(room, ellipsis=True)
+        gap = max(1, width - label.cell_length - detail.cell_length - 1)
+        return [(label + Content(" " * gap) + detail).truncate(width)]

@@ -136,13 +136,7 @@ class KnowledgeBase:
         from kbtui.memory.background.service import Memory
 
         return Memory(
-            self.workspace,
-            self.history,
-            self.library,
-            self.search,
-            self.sessions,
-            self.models,
-            self.settings,
+            self.services,
             count_consolidated=lambda archive: count_consolidated(
                 self.workspace, self.history, archive
             ),

@@ -34,7 +34,7 @@ WATCHED = ("open", "os.", "fcntl.", "sqlite3.")
 
 
 def work(root: Path, session: str, tell: int) -> None:
-    """Do what the keeper does about a session that is over."""
+    """Do what the worker does about a session that is over."""
     memory = {"flush": {"threshold_tokens": 1_000_000}}
     models = {"consolidate": {"context_window": 3000}}
     room = open_room(root, Clock(START), memory=memory, models=models)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.history.history import History
 from kbtui.knowledge.library import Library
-from kbtui.memory.background.pipeline import Pipeline
+from kbtui.memory.background.service import Memory
+from kbtui.memory.records.archive import Archive
+from kbtui.memory.services import Services
 from kbtui.models.roles import ModelRegistry
 from kbtui.search.search_index import SearchIndex
 from kbtui.sessions.store import Session, SessionStore
@@ -56,9 +58,9 @@ class Room:
     settings: Settings
     history: History
     library: Library
-    search: SearchIndex | None
+    search: SearchIndex
     sessions: SessionStore
-    pipeline: Pipeline
+    pipeline: Memory
     clock: Clock
 
     @property
@@ -89,13 +91,10 @@ class Room:
     def close(self) -> None:
         self.sessions.close()
         self.library.close()
-        if self.search is not None:
-            self.search.close()
+        self.search.close()
 
 
-def open_room(
-    root: Path, clock: Clock | None = None, *, with_search: bool = False, **overrides: Any
-) -> Room:
+def open_room(root: Path, clock: Clock | None = None, **overrides: Any) -> Room:
     """Open a workspace, making it where it isn't there; `overrides` are settings by section."""
     workspace = create_workspace(root)
     search = {"semantic": False}
@@ -104,14 +103,20 @@ def open_room(
     history = History(workspace, scanner)
     history.open()
     library = Library(workspace, history, scanner, private_paths=settings.privacy.private_paths)
-    index = None
-    if with_search:
-        index = SearchIndex(workspace, scanner, settings.search, settings.models.embed)
+    index = SearchIndex(workspace, scanner, settings.search, settings.models.embed)
     clock = clock or Clock()
     sessions = SessionStore(workspace, clock)
-    pipeline = Pipeline(
-        workspace, history, library, index, sessions, ModelRegistry(settings), settings, clock
+    rooms = Services(
+        workspace,
+        settings,
+        history,
+        library,
+        index,
+        sessions,
+        ModelRegistry(settings),
+        Archive(workspace, history),
     )
+    pipeline = Memory(rooms, clock)
     return Room(workspace, settings, history, library, index, sessions, pipeline, clock)
 
 

@@ -291,7 +291,7 @@ async def test_an_entry_about_the_subject_is_updated_not_duplicated(
 async def test_the_index_finds_a_subject_under_another_title(
     tmp_path: Path, server: ScriptedServer
 ) -> None:
-    room = open_room(tmp_path / "notes", with_search=True, **scripted(server))
+    room = open_room(tmp_path / "notes", **scripted(server))
     assert room.search is not None
     room.library.create(
         "decision", "PostgreSQL as the analytics database", body="For its JSON operators."
@@ -503,7 +503,7 @@ async def test_private_entries_reach_no_remote_model(
 ) -> None:
     monkeypatch.setattr("kbtui.models.litellm_model.LiteLLMModel.is_local", False)
     room = open_room(tmp_path / "notes", **scripted(server))
-    room.pipeline.allowance.agree("openai/scripted", yes=True)
+    room.pipeline.budget.agree("openai/scripted", yes=True)
     room.library.create("person", "Bob", body="Earns 12345.", summary="Earns 12345.")
     path = room.library.find_path("Bob")
     room.write(path, room.read(path).replace("---\ntype", "---\nprivate: true\ntype"))

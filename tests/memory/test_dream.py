@@ -350,7 +350,7 @@ async def test_a_paid_model_that_nobody_chose_needs_consent(
     report = await run(room)
     assert isinstance(report.error, ConsentNeededError)
     assert server.requests == []
-    room.pipeline.allowance.agree("openai/scripted", yes=True)
+    room.pipeline.budget.agree("openai/scripted", yes=True)
     server.enqueue(Reply(tool_calls=[call("study_memory", findings=[])]))
     assert (await run(room)).kind == "read"
     room.close()

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from kbtui.memory.background.jobs import KeeperEvent
+    from kbtui.memory.background.jobs import WorkerEvent
     from tests.memory.memory_room import Room
 
 FACTS = "# Facts\n\n- Lives in Graz\n"
@@ -233,35 +233,35 @@ async def test_words_after_edits_end_the_run_and_keep_what_was_edited(
     room.close()
 
 
-async def test_the_keeper_tells_once_and_tries_again_later(
+async def test_the_worker_tells_once_and_tries_again_later(
     tmp_path: Path, server: ScriptedServer
 ) -> None:
     room = _room(tmp_path, server)
     server.enqueue(Reply("bad key", status=401))
-    keeper = room.pipeline.keeper
+    worker = room.pipeline.worker
     notices: list[str] = []
     loop, finished = asyncio.get_running_loop(), asyncio.Event()
-    keeper.subscribe(lambda event: notices.append(event.text) if event.kind == "notice" else None)
+    worker.subscribe(lambda event: notices.append(event.text) if event.kind == "notice" else None)
 
-    def note(event: KeeperEvent) -> None:
+    def note(event: WorkerEvent) -> None:
         if event.kind == "finished":
             loop.call_soon_threadsafe(finished.set)
 
-    keeper.subscribe(note)
-    keeper.start()
+    worker.subscribe(note)
+    worker.start()
     try:
         async with asyncio.timeout(PATIENCE):
             await finished.wait()  # it was due at the start
             assert len(server.prompts) == 1
             for _ in range(2):
-                report = await asyncio.wrap_future(keeper.run_job("dream"))
+                report = await asyncio.wrap_future(worker.run_job("dream"))
                 assert report.error is not None
             assert len(notices) <= 1
             server.replies[:] = [studied(), does(GOOD), FINISH]
             server._given = 0
-            report = await asyncio.wrap_future(keeper.run_job("dream"))
+            report = await asyncio.wrap_future(worker.run_job("dream"))
     finally:
-        await asyncio.to_thread(keeper.close)
+        await asyncio.to_thread(worker.close)
     assert report.error is None
     assert report.changed
     assert len([each for each in notices if "key" in each]) == 1

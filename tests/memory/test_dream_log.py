@@ -9,7 +9,7 @@ import pytest
 
 from kbtui.errors import ModelUnreachableError, NotFoundError, UsageError
 from kbtui.history.change import Actor
-from kbtui.memory.background.dream_job import DreamJob
+from kbtui.memory.background.jobs import DreamJob
 from kbtui.memory.dream.report import DreamReport
 from kbtui.memory.records.cursors import CURSORS
 from tests.memory.dream_room import MEMORY, archive, dream_room, machine, person, run, seen

@@ -104,11 +104,11 @@ def test_consolidation_is_automatic_asynchronous_and_never_blocks_a_turn(tmp_pat
     with opened(tmp_path / "notes", memory={"consolidate_messages": 8}) as kb:
         session = talk(kb, 2)
         threads: list[str] = []
-        kb.memory.keeper.subscribe(lambda _: threads.append(threading.current_thread().name))
+        kb.memory.worker.subscribe(lambda _: threads.append(threading.current_thread().name))
         kb.memory.start()
-        kb.memory.keeper.turn_ended(session.id)
+        kb.memory.worker.turn_ended(session.id)
         until(lambda: kb.memory.archive.covered(session.id))
-        assert set(threads) == {"keeper"}
+        assert set(threads) == {"worker"}
 
 
 def test_forced_save_memory_is_one_call_with_three_outputs(
@@ -133,9 +133,9 @@ def test_new_archives_in_the_background_and_loses_nothing_when_that_fails(
     with opened(tmp_path / "notes", **scripted(server)) as kb:
         session = talk(kb)
         kb.memory.start()
-        kb.memory.keeper.session_closed(session.id)
+        kb.memory.worker.session_closed(session.id)
         kb.sessions.create("tui").append("user", "The next one begins at once.")
-        until(lambda: server.requests and kb.memory.keeper.status().waiting)
+        until(lambda: server.requests and kb.memory.worker.status().waiting)
         assert kb.memory.ledger.pending(session.id) == (1, 8)
         assert len(kb.sessions.read(session.id)) == 8
         assert kb.memory.audit().unaccounted == 0

@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from kbtui.history.change import Actor
-from kbtui.memory.background.jobs import KeeperEvent
+from kbtui.memory.background.jobs import WorkerEvent
 from kbtui.memory.dream.report import DreamProgress
 from kbtui.search.results import IndexStatus
 from kbtui.tui.actions.registry import actions
@@ -142,7 +142,7 @@ async def test_tasks_shows_the_steps_of_dream_and_stops_it(tmp_path: Path) -> No
             finally:
                 stopped.set()
 
-        memory.keeper.submit("dream", dream)
+        memory.worker.submit("dream", dream)
         status = shell.app.main.query_one("#status")
         await shell.until(lambda: "Dream reads 12 lines" in status.render().plain)
         await shell.say("/tasks", wait=False)
@@ -195,7 +195,7 @@ async def test_audit_accounts_for_what_was_said(tmp_path: Path) -> None:
 async def test_compact_condenses_the_session_now(tmp_path: Path) -> None:
     async with running(tmp_path / "notes", script=said("I see.")) as shell:
         await shell.say("My favorite color is blue.")
-        await shell.until(lambda: shell.app.kb.memory.keeper.status().state != "stopped")
+        await shell.until(lambda: shell.app.kb.memory.worker.status().state != "stopped")
         await shell.say("/compact", wait=False)
         await shell.until(lambda: "are condensed into the archive" in shell.text)
         assert (tmp_path / "notes" / "memory/HISTORY.md").exists()
@@ -230,15 +230,15 @@ async def test_tag_changes_the_entry_that_is_open(tmp_path: Path) -> None:
         await shell.until(lambda: shell.app.kb.library.tags() == {"home": 1})
 
 
-async def test_what_the_keeper_is_at_is_in_the_status_line(tmp_path: Path) -> None:
+async def test_what_the_worker_is_at_is_in_the_status_line(tmp_path: Path) -> None:
     async with running(tmp_path / "notes") as shell:
-        keeper = shell.app.kb.memory.keeper
+        worker = shell.app.kb.memory.worker
         status = shell.app.main.query_one(StatusLine)
-        keeper._tell(KeeperEvent("started", "consolidate", "s", "Condensing s"))
+        worker._tell(WorkerEvent("started", "consolidate", "s", "Condensing s"))
         await shell.until(lambda: "Condensing s" in status.render().plain)
-        keeper._tell(KeeperEvent("finished", "consolidate", "s"))
+        worker._tell(WorkerEvent("finished", "consolidate", "s"))
         await shell.until(lambda: "Condensing s" not in status.render().plain)
-        keeper._tell(KeeperEvent("notice", "consolidate", "s", "Two messages are kept whole."))
+        worker._tell(WorkerEvent("notice", "consolidate", "s", "Two messages are kept whole."))
         await shell.notified("Two messages are kept whole.")
 
 
@@ -248,10 +248,10 @@ async def test_a_paid_model_is_asked_about_and_the_answer_is_kept(
     monkeypatch.setattr(dialogs, "QUIET", 0)
     async with running(tmp_path / "notes") as shell:
         memory = shell.app.kb.memory
-        memory.keeper._tell(KeeperEvent("consent", "consolidate", model="openai/costly"))
+        memory.worker._tell(WorkerEvent("consent", "consolidate", model="openai/costly"))
         await shell.until(lambda: isinstance(shell.app.screen, KeyDialog))
         await shell.press("n")
-        await shell.until(lambda: memory.allowance.answer("openai/costly") is False)
+        await shell.until(lambda: memory.budget.answer("openai/costly") is False)
 
 
 async def test_what_is_being_written_never_agrees_to_a_paid_model(
@@ -261,14 +261,14 @@ async def test_what_is_being_written_never_agrees_to_a_paid_model(
     async with running(tmp_path / "notes") as shell:
         memory = shell.app.kb.memory
         await shell.press("y")
-        memory.keeper._tell(KeeperEvent("consent", "consolidate", model="openai/costly"))
+        memory.worker._tell(WorkerEvent("consent", "consolidate", model="openai/costly"))
         await shell.press(*"es, yn")
         assert shell.prompt.text == "yes, yn", "it waits while somebody writes"
         shell.app.typed_at = -1e9
         await shell.until(lambda: isinstance(shell.app.screen, KeyDialog))
         await shell.press(*"yny")
         assert isinstance(shell.app.screen, KeyDialog), "nor do letters that come after it"
-        assert memory.allowance.answer("openai/costly") is None
+        assert memory.budget.answer("openai/costly") is None
         monkeypatch.setattr(dialogs, "QUIET", 0)
         await shell.press("n")
-        await shell.until(lambda: memory.allowance.answer("openai/costly") is False)
+        await shell.until(lambda: memory.budget.answer("openai/costly") is False)

@@ -25,11 +25,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kbtui.models.port import ChatModel, Message, Reply, ReplyEvent, ToolSpec
+    from kbtui.models.roles import ModelRegistry
+    from kbtui.settings import Settings
 
 # Where no price is known: what a large model costs, so that the cap errs on the safe side.
 _ASSUMED_PROMPT_USD = 3e-6
 _ASSUMED_COMPLETION_USD = 15e-6
 _KEPT_DAYS = 31
+_FIELDS = {"consolidate": "consolidate", "dream": "dream", "import": "extract"}
 
 
 class ConsentNeededError(BudgetError):
@@ -45,7 +48,7 @@ class ConsentNeededError(BudgetError):
         self.refused = refused
 
 
-class Allowance:
+class Budget:
     """Keeps account of what background work has cost, and of what it may use.
 
     Args:
@@ -147,17 +150,17 @@ class Allowance:
 
 
 class MeteredModel:
-    """A chat model whose calls are checked against the allowance, and charged to it.
+    """A chat model whose calls are checked against the budget, and charged to it.
 
     Args:
         model: The model that is asked.
-        allowance: What checks and charges.
+        budget: What checks and charges.
         ask_first: Whether the user must have agreed.
     """
 
-    def __init__(self, model: ChatModel, allowance: Allowance, *, ask_first: bool) -> None:
+    def __init__(self, model: ChatModel, budget: Budget, *, ask_first: bool) -> None:
         self._model = model
-        self._allowance = allowance
+        self._budget = budget
         self._ask_first = ask_first
         self.calls = 0
         self.cost_usd = 0.0
@@ -205,7 +208,7 @@ class MeteredModel:
             BudgetError: today's cap is reached.
             ConsentNeededError: the user hasn't agreed.
         """
-        self._allowance.check(self._model, ask_first=self._ask_first)
+        self._budget.check(self._model, ask_first=self._ask_first)
         self.calls += 1
         try:
             reply = await self._model.complete(messages, tools, force_tool=force_tool)
@@ -217,7 +220,36 @@ class MeteredModel:
         return reply
 
     def _charge(self, usage: Usage) -> None:
-        self.cost_usd += self._allowance.spend(self._model, usage)
+        self.cost_usd += self._budget.spend(self._model, usage)
+
+
+class BackgroundModels:
+    """Hands out metered models.
+
+    Args:
+        registry: Knows which model does what.
+        settings: Where one may have been chosen.
+        budget: What checks and charges each call.
+    """
+
+    def __init__(self, registry: ModelRegistry, settings: Settings, budget: Budget) -> None:
+        self._registry = registry
+        self._settings = settings
+        self._budget = budget
+
+    def get(self, role: str) -> MeteredModel:
+        """The model of a role: consolidate, dream or import.
+
+        Raises:
+            ModelAccessError: it needs a key that nobody has given.
+        """
+        model = self._registry.chat(role)
+        return MeteredModel(model, self._budget, ask_first=not self._is_chosen(role))
+
+    def _is_chosen(self, role: str) -> bool:
+        """Whether a person chose the model, or it was found in the environment."""
+        own = getattr(self._settings.models, _FIELDS[role])
+        return own.model is not None or not self._registry.describe().reason
 
 
 def _cost(usage: Usage) -> float:

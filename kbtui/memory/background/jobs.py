@@ -1,19 +1,26 @@
-"""What the keeper runs, and what it tells about it."""
+"""What the worker runs, and what it tells about it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from kbtui.history.change import Actor
+
 if TYPE_CHECKING:
-    from datetime import datetime
+    from collections.abc import Callable
 
     from kbtui.errors import KbtuiError
+    from kbtui.history.history import History
     from kbtui.memory.consolidation.consolidator import Outcome
+    from kbtui.memory.dream.dream import Dream
+    from kbtui.memory.dream.report import DreamProgress
 
 CONDENSING = "consolidate"
 FLUSHING = "flush"
 NOTING = "session-notes"
+DREAMING = "dream"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +41,13 @@ class JobReport:
 class Job(Protocol):
     """Something that is done again and again in the background, such as Dream.
 
-    The keeper runs one job at a time, between the work on sessions. A job takes the memory lock
+    The worker runs one job at a time, between the work on sessions. A job takes the memory lock
     itself, and keeps in mind when it ran last.
     """
 
     @property
     def name(self) -> str:
-        """How it is called in events and in `Keeper.run_job`."""
+        """How it is called in events and in `BackgroundWorker.run_job`."""
         ...
 
     def next_due(self, now: datetime) -> datetime | None:
@@ -57,13 +64,13 @@ class Job(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class KeeperEvent:
-    """What the keeper tells; listeners are called in its thread.
+class WorkerEvent:
+    """What the worker tells; listeners are called in its thread.
 
     Attributes:
         kind: ``started``, ``progress`` and ``finished`` of a job; ``notice``: a person should be
             told `text`, which comes once; ``consent``: a person must say whether `model` may be
-            used in the background (`Keeper.agree`).
+            used in the background (`BackgroundWorker.agree`).
         job: Which one.
         session: The session that it works on, if it is one.
         text: Ready to be shown.
@@ -83,8 +90,8 @@ class KeeperEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class KeeperStatus:
-    """What the keeper is at.
+class WorkerStatus:
+    """What the worker is at.
 
     Attributes:
         state: ``idle``, ``working``, ``waiting`` (something is put off), or ``stopped``.
@@ -105,3 +112,53 @@ class KeeperStatus:
     consent: str = ""
     spent_usd: float = 0.0
     cap_usd: float = 0.0
+
+
+class DreamJob:
+    """Says when Dream is due, and runs it.
+
+    When it ran last follows from its last commit; so one that is overdue runs soon after the
+    start, once.
+
+    Args:
+        dream: What runs.
+        history: When it last did.
+        interval_hours: How often; 0: never by itself.
+        clock: The time, aware.
+        on_progress: Told how far it is.
+    """
+
+    name = DREAMING
+
+    def __init__(
+        self,
+        dream: Dream,
+        history: History,
+        interval_hours: float,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        on_progress: Callable[[DreamProgress], None] | None = None,
+    ) -> None:
+        self._dream = dream
+        self._history = history
+        self._interval = timedelta(hours=interval_hours)
+        self._clock = clock
+        self._on_progress = on_progress
+        self._tried: datetime | None = None
+
+    def next_due(self, now: datetime) -> datetime | None:
+        """See `Job`: nothing is due as long as nothing is new."""
+        if not self._interval or not self._dream.has_news():
+            return None
+        if self._tried is None:
+            last = next(iter(self._history.log(actor=Actor.DREAM, limit=1)), None)
+            return now if last is None else last.time + self._interval
+        return self._tried + self._interval
+
+    async def run(self) -> JobReport:
+        """See `Job`."""
+        self._tried = self._clock()
+        report = await self._dream.run(on_progress=self._on_progress)
+        if report.error is not None:
+            return JobReport(error=report.error)
+        told = report.text if report.diffs or report.suggestions else ""
+        return JobReport(told, changed=report.commit is not None)

@@ -35,7 +35,7 @@ class Wanted:
     not_before: datetime | None = None
 
 
-class Agenda:
+class SessionQueue:
     """The sessions that are waiting, each once; for all threads."""
 
     def __init__(self) -> None:

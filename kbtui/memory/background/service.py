@@ -1,7 +1,7 @@
 """Memory as the program's faces use it: what makes it, and what a person can ask of it.
 
 The faces hold one of these, made by the composition root when it is first asked for. Making it
-starts nothing; `start` brings the keeper to life.
+starts nothing; `start` brings the background worker to life.
 """
 
 from __future__ import annotations
@@ -12,23 +12,39 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from kbtui.errors import ConflictError
-from kbtui.memory.background.pipeline import Pipeline
-from kbtui.memory.consolidation.consolidator import Outcome, Trigger
+from kbtui.memory.background.budget import BackgroundModels, Budget
+from kbtui.memory.background.jobs import DREAMING, DreamJob
+from kbtui.memory.background.session_job import SessionWork
+from kbtui.memory.background.worker import BackgroundWorker
+from kbtui.memory.consolidation.consolidator import Consolidator, Outcome, Trigger
+from kbtui.memory.consolidation.flusher import MemoryFlusher
+from kbtui.memory.consolidation.page_writer import MemoryWriter
+from kbtui.memory.consolidation.pending import Pending
+from kbtui.memory.consolidation.session_notes import SessionMemoryWriter
+from kbtui.memory.dream.dream import Dream
+from kbtui.memory.dream.log import DreamLog
+from kbtui.memory.dream.reading import Reader
+from kbtui.memory.dream.working_copy import Surroundings
+from kbtui.memory.dream.writing import Writer
+from kbtui.memory.edits.authorship import Authorship
+from kbtui.memory.edits.editor import Editor
+from kbtui.memory.edits.subjects import Subjects
+from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.recall.forget import Forgetting
 from kbtui.memory.recall.remember import Remembering
+from kbtui.memory.records.cursors import Cursors
+from kbtui.memory.records.ledger import Ledger
+from kbtui.memory.records.lock import MemoryLock
+from kbtui.memory.records.tombstones import Tombstones
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kbtui.history.history import History
-    from kbtui.knowledge.library import Library
+    from kbtui.memory.background.budget import MeteredModel
+    from kbtui.memory.dream.report import DreamProgress
     from kbtui.memory.records.archive import Archive
     from kbtui.memory.records.ledger import Audit
-    from kbtui.models.roles import ModelRegistry
-    from kbtui.search.search_index import SearchIndex
-    from kbtui.sessions.store import SessionStore
-    from kbtui.settings import Settings
-    from kbtui.workspace.layout import Workspace
+    from kbtui.memory.services import Services
 
 log = logging.getLogger(__name__)
 CLOSE_SECONDS = 5.0
@@ -38,45 +54,134 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class Memory(Pipeline):
-    """Everything that makes and keeps memory.
+class Memory:
+    """Everything that makes and keeps the memory of one workspace.
+
+    Args:
+        services: The rooms.
+        clock: The time, aware.
+        count_consolidated: Enters into the archive what another program had condensed.
 
     Attributes:
+        archive: What was condensed.
+        ledger: What became of every message.
+        tombstones: What must not be remembered again.
+        inbox: What a person must decide on.
+        pending: What isn't condensed yet.
+        lock: One writer of memory at a time, over all processes.
+        budget: What background work may cost.
+        models: The models that it may use.
+        editor: Writes facts.
+        consolidator: Condenses conversations.
+        flusher: Takes the notes of the day.
+        session_notes: Writes the file of an ended session.
+        dream: Curates the lasting files by what is new in the archive.
+        dream_log: What it did.
+        worker: Runs all that in the background, once it is started.
         remembering: Keeps what a person says outright.
         forgetting: Finds and removes what a person wants forgotten.
     """
 
     def __init__(
         self,
-        workspace: Workspace,
-        history: History,
-        library: Library,
-        search: SearchIndex | None,
-        sessions: SessionStore,
-        registry: ModelRegistry,
-        settings: Settings,
-        clock: Callable[[], datetime] | None = None,
+        services: Services,
+        clock: Callable[[], datetime] = _now,
         count_consolidated: Callable[[Archive], object] = lambda _archive: None,
     ) -> None:
-        clock = clock or _now
-        super().__init__(workspace, history, library, search, sessions, registry, settings, clock)
-        self._workspace = workspace
+        rooms = self._services = services
+        workspace, history, library = rooms.workspace, rooms.history, rooms.library
         self._count_consolidated = count_consolidated
-        self._sessions = sessions
-        self._settings = settings
+        self.archive = rooms.archive
+        self.tombstones = Tombstones(workspace, history)
+        self.ledger = Ledger(rooms.sessions, self.archive, history, self.tombstones)
+        history.add_companion(self.tombstones.companion)
+        self.inbox = Inbox(workspace, history, self.tombstones)
+        self.pending = Pending(workspace, library, self.archive, self.tombstones)
+        self.lock = MemoryLock(workspace)
+        self.budget = Budget(rooms.settings.budget.daily_usd)
+        self.models = BackgroundModels(rooms.models, rooms.settings, self.budget)
+        self._subjects = Subjects(library, rooms.search)
+        self.editor = Editor(
+            workspace, history, library, self.inbox, self.tombstones, self._subjects
+        )
+        self._make_condensing(clock)
+        self.dream = self._made_dream(clock)
+        self.dream_log = DreamLog(history)
+        hours = rooms.settings.dream.interval_hours
+        self.worker.add_job(DreamJob(self.dream, history, hours, clock, self.dreaming))
         self.remembering = Remembering(workspace, history, self.tombstones)
-        self.forgetting = Forgetting(workspace, history, library, sessions, self.tombstones)
+        self.forgetting = Forgetting(workspace, history, library, rooms.sessions, self.tombstones)
+
+    def _make_condensing(self, clock: Callable[[], datetime]) -> None:
+        rooms, settings = self._services, self._services.settings.memory
+        writer = MemoryWriter(
+            rooms.workspace,
+            rooms.history,
+            rooms.library,
+            self.archive,
+            self.inbox,
+            self.tombstones,
+            self._subjects,
+        )
+        self.consolidator = Consolidator(
+            self.pending, rooms.library, writer, self.lock, self._model, rooms.settings, clock
+        )
+        self.flusher = MemoryFlusher(
+            rooms.workspace,
+            rooms.history,
+            self.pending,
+            self.tombstones,
+            self.lock,
+            self._model,
+            settings.flush,
+        )
+        self.session_notes = SessionMemoryWriter(
+            rooms.workspace,
+            rooms.history,
+            self.pending,
+            self.lock,
+            self._model,
+            settings.session_notes,
+        )
+        work = SessionWork(self.pending, self.consolidator, self.flusher, self.session_notes)
+        self.worker = BackgroundWorker(
+            rooms.sessions, work, self.consolidator, self.budget, settings, clock
+        )
+
+    def _made_dream(self, clock: Callable[[], datetime]) -> Dream:
+        rooms = self._services
+        workspace, history, library = rooms.workspace, rooms.history, rooms.library
+        cursors = Cursors(workspace, history)
+        return Dream(
+            Reader(history, library, self.archive, cursors, rooms.search),
+            Writer(workspace, history, library, self.archive, cursors, self.inbox),
+            Surroundings(
+                workspace.root, library, self._subjects, Authorship(history), self.tombstones
+            ),
+            self.pending,
+            self.lock,
+            lambda: self.models.get("dream"),
+            rooms.settings,
+            clock,
+        )
+
+    def _model(self) -> MeteredModel:
+        return self.models.get("consolidate")
+
+    def dreaming(self, progress: DreamProgress) -> None:
+        """Let the worker tell how far a run of Dream's is; for ``Dream.run(on_progress=...)``."""
+        self.worker.progressed(DREAMING, progress.text, progress.step, progress.steps)
 
     def start(self) -> None:
         """Work in the background from now on."""
-        if not self._workspace.writable:
+        if not self._services.workspace.writable:
             return
         self.count_old()
-        self.keeper.start()
+        self.worker.start()
 
     def close(self, timeout: float = CLOSE_SECONDS) -> None:
         """Finish what was begun, for a while at most; what isn't done is done at another start."""
-        self.keeper.close(timeout)
+        self.worker.close(timeout)
 
     def count_old(self) -> None:
         """Enter into the archive what nanobot had condensed; later, if that fails now."""
@@ -91,7 +196,7 @@ class Memory(Pipeline):
 
     def unfinished(self) -> list[str]:
         """The sessions of which something isn't archived yet, the oldest first."""
-        infos = sorted(self._sessions.list(), key=lambda info: info.updated)
+        infos = sorted(self._services.sessions.list(), key=lambda info: info.updated)
         return [info.id for info in infos if self.ledger.pending(info.id) is not None]
 
     async def consolidate_if_due(self, session: str, seconds: float) -> Outcome | None:
@@ -104,7 +209,7 @@ class Memory(Pipeline):
         Returns:
             What became of it; None where it wasn't due, or took too long.
         """
-        if not self._settings.memory.consolidate or not self._workspace.writable:
+        if not self._services.settings.memory.consolidate or not self._services.workspace.writable:
             return None
         await asyncio.to_thread(self.count_old)
         trigger = await asyncio.to_thread(self.consolidator.trigger, session)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, WorkspaceBusyError
-from kbtui.memory.background.jobs import CONDENSING, FLUSHING, NOTING, KeeperEvent
+from kbtui.memory.background.jobs import CONDENSING, FLUSHING, NOTING, WorkerEvent
 from kbtui.memory.consolidation.consolidator import Outcome, Trigger
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kbtui.memory.consolidation.pending import Pending
     from kbtui.memory.consolidation.session_notes import SessionMemoryWriter
 
-    Tell = Callable[[KeeperEvent], None]
+    Tell = Callable[[WorkerEvent], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +75,9 @@ class SessionWork:
         tokens = await asyncio.to_thread(self._pending.tokens, session)
         if not self._flusher.is_near(tokens, self._consolidator.limit_tokens):
             return
-        tell(KeeperEvent("started", FLUSHING, session, "Taking notes of the day"))
+        tell(WorkerEvent("started", FLUSHING, session, "Taking notes of the day"))
         await self._flusher.maybe_flush(session, tokens, self._consolidator.limit_tokens)
-        tell(KeeperEvent("finished", FLUSHING, session))
+        tell(WorkerEvent("finished", FLUSHING, session))
 
     async def _condense(self, session: str, *, closing: bool, tell: Tell) -> Outcome | None:
         trigger = await asyncio.to_thread(self._consolidator.trigger, session)
@@ -86,20 +86,20 @@ class SessionWork:
         if trigger is None:
             return None
 
-        tell(KeeperEvent("started", CONDENSING, session, f"Condensing {session}"))
+        tell(WorkerEvent("started", CONDENSING, session, f"Condensing {session}"))
         outcome = await self._consolidator.run(
             session,
             everything=trigger in (Trigger.CLOSED, Trigger.IDLE),
             trigger=trigger,
             on_progress=progress_teller(tell),
         )
-        tell(KeeperEvent("finished", CONDENSING, session, outcome=outcome))
+        tell(WorkerEvent("finished", CONDENSING, session, outcome=outcome))
         return outcome
 
     async def _write_notes(self, session: str, tell: Tell) -> None:
-        tell(KeeperEvent("started", NOTING, session, f"Writing the notes of {session}"))
+        tell(WorkerEvent("started", NOTING, session, f"Writing the notes of {session}"))
         await self._notes.write_session_memory(session)
-        tell(KeeperEvent("finished", NOTING, session))
+        tell(WorkerEvent("finished", NOTING, session))
 
 
 def progress_teller(tell: Tell) -> Callable[[Progress], None]:
@@ -108,7 +108,7 @@ def progress_teller(tell: Tell) -> Callable[[Progress], None]:
     def told(progress: Progress) -> None:
         text = f"Condensing {progress.session}, {progress.page} of {progress.pages}"
         pages = (progress.page, progress.pages)
-        tell(KeeperEvent("progress", CONDENSING, progress.session, text, *pages))
+        tell(WorkerEvent("progress", CONDENSING, progress.session, text, *pages))
 
     return told
 

@@ -1,4 +1,4 @@
-"""The keeper: makes memory in the background, in a thread of its own, and never blocks a turn.
+"""The worker: makes memory in the background, in a thread of its own, and never blocks a turn.
 
 After each turn it looks whether the session is to be condensed; when a session is closed it
 condenses the rest and writes its notes; in between it condenses what has been quiet and runs the
@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kbtui.errors import KbtuiError, NotFoundError, WorkspaceBusyError
 from kbtui.listeners import Listeners
 from kbtui.memory.background.budget import ConsentNeededError
-from kbtui.memory.background.jobs import CONDENSING, Job, JobReport, KeeperEvent, KeeperStatus
-from kbtui.memory.background.queue import Agenda
+from kbtui.memory.background.jobs import CONDENSING, Job, JobReport, WorkerEvent, WorkerStatus
+from kbtui.memory.background.queue import SessionQueue
 from kbtui.memory.background.session_job import progress_teller
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from kbtui.memory.background.budget import Allowance
+    from kbtui.memory.background.budget import Budget
     from kbtui.memory.background.queue import Wanted
     from kbtui.memory.background.session_job import SessionReport, SessionWork
     from kbtui.memory.consolidation.consolidator import Consolidator, Outcome
@@ -49,14 +49,14 @@ class _Step:
     work: Callable[[], Coroutine[Any, Any, None]]
 
 
-class Keeper:
+class BackgroundWorker:
     """Runs what makes memory, one thing at a time.
 
     Args:
         sessions: Lists the sessions, to find those that are quiet.
         work: Does what there is to do about one.
         consolidator: Condenses one when asked to.
-        allowance: What background work may cost.
+        budget: What background work may cost.
         settings: Whether to do it by itself, and after how long a quiet time.
         clock: The time, aware.
         tick_seconds: How often to look for quiet sessions and for jobs that are due.
@@ -67,7 +67,7 @@ class Keeper:
         sessions: SessionStore,
         work: SessionWork,
         consolidator: Consolidator,
-        allowance: Allowance,
+        budget: Budget,
         settings: MemorySettings,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         tick_seconds: float = TICK_SECONDS,
@@ -75,19 +75,19 @@ class Keeper:
         self._sessions = sessions
         self._work = work
         self._consolidator = consolidator
-        self._allowance = allowance
+        self._budget = budget
         self._settings = settings
         self._clock = clock
         self._tick = tick_seconds
-        self._agenda = Agenda()
+        self._queue = SessionQueue()
         self._asked: deque[_Step] = deque()
         self._jobs: dict[str, Job] = {}
         self._job_pauses: dict[str, datetime] = {}
         self._quiet_since: dict[str, datetime] = {}
         self._told: dict[str, set[str]] = {}
         self._consent = ""
-        self._doing: KeeperEvent | None = None
-        self._listeners: Listeners[KeeperEvent] = Listeners()
+        self._doing: WorkerEvent | None = None
+        self._listeners: Listeners[WorkerEvent] = Listeners()
         self._lock = threading.RLock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake: asyncio.Event | None = None
@@ -101,18 +101,18 @@ class Keeper:
         """Begin, in a thread of its own; returns at once."""
         with self._lock:
             if self._thread is None and not self._stopping:
-                self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
+                self._thread = threading.Thread(target=self._run, name="worker", daemon=True)
                 self._thread.start()
 
     def turn_ended(self, session: str) -> None:
         """Say that something was said in a session; returns at once."""
         if self._settings.consolidate:
-            self._agenda.want(session)
+            self._queue.want(session)
             self._nudge()
 
     def session_closed(self, session: str) -> None:
         """Say that a session is over (``/new``, leaving); returns at once."""
-        self._agenda.want(session, closing=True)
+        self._queue.want(session, closing=True)
         self._nudge()
 
     def condense(self, session: str, *, everything: bool = False) -> Future[Outcome]:
@@ -128,7 +128,7 @@ class Keeper:
     def submit(
         self, name: str, work: Callable[[], Coroutine[Any, Any, T]], session: str | None = None
     ) -> Future[T]:
-        """Run something on the keeper's loop when what is running is done.
+        """Run something on the worker's loop when what is running is done.
 
         Args:
             name: What it is called in events.
@@ -174,37 +174,37 @@ class Keeper:
         Raises:
             StorageError: it can't be written down.
         """
-        self._allowance.agree(model, yes=yes)
+        self._budget.agree(model, yes=yes)
         with self._lock:
             self._consent = ""
             self._told.clear()
             self._job_pauses.clear()
-        self._agenda.forget_pauses()
+        self._queue.forget_pauses()
         self._nudge()
 
-    def status(self) -> KeeperStatus:
+    def status(self) -> WorkerStatus:
         """What it is at."""
         with self._lock:
             doing, consent = self._doing, self._consent
             runs = self._thread is not None and self._thread.is_alive()
-        waiting = self._agenda.waiting
-        money = (consent, self._allowance.spent_today(), self._allowance.daily_usd)
+        waiting = self._queue.waiting
+        money = (consent, self._budget.spent_today(), self._budget.daily_usd)
         if not runs:
-            return KeeperStatus("stopped", "", "", None, waiting, *money)
+            return WorkerStatus("stopped", "", "", None, waiting, *money)
         if doing is not None:
-            return KeeperStatus("working", doing.text, doing.job, doing.session, waiting, *money)
+            return WorkerStatus("working", doing.text, doing.job, doing.session, waiting, *money)
         if waiting:
             text = "Some conversations are condensed later"
-            return KeeperStatus("waiting", text, "", None, waiting, *money)
-        return KeeperStatus("idle", "", "", None, (), *money)
+            return WorkerStatus("waiting", text, "", None, waiting, *money)
+        return WorkerStatus("idle", "", "", None, (), *money)
 
-    def subscribe(self, listener: Callable[[KeeperEvent], None]) -> Callable[[], None]:
-        """Call `listener` with each event, in the keeper's thread; returns the way out."""
+    def subscribe(self, listener: Callable[[WorkerEvent], None]) -> Callable[[], None]:
+        """Call `listener` with each event, in the worker's thread; returns the way out."""
         return self._listeners.add(listener)
 
     def progressed(self, job: str, text: str, page: int = 0, pages: int = 0) -> None:
-        """Tell how far a job is that runs on this keeper; from its own loop."""
-        self._tell(KeeperEvent("progress", job, None, text, page, pages))
+        """Tell how far a job is that runs on this worker; from its own loop."""
+        self._tell(WorkerEvent("progress", job, None, text, page, pages))
 
     def cancel(self) -> None:
         """Stop what is running; what isn't written stays pending."""
@@ -231,7 +231,7 @@ class Keeper:
             if self._loop is not None and self._wake is not None:
                 self._loop.call_soon_threadsafe(self._wake.set)
 
-    # In the keeper's thread ------------------------------------------------------------------
+    # In the worker's thread ------------------------------------------------------------------
 
     def _run(self) -> None:
         asyncio.run(self._main())
@@ -259,7 +259,7 @@ class Keeper:
             if self._asked and not self._stopping:
                 return self._asked.popleft()
         now = self._clock()
-        wanted = self._agenda.take(now, closing_only=self._stopping)
+        wanted = self._queue.take(now, closing_only=self._stopping)
         if wanted is not None:
             return _Step(CONDENSING, wanted.session, "", lambda: self._look_at(wanted))
         return None if self._stopping else self._due_job(now)
@@ -275,9 +275,9 @@ class Keeper:
         return None
 
     async def _do(self, step: _Step) -> None:
-        """Run one step; neither a cancelled one nor a bug in one ends the keeper."""
+        """Run one step; neither a cancelled one nor a bug in one ends the worker."""
         if step.text:
-            self._tell(KeeperEvent("started", step.name, step.session, step.text))
+            self._tell(WorkerEvent("started", step.name, step.session, step.text))
         task = asyncio.ensure_future(step.work())
         with self._lock:
             self._task = task
@@ -293,7 +293,7 @@ class Keeper:
             with self._lock:
                 self._task = None
             if (doing := self._doing) is not None:
-                self._tell(KeeperEvent("finished", doing.job, doing.session))
+                self._tell(WorkerEvent("finished", doing.job, doing.session))
 
     async def _rest(self, wake: asyncio.Event) -> None:
         """Wait until something is wanted, for one tick at most; then see what has gone quiet."""
@@ -318,7 +318,7 @@ class Keeper:
             quiet = self._clock() - info.updated >= idle
             if quiet and self._quiet_since.get(info.id) != info.updated:
                 self._quiet_since[info.id] = info.updated
-                self._agenda.want(info.id)
+                self._queue.want(info.id)
 
     async def _look_at(self, wanted: Wanted) -> None:
         """Work on a session; put it off where that isn't possible now."""
@@ -326,10 +326,10 @@ class Keeper:
             report = await self._work.run(wanted.session, closing=wanted.closing, tell=self._tell)
         except BaseException as error:
             # Stopped, or a defect: nobody would ask for it again before something new is said.
-            self._agenda.put_off(wanted, KbtuiError(str(error) or "It was stopped."), self._clock())
+            self._queue.put_off(wanted, KbtuiError(str(error) or "It was stopped."), self._clock())
             raise
         if report.error is not None:
-            self._agenda.put_off(wanted, report.error, self._clock())
+            self._queue.put_off(wanted, report.error, self._clock())
         self._report(wanted.session, report)
 
     def _report(self, session: str, report: SessionReport) -> None:
@@ -353,18 +353,18 @@ class Keeper:
         else:
             self._told.pop(job.name, None)
             if report.text:
-                self._tell(KeeperEvent("notice", job.name, text=report.text))
+                self._tell(WorkerEvent("notice", job.name, text=report.text))
 
     def _ask_consent(self, job: str, error: ConsentNeededError) -> None:
         with self._lock:
             self._consent = error.model
         if self._is_news(job, error.model):
-            self._tell(KeeperEvent("consent", job, text=str(error), model=error.model))
+            self._tell(WorkerEvent("consent", job, text=str(error), model=error.model))
 
     def _notice(self, job: str, session: str | None, text: str) -> None:
         """Tell a person something, once as long as it stays the same."""
         if self._is_news(job, text):
-            self._tell(KeeperEvent("notice", job, session, text))
+            self._tell(WorkerEvent("notice", job, session, text))
 
     def _is_news(self, job: str, text: str) -> bool:
         told = self._told.setdefault(job, set())
@@ -373,7 +373,7 @@ class Keeper:
         told.add(text)
         return True
 
-    def _tell(self, event: KeeperEvent) -> None:
+    def _tell(self, event: WorkerEvent) -> None:
         if event.kind in ("started", "progress"):
             self._doing = event
         elif event.kind == "finished":

@@ -72,10 +72,10 @@ def _sync(chat: ChatPane) -> Iterator[Task]:
 
 
 def _memory(kb: KnowledgeBase) -> Iterator[Task]:
-    keeper = kb.memory.keeper
-    status = keeper.status()
+    worker = kb.memory.worker
+    status = worker.status()
     if status.state == "working":
-        yield Task("Memory", clean_line(status.text), keeper.cancel)
+        yield Task("Memory", clean_line(status.text), worker.cancel)
     if status.waiting:
         count = len(status.waiting)
         what = "1 conversation is" if count == 1 else f"{count} conversations are"

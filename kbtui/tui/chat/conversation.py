@@ -166,7 +166,7 @@ class Conversation:
     def leave(self) -> None:
         """The session is over: memory is made of what it said, in the background."""
         if self._memory is not None and self.session is not None:
-            self._memory.keeper.session_closed(self.session.id)
+            self._memory.worker.session_closed(self.session.id)
 
     def tick(self) -> None:
         """Let the waiting line move on."""
@@ -269,7 +269,7 @@ class Conversation:
 
     def _ended(self) -> None:
         if self._memory is not None and self.session is not None:
-            self._memory.keeper.turn_ended(self.session.id)
+            self._memory.worker.turn_ended(self.session.id)
         self._worker = self._view = None
         self._stopping = False
         self._next()

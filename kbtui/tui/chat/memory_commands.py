@@ -60,9 +60,9 @@ async def _compact(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
     if session is None or not session.messages:
         host.say("There is nothing to condense yet.")
         return
-    if kb.memory.keeper.status().state == "stopped":
+    if kb.memory.worker.status().state == "stopped":
         raise UsageError("Nothing is condensed while the workspace is read-only.")
-    future = kb.memory.keeper.condense(session.id, everything=True)
+    future = kb.memory.worker.condense(session.id, everything=True)
     outcome = await asyncio.wrap_future(future)
     if outcome.messages is not None:
         first, last = outcome.messages
@@ -77,11 +77,11 @@ async def _compact(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
 async def _dream(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
     if argument not in ("", _DRY):
         raise UsageError(f"/dream knows no {clean_line(argument)!r}.", f"/dream {_DRY}")
-    if kb.memory.keeper.status().state == "stopped":
+    if kb.memory.worker.status().state == "stopped":
         raise UsageError("Dream doesn't run while the workspace is read-only.")
     dry = argument == _DRY
     dream, told = kb.memory.dream, kb.memory.dreaming
-    future = kb.memory.keeper.submit("dream", lambda: dream.run(dry_run=dry, on_progress=told))
+    future = kb.memory.worker.submit("dream", lambda: dream.run(dry_run=dry, on_progress=told))
     report = await asyncio.wrap_future(future)
     if dry and (report.diffs or report.suggestions):
         await _show_dream(host, report)

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import BudgetError, ModelAnswerError
-from kbtui.memory.background.budget import Allowance, ConsentNeededError, MeteredModel
-from kbtui.memory.background.models import BackgroundModels
+from kbtui.memory.background.budget import (
+    BackgroundModels,
+    Budget,
+    ConsentNeededError,
+    MeteredModel,
+)
 from kbtui.models.port import Message, Reply, Usage
 from kbtui.models.roles import ModelRegistry
 from kbtui.settings import load_settings
@@ -45,69 +49,69 @@ class _Model:
         return Reply("yes", (), "stop", Usage(1000, 100, self.cost))
 
 
-def _metered(model: _Model, allowance: Allowance, *, ask_first: bool = False) -> MeteredModel:
-    return MeteredModel(model, allowance, ask_first=ask_first)  # type: ignore[arg-type]
+def _metered(model: _Model, budget: Budget, *, ask_first: bool = False) -> MeteredModel:
+    return MeteredModel(model, budget, ask_first=ask_first)  # type: ignore[arg-type]
 
 
 ASK = [Message("user", "hello")]
 
 
 async def test_a_paid_model_that_was_only_found_needs_consent(tmp_path: Path) -> None:
-    allowance = Allowance(1.0, tmp_path)
-    model = _metered(_Model(0.1), allowance, ask_first=True)
+    budget = Budget(1.0, tmp_path)
+    model = _metered(_Model(0.1), budget, ask_first=True)
     with pytest.raises(ConsentNeededError) as refused:
         await model.complete(ASK)
     assert refused.value.model == "openai/dear"
     assert not refused.value.refused
-    allowance.agree("openai/dear", yes=True)
+    budget.agree("openai/dear", yes=True)
     assert (await model.complete(ASK)).text == "yes"
-    allowance.agree("openai/dear", yes=False)
+    budget.agree("openai/dear", yes=False)
     with pytest.raises(ConsentNeededError):
         await model.complete(ASK)
 
 
 async def test_the_cap_counts_over_all_processes_and_days_start_anew(tmp_path: Path) -> None:
     now = [NOON]
-    allowance = Allowance(0.25, tmp_path, lambda: now[0])
-    model = _metered(_Model(0.1), allowance)
+    budget = Budget(0.25, tmp_path, lambda: now[0])
+    model = _metered(_Model(0.1), budget)
     for _ in range(3):
         await model.complete(ASK)
     with pytest.raises(BudgetError, match=r"\$0\.30 today; the cap is \$0\.25"):
-        await _metered(_Model(0.1), Allowance(0.25, tmp_path, lambda: now[0])).complete(ASK)
+        await _metered(_Model(0.1), Budget(0.25, tmp_path, lambda: now[0])).complete(ASK)
     now[0] += timedelta(days=1)
     await model.complete(ASK)
-    assert allowance.spent_today() == pytest.approx(0.1)
+    assert budget.spent_today() == pytest.approx(0.1)
 
 
 async def test_a_cap_of_nothing_allows_nothing_that_costs(tmp_path: Path) -> None:
-    allowance = Allowance(0.0, tmp_path)
+    budget = Budget(0.0, tmp_path)
     with pytest.raises(BudgetError):
-        await _metered(_Model(0.1), allowance).complete(ASK)
-    await _metered(_Model(None, is_local=True), allowance).complete(ASK)
-    assert allowance.spent_today() == 0
+        await _metered(_Model(0.1), budget).complete(ASK)
+    await _metered(_Model(None, is_local=True), budget).complete(ASK)
+    assert budget.spent_today() == 0
 
 
 async def test_an_unknown_price_and_a_useless_answer_are_charged(tmp_path: Path) -> None:
-    allowance = Allowance(1.0, tmp_path)
-    await _metered(_Model(None), allowance).complete(ASK)
-    known = allowance.spent_today()
+    budget = Budget(1.0, tmp_path)
+    await _metered(_Model(None), budget).complete(ASK)
+    known = budget.spent_today()
     assert known > 0
     with pytest.raises(ModelAnswerError):
-        await _metered(_Model(None, fails=True), allowance).complete(ASK)
-    assert allowance.spent_today() > known
+        await _metered(_Model(None, fails=True), budget).complete(ASK)
+    assert budget.spent_today() > known
 
 
 def test_a_damaged_file_counts_as_nothing_written_down(tmp_path: Path) -> None:
     (tmp_path / "background.json").write_bytes(b'{"spent": [')
-    allowance = Allowance(1.0, tmp_path)
-    assert allowance.spent_today() == 0
-    assert allowance.answer("x") is None
-    allowance.agree("x", yes=True)
-    assert allowance.answer("x") is True
+    budget = Budget(1.0, tmp_path)
+    assert budget.spent_today() == 0
+    assert budget.answer("x") is None
+    budget.agree("x", yes=True)
+    assert budget.answer("x") is True
 
 
 def test_it_is_the_users_own(tmp_path: Path) -> None:
-    Allowance(1.0, tmp_path / "state").agree("x", yes=True)
+    Budget(1.0, tmp_path / "state").agree("x", yes=True)
     assert (tmp_path / "state/background.json").stat().st_mode & 0o077 == 0
 
 
@@ -125,8 +129,8 @@ async def test_consent_is_needed_for_a_model_that_nobody_chose(
 ) -> None:
     settings = load_settings(environment={}, overrides={"models": overrides})
     registry = ModelRegistry(settings, environment=variables)
-    allowance = Allowance(0.0, tmp_path)
-    model = BackgroundModels(registry, settings, allowance).get("consolidate")
+    budget = Budget(0.0, tmp_path)
+    model = BackgroundModels(registry, settings, budget).get("consolidate")
     assert model.name == "openai/gpt-5.4-mini"
     with pytest.raises(ConsentNeededError if asks else BudgetError) as refused:
         await model.complete(ASK)

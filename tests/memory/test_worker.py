@@ -1,4 +1,4 @@
-"""The keeper: memory is made in the background, put off when it can't be, and told once."""
+"""The worker: memory is made in the background, put off when it can't be, and told once."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbtui.errors import ModelUnreachableError, NotFoundError, UsageError, WorkspaceBusyError
-from kbtui.memory.background.jobs import JobReport, KeeperEvent
-from kbtui.memory.background.queue import Agenda
+from kbtui.memory.background.jobs import JobReport, WorkerEvent
+from kbtui.memory.background.queue import SessionQueue
 from kbtui.models.offline_model import OfflineModel
 from kbtui.models.port import Reply, Usage
 from tests.memory.memory_room import SEED, START, Clock, Room, open_room
@@ -61,23 +61,23 @@ class Model(OfflineModel):
 
 @dataclass
 class Kept:
-    """A workspace with a running keeper, and what it told."""
+    """A workspace with a running worker, and what it told."""
 
     room: Room
     model: Model
-    events: list[KeeperEvent] = field(default_factory=list)
+    events: list[WorkerEvent] = field(default_factory=list)
 
     def told(self, kind: str, job: str = "consolidate") -> list[str]:
         return [event.text for event in self.events if (event.kind, event.job) == (kind, job)]
 
     @property
-    def keeper(self) -> Any:
-        return self.room.pipeline.keeper
+    def worker(self) -> Any:
+        return self.room.pipeline.worker
 
     def let_finish(self) -> None:
         """Wait until all that was wanted is done: one thing is done after the other."""
-        until(lambda: not self.keeper._agenda._wanted)
-        self.keeper.submit("nothing", self._nothing).result(DEADLINE)
+        until(lambda: not self.worker._queue._wanted)
+        self.worker.submit("nothing", self._nothing).result(DEADLINE)
 
     async def _nothing(self) -> None:
         return
@@ -95,9 +95,9 @@ def _kept(root: Path, model: Model, *, ask_first: bool = False, **overrides: Any
     registry = room.pipeline.models._registry
     registry.chat = lambda role="chat": model  # type: ignore[method-assign,assignment]
     room.pipeline.models._is_chosen = lambda role: not ask_first  # type: ignore[method-assign]
-    room.pipeline.keeper._tick = 0.05
+    room.pipeline.worker._tick = 0.05
     kept = Kept(room, model)
-    room.pipeline.keeper.subscribe(kept.events.append)
+    room.pipeline.worker.subscribe(kept.events.append)
     return kept
 
 
@@ -105,18 +105,18 @@ def _kept(root: Path, model: Model, *, ask_first: bool = False, **overrides: Any
 def kept(tmp_path: Path) -> Iterator[Kept]:
     kept = _kept(tmp_path / "notes", Model(), memory={"consolidate_messages": 6})
     yield kept
-    kept.keeper.close()
+    kept.worker.close()
     kept.room.close()
 
 
 def test_after_a_turn_a_long_session_is_condensed(kept: Kept) -> None:
-    kept.keeper.start()
+    kept.worker.start()
     session = kept.room.talk(SEED[:4])
-    kept.keeper.turn_ended(session.id)
+    kept.worker.turn_ended(session.id)
     kept.let_finish()
     assert kept.archived() == []
     kept.room.talk(SEED[4:], session.id)
-    kept.keeper.turn_ended(session.id)
+    kept.worker.turn_ended(session.id)
     until(kept.archived)
     assert kept.archived() == [1, 2, 3, 4, 5, 6]
     until(lambda: any(event.outcome for event in kept.events))
@@ -126,32 +126,32 @@ def test_after_a_turn_a_long_session_is_condensed(kept: Kept) -> None:
 
 def test_notes_of_the_day_come_before_condensing(tmp_path: Path) -> None:
     kept = _kept(tmp_path / "notes", Model(), memory={"consolidate_tokens": 60})
-    kept.keeper.start()
+    kept.worker.start()
     session = kept.room.talk()
-    kept.keeper.turn_ended(session.id)
+    kept.worker.turn_ended(session.id)
 
     def actors() -> list[str]:
         return [commit.actor.value for commit in kept.room.history.log()]
 
     until(lambda: actors()[:2] == ["consolidator", "flusher"])
-    kept.keeper.close()
+    kept.worker.close()
     kept.room.close()
 
 
 def test_a_closed_session_is_condensed_to_its_end_and_leaves_its_notes(kept: Kept) -> None:
     session = kept.room.talk()
-    kept.keeper.session_closed(session.id)
-    kept.keeper.start()
-    kept.keeper.close(DEADLINE)
+    kept.worker.session_closed(session.id)
+    kept.worker.start()
+    kept.worker.close(DEADLINE)
     assert kept.archived() == [1, 2, 3, 4, 5, 6, 7, 8]
     assert len(list((kept.room.root / "memory").glob("2026-*-favorite-color.md"))) == 1
-    assert kept.keeper.status().state == "stopped"
+    assert kept.worker.status().state == "stopped"
 
 
 def test_what_was_left_behind_is_found_at_the_next_start(kept: Kept) -> None:
     kept.room.talk()
     kept.room.clock.pass_(minutes=31)
-    kept.keeper.start()
+    kept.worker.start()
     until(kept.archived)
     assert kept.archived() == [1, 2, 3, 4, 5, 6, 7, 8]
 
@@ -162,10 +162,10 @@ def test_switched_off_nothing_happens_by_itself_but_a_closed_session_is_kept(
     kept = _kept(tmp_path / "notes", Model(), memory={"consolidate": False})
     session = kept.room.talk()
     kept.room.clock.pass_(days=1)
-    kept.keeper.start()
-    kept.keeper.turn_ended(session.id)
-    kept.keeper.session_closed(session.id)
-    kept.keeper.close(DEADLINE)
+    kept.worker.start()
+    kept.worker.turn_ended(session.id)
+    kept.worker.session_closed(session.id)
+    kept.worker.close(DEADLINE)
     assert len(kept.archived()) == 8
     assert kept.model.calls == 2
     kept.room.close()
@@ -174,26 +174,26 @@ def test_switched_off_nothing_happens_by_itself_but_a_closed_session_is_kept(
 def test_a_model_that_is_down_is_told_once_and_tried_again_later(kept: Kept) -> None:
     kept.model.down = True
     session = kept.room.talk()
-    kept.keeper.start()
-    kept.keeper.turn_ended(session.id)
-    until(lambda: kept.keeper.status().state == "waiting")
+    kept.worker.start()
+    kept.worker.turn_ended(session.id)
+    until(lambda: kept.worker.status().state == "waiting")
     assert kept.archived() == []
     calls = kept.model.calls
-    kept.keeper.turn_ended(session.id)
+    kept.worker.turn_ended(session.id)
     for _ in range(3):
         kept.room.clock.pass_(minutes=31)
         until(lambda before=calls: kept.model.calls > before)
-        until(lambda: kept.keeper.status().state == "waiting")
+        until(lambda: kept.worker.status().state == "waiting")
         calls = kept.model.calls
     assert len(kept.told("notice")) == 1
     assert "Can't reach it" in kept.told("notice")[0]
     kept.model.down = False
     kept.room.clock.pass_(minutes=31)
     until(kept.archived)
-    until(lambda: kept.keeper.status().state == "idle")
+    until(lambda: kept.worker.status().state == "idle")
     kept.model.down = True
     kept.room.talk(SEED, session.id)
-    kept.keeper.turn_ended(session.id)
+    kept.worker.turn_ended(session.id)
     until(lambda: len(kept.told("notice")) == 2)
 
 
@@ -206,11 +206,11 @@ def test_a_session_that_a_defect_left_undone_is_tried_again(
     session = kept.room.talk()
     with monkeypatch.context() as patch:
         patch.setattr(kept.model, "complete", broken)
-        kept.keeper.start()
-        kept.keeper.turn_ended(session.id)
-        until(lambda: kept.keeper.status().state == "waiting")
+        kept.worker.start()
+        kept.worker.turn_ended(session.id)
+        until(lambda: kept.worker.status().state == "waiting")
         until(lambda: kept.told("notice"))
-    assert kept.keeper.status().waiting == (session.id,)
+    assert kept.worker.status().waiting == (session.id,)
     kept.room.clock.pass_(minutes=31)
     until(kept.archived)
 
@@ -219,51 +219,51 @@ def test_a_paid_model_that_was_only_found_is_asked_about_once(tmp_path: Path) ->
     kept = _kept(tmp_path / "notes", Model(0.01), ask_first=True)
     session = kept.room.talk()
     kept.room.clock.pass_(minutes=31)
-    kept.keeper.start()
+    kept.worker.start()
     until(lambda: kept.told("consent"))
     kept.room.clock.pass_(minutes=31)
-    until(lambda: kept.keeper.status().state == "waiting")
+    until(lambda: kept.worker.status().state == "waiting")
     assert kept.model.calls == 0
     assert [event.model for event in kept.events if event.kind == "consent"] == ["openai/dear"]
-    assert kept.keeper.status().consent == "openai/dear"
-    kept.keeper.agree("openai/dear", yes=True)
+    assert kept.worker.status().consent == "openai/dear"
+    kept.worker.agree("openai/dear", yes=True)
     until(kept.archived)
-    until(lambda: kept.keeper.status().consent == "")
-    until(lambda: kept.keeper.status().spent_usd == pytest.approx(0.01))
+    until(lambda: kept.worker.status().consent == "")
+    until(lambda: kept.worker.status().spent_usd == pytest.approx(0.01))
     assert session.id
-    kept.keeper.close()
+    kept.worker.close()
     kept.room.close()
 
 
 def test_a_no_is_respected_and_nothing_is_lost(tmp_path: Path) -> None:
     kept = _kept(tmp_path / "notes", Model(0.01), ask_first=True)
-    kept.keeper.agree("openai/dear", yes=False)
+    kept.worker.agree("openai/dear", yes=False)
     session = kept.room.talk()
-    kept.keeper.session_closed(session.id)
-    kept.keeper.start()
+    kept.worker.session_closed(session.id)
+    kept.worker.start()
     until(lambda: kept.told("notice"))
     assert kept.model.calls == 0
     assert kept.told("consent") == []
     assert kept.room.pipeline.ledger.account().pending == 8
-    kept.keeper.close()
+    kept.worker.close()
     kept.room.close()
 
 
 def test_the_days_cap_stops_background_work_until_tomorrow(tmp_path: Path) -> None:
     kept = _kept(tmp_path / "notes", Model(0.6), budget={"daily_usd": 1.0})
-    kept.room.pipeline.allowance._clock = kept.room.clock
+    kept.room.pipeline.budget._clock = kept.room.clock
     sessions = [kept.room.talk().id for _ in range(3)]
     kept.room.clock.pass_(minutes=31)
-    kept.keeper.start()
+    kept.worker.start()
     until(lambda: kept.told("notice"))
-    until(lambda: kept.keeper.status().state == "waiting")
+    until(lambda: kept.worker.status().state == "waiting")
     assert kept.model.calls == 2
     assert "cap is $1.00" in kept.told("notice")[0]
     kept.room.clock.pass_(days=1)
     until(lambda: kept.model.calls == 3)
     until(lambda: kept.room.pipeline.ledger.account().pending == 0)
     assert len(sessions) == 3
-    kept.keeper.close()
+    kept.worker.close()
     kept.room.close()
 
 
@@ -275,12 +275,12 @@ def test_two_processes_condense_a_session_once(tmp_path: Path) -> None:
     two.room.clock.now = one.room.clock.now
     for kept in (one, two):
         kept.room.clock.pass_(minutes=31)
-        kept.keeper.start()
+        kept.worker.start()
     until(one.archived)
 
     def is_done(kept: Kept) -> bool:
         kept.room.clock.pass_(minutes=31)  # whoever found the other one at it tries again
-        return not kept.keeper._agenda._wanted and kept.keeper.status().state == "idle"
+        return not kept.worker._queue._wanted and kept.worker.status().state == "idle"
 
     for kept in (one, two):
         until(lambda kept=kept: is_done(kept))
@@ -288,19 +288,19 @@ def test_two_processes_condense_a_session_once(tmp_path: Path) -> None:
     assert one.told("notice") == two.told("notice") == []
     assert session.id
     for kept in (one, two):
-        kept.keeper.close()
+        kept.worker.close()
         kept.room.close()
 
 
 def test_what_runs_can_be_cancelled_and_stays_pending(kept: Kept) -> None:
     kept.model.hangs = True
     session = kept.room.talk()
-    kept.keeper.start()
-    kept.keeper.turn_ended(session.id)
+    kept.worker.start()
+    kept.worker.turn_ended(session.id)
     until(kept.model.stuck.is_set)
-    assert kept.keeper.status().state == "working"
-    kept.keeper.cancel()
-    until(lambda: kept.keeper.status().state == "waiting")
+    assert kept.worker.status().state == "working"
+    kept.worker.cancel()
+    until(lambda: kept.worker.status().state == "waiting")
     assert kept.archived() == []
     kept.model.hangs = False
     kept.room.clock.pass_(minutes=2)
@@ -310,26 +310,26 @@ def test_what_runs_can_be_cancelled_and_stays_pending(kept: Kept) -> None:
 def test_leaving_doesnt_wait_for_a_model_that_hangs(kept: Kept) -> None:
     kept.model.hangs = True
     session = kept.room.talk()
-    kept.keeper.session_closed(session.id)
-    kept.keeper.start()
+    kept.worker.session_closed(session.id)
+    kept.worker.start()
     until(kept.model.stuck.is_set)
     begin = time.monotonic()
-    kept.keeper.close(0.3)
+    kept.worker.close(0.3)
     assert time.monotonic() - begin < 60
-    assert kept.keeper.status().state == "stopped"
+    assert kept.worker.status().state == "stopped"
     assert kept.room.pipeline.ledger.account().pending == 8
     again = _kept(kept.room.root, Model())
     again.room.clock.pass_(hours=1)
-    again.keeper.start()
+    again.worker.start()
     until(again.archived)
-    again.keeper.close()
+    again.worker.close()
     again.room.close()
 
 
 def test_compact_is_answered_with_its_outcome(kept: Kept) -> None:
     session = kept.room.talk()
-    kept.keeper.start()
-    outcome = kept.keeper.condense(session.id, everything=True).result(DEADLINE)
+    kept.worker.start()
+    outcome = kept.worker.condense(session.id, everything=True).result(DEADLINE)
     assert (outcome.kind, outcome.messages) == ("archived", (1, 8))
     assert any(event.kind == "progress" and event.pages == 1 for event in kept.events)
 
@@ -338,8 +338,8 @@ def test_a_call_that_takes_too_long_is_put_off(kept: Kept, monkeypatch: pytest.M
     monkeypatch.setattr("kbtui.memory.consolidation.ask.LONGEST_CALL_SECONDS", 0.05)
     kept.model.hangs = True
     session = kept.room.talk()
-    kept.keeper.start()
-    outcome = kept.keeper.condense(session.id, everything=True).result(DEADLINE)
+    kept.worker.start()
+    outcome = kept.worker.condense(session.id, everything=True).result(DEADLINE)
     assert outcome.kind == "postponed"
     assert "took longer than" in outcome.notice
 
@@ -367,69 +367,69 @@ class Nightly:
 
 def test_a_job_runs_when_it_is_due_and_when_it_is_asked_for(kept: Kept) -> None:
     job = Nightly(kept.room.clock)
-    kept.keeper.add_job(job)
-    kept.keeper.start()
+    kept.worker.add_job(job)
+    kept.worker.start()
     until(lambda: kept.told("notice", "nightly"))
     assert (job.runs, kept.told("notice", "nightly")) == (1, ["Two facts were merged."])
-    assert kept.keeper.run_job("nightly").result(DEADLINE).changed
+    assert kept.worker.run_job("nightly").result(DEADLINE).changed
     assert job.runs == 2
     kept.room.clock.pass_(hours=2)
     until(lambda: job.runs == 3)
     with pytest.raises(NotFoundError):
-        kept.keeper.run_job("weekly")
+        kept.worker.run_job("weekly")
 
 
 @pytest.mark.parametrize("error", [UsageError("It can't."), ValueError("a bug")])
 def test_a_job_that_fails_is_told_once_and_ends_nothing(kept: Kept, error: Exception) -> None:
     job = Nightly(kept.room.clock, error=error)
-    kept.keeper.add_job(job)
-    kept.keeper.start()
+    kept.worker.add_job(job)
+    kept.worker.start()
     for runs in (1, 2, 3):
         until(lambda runs=runs: job.runs == runs)
-        until(lambda: kept.keeper.status().state == "idle")
+        until(lambda: kept.worker.status().state == "idle")
         kept.room.clock.pass_(minutes=2)
     until(lambda: kept.told("notice", "nightly"))
     assert len(kept.told("notice", "nightly")) == 1
     session = kept.room.talk()
-    kept.keeper.session_closed(session.id)
+    kept.worker.session_closed(session.id)
     until(kept.archived)
 
 
-def test_the_agenda_puts_off_and_prefers_what_is_closing() -> None:
-    agenda = Agenda()
-    agenda.want("a")
-    agenda.want("b", closing=True)
-    agenda.want("a")
-    first = agenda.take(START)
+def test_the_queue_puts_off_and_prefers_what_is_closing() -> None:
+    queue = SessionQueue()
+    queue.want("a")
+    queue.want("b", closing=True)
+    queue.want("a")
+    first = queue.take(START)
     assert first is not None
     assert (first.session, first.closing) == ("b", True)
-    agenda.put_off(first, ModelUnreachableError("x"), START)
-    assert agenda.waiting == ("b",)
-    second = agenda.take(START)
+    queue.put_off(first, ModelUnreachableError("x"), START)
+    assert queue.waiting == ("b",)
+    second = queue.take(START)
     assert second is not None
     assert second.session == "a"
-    assert agenda.take(START) is None
-    agenda.want("b")
-    assert agenda.take(START) is None, "put off stays put off"
-    again = agenda.take(START + timedelta(minutes=1))
+    assert queue.take(START) is None
+    queue.want("b")
+    assert queue.take(START) is None, "put off stays put off"
+    again = queue.take(START + timedelta(minutes=1))
     assert again is not None
     assert (again.session, again.closing, again.tries) == ("b", True, 1)
-    agenda.put_off(again, WorkspaceBusyError("x"), START)
-    assert agenda.put_off_until() == START + timedelta(seconds=15)
-    agenda.forget_pauses()
-    assert agenda.take(START) is not None
+    queue.put_off(again, WorkspaceBusyError("x"), START)
+    assert queue.put_off_until() == START + timedelta(seconds=15)
+    queue.forget_pauses()
+    assert queue.take(START) is not None
 
 
 def test_pauses_grow_up_to_half_an_hour() -> None:
-    agenda = Agenda()
-    agenda.want("a")
+    queue = SessionQueue()
+    queue.want("a")
     now = START
     pauses = []
     for _ in range(8):
-        wanted = agenda.take(now)
+        wanted = queue.take(now)
         assert wanted is not None
-        agenda.put_off(wanted, ModelUnreachableError("x"), now)
-        later = agenda.put_off_until()
+        queue.put_off(wanted, ModelUnreachableError("x"), now)
+        later = queue.put_off_until()
         assert later is not None
         pauses.append((later - now).total_seconds() / 60)
         now = later

@@ -1,4 +1,4 @@
-"""Dream from a script: once, or every few hours."""
+"""Dream from a script: once or every few hours, what it did, and the way back."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kbtui.cli.context import Place, json_option, pass_place
-from kbtui.cli.history import print_patch
+from kbtui.cli.history import print_commit, print_patch
 from kbtui.cli.output import note, say, say_json
+from kbtui.cli.undoing import print_conflicts, print_diffs, say_commit
+from kbtui.errors import UndoConflictError, UsageError
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 _SPAN = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[mhd]?)")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "": "hours"}
 _LOOK_EVERY = 60.0
+_LISTED = 10
 
 
 class _Every(click.ParamType):  # type: ignore[type-arg]
@@ -48,6 +51,79 @@ def dream(place: Place, dry_run: bool, every: timedelta | None, as_json: bool) -
             return asyncio.run(_again_and_again(kb, every, dry_run=dry_run, as_json=as_json))
         report = asyncio.run(kb.memory.dream.run(dry_run=dry_run))
     return _print(report, as_json=as_json)
+
+
+@click.command("dream-log")
+@click.argument("rev", required=False)
+@click.option("-n", "limit", metavar="N", type=click.IntRange(1), help="List its last N changes.")
+@json_option
+@pass_place
+def dream_log(place: Place, rev: str | None, limit: int | None, as_json: bool) -> None:
+    """Show Dream's last change, or the one named."""
+    from kbtui.cli.shapes import commit_shape
+    from kbtui.history.looking.diff import as_patch
+
+    with place.opened() as kb:
+        if limit is not None and rev is None:
+            _list(kb, limit, as_json=as_json)
+            return
+        change = kb.memory.dream_log.show(rev)
+    if as_json:
+        say_json({**commit_shape(change.commit), "patch": as_patch(change.diffs)})
+        return
+    print_commit(change.commit)
+    print_diffs(change.diffs)
+    note(f"Go back to before it with: kbtui dream-restore {change.commit.id[:10]}")
+
+
+def _list(kb: KnowledgeBase, limit: int, *, as_json: bool) -> None:
+    from kbtui.cli.shapes import commit_shape
+
+    commits = kb.memory.dream_log.log(limit)
+    if as_json:
+        say_json([commit_shape(commit) for commit in commits])
+    for commit in () if as_json else commits:
+        print_commit(commit)
+
+
+@click.command("dream-restore")
+@click.argument("rev", required=False)
+@click.option("--only", is_flag=True, help="Undo only this change; later ones stay.")
+@click.option("--dry-run", is_flag=True, help="Show what would be changed, and change nothing.")
+@json_option
+@pass_place
+def dream_restore(
+    place: Place, rev: str | None, only: bool, dry_run: bool, as_json: bool
+) -> int | None:
+    """Go back to before a change of Dream's.
+
+    Everything durable becomes what it was; that, too, can be undone. Without REV it lists the
+    changes there are.
+    """
+    if only and dry_run:
+        raise UsageError(
+            "--dry-run shows what going back to before the change would do, not undoing it alone.",
+            "`kbtui dream-log REV` shows what the change did.",
+        )
+    with place.opened() as kb:
+        if rev is None:
+            _list(kb, _LISTED, as_json=as_json)
+            note("Name one of them: kbtui dream-restore REV")
+            return 2
+        change = kb.memory.dream_log.show(rev)
+        if dry_run:
+            print_diffs(kb.memory.dream_log.preview(rev))
+            return None
+        try:
+            commit = kb.history.undo(change.commit.id) if only else kb.memory.dream_log.restore(rev)
+        except UndoConflictError as error:
+            print_conflicts(error)
+            raise
+    if commit is None:
+        note("It is that already.")
+    else:
+        say_commit(commit, as_json=as_json)
+    return None
 
 
 async def _again_and_again(

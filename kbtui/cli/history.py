@@ -44,7 +44,7 @@ def log(place: Place, path: str | None, limit: int | None, actor: str | None, as
             return 1 if (path or actor) and not commits else 0
         count = 0
         for commit in islice(found, _SCREENFUL) if shortened else found:
-            _print_commit(commit)
+            print_commit(commit)
             count += 1
         if shortened and next(found, None) is not None:
             note(f"These are the newest {_SCREENFUL}; -n N shows more.")
@@ -74,7 +74,8 @@ def _actor(name: str) -> Actor:
         raise UsageError(f"There is no actor {name!r}.", f"Use one of: {_ACTORS}.") from None
 
 
-def _print_commit(commit: Commit) -> None:
+def print_commit(commit: Commit) -> None:
+    """Write one line of the log."""
     when = commit.time.astimezone().strftime("%Y-%m-%d %H:%M")
     say_line(
         say_styled(commit.id[:10], fg="yellow"),

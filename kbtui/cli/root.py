@@ -29,7 +29,7 @@ from kbtui.cli import (
 from kbtui.cli.check import check
 from kbtui.cli.config import config
 from kbtui.cli.context import Place
-from kbtui.cli.dream import dream
+from kbtui.cli.dream import dream, dream_log, dream_restore
 from kbtui.cli.git import git
 from kbtui.cli.help import help_command
 from kbtui.cli.inbox import inbox
@@ -101,6 +101,8 @@ for _command in (
     sessions.sessions,
     memory.consolidate,
     dream,
+    dream_log,
+    dream_restore,
     inbox,
     sync,
     purge,

@@ -64,9 +64,9 @@ def undo(
         try:
             commit = _preferring(work, prefer) if prefer else work({})
         except UndoConflictError as error:
-            _print_conflicts(error)
+            print_conflicts(error)
             raise
-    _say_commit(commit, as_json=as_json)
+    say_commit(commit, as_json=as_json)
 
 
 def _undo_of(
@@ -99,7 +99,7 @@ def _preferring(work: Callable[[Mapping[Conflict, Resolution]], Commit], prefer:
     return work(decisions)
 
 
-def _print_conflicts(error: UndoConflictError) -> None:
+def print_conflicts(error: UndoConflictError) -> None:
     """Show both sides of each place, to a person."""
     for conflict in error.conflicts:
         place = f"{conflict.path}:{conflict.line}" if conflict.line else conflict.path
@@ -137,29 +137,31 @@ def restore(
     with place.opened() as kb:
         if to_before is not None:
             if dry_run:
-                _print_diffs(kb.history.restore_before_preview(to_before))
+                print_diffs(kb.history.restore_before_preview(to_before))
                 return
             commit = kb.history.restore_before(to_before)
         else:
             rev = kb.history.resolve(at or "")
             name = recorded_path(kb, path or "", rev)
             if dry_run:
-                _print_diffs(kb.history.restore_preview(name, rev))
+                print_diffs(kb.history.restore_preview(name, rev))
                 return
             commit = kb.history.restore(name, rev)
     if commit is None:
         note("It is that already.")
     else:
-        _say_commit(commit, as_json=as_json)
+        say_commit(commit, as_json=as_json)
 
 
-def _print_diffs(diffs: Iterable[FileDiff]) -> None:
+def print_diffs(diffs: Iterable[FileDiff]) -> None:
+    """Write differences as a patch."""
     from kbtui.history.looking.diff import as_patch
 
     print_patch(as_patch(diffs))
 
 
-def _say_commit(commit: Commit, *, as_json: bool) -> None:
+def say_commit(commit: Commit, *, as_json: bool) -> None:
+    """Name the commit that was made."""
     if as_json:
         from kbtui.cli.shapes import commit_shape
 

@@ -117,6 +117,47 @@ def test_dream_dry_writes_nothing_and_dream_does(kbtui: Command) -> None:
     assert kbtui("dream", "--every", "soon").status == 2
 
 
+def _dreamt(root: Path, path: str, text: str) -> str:
+    with KnowledgeBase.open(root) as kb:
+        with kb.history.change(actor=Actor.DREAM, reason="curated") as change:
+            change.write(path, text)
+        return next(kb.history.log(limit=1)).id
+
+
+def test_what_dream_did_is_shown_and_undone_alone_or_with_all_since(kbtui: Command) -> None:
+    assert "nothing yet" in kbtui("dream-log").err
+    kbtui.ok("new", "topic", "Boiler", "-b", "It is old.")
+    first = _dreamt(kbtui.root, MEMORY, "- Prefers tea\n")
+    second = _dreamt(kbtui.root, "memory/2026-11-22.md", "- Asked about tea.\n")
+    kbtui.ok("new", "topic", "Later", "-b", "After it.")
+    assert "+- Asked about tea." in kbtui.ok("dream-log").out
+    shown = kbtui.ok("dream-log", first[:8], "--json").json
+    assert (shown["commit"], shown["actor"]) == (first, "dream")
+    assert "+- Prefers tea" in shown["patch"]
+    assert [each["commit"] for each in kbtui.ok("dream-log", "-n", "9", "--json").json] == [
+        second,
+        first,
+    ]
+    listed = kbtui("dream-restore")
+    assert listed.status == 2
+    assert second[:10] in listed.out
+    assert "-- Asked about tea." in kbtui.ok("dream-restore", second, "--dry-run").out
+    kbtui.ok("dream-restore", second, "--only")
+    assert not kbtui.file("memory/2026-11-22.md").exists()
+    assert kbtui.file("knowledge/topics/later.md").exists()
+    kbtui.ok("dream-restore", first)
+    assert not kbtui.file("knowledge/topics/later.md").exists()
+    assert kbtui.file("knowledge/topics/boiler.md").exists()
+
+
+def test_only_a_change_of_dreams_is_taken_back_as_one(kbtui: Command) -> None:
+    kbtui.ok("new", "topic", "Boiler", "-b", "It is old.")
+    mine = kbtui.ok("log", "-n", "1", "--json").json[0]["commit"]
+    assert "not by Dream" in kbtui("dream-restore", mine).err
+    assert kbtui("dream-restore", mine, "--only", "--dry-run").status == 2
+    assert kbtui.file("knowledge/topics/boiler.md").exists()
+
+
 def _proposed(root: Path, text: str) -> str:
     with KnowledgeBase.open(root) as kb:
         return kb.memory.inbox.add(Actor.DREAM, "It would change your line.", {MEMORY: text}).id

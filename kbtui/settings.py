@@ -10,8 +10,10 @@ Importing this module imports pydantic, which takes a while: the app does so aft
 from __future__ import annotations
 
 import os
+import tempfile
 import tomllib
-from pathlib import PurePosixPath
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import platformdirs
@@ -26,11 +28,10 @@ from pydantic import (
 )
 from rapidfuzz import process
 
-from kbtui.errors import ConfigurationError
+from kbtui.errors import ConfigurationError, StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Mapping
 
 OFFLINE = "offline"
 BUNDLED_EMBEDDING_MODEL = "all-MiniLM-L6-v2"
@@ -75,7 +76,7 @@ class ModelsSettings(_Section):
 
 
 class ContextSettings(_Section):
-    """What a prompt holds, in tokens unless said otherwise."""
+    """Sizes of a prompt's parts, in tokens unless said otherwise."""
 
     memory_window: int = Field(100, gt=0, description="messages of the session in the prompt")
     session_tokens: int = Field(24_000, gt=0, description="tokens of the session in the prompt")
@@ -172,7 +173,7 @@ class BudgetSettings(_Section):
 
 
 class PrivacySettings(_Section):
-    """What never leaves this machine."""
+    """Paths that never leave this machine."""
 
     private_paths: tuple[str, ...] = Field((), description=".gitignore syntax, local models only")
 
@@ -225,6 +226,50 @@ def config_folder() -> Path:
     return platformdirs.user_config_path("kbtui", appauthor=False)
 
 
+def config_file() -> Path:
+    """The user's settings file; it need not exist."""
+    return config_folder() / "config.toml"
+
+
+@contextmanager
+def changed_config() -> Iterator[dict[str, Any]]:
+    """Change the user's file in the block; its comments and order stay.
+
+    It is replaced whole, readable by its owner only, as it may hold a key.
+
+    Raises:
+        ConfigurationError: it isn't TOML, or the change doesn't fit it; it is left as it is.
+        StorageError: it can't be read or written.
+    """
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    file = config_file()
+    try:
+        before = file.read_text("utf-8") if file.exists() else ""
+        document = tomlkit.parse(before)
+        yield document
+    except (TOMLKitError, UnicodeDecodeError, AttributeError, TypeError) as error:
+        raise ConfigurationError(
+            f"{file} can't be changed: {error}.", "Correct it first."
+        ) from None
+    except OSError as error:
+        raise StorageError(f"{file} can't be read: {error.strerror}.") from error
+    after = tomlkit.dumps(document)
+    if after == before:
+        return
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=".config-")
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(after)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(temporary).replace(file.resolve() if file.is_symlink() else file)
+    except OSError as error:
+        raise StorageError(f"{file} can't be written: {error.strerror}.") from error
+
+
 def load_settings(
     workspace: Path | None = None,
     *,
@@ -242,8 +287,7 @@ def load_settings(
         ConfigurationError: a file that isn't TOML, an unknown key, or a value out of range.
     """
     merged: dict[str, Any] = {}
-    user_file = config_folder() / "config.toml"
-    _merge(merged, _read_toml(user_file))
+    _merge(merged, _read_toml(config_file()))
     if workspace is not None:
         _merge(merged, _workspace_values(workspace / "kbtui.toml"))
     _merge(merged, _from_environment(os.environ if environment is None else environment))
@@ -293,7 +337,7 @@ def _workspace_values(file: Path) -> dict[str, Any]:
     if foreign:
         raise ConfigurationError(
             f"{file} sets [{foreign[0]}], which a workspace's own file may not.",
-            f"Move it to {config_folder() / 'config.toml'}: a shared folder must not choose "
+            f"Move it to {config_file()}: a shared folder must not choose "
             "endpoints, keys or models.",
         )
     return values

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kbtui.cli.completing import setting_names
+from kbtui.cli.completion import setting_names
 from kbtui.cli.context import Place, json_option, pass_place
 from kbtui.cli.output import note, say, say_json, say_line, say_styled, to_terminal
-from kbtui.errors import ConfigurationError, KbtuiError, NotFoundError, StorageError, WorkspaceError
+from kbtui.errors import ConfigurationError, KbtuiError, NotFoundError, WorkspaceError
 
 if TYPE_CHECKING:
     from kbtui.settings import Settings
@@ -28,7 +26,9 @@ def config() -> None:
 @config.command()
 def path() -> None:
     """Show where the user's settings are kept."""
-    say(str(_user_file()))
+    from kbtui.settings import config_file
+
+    say(str(config_file()))
 
 
 @config.command("list")
@@ -112,12 +112,6 @@ def import_settings(place: Place, file: Path) -> int:
 
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _user_file() -> Path:
-    from kbtui.settings import config_folder
-
-    return config_folder() / "config.toml"
 
 
 def _settings(place: Place) -> Settings:
@@ -207,44 +201,21 @@ def _typed(text: str) -> Any:
 
 
 def _write(name: str, value: Any) -> None:
-    """Change one key of the user's file, keeping its comments and order."""
+    """Change one key of the user's file."""
     import tomlkit
-    from tomlkit.exceptions import TOMLKitError
 
-    file = _user_file()
-    try:
-        document = tomlkit.parse(file.read_text("utf-8") if file.exists() else "")
-    except (TOMLKitError, UnicodeDecodeError) as error:
-        raise ConfigurationError(
-            f"{file} is not valid TOML: {error}.", "Correct it first."
-        ) from error
-    table: Any = document
+    from kbtui.settings import changed_config
+
     *parents, last = name.split(".")
-    for part in parents:
-        if part not in table:
-            if value is None:
+    with changed_config() as table:
+        for part in parents:
+            if value is None and part not in table:
                 return
-            table[part] = tomlkit.table()
-        table = table[part]
-    if value is None:
-        table.pop(last, None)
-    else:
-        table[last] = value
-    _replace(file, tomlkit.dumps(document))
-
-
-def _replace(file: Path, text: str) -> None:
-    """Replace the file whole, readable by its owner only: it may hold a key."""
-    try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=".config-")
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(temporary).replace(file.resolve() if file.is_symlink() else file)
-    except OSError as error:
-        raise StorageError(f"{file} can't be written: {error.strerror}.") from error
+            table = table.setdefault(part, tomlkit.table())  # noqa: PLW2901
+        if value is None:
+            table.pop(last, None)
+        else:
+            table[last] = value
 
 
 def _warn_if_hidden(place: Place, name: str) -> None:

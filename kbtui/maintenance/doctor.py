@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from kbtui import __version__
 from kbtui.errors import KbtuiError
 from kbtui.logs import log_file
-from kbtui.settings import config_folder
+from kbtui.settings import config_file
 from kbtui.text import counted
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def examine_machine() -> Iterator[Finding]:
     yield Finding("installed", ok="missing" not in versions, text=versions)
     file = log_file()
     yield Finding("log", ok=None, text=f"{file}{'' if file.exists() else ' (nothing written yet)'}")
-    config = config_folder() / "config.toml"
+    config = config_file()
     yield Finding(
         "settings", ok=None, text=f"{config}{'' if config.exists() else ' (not there: defaults)'}"
     )

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import platformdirs
 
 from kbtui.logs import log_file
+from kbtui.settings import config_file
 from kbtui.workspace.durable import FileBatch, storage_errors
 from kbtui.workspace.jsonl import rewrite
 
@@ -42,7 +43,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """What a purge found and did.
+    """A purge: where the secret stood, and what was done.
 
     Attributes:
         found: Where it stood.
@@ -134,8 +135,8 @@ class Purging:
 
     def _foreign(self, secret: Secret) -> list[str]:
         """Where it stands that isn't ours to change."""
-        places = [platformdirs.user_config_path("kbtui", appauthor=False) / "config.toml"]
-        found = [f"{file}: your own settings" for file in places if _count(file, secret)]
+        file = config_file()
+        found = [f"{file}: your own settings"] if _count(file, secret) else []
         if self._own_git.exists():
             found.append(f"{self._own_git}: your own git repository was not looked at")
         return found

@@ -23,8 +23,7 @@ from kbtui.models.providers import (
     prefix_of,
     provider_of,
 )
-from kbtui.models.remember import remember_model
-from kbtui.settings import OFFLINE, RoleSettings
+from kbtui.settings import OFFLINE, RoleSettings, changed_config
 from kbtui.text import clean_line
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ _SHOWN = 4
 
 @dataclass(frozen=True, slots=True)
 class ModelStatus:
-    """What the status line says of the chat model.
+    """The chat model, as the status line names it.
 
     `reason` tells how it came to be this one, ready to be shown; "" where the user chose it.
     """
@@ -142,7 +141,7 @@ class ModelRegistry:
         if remember:
             if api_key:
                 self._keys.put(_key_name(choice), api_key)
-            remember_model(name, api_base)
+            _remember(name, api_base)
         self._chosen = choice
         return self.describe()
 
@@ -223,7 +222,7 @@ class ModelRegistry:
         return self._keys.get(_key_name(wanted))
 
     def _has_variable(self, wanted: RoleSettings) -> bool:
-        """Whether the environment has the provider's key, which litellm then takes from there."""
+        """True if the environment has the provider's key, which litellm then takes from there."""
         provider = provider_of(wanted.model or "")
         return provider is not None and any(
             self._environment.get(name, "").strip() for name in provider.variables
@@ -251,3 +250,22 @@ class ModelRegistry:
 
 def _key_name(wanted: RoleSettings) -> str:
     return host_of(wanted.api_base) if wanted.api_base else prefix_of(wanted.model or "") or "chat"
+
+
+def _remember(name: str, api_base: str | None) -> None:
+    """Set the chat's model and endpoint in the user's file.
+
+    A key that stands there for another endpoint is removed, so that it isn't sent to this one.
+    """
+    import tomlkit
+
+    with changed_config() as document:
+        models = document.setdefault("models", tomlkit.table(is_super_table=True))
+        chat = models.setdefault("chat", tomlkit.table())
+        if chat.get("api_base") != api_base:
+            chat.pop("api_key", None)
+        chat["model"] = name
+        if api_base:
+            chat["api_base"] = api_base
+        else:
+            chat.pop("api_base", None)

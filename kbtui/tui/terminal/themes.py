@@ -196,21 +196,16 @@ def keep_theme(theme: ThemeSpec) -> None:
         ConfigurationError: config.toml can't be read as TOML; it is left as it is.
     """
     import tomlkit
-    import tomlkit.exceptions
 
-    from kbtui.settings import config_folder
+    from kbtui.settings import changed_config
 
     remember_theme(theme)
-    file = config_folder() / "config.toml"
     try:
-        document = tomlkit.parse(file.read_text("utf-8")) if file.exists() else tomlkit.document()
-        document.setdefault("ui", tomlkit.table())["theme"] = theme.name
-    except (tomlkit.exceptions.TOMLKitError, OSError, UnicodeDecodeError, TypeError) as error:
-        raise ConfigurationError(
-            f"{file} can't be changed: {clean_line(str(error))}.",
-            "The theme holds until you leave; correct the file to keep it.",
-        ) from None
-    write_state(file, tomlkit.dumps(document))
+        with changed_config() as document:
+            document.setdefault("ui", tomlkit.table())["theme"] = theme.name
+    except ConfigurationError as error:
+        error.hint = "The theme holds until you leave; correct the file to keep it."
+        raise
 
 
 def _first_file() -> Path:

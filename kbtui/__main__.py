@@ -36,7 +36,7 @@ def _see_to_utf8() -> None:
 
 
 def _names_no_command(argv: Sequence[str]) -> bool:
-    """Whether there is nothing but, perhaps, the option that names the workspace."""
+    """True if there is nothing but, perhaps, the option that names the workspace."""
     if not argv:
         return True
     first = argv[0]
@@ -69,7 +69,7 @@ def _app(workspace: str | None) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:  # noqa: BLE001  # the last line of defence; it is logged whole
-        from kbtui.cli.report import report
+        from kbtui.cli.output import report
 
         return report(error)
 

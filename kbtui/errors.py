@@ -109,7 +109,7 @@ class RemoteError(KbtuiError):
 
 
 class RefusedHistoryError(KbtuiError):
-    """What a remote holds can't be brought together with ours; nothing of it was applied."""
+    """A remote can't be brought together with ours; nothing of it was applied."""
 
     exit_code = 5
 
@@ -129,7 +129,7 @@ class WorkspaceBusyError(ConflictError):
 
 
 class UndoConflictError(ConflictError):
-    """What is to be undone was changed again since; `conflicts` holds both sides of each place."""
+    """Places to be undone were changed again since; `conflicts` holds both sides of each."""
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ class Listeners(Generic[_P]):
         self._all: list[Callable[_P, object]] = []
 
     def __bool__(self) -> bool:
-        """Whether anybody wants to be told."""
+        """True if anybody wants to be told."""
         return bool(self._all)
 
     def add(self, listener: Callable[_P, object]) -> Callable[[], None]:

@@ -73,10 +73,11 @@ def _keys_that_matter() -> str:
 
 
 def _commands() -> str:
-    from kbtui.cli.reference import command_rows
+    from kbtui.cli.help import command_rows
+    from kbtui.cli.root import cli
     from kbtui.tui.actions.registry import slash_commands
 
-    shell = [(f"`{usage}`", text) for usage, text in command_rows()]
+    shell = [(f"`{usage}`", text) for usage, text in command_rows(cli)]
     slash = [
         (f"`{name} {action.usage}".rstrip() + "`", action.help)
         for name, action in slash_commands().items()

@@ -1,4 +1,4 @@
-"""One turn of conversation from a script."""
+"""Conversation from a script: one turn, and the list of sessions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kbtui.cli.context import Place, json_option, pass_place
-from kbtui.cli.output import note, say, say_json_line, to_terminal
-from kbtui.cli.report import INTERRUPTED, complain
+from kbtui.cli.output import (
+    INTERRUPTED,
+    complain,
+    note,
+    say,
+    say_json,
+    say_json_line,
+    say_line,
+    say_styled,
+    to_terminal,
+)
 from kbtui.errors import UsageError
 from kbtui.text import clean
 
@@ -205,3 +214,21 @@ def _failed(event: TurnFailed) -> int:
         return INTERRUPTED
     complain(event.error, event.hint)
     return event.exit_code
+
+
+@click.command()
+@json_option
+@pass_place
+def sessions(place: Place, as_json: bool) -> None:
+    """List the conversations, the last one first."""
+    with place.opened() as kb:
+        infos = kb.sessions.list()
+    if as_json:
+        from kbtui.cli.shapes import session_shape
+
+        say_json([session_shape(info) for info in infos])
+        return
+    for info in infos:
+        when = info.updated.astimezone().strftime("%Y-%m-%d %H:%M")
+        count = f"{info.messages:>5}"
+        say_line(say_styled(info.id, fg="cyan"), f"  {when}  {count}  ", say_styled(info.title))

@@ -1,4 +1,4 @@
-"""What every command is given: the workspace that was named, and how it is opened."""
+"""The workspace that was named, opened for a command."""
 
 from __future__ import annotations
 

@@ -1,21 +1,26 @@
-"""Changing entries: new, edit, rename, delete."""
+"""Changing entries: new, edit, rename, delete; and the person's own editor."""
 
 from __future__ import annotations
 
+import os
+import shlex
+import subprocess
 import sys
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from kbtui.cli.completing import entry_names, entry_types
+from kbtui.cli.completion import entry_names, entry_types
 from kbtui.cli.context import Place, json_option, pass_place
-from kbtui.cli.editor import remove_copy, run_editor
 from kbtui.cli.output import note, say, say_json
 from kbtui.errors import ConflictError, KbtuiError, StorageError, UnreadableError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kbtui.knowledge.entry import Entry
     from kbtui.knowledge.library import Content, Library
 
@@ -88,7 +93,10 @@ def rename(place: Place, old: str, new_name: str, as_json: bool) -> None:
 @json_option
 @pass_place
 def delete(place: Place, entry: str, as_json: bool) -> None:
-    """Delete an entry and clean the links to it; it can be undone."""
+    """Delete an entry and clean the links to it.
+
+    It can be undone.
+    """
     with place.opened() as kb:
         commit = kb.library.delete(entry)
     if as_json:
@@ -125,17 +133,63 @@ def _edited(library: Library, entry: Entry) -> Entry:
     copy = Path(tempfile.mkdtemp(prefix="kbtui-")) / f"{entry.slug}.md"
     copy.write_text(entry.text, "utf-8", newline="")
     try:
-        run_editor(copy)
+        _run_editor(copy)
         text = copy.read_bytes().decode("utf-8", "replace")
         if text != entry.text:
             library.write(
                 entry.path, text, expecting=entry.blob, actor=Actor.YOU, reason="edited by hand"
             )
     except ConflictError:
-        remove_copy(copy)  # the door has kept both versions
+        _remove_copy(copy)  # the door has kept both versions
         raise
     except KbtuiError as error:
         error.hint = f"{error.hint} What you wrote is in {copy}.".strip()
         raise
-    remove_copy(copy)
+    _remove_copy(copy)
     return library.get(entry.path)
+
+
+@contextmanager
+def edited_copy(text: str, name: str) -> Iterator[str]:
+    """Let the person edit `text` in a file called `name`; yields what they made of it.
+
+    When the block ends well the copy goes, otherwise the error says where it is.
+
+    Raises:
+        UsageError: The editor can't be started, or ended with a failure.
+    """
+    copy = Path(tempfile.mkdtemp(prefix="kbtui-")) / name
+    copy.write_text(text, "utf-8", newline="")
+    try:
+        _run_editor(copy)
+        yield copy.read_bytes().decode("utf-8", "replace")
+    except KbtuiError as error:
+        error.hint = f"{error.hint} What you wrote is in {copy}.".strip()
+        raise
+    _remove_copy(copy)
+
+
+def _run_editor(file: Path) -> None:
+    """Run ``$VISUAL``, ``$EDITOR`` or ``vi`` on a file, and wait for its end.
+
+    Raises:
+        UsageError: It can't be started, or ended with a failure.
+    """
+    command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    try:
+        done = subprocess.run([*shlex.split(command), str(file)], check=False)
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"The editor {command!r} can't be started: {error}.",
+            "Set EDITOR to the program that you edit text with.",
+        ) from error
+    if done.returncode != 0:
+        raise UsageError(
+            f"The editor {command!r} ended with status {done.returncode}; nothing was recorded."
+        )
+
+
+def _remove_copy(copy: Path) -> None:
+    """Remove a copy and the folder that was made for it."""
+    copy.unlink(missing_ok=True)
+    copy.parent.rmdir()

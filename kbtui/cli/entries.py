@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kbtui.cli.completing import entry_names, entry_types
+from kbtui.cli.completion import entry_names, entry_types
 from kbtui.cli.context import Place, json_option, pass_place
 from kbtui.cli.output import say, say_json, say_line, say_styled, to_terminal
 from kbtui.errors import NotFoundError

@@ -1,4 +1,4 @@
-"""What was changed, and by whom: log, diff."""
+"""Changes and who made them: log, diff."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kbtui.cli.completing import entry_names
+from kbtui.cli.completion import entry_names
 from kbtui.cli.context import Place, json_option, pass_place
 from kbtui.cli.entries import recorded_path
 from kbtui.cli.output import coloured, note, say, say_json, say_line, say_styled, to_terminal

@@ -130,7 +130,7 @@ def edit(place: Place, id_: str, hunk: str | None, as_json: bool) -> None:
     `accept` makes it then. In a conflict both sides are there, between marks. A file that is to be
     deleted goes when the text is empty.
     """
-    from kbtui.cli.editor import edited_copy
+    from kbtui.cli.editing import edited_copy
     from kbtui.errors import UsageError
 
     with place.opened() as kb:

@@ -1,25 +1,24 @@
-"""Setting up and keeping in order: init, reindex, doctor."""
+"""Setting up and keeping in order: init, reindex, doctor, check."""
 
 from __future__ import annotations
 
 import json
 import shlex
 import shutil
-import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from kbtui.cli.context import Place, json_option, pass_place
-from kbtui.cli.output import note, say, say_json, say_line, say_styled
+from kbtui.cli.output import ProgressLine, note, say, say_json, say_line, say_styled
 from kbtui.errors import KbtuiError, UsageError
 from kbtui.text import counted
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.maintenance.doctor import Finding
-    from kbtui.search.results import IndexStatus
 
 _SEARCH = "search"  # the folder of the index in the cache
 _MARKS = {True: ("ok  ", "green"), False: ("FAIL", "red"), None: ("    ", None)}
@@ -98,29 +97,18 @@ def reindex(place: Place) -> None:
                 item.unlink(missing_ok=True)
     with place.opened() as kb:
         kb.library.refresh()
-        unsubscribe = kb.search.subscribe(_Progress())
+        progress = ProgressLine()
+        unsubscribe = kb.search.subscribe(lambda status: progress(status.message))
         report = kb.search.rebuild()
         if kb.settings.search.semantic and kb.search.load_model():
             kb.search.embed_missing()
         unsubscribe()
+        progress.end()
         status = kb.search.status()
     found = f"{counted(report.files, 'file')}, {counted(report.chunks, 'passage')}"
     say(f"{found}, {status.embedded:,} by meaning")
     for path, why in report.skipped:
         note(f"kbtui: {path} is not indexed: {why}")
-
-
-class _Progress:
-    """Shows a status on one line, for a person who waits."""
-
-    def __init__(self) -> None:
-        self._said = ""
-
-    def __call__(self, status: IndexStatus) -> None:
-        if sys.stderr.isatty() and status.message and status.message != self._said:
-            self._said = status.message
-            sys.stderr.write(f"\r\x1b[K{status.message}\r")
-            sys.stderr.flush()
 
 
 @click.command()
@@ -160,3 +148,30 @@ def _print_findings(findings: list[Finding]) -> None:
         )
         if finding.hint:
             say_line(" " * 16, say_styled(finding.hint, dim=True))
+
+
+@click.command()
+@json_option
+@pass_place
+def check(place: Place, as_json: bool) -> int:
+    """Read everything, and say what is damaged or doesn't fit.
+
+    History, files, memory, inbox, entries, links. Exits with 1 if something is wrong.
+    """
+    progress = ProgressLine()
+    with place.opened() as kb:
+        try:
+            problems = kb.checking.run(progress)
+        finally:
+            progress.end()
+    if as_json:
+        say_json([asdict(problem) for problem in problems])
+        return 1 if problems else 0
+    for problem in problems:
+        say_line(say_styled(problem.area.ljust(8), fg="red"), " ", say_styled(problem.text))
+        if problem.hint:
+            say_line(" " * 9, say_styled(problem.hint, dim=True))
+    count = len(problems)
+    things = "thing is" if count == 1 else "things are"
+    note(f"{count:,} {things} wrong." if count else "All is well.")
+    return 1 if problems else 0

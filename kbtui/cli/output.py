@@ -1,4 +1,4 @@
-"""What goes to standard output, which is data, and to standard error, which is for people.
+"""Standard output, which is data, standard error, which is for people, and how an error is told.
 
 Text out of notes is shown to a terminal without the characters that could steer it; into a pipe
 or a file it goes as it is.
@@ -7,6 +7,7 @@ or a file it goes as it is.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import sys
@@ -14,8 +15,11 @@ from typing import Any
 
 import click
 
+from kbtui.errors import KbtuiError
 from kbtui.text import clean, clean_line
 
+INTERRUPTED = 130
+UNEXPECTED = 1
 # JSON escapes C0 itself; these would reach a terminal as they are.
 _PROGRESS_WIDTH = 76
 _STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -37,17 +41,17 @@ def prepare_streams() -> None:
 
 
 def to_terminal() -> bool:
-    """Whether a person reads the output as it comes."""
+    """True if a person reads the output as it comes."""
     return sys.stdout.isatty()
 
 
 def _takes_all() -> bool:
-    """Whether every character can be written as it is; else JSON escapes it."""
+    """True if every character can be written as it is; else JSON escapes it."""
     return (sys.stdout.encoding or "utf-8").lower().replace("_", "-") in {"utf-8", "utf8"}
 
 
 def coloured() -> bool:
-    """Whether colours are wanted: on a terminal, unless NO_COLOR says otherwise."""
+    """True if colours are wanted: on a terminal, unless NO_COLOR says otherwise."""
     return to_terminal() and not os.environ.get("NO_COLOR")
 
 
@@ -110,3 +114,28 @@ class ProgressLine:
 
 def _escaped(text: str) -> str:
     return _STEERING.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def complain(message: str, hint: str = "") -> None:
+    """Write ``kbtui: message`` and, on a line of its own, what to do about it."""
+    sys.stderr.write(f"kbtui: {clean_line(message)}\n")
+    if hint:
+        sys.stderr.write(f"  {clean(hint).strip()}\n")
+    sys.stderr.flush()
+
+
+def report(error: Exception) -> int:
+    """Say what went wrong and give the exit code; what nobody foresaw goes into the log whole."""
+    if isinstance(error, KbtuiError):
+        complain(error.message, error.hint)
+        return error.exit_code
+    from kbtui.logs import log_file, start_logging
+
+    start_logging()
+    logging.getLogger("kbtui").error("unexpected", exc_info=error)
+    what = clean_line(str(error))[:200]
+    complain(
+        f"Something unexpected happened: {type(error).__name__}{': ' if what else ''}{what}",
+        f"Your notes are as they were. The details are in {log_file()}.",
+    )
+    return UNEXPECTED

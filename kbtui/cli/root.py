@@ -15,6 +15,7 @@ import click
 from kbtui import __version__
 from kbtui.cli import (
     ask,
+    completion,
     editing,
     entries,
     history,
@@ -22,11 +23,8 @@ from kbtui.cli import (
     memory,
     output,
     search,
-    sessions,
-    shell,
     undoing,
 )
-from kbtui.cli.check import check
 from kbtui.cli.config import config
 from kbtui.cli.context import Place
 from kbtui.cli.dream import dream, dream_log, dream_restore
@@ -34,8 +32,8 @@ from kbtui.cli.git import git
 from kbtui.cli.help import help_command
 from kbtui.cli.inbox import inbox
 from kbtui.cli.mcp import mcp
+from kbtui.cli.output import INTERRUPTED, complain, report
 from kbtui.cli.purge import purge
-from kbtui.cli.report import INTERRUPTED, complain, report
 from kbtui.cli.sync import sync
 from kbtui.cli.why import why
 from kbtui.errors import StorageError
@@ -98,7 +96,7 @@ for _command in (
     undoing.restore,
     memory.remember,
     memory.forget,
-    sessions.sessions,
+    ask.sessions,
     memory.consolidate,
     dream,
     dream_log,
@@ -109,10 +107,10 @@ for _command in (
     memory.audit,
     maintenance.reindex,
     maintenance.doctor,
-    check,
+    maintenance.check,
     config,
     mcp,
-    shell.completion,
+    completion.completion,
     git,
     help_command,
 ):
@@ -137,11 +135,11 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _invoke(argv: list[str]) -> int:
-    instruction = os.environ.get(shell.COMPLETION_VARIABLE)
+    instruction = os.environ.get(completion.COMPLETION_VARIABLE)
     if instruction:
         from click.shell_completion import shell_complete
 
-        return shell_complete(cli, {}, "kbtui", shell.COMPLETION_VARIABLE, instruction)
+        return shell_complete(cli, {}, "kbtui", completion.COMPLETION_VARIABLE, instruction)
     try:
         with cli.make_context("kbtui", argv) as context:
             return int(cli.invoke(context) or 0)
@@ -167,7 +165,7 @@ def _quietly_closed() -> int:
 
 
 def _is_full(error: OSError) -> bool:
-    """Whether it is the output that can't be written; what failed elsewhere names a file."""
+    """True if it is the output that can't be written; what failed elsewhere names a file."""
     if error.filename is not None or error.errno not in _NO_ROOM:
         return False
     try:

@@ -50,13 +50,13 @@ class OldSession:
 
     @property
     def channel(self) -> str:
-        """What it was started from: the part of the key before the colon."""
+        """The program it was started from: the part of the key before the colon."""
         return self.key.partition(":")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """What became of one old file; `session` is None when it couldn't be read."""
+    """The outcome for one old file; `session` is None when it couldn't be read."""
 
     file: str
     session: str | None

@@ -50,7 +50,7 @@ _DAY_HOURS = 24.0
 
 @dataclass(frozen=True, slots=True)
 class NanobotSettings:
-    """What the file says.
+    """The settings of a nanobot file.
 
     Attributes:
         values: Our settings by name.

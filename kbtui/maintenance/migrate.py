@@ -1,4 +1,4 @@
-"""What an older state of a workspace needs when it is opened: done once, and cheap to skip."""
+"""Bring older workspaces up to date when they are opened: done once, and cheap to skip."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _NAME = "remotes.json"
 
 
 class Remotes:
-    """What is remembered for one workspace."""
+    """The remote that is remembered for one workspace."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._key = os.fspath(workspace.root)

@@ -39,14 +39,14 @@ _SHIPPED = frozenset(f"skills/{name}/SKILL.md" for name in SKILLS)
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """What a sync did, and the proposals that wait for a person because of it."""
+    """A sync that was made, and the proposals that wait for a person because of it."""
 
     report: SyncReport
     proposals: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
-        """What happened, in one line."""
+        """Its outcome, in one line."""
         report = self.report
         if report.replaced:
             return f"The history at {report.remote} is replaced by yours: {report.sent:,} commits."

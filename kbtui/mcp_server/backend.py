@@ -1,4 +1,4 @@
-"""What stands behind the protocol: one workspace, opened when it is first needed, and its tools.
+"""The workspace behind the protocol, opened when it is first needed, and its tools.
 
 The tools are the agent's own, run as for a model on another machine: nobody knows where a client
 sends what it reads. So private entries are not even named to it.
@@ -176,7 +176,7 @@ class _Opened:
         self.toolbox = Toolbox((*TOOLS, *history_tools(history, provenance)))
 
     def context(self, client: str) -> ToolContext:
-        """What a call may use: that of a model elsewhere, with no conversation of its own."""
+        """The context of a call: that of a model elsewhere, with no conversation of its own."""
         kb = self.kb
         return ToolContext(
             workspace=kb.workspace,

@@ -226,7 +226,7 @@ def history_tools(history: PublicHistory, provenance: Provenance) -> tuple[Tool,
 
 
 def _is_own(commit: Commit, context: ToolContext) -> bool:
-    """Whether a commit was made by the program that asks, in this or an earlier connection."""
+    """True if a commit was made by the program that asks, in this or an earlier connection."""
     return commit.actor is context.actor and commit.origin.model == context.origin.model
 
 
@@ -259,7 +259,7 @@ def _line(shown: PublicCommit, context: ToolContext) -> str:
 
 
 def _said(why: Why) -> list[dict[str, Any]]:
-    """What was said of it, first of all what resembles the line."""
+    """Messages about it, those first that resemble the line."""
     telling = [each for each in why.messages if each.id in why.telling] or list(why.messages)
     return [
         {
@@ -273,7 +273,7 @@ def _said(why: Why) -> list[dict[str, Any]]:
 
 
 def _is_private(context: ToolContext, entry: ArchiveEntry) -> bool:
-    """Whether what the archive condensed drew on a private entry."""
+    """True if what the archive condensed drew on a private entry."""
     if not entry.session or entry.messages is None:
         return False
     first, last = entry.messages

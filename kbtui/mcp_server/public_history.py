@@ -48,7 +48,7 @@ class PublicCommit:
 
 
 class PublicHistory:
-    """What may be shown of a workspace's history."""
+    """The part of a workspace's history that may be shown."""
 
     def __init__(self, history: History, library: Library) -> None:
         self._history = history
@@ -79,7 +79,7 @@ class PublicHistory:
         return shown
 
     def diffs(self, shown: PublicCommit) -> tuple[FileDiff, ...]:
-        """What a commit changed in the files that may be shown."""
+        """A commit's changes in the files that may be shown."""
         commit = shown.commit
         names = [
             name
@@ -126,7 +126,7 @@ class PublicHistory:
         return any(commit.id in self._hidden(name) for name in names)
 
     def _hides(self, path: str) -> bool:
-        """Whether nothing that a file ever said may be shown."""
+        """True if nothing that a file ever said may be shown."""
         path = self._last_name(path)
         newest = self._newest(path)
         return self._library.is_private(path) or (
@@ -144,7 +144,7 @@ class PublicHistory:
         return memo[1][path]
 
     def _last_name(self, path: str) -> str:
-        """What a file was called at the last, or is called today."""
+        """The last name of a file, or today's."""
         seen = {path}
         while self._library.info(path) is None and len(seen) < _MOST_NAMES:
             last = self._newest(path)
@@ -179,7 +179,7 @@ class PublicHistory:
         return frozenset(hidden)
 
     def _touches_private(self, commit: Commit, change: PathChange) -> bool:
-        """Whether a file is private before or after a commit."""
+        """True if a file is private before or after a commit."""
         before = change.old_path or change.path
         return self._was_private(change.path, commit.id) or (
             commit.parent is not None and self._was_private(before, commit.parent)

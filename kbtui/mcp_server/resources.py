@@ -52,7 +52,7 @@ class Page:
 
 
 class Resources:
-    """What can be attached out of one workspace."""
+    """Everything that can be attached out of one workspace."""
 
     def __init__(self, workspace: Workspace, library: Library) -> None:
         self._workspace = workspace

@@ -1,4 +1,4 @@
-"""What the tools' structured results look like, as JSON Schema."""
+"""The shapes of the tools' structured results, as JSON Schema."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ def _has_id(line: bytes) -> bool:
 
 
 def _diagnosis(line: bytes) -> tuple[int | str | None, int, str]:
-    """What is wrong with a line: the request's id if it has one, an error code, and words."""
+    """The fault of a line: the request's id if it has one, an error code, and words."""
     try:
         value = json.loads(line.decode())
     except (ValueError, RecursionError) as error:

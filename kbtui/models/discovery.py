@@ -78,7 +78,7 @@ def ollama_models(environment: Mapping[str, str]) -> list[Found]:
 
 
 def _chats(model: Mapping[str, Any]) -> bool:
-    """Whether a model is for conversation; embedding models are not."""
+    """True if a model is for conversation; embedding models are not."""
     details = model.get("details")
     family = str(details.get("family", "")) if isinstance(details, dict) else ""
     return "bert" not in family and "embed" not in str(model["name"])

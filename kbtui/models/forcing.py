@@ -39,7 +39,7 @@ def ladder_from(way: Way | None) -> tuple[Way, ...]:
 
 
 def request_options(way: Way, tool: ToolSpec) -> dict[str, Any]:
-    """What a request says in addition, to force `tool`."""
+    """The arguments that a request has in addition, to force `tool`."""
     if way is Way.TOOL_CHOICE:
         return {
             "tools": [describe(tool)],

@@ -96,7 +96,7 @@ class LiteLLMModel:
 
     @property
     def is_local(self) -> bool:
-        """Whether the endpoint is this machine."""
+        """True if the endpoint is this machine."""
         return self.api_base is not None and is_loopback(self.api_base)
 
     @property

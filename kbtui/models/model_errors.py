@@ -90,7 +90,7 @@ class Endpoint:
         return provider.title if provider else "the provider"
 
     def said(self, error: BaseException) -> str:
-        """What the provider said, in one line without secrets."""
+        """The provider's own words, in one line without secrets."""
         text = str(error)
         if self.key:
             text = text.replace(self.key, "[key]")

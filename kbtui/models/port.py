@@ -38,7 +38,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """What a model is told about a tool; `parameters` is a JSON Schema object.
+    """A tool as a model is told of it; `parameters` is a JSON Schema object.
 
     Where `accepted` is given, forced calls are checked against it instead: a wider schema, for a
     tool whose caller reads older forms of its arguments as well.
@@ -52,7 +52,7 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a call consumed; `cost_usd` is None where no price is known."""
+    """Tokens and money of a call; `cost_usd` is None where no price is known."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -96,7 +96,7 @@ class ChatModel(Protocol):
 
     @property
     def is_local(self) -> bool:
-        """Whether the prompt stays on this machine (offline model, loopback endpoint)."""
+        """True if the prompt stays on this machine (offline model, loopback endpoint)."""
         ...
 
     @property

@@ -1,4 +1,4 @@
-"""What kbtui knows by itself about providers: their keys' variables and a sensible model.
+"""Providers as kbtui knows them by itself: their keys' variables and a sensible model.
 
 litellm knows much more, but takes seconds to ask.
 """
@@ -63,12 +63,12 @@ def provider_of(model: str) -> Provider | None:
 
 
 def is_ollama(model: str) -> bool:
-    """Whether a model's name says that Ollama runs it."""
+    """True if a model's name says that Ollama runs it."""
     return prefix_of(model) in _OLLAMA_PREFIXES
 
 
 def is_loopback(url: str) -> bool:
-    """Whether an endpoint is this very machine."""
+    """True if an endpoint is this very machine."""
     host = (urlsplit(url if "//" in url else f"//{url}").hostname or "").rstrip(".").lower()
     if host == "localhost" or host.endswith(".localhost"):
         return True

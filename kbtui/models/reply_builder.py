@@ -84,7 +84,7 @@ class ReplyBuilder:
 
     @property
     def started(self) -> bool:
-        """Whether anything of the answer has come in."""
+        """True if anything of the answer has come in."""
         return bool(self._text or self._calls)
 
     def add_text(self, piece: str) -> Iterator[ReplyText | ReplyReasoning]:

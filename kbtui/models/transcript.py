@@ -21,7 +21,7 @@ _TIME = "%Y-%m-%d %H:%M"
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What one message said; `time` is the wall clock of whoever said it."""
+    """One message; `time` is the wall clock of whoever said it."""
 
     time: datetime
     role: str
@@ -30,7 +30,7 @@ class Said:
 
 
 def as_line(said: Said) -> str:
-    """Write a message, as seed 000 has it: ``[2026-03-06 10:00] USER: What's my ...``."""
+    """Write a message: ``[2026-03-06 10:00] USER: What's my ...``."""
     tools = f" [tools: {', '.join(said.tools)}]" if said.tools else ""
     text = said.text.strip().replace("\n", f"\n{_INDENT}")
     return f"[{said.time.strftime(_TIME)}] {said.role.upper()}{tools}: {text}"

@@ -17,7 +17,7 @@ import click
 import pytest
 
 from kbtui import __main__
-from kbtui.cli.reference import command_rows
+from kbtui.cli.help import command_rows
 from kbtui.cli.root import cli, run
 from tests.patience import PATIENCE
 
@@ -95,7 +95,7 @@ def test_help_costs_little_more_than_python() -> None:
 
 
 def test_the_reference_names_every_command_once() -> None:
-    rows = dict(command_rows())
+    rows = dict(command_rows(cli))
     words = {" ".join(path) for path in _every(cli)} - {"", "config", "inbox"}
     assert all(any(usage.startswith(f"kbtui {word}") for usage in rows) for word in words)
     assert len(rows) == len(words) + 1

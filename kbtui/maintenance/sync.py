@@ -6,9 +6,13 @@ memory or generated, and that what both sides changed in the same place goes int
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import platformdirs
 
 from kbtui.errors import UsageError
 from kbtui.history.change import Actor
@@ -18,14 +22,15 @@ from kbtui.history.sync.remote import Address, Watcher, parse_address
 from kbtui.history.sync.sync import SyncReport, SyncRules
 from kbtui.knowledge.catalog_text import without_block
 from kbtui.knowledge.shipped_skills import SKILLS
-from kbtui.maintenance.remotes import Remotes
 from kbtui.memory.records.record_merge import resolver_of
 from kbtui.text import counted
 from kbtui.workspace import files
+from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from kbtui.history.history import History
     from kbtui.history.merging.tree_merge import Clash, Resolver
@@ -34,6 +39,7 @@ if TYPE_CHECKING:
     from kbtui.workspace.layout import Workspace
 
 _INDEX = re.compile(r"knowledge/(?:.*/)?INDEX\.md")
+_REMOTES = "remotes.json"
 _SHIPPED = frozenset(f"skills/{name}/SKILL.md" for name in SKILLS)
 
 
@@ -148,3 +154,46 @@ def _merge_index(
     if merged is None or merged.theirs is not None:
         merged = merge_three(path, None, here, there)  # both texts, one below the other
     return ours if merged is None else merged.data
+
+
+class Remotes:
+    """The remote of one workspace, remembered beside the user's own settings.
+
+    Not in the workspace: that may be a shared folder, and must not choose where notes are sent to.
+    An address may hold a token, so the file is readable by its owner only.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._key = os.fspath(workspace.root)
+
+    def get(self) -> str | None:
+        """The address; None where none is known."""
+        found = self._all().get(self._key)
+        return found if isinstance(found, str) and found else None
+
+    def put(self, address: str) -> None:
+        """Remember an address.
+
+        Raises:
+            StorageError: The file system refused.
+        """
+        known = self._all()
+        if known.get(self._key) == address:
+            return
+        known[self._key] = address
+        folder = _folder()
+        with storage_errors(f"Can't write {folder / _REMOTES}"):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        data = json.dumps(known, indent=1, sort_keys=True, ensure_ascii=False).encode()
+        files.write_machine_file(folder, _REMOTES, data)
+
+    def _all(self) -> dict[str, object]:
+        try:
+            value = json.loads((_folder() / _REMOTES).read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return value if isinstance(value, dict) else {}
+
+
+def _folder() -> Path:
+    return platformdirs.user_state_path("kbtui", appauthor=False)

@@ -50,12 +50,12 @@ async def _serve(
     # Only now, as it takes the better part of a second: a signal meanwhile is waiting for us.
     from kbtui.mcp_server.backend import Backend
     from kbtui.mcp_server.server import make_server
-    from kbtui.mcp_server.wire import Wire
+    from kbtui.mcp_server.stdio_transport import StdioTransport
 
     backend = Backend(open_workspace, new_batch_id(), read_only=read_only)
     server = make_server(backend)
     try:
-        async with Wire(source, sink).open() as (incoming, outgoing):
+        async with StdioTransport(source, sink).open() as (incoming, outgoing):
             options = server.create_initialization_options()
             serving = asyncio.create_task(server.run(incoming, outgoing, options))
             either: list[asyncio.Future[Any]] = [serving, stopped]

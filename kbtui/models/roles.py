@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kbtui.errors import UsageError
-from kbtui.models import discovery
-from kbtui.models.discovery import Found
+from kbtui.models import providers
 from kbtui.models.keys import KeyStore
 from kbtui.models.litellm_model import LiteLLMModel, ModelOptions, warm_up
 from kbtui.models.model_errors import Endpoint, no_key
 from kbtui.models.offline_model import OfflineModel
 from kbtui.models.port import Message
 from kbtui.models.providers import (
+    Found,
     host_of,
     is_loopback,
     is_ollama,
@@ -82,7 +82,7 @@ class ModelRegistry:
         if wanted.model is None:
             with self._lock:
                 if self._found is None:
-                    self._found = discovery.discover_now(self._environment)
+                    self._found = providers.discover_now(self._environment)
             wanted = wanted.model_copy(update={"model": self._default()})
         return self._make(wanted)
 
@@ -98,7 +98,7 @@ class ModelRegistry:
             local = offline or self._local(wanted)
             return ModelStatus(wanted.model, local, offline, chosen=True)
         if look and self._found is None:
-            self._found = discovery.discover_now(self._environment)
+            self._found = providers.discover_now(self._environment)
         name = self._default()
         if name == OFFLINE:
             return ModelStatus(OFFLINE, is_local=True, offline=True, reason=self._why_offline())
@@ -108,7 +108,7 @@ class ModelRegistry:
 
     async def discover(self) -> list[Found]:
         """Look for keys in the environment and for Ollama; remembered for `chat` and `describe`."""
-        found = await discovery.discover(self._environment)
+        found = await providers.discover(self._environment)
         self._found = found
         return found
 
@@ -231,7 +231,7 @@ class ModelRegistry:
     def _candidates(self) -> list[Found]:
         if self._found is not None:
             return self._found
-        return discovery.in_environment(self._environment)
+        return providers.in_environment(self._environment)
 
     def _default(self) -> str:
         """The model when nobody chose: the only one that can be used, else the offline model."""

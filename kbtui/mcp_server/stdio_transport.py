@@ -50,7 +50,7 @@ _LAST_ANSWERS_SECONDS = 30.0
 _POLL_SECONDS = 0.02
 
 
-class Wire:
+class StdioTransport:
     """The connection to the one client of this process.
 
     Args:

@@ -5,19 +5,20 @@ Messages bubble up to the main screen, which knows all rooms; none of them knows
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal
 
 from textual.message import Message
 
+from kbtui.errors import KbtuiError
 from kbtui.text import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Coroutine, Iterator, Sequence
 
     from textual.dom import DOMNode
     from textual.widget import Widget
 
-    from kbtui.errors import KbtuiError
     from kbtui.history.change import Actor
     from kbtui.knowledge_base import KnowledgeBase
 
@@ -62,12 +63,21 @@ class OpenMessage(Message):
 
 
 class OpenHistory(Message):
-    """Show the history: of everything, of one path, or with one commit selected."""
+    """Show the history: of everything, of one path, or with one commit selected.
 
-    def __init__(self, path: str | None = None, commit: str | None = None) -> None:
+    `kb` says whose, where that isn't the open workspace.
+    """
+
+    def __init__(
+        self,
+        path: str | None = None,
+        commit: str | None = None,
+        kb: KnowledgeBase | None = None,
+    ) -> None:
         super().__init__()
         self.path = path
         self.commit = commit
+        self.kb = kb
 
 
 class OpenPast(Message):
@@ -136,6 +146,23 @@ def tell_error(node: DOMNode, error: KbtuiError) -> None:
     """Show what happened and what to do about it."""
     text = f"{error.message}\n{error.hint}" if error.hint else error.message
     node.app.notify(clean(text), severity="error", markup=False, timeout=8)
+
+
+@contextmanager
+def errors_told(node: DOMNode) -> Iterator[None]:
+    """Show the `KbtuiError` that ends what is done inside."""
+    try:
+        yield
+    except KbtuiError as error:
+        tell_error(node, error)
+
+
+async def with_errors_told(
+    node: DOMNode, work: Callable[..., Coroutine[Any, Any, object]], *args: object, **more: object
+) -> None:
+    """Run ``work(*args, **more)``, and show the `KbtuiError` that ends it."""
+    with errors_told(node):
+        await work(*args, **more)
 
 
 def leave_for(node: DOMNode, there: Message) -> None:

@@ -10,6 +10,7 @@ from kbtui.history.history import History
 from kbtui.knowledge.library import Library
 from kbtui.search.results import Explain, Hit, SearchResult
 from kbtui.sessions.store import SessionStore
+from kbtui.tui.history.history import HistoryScreen
 from kbtui.tui.notes.notes_pane import NotesPane
 from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.workspace.layout import create_workspace
@@ -149,6 +150,8 @@ class NotesApp(KeysInOrder):
 
     def on_open_history(self, event: OpenHistory) -> None:
         self.seen.append(event)
+        if event.kb is not None:
+            self.push_screen(HistoryScreen(event.kb, event.path, event.commit))
 
     def on_open_search(self, event: OpenSearch) -> None:
         self.seen.append(event)

@@ -12,6 +12,7 @@ from tests.tui.notes_support import (
 )
 
 ALICE = "knowledge/people/alice.md"
+DOCKER = "knowledge/topics/docker.md"
 
 
 def exists(kb, path: str) -> bool:
@@ -62,16 +63,16 @@ async def test_d_deletes_at_once_and_u_brings_it_back(tmp_path):
     kb = make_kb(tmp_path)
     app = NotesApp(kb)
     async with app.run_test() as pilot:
-        notes = await opened(pilot, ALICE)
-        before = (kb.workspace.root / ALICE).read_bytes()
+        notes = await opened(pilot, DOCKER)
+        before = (kb.workspace.root / DOCKER).read_bytes()
         await pilot.press("d")
         await until(pilot, lambda: notes.view is None, "the reader is closed")
-        assert not exists(kb, ALICE)
+        assert not exists(kb, DOCKER)
         assert "u brings it back" in app.toasts
-        await until(pilot, lambda: "Alice" not in text_of(notes.knowledge_tree))
+        await until(pilot, lambda: "Docker" not in text_of(notes.knowledge_tree))
         await pilot.press("u")
-        await shown(pilot, notes, ALICE)
-        assert (kb.workspace.root / ALICE).read_bytes() == before
+        await shown(pilot, notes, DOCKER)
+        assert (kb.workspace.root / DOCKER).read_bytes() == before
 
 
 async def test_after_a_deletion_the_entry_read_before_is_shown(tmp_path):
@@ -81,7 +82,7 @@ async def test_after_a_deletion_the_entry_read_before_is_shown(tmp_path):
         notes = await opened(pilot, "knowledge/people/bob.md")
         notes.open_entry(ALICE)
         await shown(pilot, notes, ALICE)
-        await pilot.press("d")
+        await pilot.press("d", "y")
         await shown(pilot, notes, "knowledge/people/bob.md")
 
 

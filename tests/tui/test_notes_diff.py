@@ -7,7 +7,6 @@ from textual.content import Content, Span
 
 from kbtui.history.looking.diff import diff_file
 from kbtui.tui.diff import lines as diff_lines
-from kbtui.tui.diff.context import with_context
 from kbtui.tui.diff.diff_view import DiffView
 from kbtui.tui.diff.lines import lay_out, lay_out_parts
 from tests.tui.at_rest import Door
@@ -76,14 +75,15 @@ def test_more_context_joins_places_and_less_parts_them():
     new = old.replace("l5\n", "five\n").replace("l12\n", "twelve\n").replace("l30\n", "l30\nl31\n")
     diff = diff_of(old, new)
     assert len(diff.hunks) == 2
-    assert [len(with_context(diff, old, new, n).hunks) for n in (0, 1, 3, 30)] == [3, 3, 2, 1]
-    tight = with_context(diff, old, new, 0)
+    wide = [diff_file("x", old.encode(), new.encode(), context=n) for n in (0, 1, 3, 30)]
+    assert [len(diff.hunks) for diff in wide] == [3, 3, 2, 1]
+    tight = wide[0]
     assert [hunk.header for hunk in tight.hunks] == [
         "@@ -5 +5 @@",
         "@@ -12 +12 @@",
         "@@ -30,0 +31 @@",
     ]
-    assert with_context(diff, old, new, 3).hunks == diff.hunks
+    assert wide[2].hunks == diff.hunks
 
 
 def test_a_new_a_deleted_and_a_binary_file_say_what_they_are():

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from textual.geometry import Region
 
 from kbtui.history.change import Actor
-from kbtui.tui.notes.line_endings import for_editor, restore
+from kbtui.tui.notes.entry_editor import for_editor, restore
 from tests.tui.notes_support import (
     DEFAULT,
     POSTGRESQL,
@@ -128,7 +128,7 @@ async def test_a_conflict_shows_both_sides_and_keeps_the_draft(tmp_path):
         await until(pilot, lambda: "changed meanwhile" in status(editor))
         await pilot.press("ctrl+s")
         await until(pilot, lambda: len(app.screen_stack) == 2, "both sides are shown")
-        diff = app.screen.query_one("#conflict-diff")
+        diff = app.screen.query_one("DiffView")
         await until(pilot, lambda: "Theirs." in text_of(diff))
         assert "A database. Mine." in text_of(diff)
         await pilot.press("escape")

@@ -199,7 +199,7 @@ async def test_a_change_of_what_is_shown_does_not_stop_what_is_being_opened(tmp_
 
         monkeypatch.setattr(documents, "load_document", load_slowly)
         notes.open_entry(bob)
-        await until(pilot, lambda: notes.place.coming == bob)
+        await until(pilot, lambda: notes.view.path == bob)
         agent_writes(kb, alice, "# Alice\n\nChanged.\n")
         agent_writes(kb, bob, "# Bob\n\nChanged.\n")
         await rest(app)

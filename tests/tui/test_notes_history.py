@@ -144,12 +144,6 @@ async def test_several_places_shown_as_one_are_not_undone_by_a_guess(kb):
 
 
 async def test_another_key_leaves_an_undo_that_is_under_way_alone(kb, monkeypatch):
-    from kbtui.tui.terminal import clipboard
-
-    copied = []
-    monkeypatch.setattr(
-        clipboard, "copy", lambda text: copied.append(text) or clipboard.Copied("x")
-    )
     door, undo = Door(), kb.history.undo
     monkeypatch.setattr(kb.history, "undo", lambda *a, **more: door.wait() or undo(*a, **more))
     app = NotesApp(kb)
@@ -157,7 +151,7 @@ async def test_another_key_leaves_an_undo_that_is_under_way_alone(kb, monkeypatc
         screen = await history(pilot, kb, PATH, list(kb.history.log(PATH))[1].id)
         await pilot.press("u")
         await pilot.press("y")
-        await until(pilot, lambda: copied, "copying needs not wait")
+        await until(pilot, lambda: app.clipboard, "copying needs not wait")
         await pilot.press("R")
         door.open()
         await until(pilot, lambda: "Undone" in app.toasts)
@@ -322,23 +316,15 @@ async def test_enter_gives_the_difference_the_screen_and_q_goes_back_step_by_ste
         await until(pilot, lambda: len(app.screen_stack) == 1)
 
 
-async def test_y_copies_the_id_and_shift_y_the_patch(kb, monkeypatch):
-    from kbtui.tui.terminal import clipboard
-
-    copied = []
-    monkeypatch.setattr(
-        clipboard, "copy", lambda text: copied.append(text) or clipboard.Copied("x")
-    )
+async def test_y_copies_the_id_and_shift_y_the_patch(kb):
     app = NotesApp(kb)
     async with app.run_test(size=(110, 40)) as pilot:
         screen = await history(pilot, kb)
         await pilot.press("y")
-        await until(pilot, lambda: copied)
-        assert copied == [screen.list.commit.id]
+        await until(pilot, lambda: app.clipboard == screen.list.commit.id)
         await pilot.press("Y")
-        await until(pilot, lambda: len(copied) == 2)
-        assert copied[1].startswith("diff --git a/knowledge/")
-        assert "+++ b/knowledge/people/alice.md\n" in copied[1]
+        await until(pilot, lambda: app.clipboard.startswith("diff --git a/knowledge/"))
+        assert "+++ b/knowledge/people/alice.md\n" in app.clipboard
 
 
 async def test_ten_thousand_commits_arrive_in_parts_and_only_visible_ones_are_drawn(

@@ -92,7 +92,7 @@ async def test_the_filter_forgives_a_typing_error_and_knows_aliases_and_tags(tmp
     async with app.run_test() as pilot:
         tree = (await ready(pilot)).knowledge_tree
         for typed, slug in (("psotgres", "postgresql"), ("#team", "alice"), ("doker", "docker")):
-            await app.notes.start_filter(typed)
+            await app.notes.panel.start_filter(typed)
             await until(
                 pilot, lambda s=slug: tree.filtering and tree.entry and tree.entry.slug == s
             )
@@ -138,7 +138,7 @@ async def test_a_and_shift_h_ask_for_chat_and_history_of_the_entry(tmp_path):
 
 async def test_of_ten_thousand_entries_only_those_on_the_screen_are_drawn(tmp_path, monkeypatch):
     from kbtui.knowledge.library import EntryInfo
-    from kbtui.tui.notes.tree_rows import build_tree
+    from kbtui.tui.notes.knowledge_tree import build_tree
 
     def info(number: int) -> EntryInfo:
         path = f"knowledge/topics/entry-{number:05}.md"

@@ -161,8 +161,7 @@ async def test_w_in_a_history_above_time_travel_leads_out_of_the_past_as_well(kb
         await pilot.press("w")
         await until(pilot, lambda: app.screen.why is not None and app.screen.why.messages)
         await pilot.press("enter")
-        await until(pilot, lambda: app.seen)
-        assert isinstance(app.seen[-1], OpenMessage)
+        await until(pilot, lambda: app.seen and isinstance(app.seen[-1], OpenMessage))
         assert len(app.screen_stack) == 1
 
 

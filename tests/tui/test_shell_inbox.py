@@ -12,7 +12,7 @@ from kbtui.history.change import Actor, Origin
 from kbtui.tui.app.status_line import StatusLine
 from kbtui.tui.diff.undo_conflict import UndoConflictScreen
 from kbtui.tui.inbox.inbox import InboxScreen
-from kbtui.tui.inbox.place_editor import PlaceEditor
+from kbtui.tui.inbox.proposals import PlaceEditor
 from kbtui.tui.widgets.dialogs import KeyDialog
 from tests.tui.notes_support import text_of
 from tests.tui.shell import key_event, running

@@ -26,7 +26,7 @@ from kbtui.tui.chat.prompt import Prompt
 from kbtui.tui.chat.sessions import SessionsScreen
 from kbtui.tui.chat.transcript import Transcript, Verb
 from kbtui.tui.history.history import HistoryScreen
-from kbtui.tui.history.past_pane import PastPane
+from kbtui.tui.history.time_travel import PastPane
 from kbtui.tui.inbox.inbox import InboxScreen
 from kbtui.tui.notes.entry_editor import EntryEditor
 from kbtui.tui.notes.notes_pane import NotesPane

@@ -87,13 +87,21 @@ def split_lines(text: str) -> list[str]:
 
 
 def diff_file(
-    path: str, old: bytes | None, new: bytes | None, old_path: str | None = None
+    path: str,
+    old: bytes | None,
+    new: bytes | None,
+    old_path: str | None = None,
+    *,
+    context: int = CONTEXT,
 ) -> FileDiff:
-    """Compare two contents of one file; None where there was or is no file."""
+    """Compare two contents of one file; None where there was or is no file.
+
+    `context` lines that didn't change stand around each changed place.
+    """
     hunks: tuple[Hunk, ...] = ()
     if not any(_is_opaque(data) for data in (old, new)):
         a, b = split_lines(decode(old or b"").text), split_lines(decode(new or b"").text)
-        hunks = tuple(_hunk(a, b, group) for group in grouped(opcodes(a, b)))
+        hunks = tuple(_hunk(a, b, group) for group in grouped(opcodes(a, b), context))
     return FileDiff(
         path=path,
         old_path=old_path,

@@ -197,7 +197,8 @@ class MainScreen(Screen[None]):
         if self.chat.kb is not None:
             from kbtui.tui.history.history import HistoryScreen
 
-            self.app.push_screen(HistoryScreen(self.chat.kb, event.path, event.commit))
+            kb = event.kb or self.chat.kb
+            self.app.push_screen(HistoryScreen(kb, event.path, event.commit))
 
     @on(OpenInbox)
     def _open_inbox_wanted(self, event: OpenInbox) -> None:

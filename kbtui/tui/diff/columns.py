@@ -6,6 +6,7 @@ the garbage collector would have to visit them all, and no other thread runs mea
 
 from __future__ import annotations
 
+import re
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -13,17 +14,23 @@ from textual.content import Content, Span
 
 from kbtui.history.looking.diff import DiffLine, Hunk, emphasize
 from kbtui.text import clean
-from kbtui.tui.diff.colours import colours_of, front_lines, is_markdown
 from kbtui.tui.widgets.line_view import Line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     _Words = Sequence[tuple[int, int]]
 
 _SIGN_STYLES = {" ": ".diff--muted", "+": ".diff--plus", "-": ".diff--minus"}
 _FILLS = {" ": "", "+": "diff--added", "-": "diff--removed"}
 _WORDS = {"+": ".diff--added-word", "-": ".diff--removed-word"}
+_HEADING = re.compile(r"#{1,6}\s.*")
+_MARK = re.compile(r"\s*(?:[-*+]|\d+[.)])\s(?:\[[ xX]\]\s)?|>\s?|---+\s*$")
+_KEY = re.compile(r"[^\s#\-][^:]*:(?=\s|$)")
+_INLINE = re.compile(
+    r"(?P<code>`[^`]+`)|(?P<link>!?\[\[[^\]]+\]\]|\[[^\]]*\]\([^)\s]+\)|<https?://[^>\s]+>)"
+    r"|(?P<tag>(?<![\w/])#[^\W\d][\w/-]*)"
+)
 
 
 def one_column(hunk: Hunk, path: str, width: int) -> Iterator[Line]:
@@ -64,8 +71,8 @@ class _Texts:
 
     def __init__(self, hunk: Hunk, path: str) -> None:
         self._lines = hunk.lines
-        self._coloured = is_markdown(path)
-        self._front = front_lines(hunk.lines) if self._coloured else set()
+        self._coloured = _is_markdown(path)
+        self._front = _front_lines(hunk.lines) if self._coloured else set()
         self._partners: dict[int, int] = {}
         self._words: dict[int, _Words] = {}
         for minus, plus in _replaced(hunk.lines):
@@ -75,7 +82,7 @@ class _Texts:
         """One of the lines; each is asked for once."""
         line = self._lines[index]
         text = _plain(line)
-        spans = colours_of(text, front=index in self._front) if self._coloured else []
+        spans = _colours_of(text, front=index in self._front) if self._coloured else []
         spans += [Span(*place, _WORDS[line.kind]) for place in self._changed_words(index)]
         content = Content(text, spans, strip_control_codes=False)
         if not line.newline:
@@ -179,3 +186,43 @@ def _filled(line: Content, fill: str, width: int) -> Content:
 def _beside(left: Content, right: Content) -> Content:
     at = len(left.plain)
     return _shifted(f"{left.plain}│", [*left.spans, Span(at, at + 1, ".diff--muted")], right)
+
+
+# Markdown: a line of a difference stands alone, so only what it shows by itself is coloured.
+
+
+def _is_markdown(path: str) -> bool:
+    """True if a file is coloured at all."""
+    return path.lower().endswith((".md", ".markdown"))
+
+
+def _front_lines(lines: Iterable[DiffLine]) -> set[int]:
+    """The places in a file's first hunk that belong to its frontmatter."""
+    found: set[int] = set()
+    for index, line in enumerate(lines):
+        number = line.new or line.old or 0
+        if not found and (number != 1 or line.text.rstrip() != "---"):
+            return found
+        found.add(index)
+        if number > 1 and line.kind != "-" and line.text.rstrip() in {"---", "..."}:
+            return found
+    return found
+
+
+def _colours_of(text: str, *, front: bool) -> list[Span]:
+    """The coloured parts of one line."""
+    if front:
+        match = _KEY.match(text)
+        return [Span(0, match.end(), ".diff--key")] if match else []
+    if _HEADING.match(text):
+        return [Span(0, len(text), ".diff--heading")]
+    return list(_spans(text))
+
+
+def _spans(text: str) -> Iterator[Span]:
+    mark = _MARK.match(text)
+    if mark:
+        yield Span(0, mark.end(), ".diff--mark")
+    if "`" in text or "[" in text or "#" in text or "<" in text:
+        for match in _INLINE.finditer(text):
+            yield Span(match.start(), match.end(), f".diff--{match.lastgroup}")

@@ -1,4 +1,4 @@
-"""A change to be looked at before it is made: what it says, the differences, the choices."""
+"""A change to be looked at before it is made, or two versions of a text to choose from."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from textual.app import ComposeResult
     from textual.binding import BindingType
+    from textual.dom import DOMNode
 
     from kbtui.history.looking.diff import FileDiff
 
@@ -55,13 +56,16 @@ class ConfirmScreen(ModalScreen[str | None]):
         text: str,
         choices: Mapping[str, str],
         diffs: Sequence[FileDiff] = (),
+        *,
+        leave: str = "leaves it",
     ) -> None:
-        """Ask with `title`; `choices` maps each key to what it does."""
+        """Ask with `title`; `choices` maps each key to what it does, `leave` is what Esc does."""
         super().__init__()
         self._title = clean_line(title)
         self._text = clean(text)
         self._choices = dict(choices)
         self._diffs = tuple(diffs)
+        self._leave = leave
         for key, label in choices.items():
             self._bindings.bind(key, f"answer('{key}')", label)
 
@@ -71,7 +75,7 @@ class ConfirmScreen(ModalScreen[str | None]):
             box.border_title = Content(self._title)
             named = {"enter": "Enter"}
             keys = [f"{named.get(key, key)} {label}" for key, label in self._choices.items()]
-            box.border_subtitle = Content(" · ".join([*keys, "Esc leaves it"]))
+            box.border_subtitle = Content(" · ".join([*keys, f"Esc {self._leave}"]))
             with VerticalScroll(id="confirm-text"):
                 yield Static(Content(self._text))
             if self._diffs:
@@ -96,3 +100,36 @@ class ConfirmScreen(ModalScreen[str | None]):
     def action_answer(self, key: str | None = None) -> None:
         """Take a choice."""
         self.dismiss(key)
+
+
+async def choose_version(
+    node: DOMNode, path: str, *, theirs: str, mine: str, base: str
+) -> str | None:
+    """Show `theirs` (in the file now) against `mine` (typed); both grew out of `base`.
+
+    Returns:
+        The text to save; None to go on editing.
+    """
+    from kbtui.history.looking.diff import diff_file
+
+    both = merged(path, base, mine, theirs)
+    choices = {"m": "saves mine over it", "t": "takes the file's"}
+    screen = ConfirmScreen(
+        f"{path.removeprefix('knowledge/')} changed meanwhile",
+        "Removed lines (-) are in the file now, added ones (+) are yours. Your text is kept as a "
+        "draft until you decide.",
+        {"b": "saves both merged", **choices} if both is not None else choices,
+        [diff_file(path, theirs.encode(), mine.encode())],
+        leave="goes on editing",
+    )
+    answer = await node.app.push_screen_wait(screen)
+    return {"m": mine, "t": theirs, "b": both}.get(answer or "")
+
+
+def merged(path: str, base: str, mine: str, theirs: str) -> str | None:
+    """Both changes in one text; None where they touch the same lines."""
+    from kbtui.history.merging.undo_merge import take_out
+
+    # Going from `mine` to `base` and further to `theirs`: taking out the first step leaves both.
+    merge = take_out(path, [base, theirs], mine)
+    return None if merge.conflicts else merge.text

@@ -1,4 +1,4 @@
-"""What one commit says, and what it changed."""
+"""One commit: its message, and its differences."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class CommitDetail(Vertical):
         return ShownPlace(shown, diffs, at) if fits else None
 
     async def _show(self, commit: Commit) -> None:
-        from kbtui.tui.commit_text import description
+        from kbtui.tui.notes.why import description
 
         await asyncio.sleep(_AFTER)
         self.query_one("#history-what", Static).update(description(commit))

@@ -1,4 +1,4 @@
-"""The differences of a commit as the history shows them; reads, so it is called in threads."""
+"""The differences of a commit as the history shows them; reads, so call it in threads."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from kbtui.errors import NotFoundError
+from kbtui.history.looking.diff import diff_file
 
 if TYPE_CHECKING:
     from kbtui.history.looking.diff import FileDiff, Hunk
@@ -65,28 +66,23 @@ def _changes(history: HistoryReader, commit: Commit, path: str | None) -> tuple[
 
 
 def is_catalogue(path: str) -> bool:
-    """Whether kbtui keeps a file by itself: an INDEX.md, what was forgotten, how far was read."""
+    """True of a file that kbtui keeps by itself: INDEX.md, tombstones, how far was read."""
     return path in _ACCOUNTS or (path.startswith("knowledge/") and path.endswith("INDEX.md"))
 
 
 def _with_context(history: HistoryReader, commit: Commit, diff: FileDiff, context: int) -> FileDiff:
-    from kbtui.tui.diff.context import with_context
-    from kbtui.workspace.files import decode
-
     if not diff.hunks:
         return diff
 
-    def text(path: str | None, at: str | None) -> str:
-        if path is None or at is None:
-            return ""
+    def data(path: str, at: str | None) -> bytes:
         try:
-            return decode(history.read(path, at)).text
+            return history.read(path, at) if at is not None else b""
         except NotFoundError:
-            return ""
+            return b""
 
-    old = text(diff.old_path or diff.path, commit.parent) if diff.old_blob else ""
-    new = text(diff.path, commit.id) if diff.new_blob else ""
-    return with_context(diff, old, new, context)
+    old = data(diff.old_path or diff.path, commit.parent) if diff.old_blob else None
+    new = data(diff.path, commit.id) if diff.new_blob else None
+    return replace(diff, hunks=diff_file(diff.path, old, new, context=context).hunks)
 
 
 class ShownPlace(NamedTuple):
@@ -106,6 +102,20 @@ class ShownPlace(NamedTuple):
         """What it changed in this place."""
         diff = self.diff
         return diff.hunks[self.at.number] if diff and self.at.number < len(diff.hunks) else None
+
+    @property
+    def first_line(self) -> tuple[str, int, str] | None:
+        """The file, the line and the commit in which its first changed line stands."""
+        commit, diff, hunk = self.commit, self.diff, self.hunk
+        if diff is None or hunk is None:
+            return None
+        for line in hunk.lines:
+            if line.kind == "+" and line.new is not None and line.text.strip():
+                return diff.path, line.new, commit.id
+        for line in hunk.lines:
+            if line.kind == "-" and line.old is not None and commit.parent is not None:
+                return diff.old_path or diff.path, line.old, commit.parent
+        return None
 
 
 def hunk_number(history: HistoryReader, place: ShownPlace) -> int | None:

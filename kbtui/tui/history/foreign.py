@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from kbtui.errors import KbtuiError, UsageError
-from kbtui.tui.messages import tell_error
+from kbtui.errors import UsageError
+from kbtui.tui.messages import errors_told
 
 if TYPE_CHECKING:
     from textual.screen import Screen
@@ -55,14 +55,11 @@ async def browse(screen: Screen[None], folder: str) -> None:
         )
     if not wanted:
         return
-    try:
+    with errors_told(screen):
         kb = await asyncio.to_thread(_opened, wanted)
-    except KbtuiError as error:
-        tell_error(screen, error)
-        return
-    name = f"{kb.folder.name} (only to look at)"
-    # It has all of a knowledge base that looking at a history asks for.
-    screen.app.push_screen(HistoryScreen(cast("KnowledgeBase", kb), name=name))
+        name = f"{kb.folder.name} (only to look at)"
+        # It has all of a knowledge base that looking at a history asks for.
+        screen.app.push_screen(HistoryScreen(cast("KnowledgeBase", kb), name=name))
 
 
 def _opened(folder: str) -> ForeignKnowledge:

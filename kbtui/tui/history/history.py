@@ -2,35 +2,66 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
 from textual.containers import Container
 from textual.content import Content
-from textual.widgets import Footer, Static
+from textual.screen import Screen
+from textual.widgets import Footer, Input, Static
 
 from kbtui.text import clean_line
+from kbtui.tui.actions.registry import bindings
 from kbtui.tui.history.commit_detail import CommitDetail
 from kbtui.tui.history.commit_list import CommitList
-from kbtui.tui.history.history_log import HistoryLog
-from kbtui.tui.messages import KnowledgeChanged
-from kbtui.tui.screens.history_filter_input import HistoryFilterInput
-from kbtui.tui.screens.history_keys import HistoryKeys
+from kbtui.tui.messages import KnowledgeChanged, leave_for, tell, with_errors_told
+from kbtui.tui.terminal.background import InTurn, run_latest
 from kbtui.tui.widgets.row_list import RowList
+from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping
+
     from textual import events
     from textual.app import ComposeResult
-    from textual.widgets import Input
+    from textual.binding import BindingType
+    from textual.message import Message
 
+    from kbtui.history.merging.conflict import Conflict, Resolution
     from kbtui.history.objects.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.tui.diff.diff_view import DiffView
+    from kbtui.tui.history.commit_diffs import ShownPlace
+
 
 _BESIDE_FROM = 120
 
 
-class HistoryScreen(HistoryKeys):
-    """Commits in a list, the selected one as a difference beside or below it."""
+def _in_turn(
+    work: Callable[[HistoryScreen, Commit], Coroutine[Any, Any, None]],
+) -> Callable[[HistoryScreen], None]:
+    """Do it with the selected commit, when what was asked for before is done."""
+
+    @wraps(work)
+    def do(screen: HistoryScreen) -> None:
+        if screen.list.commit is not None:
+            screen.turns.run(with_errors_told, screen, work, screen, screen.list.commit)
+
+    return do
+
+
+class HistoryScreen(Screen[None]):
+    """Commits in a list, the selected one as a difference beside or below it.
+
+    Attributes:
+        kb: Whose history it is.
+        path: The file whose history it is; None for all of it.
+        list: The commits.
+        detail: The selected one.
+        turns: Does one thing after the other with commits.
+    """
 
     DEFAULT_CSS = """
     HistoryScreen {
@@ -48,6 +79,7 @@ class HistoryScreen(HistoryKeys):
         &.-full #history-detail { width: 1fr; height: 100%; border: none; }
     }
     """
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("history")]
 
     def __init__(
         self,
@@ -61,27 +93,36 @@ class HistoryScreen(HistoryKeys):
 
         `name` says whose it is, where that isn't the workspace.
         """
-        super().__init__(kb, path)
+        super().__init__()
+        self.kb = kb
+        self.path = path
+        self.list = CommitList(kb.history, path, commit, id="history-list")
+        self.detail = CommitDetail(kb.history, path, id="history-detail")
         self._whose = name
-        commits = CommitList(id="history-list")
-        self._reading = HistoryLog(commits, kb.history, path, commit)
-        self._parts = commits, CommitDetail(kb.history, path, id="history-detail")
+        self.turns = InTurn(self, "do")
 
     def compose(self) -> ComposeResult:
         """Title, list, details."""
-        yield Static(Content(self._title()), id="history-title")
-        yield Container(*self._parts, id="history-body")
+        whose = self._whose if self.path is None else short_name(self.path)
+        yield Static(Content(f"HISTORY  {clean_line(whose)}".rstrip()), id="history-title")
+        yield Container(self.list, self.detail, id="history-body")
         yield Footer()
 
-    def _title(self) -> str:
-        if self.path is None:
-            return f"HISTORY  {clean_line(self._whose)}".rstrip()
-        return f"HISTORY  {clean_line(self.path.removeprefix('knowledge/').removesuffix('.md'))}"
+    @property
+    def diff(self) -> DiffView:
+        """What the selected commit changed."""
+        return self.detail.diff
+
+    @property
+    def place(self) -> ShownPlace | None:
+        """The changed place that the person is at; None until the selected commit's are shown."""
+        commit = self.list.commit
+        return self.detail.place_in(commit) if commit is not None else None
 
     def on_mount(self) -> None:
         """Read the log."""
         self.list.focus()
-        self._reading.read()
+        self.list.read()
 
     def on_resize(self, event: events.Resize) -> None:
         """Put list and difference beside each other where there is room."""
@@ -93,48 +134,221 @@ class HistoryScreen(HistoryKeys):
     def _knowledge_changed(self, event: KnowledgeChanged) -> None:
         """Show what was committed meanwhile."""
         event.stop()
-        fields = self.query("#history-filter")
-        self._reading.read_again(fields.first(HistoryFilterInput).value if fields else "")
+        self.list.read_again()
 
-    @on(HistoryLog.Empty)
-    def _empty(self, event: HistoryLog.Empty) -> None:
+    @on(CommitList.Empty)
+    def _empty(self, event: CommitList.Empty) -> None:
         event.stop()
         self.detail.show_nothing()
 
     @on(RowList.Highlighted)
     def _highlighted(self, event: RowList.Highlighted) -> None:
         event.stop()
-        commit = self.list.commit
-        if commit is not None:
-            self._reading.selected(commit)
-            self.detail.show(commit)
+        if self.list.commit is not None:
+            self.detail.show(self.list.commit)
 
     @on(RowList.Selected)
     def _selected(self, event: RowList.Selected) -> None:
         event.stop()
         self.action_open()
 
-    def show_commit(self, commit: Commit) -> None:
-        """Read the log anew, with a commit selected."""
-        self._reading.go_to(commit)
+    def action_down(self) -> None:
+        """Next change, or the next line of the difference that has the screen."""
+        self._move(1)
+
+    def action_up(self) -> None:
+        """Previous change, or line."""
+        self._move(-1)
+
+    def _move(self, by: int) -> None:
+        if self.has_class("-full"):
+            self.diff.scroll_relative(y=by, animate=False)
+        else:
+            self.list.cursor += by
+
+    def action_open(self) -> None:
+        """Give the difference the whole screen."""
+        if self.list.commit is not None:
+            self.add_class("-full")
+            self.diff.focus()
+
+    def action_back(self) -> None:
+        """End the filter, return to the list, or close the history."""
+        filters = [field for field in self.query(Input) if field.has_focus]
+        if filters:
+            self.query(Input).remove()
+            self.list.read()
+        elif not self.has_class("-full"):
+            self.dismiss(None)
+            return
+        self.remove_class("-full")
+        self.list.focus()
+
+    def _show_commit(self, commit: Commit) -> None:
+        """Show all commits, with one selected."""
+        self.query(Input).remove()
+        self.list.go_to(commit)
 
     # Filter
 
     def action_filter(self) -> None:
         """Type what to look for."""
-        found = self.query("#history-filter")
-        field = found.first(HistoryFilterInput) if found else None
-        if field is None:
-            field = HistoryFilterInput(id="history-filter")
+        if not self.query(Input):
+            field = Input(
+                placeholder="words, a path, or who: you, agent, dream …", id="history-filter"
+            )
             self.mount(field, after="#history-title")
-        field.focus()
+        self.query_one(Input).focus()
 
-    def filter_by(self, text: str) -> None:
-        """Show only commits that match."""
-        self._reading.read(text)
+    @on(Input.Changed)
+    def _filter_by(self, event: Input.Changed) -> None:
+        event.stop()
+        self.list.read(event.value)
 
-    def end_filter(self, field: Input) -> None:
-        """Show all commits again."""
-        field.remove()
+    @on(Input.Submitted)
+    def _leave_filter(self, event: Input.Submitted) -> None:
+        event.stop()
         self.list.focus()
-        self._reading.read()
+
+    # The difference
+
+    def action_next_hunk(self) -> None:
+        """Go to the next changed place."""
+        self.diff.go_to_hunk(1)
+
+    def action_previous_hunk(self) -> None:
+        """Go to the changed place before."""
+        self.diff.go_to_hunk(-1)
+
+    def action_less_context(self) -> None:
+        """Show fewer unchanged lines."""
+        if self.list.commit is not None:
+            self.detail.change_context(self.list.commit, -1)
+
+    def action_more_context(self) -> None:
+        """Show more unchanged lines."""
+        if self.list.commit is not None:
+            self.detail.change_context(self.list.commit, 1)
+
+    def action_side_by_side(self) -> None:
+        """Show before and after beside each other, or one below the other."""
+        self.diff.toggle_side_by_side()
+
+    def action_copy(self) -> None:
+        """Copy the commit's id."""
+        if self.list.commit is not None:
+            self.app.copy_to_clipboard(self.list.commit.id)
+
+    def action_copy_patch(self) -> None:
+        """Copy what the commit changed, as a patch that git takes."""
+        if self.list.commit is not None:
+            run_latest(self, "copy", with_errors_told, self, self._copy_patch, self.list.commit)
+
+    async def _copy_patch(self, commit: Commit) -> None:
+        from kbtui.history.looking.diff import as_patch
+
+        diffs = await asyncio.to_thread(self.kb.history.changes_of, commit.id)
+        self.app.copy_to_clipboard(as_patch(diffs))
+
+    def action_why(self) -> None:
+        """Show where the first line of the shown place comes from, be it new or gone."""
+        first = self.place.first_line if self.place is not None else None
+        if first is not None:
+            from kbtui.tui.notes.why import WhyScreen
+
+            self.app.push_screen(WhyScreen(self.kb, *first), self._go_on)
+
+    def _go_on(self, there: Message | None) -> None:
+        """Leave the history, and what it covers, for where that leads."""
+        if there is not None:
+            leave_for(self, there)
+
+    # Undoing
+
+    @_in_turn
+    async def action_undo(self, commit: Commit) -> None:
+        """Undo exactly this change."""
+        history = self.kb.history
+        await self._undone(lambda decided: history.undo(commit.id, decisions=decided))
+
+    def action_undo_hunk(self) -> None:
+        """Undo only the changed place that is shown."""
+        if self.place is not None:
+            self.turns.run(with_errors_told, self, self._undo_hunk, self.place)
+
+    async def _undo_hunk(self, place: ShownPlace) -> None:
+        from kbtui.tui.history.commit_diffs import hunk_number
+
+        history = self.kb.history
+        number = await asyncio.to_thread(hunk_number, history, place)
+        if number is None:
+            tell(self, "Several places are shown as one: { shows less around each.", "warning")
+            return
+        undo = partial(history.undo, place.commit.id, paths=(place.at.path,), hunk=number)
+        await self._undone(lambda decided: undo(decisions=decided))
+
+    @_in_turn
+    async def action_undo_group(self, commit: Commit) -> None:
+        """Undo the whole turn or batch that the change belongs to."""
+        turn, batch = commit.origin.turn, commit.origin.batch
+        history = self.kb.history
+        if turn:
+            await self._undone(lambda decided: history.undo_turn(turn, decisions=decided))
+        elif batch:
+            await self._undone(lambda decided: history.undo_batch(batch, decisions=decided))
+        else:
+            tell(self, "This change stands for itself, with no others.")
+
+    async def _undone(self, undo: Callable[[Mapping[Conflict, Resolution]], Commit]) -> None:
+        from kbtui.tui.diff.undo_conflict import undo_settled
+
+        done = await undo_settled(self, undo)
+        if done is not None:
+            text = f"Undone: {clean_line(done.subject)}. The undo is a change of its own."
+            tell(self, text)
+            self._show_commit(done)
+
+    @_in_turn
+    async def action_restore(self, commit: Commit) -> None:
+        """Bring a file back to how it was after this change."""
+        from kbtui.tui.history.restoring import restore_file
+
+        path = await self._which_path(commit)
+        if path is not None:
+            done = await restore_file(self, self.kb.history, path, commit)
+            if done is not None:
+                self._show_commit(done)
+
+    async def _which_path(self, commit: Commit) -> str | None:
+        paths = [change.path for change in commit.paths]
+        if self.path in paths:
+            return self.path
+        if self.place is not None and self.has_class("-full"):
+            return self.place.at.path
+        entries = [path for path in paths if not path.endswith("INDEX.md")] or paths
+        if len(entries) <= 1:
+            return entries[0] if entries else None
+        from kbtui.tui.widgets.row_list import Choice
+        from kbtui.tui.widgets.dialogs import PickDialog
+
+        choices = [Choice(path.removeprefix("knowledge/"), "", path) for path in entries]
+        return await self.app.push_screen_wait(PickDialog("Restore which file?", choices))
+
+    @_in_turn
+    async def action_restore_all(self, commit: Commit) -> None:
+        """Bring everything durable back to how it was before this change."""
+        from kbtui.tui.history.restoring import restore_before
+
+        done = await restore_before(self, self.kb.history, commit)
+        if done is not None:
+            self._show_commit(done)
+
+    def action_time_travel(self) -> None:
+        """Look at everything as it was after this change."""
+        if self.list.commit is not None:
+            from kbtui.tui.history.time_travel import TimeTravelScreen
+
+            commit = self.list.commit
+            entries = [c.path for c in commit.paths if not c.path.endswith("INDEX.md")]
+            path = self.path or next(iter(entries), None)
+            self.app.push_screen(TimeTravelScreen(self.kb, commit, path))

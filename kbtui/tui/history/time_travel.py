@@ -3,28 +3,122 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on
 from textual.content import Content
+from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Footer, Static
 
 from kbtui.errors import KbtuiError
+from kbtui.knowledge.past import PastLibrary
 from kbtui.text import clean_line
-from kbtui.tui.commit_text import when_text
-from kbtui.tui.history.past import PastKnowledge
-from kbtui.tui.history.past_pane import PastPane
-from kbtui.tui.messages import AskAbout, OpenEntry, OpenHistory, OpenSearch, tell, tell_error
+from kbtui.tui.actions.registry import bindings
+from kbtui.tui.history.restoring import restore_file, when_text
+from kbtui.tui.messages import (
+    AskAbout,
+    OpenEntry,
+    OpenHistory,
+    OpenSearch,
+    errors_told,
+    tell,
+    tell_error,
+    with_errors_told,
+)
+from kbtui.tui.notes.notes_pane import NotesPane
 from kbtui.tui.terminal.background import InTurn, run_latest
+from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from textual.app import ComposeResult
+    from textual.binding import BindingType
 
     from kbtui.history.objects.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.search.results import SearchResult
+
+_READING = frozenset(
+    {"down", "up", "left", "right", "open", "filter", "backlinks", "back", "forward", "history",
+     "tags"}
+)  # fmt: skip
+_TAKEN = {key for binding in bindings("past") for key in binding.key.split(",")}
+# They say why nothing happens, but aren't offered.
+_REFUSED = [
+    replace(binding, action="refuse", show=False)
+    for binding in bindings("notes")
+    if binding.action not in _READING and binding.key not in _TAKEN
+]
+
+
+class PastSearch:
+    """Search in the files of a commit, by meaning as well where their vectors are still there."""
+
+    def __init__(self, kb: KnowledgeBase, at: str) -> None:
+        self._kb = kb
+        self._at = at
+
+    def search(
+        self, query: str, scope: str = "default", limit: int = 10, *, semantic: bool = True
+    ) -> SearchResult:
+        """Find passages, as `SearchIndex.search` does."""
+        return self._kb.search.search(query, scope, limit, semantic=semantic, at=self._at)
+
+
+class PastKnowledge:
+    """A `KnowledgeBase` as its readers saw it at a commit; nothing of it can be written."""
+
+    def __init__(self, kb: KnowledgeBase, commit: Commit) -> None:
+        self.workspace = kb.workspace
+        self.history = kb.history
+        self.sessions = kb.sessions
+        self.library = PastLibrary(kb.history, commit.id, kb.library)
+        self.search = PastSearch(kb, commit.id)
+
+
+class PastPane(NotesPane):
+    """The notes of a `PastKnowledge`: everything that reads works, nothing that writes does."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*_REFUSED, *bindings("past")]
+
+    class Wanted(Message):
+        """Something is to be done with the past: ``now``, ``restore`` or ``compare``."""
+
+        def __init__(self, what: str, path: str | None) -> None:
+            super().__init__()
+            self.what = what
+            self.path = path
+
+    def offer_to_make(self, target: str) -> None:
+        """A link led nowhere then."""
+        del target
+        tell(self, "That entry wasn't there then.")
+
+    def action_refuse(self) -> None:
+        """Say why nothing happens."""
+        tell(
+            self,
+            "This is how it was: nothing can be changed here. R restores the entry, T leads back"
+            " to now.",
+            "warning",
+        )
+
+    def action_now(self) -> None:
+        """Return to now."""
+        self.post_message(self.Wanted("now", None))
+
+    def action_restore(self) -> None:
+        """Make the entry what it was."""
+        self.post_message(self.Wanted("restore", self.target()))
+
+    def action_compare(self) -> None:
+        """Show what has changed in the entry since."""
+        self.post_message(self.Wanted("compare", self.target()))
+
+    def action_search(self) -> None:
+        """Search what was there then."""
+        self.post_message(OpenSearch())
 
 
 class TimeTravelScreen(Screen[None]):
@@ -48,17 +142,15 @@ class TimeTravelScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """Where in time we are, and the notes."""
-        yield Static(self._banner(), id="past-banner")
-        yield PastPane(id="past")
-        yield Footer()
-
-    def _banner(self) -> Content:
         commit = self._commit
-        return Content.assemble(
+        banner = Content.assemble(
             (f"AS IT WAS {when_text(commit).removeprefix('on ')}", "bold"),
             f"  {commit.id[:10]}  {clean_line(commit.subject)[:60]}  ",
             ("read-only · T or Esc: back to now", "bold"),
         )
+        yield Static(banner, id="past-banner")
+        yield PastPane(id="past")
+        yield Footer()
 
     @property
     def notes(self) -> PastPane:
@@ -105,14 +197,12 @@ class TimeTravelScreen(Screen[None]):
     @on(AskAbout)
     def _refuse(self, event: AskAbout) -> None:
         event.stop()
-        self.notes.refuse()
+        self.notes.action_refuse()
 
     @on(OpenHistory)
     def _history(self, event: OpenHistory) -> None:
         event.stop()
-        from kbtui.tui.history.history import HistoryScreen
-
-        self.app.push_screen(HistoryScreen(self._kb, event.path, event.commit))
+        self.app.screen_stack[0].post_message(OpenHistory(event.path, event.commit, self._kb))
 
     @on(PastPane.Wanted)
     def _wanted(self, event: PastPane.Wanted) -> None:
@@ -123,19 +213,13 @@ class TimeTravelScreen(Screen[None]):
             tell(self, "Choose an entry first.")
         else:
             work = self._restore if event.what == "restore" else self._compare
-            self._turns.run(self._guarded, work, event.path)
-
-    async def _guarded(self, work: Callable[[str], Awaitable[None]], path: str) -> None:
-        try:
-            await work(path)
-        except KbtuiError as error:
-            tell_error(self, error)
+            self._turns.run(with_errors_told, self, work, event.path)
 
     async def _compare(self, path: str) -> None:
         """Show what became of an entry since."""
         from kbtui.tui.diff.confirm import ConfirmScreen
 
-        name = _name(path)
+        name = clean_line(short_name(path))
         diffs = await asyncio.to_thread(self._kb.history.diff, self._commit.id, None, [path])
         if not diffs:
             tell(self, f"{name} is the same today.")
@@ -144,24 +228,7 @@ class TimeTravelScreen(Screen[None]):
         await self.app.push_screen_wait(ConfirmScreen(f"{name} since then", text, {}, diffs))
 
     async def _restore(self, path: str) -> None:
-        """Show what restoring an entry would change, then do it."""
-        from kbtui.tui.diff.confirm import ConfirmScreen
-
-        history, name = self._kb.history, _name(path)
-        preview = await asyncio.to_thread(history.restore_preview, path, self._commit.id)
-        if not preview:
-            tell(self, f"{name} is as it was then already.")
-            return
-        text = f"It becomes what it was {when_text(self._commit)}. That is a change of its own."
-        screen = ConfirmScreen(f"Restore {name}?", text, {"enter": "restores it"}, preview)
-        if await self.app.push_screen_wait(screen) is None:
-            return
-        await asyncio.to_thread(history.restore, path, self._commit.id)
-        tell(self, f"{name} is as it was {when_text(self._commit)}.")
-
-
-def _name(path: str) -> str:
-    return clean_line(path.removeprefix("knowledge/").removesuffix(".md"))
+        await restore_file(self, self._kb.history, path, self._commit)
 
 
 async def travel(screen: Screen[None], kb: KnowledgeBase, moment: str) -> None:
@@ -175,9 +242,6 @@ async def travel(screen: Screen[None], kb: KnowledgeBase, moment: str) -> None:
         )
     if not wanted:
         return
-    try:
+    with errors_told(screen):
         commit = await asyncio.to_thread(kb.history.commit, wanted)
-    except KbtuiError as error:
-        tell_error(screen, error)
-        return
-    screen.app.push_screen(TimeTravelScreen(kb, commit))
+        screen.app.push_screen(TimeTravelScreen(kb, commit))

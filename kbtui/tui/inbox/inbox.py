@@ -3,35 +3,47 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from functools import partial, wraps
+from time import monotonic
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
 from textual.containers import Container, Vertical
 from textual.content import Content
+from textual.screen import Screen
 from textual.widgets import Footer, Static
 
 from kbtui.errors import KbtuiError
-from kbtui.text import clean, clean_line
-from kbtui.tui.inbox.decisions import InboxDeeds
-from kbtui.tui.inbox.place_view import PlaceView
-from kbtui.tui.inbox.proposal_list import ProposalList, age
-from kbtui.tui.messages import InboxChanged, KnowledgeChanged, tell_error
-from kbtui.tui.screens.inbox_keys import InboxKeys
-from kbtui.tui.screens.inbox_writing import InboxWriting
-from kbtui.tui.terminal.background import run_latest
+from kbtui.text import clean, clean_line, counted
+from kbtui.tui.actions.registry import bindings
+from kbtui.tui.inbox.proposals import PlaceEditor, PlaceView, ProposalList, age, files_of
+from kbtui.tui.messages import (
+    InboxChanged,
+    KnowledgeChanged,
+    OpenEntry,
+    errors_told,
+    leave_for,
+    tell_error,
+)
+from kbtui.tui.terminal.background import InTurn, run_latest
+from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
     from textual import events
     from textual.app import ComposeResult
+    from textual.binding import BindingType
 
+    from kbtui.history.objects.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.inbox.plan import Plan
-    from kbtui.tui.inbox.place_editor import PlaceEditor
+    from kbtui.memory.inbox.plan import Plan, PlannedHunk
 
 _BESIDE_FROM = 120
+_MANY = 5
+"""From so many places on, deciding on all of them is asked about."""
+_OWN = {binding.action for binding in bindings("inbox")}
 _EMPTY = """\
 Nothing waits for you.
 
@@ -43,20 +55,44 @@ To see what the assistant wants to write during a conversation before it is writ
 `kbtui config set memory.review ask`."""
 
 
-class InboxScreen(InboxKeys):
-    """Proposals in a list, the places of the selected one beside or below it."""
+def _decides(
+    work: Callable[[InboxScreen, Plan, PlannedHunk], Coroutine[Any, Any, None]],
+) -> Callable[[InboxScreen], None]:
+    """Do it with the place that the person is at, when what was typed before is done.
+
+    By then it may be another place; it is never one of another proposal, nor one behind the field
+    that what was typed before has opened.
+    """
+
+    @wraps(work)
+    def do(screen: InboxScreen) -> None:
+        plan = screen.list.plan
+        if plan is not None and screen.was_seen():
+            screen.turns.run(screen.decide, plan.proposal.id, work)
+
+    return do
+
+
+class InboxScreen(Screen[None]):
+    """Proposals in a list, the places of the selected one beside or below it.
+
+    Attributes:
+        turns: Decides one after the other, each on what is left by the one before.
+    """
 
     CSS_PATH = "inbox.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("inbox")]
 
     def __init__(self, kb: KnowledgeBase, proposal: str = "") -> None:
         """Show what waits, with `proposal` selected if it is there."""
         super().__init__()
+        self.turns = InTurn(self, "decide")
         self._kb = kb
         self._inbox = kb.memory.inbox
         self._at = proposal
         self._said = ""
-        self.deeds = InboxDeeds(self, kb)
-        self.writing = InboxWriting(self, kb.memory.inbox)
+        self._accepted: Commit | None = None
+        self._moved_on_at = 0.0
 
     def compose(self) -> ComposeResult:
         """Title, list, details, keys."""
@@ -69,14 +105,34 @@ class InboxScreen(InboxKeys):
                 yield PlaceView(id="inbox-diff")
         yield Footer()
 
+    @property
+    def list(self) -> ProposalList:
+        """The proposals."""
+        return self.query_one("#inbox-list", ProposalList)
+
+    @property
+    def view(self) -> PlaceView:
+        """The places of the selected one."""
+        return self.query_one("#inbox-diff", PlaceView)
+
     def on_mount(self) -> None:
         """Read what waits."""
         self.list.focus()
-        run_latest(self, "inbox", self.read, settle=True)
+        run_latest(self, "inbox", self._read, settle=True)
 
     def on_resize(self, event: events.Resize) -> None:
         """Put list and difference beside each other where there is room."""
         self.set_class(event.size.width >= _BESIDE_FROM, "-beside")
+
+    def check_action(
+        self,
+        action: str,
+        parameters: tuple[object, ...],  # noqa: ARG002 - Textual's signature
+    ) -> bool | None:
+        """While somebody writes, and where nothing waits, there is nothing to decide."""
+        if self.has_class("-editing"):
+            return action not in _OWN
+        return action not in _OWN - {"back", "undo"} or not self.has_class("-empty")
 
     # Reading
 
@@ -85,21 +141,17 @@ class InboxScreen(InboxKeys):
     def _something_changed(self, event: KnowledgeChanged | InboxChanged) -> None:
         """Merge what waits into what the files say now."""
         event.stop()
-        run_latest(self, "inbox", self.read)
+        run_latest(self, "inbox", self._read)
 
-    async def read(self, *, settle: bool = False) -> None:
+    async def _read(self, *, settle: bool = False) -> None:
         """Read what waits, and show it.
 
         `settle`: what stands in the files already goes out of the inbox before.
         """
-        try:
+        with errors_told(self):
             if settle and self._kb.workspace.writable:
                 await asyncio.to_thread(self._inbox.settle)
-            plans = await asyncio.to_thread(self._inbox.waiting)
-        except KbtuiError as error:
-            tell_error(self, error)
-            return
-        self._show_plans(plans)
+            self._show_plans(await asyncio.to_thread(self._inbox.waiting))
 
     def _show_plans(self, plans: Sequence[Plan]) -> None:
         at = self.list.plan.proposal.id if self.list.plan is not None else self._at
@@ -107,19 +159,21 @@ class InboxScreen(InboxKeys):
         self.list.styles.max_height = max(1, len(plans)) * ProposalList.ROW_HEIGHT
         self.list.show_plans(plans, at)
         if self.list.plan is None or self.list.plan.proposal.id != at:
-            self.deeds.moved_on()
+            self._moved_on_at = monotonic()
         self._show_plan()
-        self._show_title()
+        self._say(self._said)
         self.set_class(not plans, "-empty")
         if not plans:
             self.remove_class("-full")
             self.query_one("#inbox-empty", Static).update(Content(_EMPTY))
         self.refresh_bindings()
 
-    def _show_title(self) -> None:
+    def _say(self, text: str) -> None:
+        """Say what was done, where it covers nothing, until something else is done."""
+        self._said = text
         count = len(self.list.plans)
-        title = f"INBOX  {count} proposal{'s' * (count != 1)}" if count else "INBOX"
-        said = (f"   {clean_line(self._said)}", "$text-success")
+        title = f"INBOX  {counted(count, 'proposal')}" if count else "INBOX"
+        said = (f"   {clean_line(text)}", "$text-success")
         self.query_one("#inbox-title", Static).update(Content.assemble(title, said))
 
     @on(RowList.Highlighted)
@@ -138,22 +192,217 @@ class InboxScreen(InboxKeys):
         event.stop()
         self.action_zoom()
 
-    def say(self, text: str) -> None:
-        """Say what was done, where it covers nothing, until something else is done."""
-        self._said = text
-        self._show_title()
+    # Moving
+
+    def action_down(self) -> None:
+        """Next proposal, or the next line of the difference that has the screen."""
+        self._move(1)
+
+    def action_up(self) -> None:
+        """Previous proposal, or line."""
+        self._move(-1)
+
+    def _move(self, by: int) -> None:
+        if self.has_class("-full"):
+            self.view.scroll_relative(y=by, animate=False)
+        else:
+            self.list.cursor += by
+
+    def action_next_hunk(self) -> None:
+        """Go to the next place."""
+        self.view.go_to_hunk(1)
+
+    def action_previous_hunk(self) -> None:
+        """Go to the place before."""
+        self.view.go_to_hunk(-1)
+
+    def action_side_by_side(self) -> None:
+        """Show before and after beside each other, or one below the other."""
+        self.view.toggle_side_by_side()
+
+    def action_zoom(self) -> None:
+        """Give the difference the whole screen, and back."""
+        if self.list.plan is not None:
+            self.toggle_class("-full")
+            self._focus_back()
+
+    def _focus_back(self) -> None:
+        (self.view if self.has_class("-full") else self.list).focus()
+
+    def action_back(self) -> None:
+        """Return to the list, or close the inbox."""
+        if self.has_class("-full"):
+            self.action_zoom()
+        else:
+            self.dismiss(None)
+
+    def action_open(self) -> None:
+        """Show the entry in the notes."""
+        path = self.view.path
+        if path:
+            leave_for(self, OpenEntry(path))
+
+    # Deciding
+
+    def was_seen(self) -> bool:
+        """True if the proposal was there already when the key was typed that is handled now."""
+        return not isinstance(self.app, KeysInOrder) or self.app.at_work_on >= self._moved_on_at
+
+    async def decide(
+        self,
+        proposal: str,
+        work: Callable[[InboxScreen, Plan, PlannedHunk], Coroutine[Any, Any, None]],
+    ) -> None:
+        """Do something with the place that the person is at now, if it is of that proposal."""
+        plan, hunk = self.list.plan, self.view.place
+        if self.has_class("-editing") or plan is None or hunk is None:
+            return
+        if plan.proposal.id == proposal:
+            await work(self, plan, hunk)
+
+    @_decides
+    async def action_accept(self, plan: Plan, hunk: PlannedHunk) -> None:
+        """Make the change in one place; a conflict is asked about."""
+        if hunk.state != "conflict":
+            await self._accept(plan, [hunk.key])
+            return
+        keys = {"t": "take the proposed", "e": "write it", "x": "keep what is there"}
+        text = f"It can't be merged by itself: {hunk.why}. What shall stand there?"
+        answer = await self._ask("Conflict", text, keys)
+        if answer == "t":
+            await self._accept(plan, [hunk.key], theirs=True)
+        elif answer == "e":
+            await self._edit(plan, hunk)
+        elif answer == "x":
+            await self._reject(plan, hunk)
+
+    @_decides
+    async def action_accept_all(self, plan: Plan, _hunk: PlannedHunk) -> None:
+        """Make the whole change, but for what conflicts."""
+        keys = [hunk.key for hunk in plan.hunks if hunk.state != "conflict"]
+        if not keys:
+            self._say("Every place conflicts: decide on each (a), or write it (e).")
+        elif await self._is_sure(plan, "Accept"):
+            await self._accept(plan, keys)
+
+    @_decides
+    async def action_reject(self, plan: Plan, hunk: PlannedHunk) -> None:
+        """Put one place away."""
+        await self._reject(plan, hunk)
+
+    @_decides
+    async def action_reject_all(self, plan: Plan, _hunk: PlannedHunk) -> None:
+        """Put the whole proposal away."""
+        if await self._is_sure(plan, "Reject"):
+            work = partial(self._inbox.reject, plan.proposal.id)
+            await self._done(work, "The proposal is rejected; it isn't made again.")
+
+    @_decides
+    async def action_edit(self, plan: Plan, hunk: PlannedHunk) -> None:
+        """Let the person write what shall stand in a place."""
+        await self._edit(plan, hunk)
+
+    def action_undo(self) -> None:
+        """Undo what was accepted last, as the history would."""
+        self.turns.run(self._undo)
+
+    async def _undo(self) -> None:
+        from kbtui.tui.diff.undo_conflict import undo_settled
+
+        commit = self._accepted
+        if commit is None:
+            self._say("Nothing was accepted here yet; F4 shows every change.")
+            return
+        undo = partial(self._kb.history.undo, commit.id)
+        with errors_told(self):
+            if await undo_settled(self, lambda decided: undo(decisions=decided)) is None:
+                return
+            self._accepted = None
+            self._say(f"Taken back: {clean_line(commit.subject)}.")
+        await self._read()
+
+    async def _accept(self, plan: Plan, keys: Sequence[str], *, theirs: bool = False) -> None:
+        work = partial(self._inbox.accept, plan.proposal.id, hunks=keys, theirs=theirs)
+        with errors_told(self):
+            commit = await asyncio.to_thread(work)
+            left = len(plan.hunks) - len(keys)
+            rest = f"; {left} still wait{'s' * (left == 1)}" if left else ""
+            self._accepted = commit or self._accepted
+            done = "Accepted, u takes it back" if commit else "It stood there already"
+            what = f": {clean_line(commit.subject)}" if commit else ""
+            self._say(f"{done}{rest}{what}.")
+        await self._read()
+
+    async def _reject(self, plan: Plan, hunk: PlannedHunk) -> None:
+        work = partial(self._inbox.reject, plan.proposal.id, hunks=[hunk.key])
+        await self._done(work, "Rejected; it isn't proposed again.")
+
+    async def _done(self, work: Callable[[], object], said: str) -> None:
+        with errors_told(self):
+            await asyncio.to_thread(work)
+            self._say(said)
+        await self._read()
+
+    async def _is_sure(self, plan: Plan, what: str) -> bool:
+        """Ask before many places are decided at once."""
+        count = len(plan.hunks)
+        if count < _MANY:
+            return True
+        text = f"{what} {count} places in {files_of(plan)}?"
+        return await self._ask(f"{what} all", text, {"y": f"{what.lower()} all"}) == "y"
+
+    async def _ask(self, title: str, text: str, keys: dict[str, str]) -> str | None:
+        from kbtui.tui.widgets.dialogs import KeyDialog
+
+        return await self.app.push_screen_wait(KeyDialog(title, text, keys))
 
     # Writing
 
-    def on_place_editor_saved(self, event: PlaceEditor.Saved) -> None:
-        """Take the text."""
-        event.stop()
-        self.writing.take(event)
+    async def _edit(self, plan: Plan, hunk: PlannedHunk) -> None:
+        """Open a field below the difference; the keys of the inbox rest meanwhile."""
+        try:
+            draft = await asyncio.to_thread(self._inbox.draft, plan.proposal.id, hunk.key)
+        except KbtuiError as error:
+            tell_error(self, error)
+            await self._read()
+            return
+        conflict = hunk.state == "conflict"
+        editor = PlaceEditor(plan.proposal.id, hunk.key, draft, conflict=conflict)
+        await self.query_one("#inbox-detail").mount(editor)
+        self.add_class("-editing")
+        self.refresh_bindings()
 
-    def on_place_editor_closed(self, event: PlaceEditor.Closed) -> None:
-        """Leave the place as it is proposed."""
+    @on(PlaceEditor.Saved)
+    def _take_wanted(self, event: PlaceEditor.Saved) -> None:
         event.stop()
-        self.writing.leave(event)
+        run_latest(self, "take", self._take, event)
+
+    async def _take(self, event: PlaceEditor.Saved) -> None:
+        """Take the text; where it can't be taken, it stays in the field."""
+        edit = partial(self._inbox.edit, event.proposal, event.place, event.text, seen=event.seen)
+        with errors_told(self):
+            await asyncio.to_thread(edit)
+            self._say("Your text is proposed there now: a accepts it.")
+            self._close_editor()
+            await self._read()
+
+    @on(PlaceEditor.Closed)
+    def _leave_wanted(self, event: PlaceEditor.Closed) -> None:
+        event.stop()
+        run_latest(self, "leave", self._leave, unsaved=event.unsaved)
+
+    async def _leave(self, *, unsaved: bool) -> None:
+        """Leave the place as it is proposed, after a question where something was typed."""
+        keys = {"d": "give it up"}
+        asked = "What you wrote isn't taken yet."
+        if not unsaved or await self._ask("Your text", asked, keys) == "d":
+            self._close_editor()
+
+    def _close_editor(self) -> None:
+        self.query(PlaceEditor).remove()
+        self.remove_class("-editing")
+        self._focus_back()
+        self.refresh_bindings()
 
 
 def _description(plan: Plan) -> Content:
@@ -170,7 +419,7 @@ def _description(plan: Plan) -> Content:
         Content.styled(" · ".join(clean_line(fact) for fact in facts), "$text-muted"),
     ]
     if plan.conflicts:
-        count = len(plan.conflicts)
-        text = f"{count} place{'s' * (count > 1)} can't be merged: a asks, e writes your own text."
+        places = counted(len(plan.conflicts), "place")
+        text = f"{places} can't be merged: a asks, e writes your own text."
         lines.append(Content.styled(text, "$text-warning"))
     return Content("\n").join(lines)

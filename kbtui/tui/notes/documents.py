@@ -1,6 +1,6 @@
-"""What the notes pane shows of a file: an entry, plain text, a conversation, or why it can't.
+"""A file as it is shown: an entry, plain text, a conversation, or the reason why it can't be.
 
-Everything here reads files and is called in threads.
+Everything here reads files, so call it in threads.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from kbtui.knowledge.entry import Entry
     from kbtui.knowledge.library import Backlink, ResolvedLink
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.history.past import PastKnowledge
     from kbtui.tui.markdown.inline import LinkRef
 
 Kind = Literal["entry", "text", "conversation", "binary", "missing"]
@@ -67,7 +66,7 @@ class DocumentLinks:
         return None
 
 
-def load_document(kb: KnowledgeBase | PastKnowledge, path: str) -> Document:
+def load_document(kb: KnowledgeBase, path: str) -> Document:
     """Read a file of the workspace for showing; whatever is wrong is said in the document."""
     title = clean_line(path.rpartition("/")[2])
     try:
@@ -80,13 +79,14 @@ def load_document(kb: KnowledgeBase | PastKnowledge, path: str) -> Document:
         return Document(path, "missing", title, reason=clean_line(str(error)))
 
 
-def _file(kb: KnowledgeBase | PastKnowledge, path: str) -> Document:
+def _file(kb: KnowledgeBase, path: str) -> Document:
     from kbtui.knowledge.entry import parse_entry
-    from kbtui.tui.history.past import PastKnowledge
+    from kbtui.knowledge.past import PastLibrary
     from kbtui.workspace.files import decode, read_bytes
 
-    if isinstance(kb, PastKnowledge):
-        data = kb.read(path)
+    library: object = kb.library
+    if isinstance(library, PastLibrary):
+        data = library.read(path)
     else:
         data = read_bytes(kb.workspace.root, path, READ_LIMIT)
     if _is_binary(data):
@@ -123,7 +123,7 @@ def _size(count: int) -> str:
     return f"{count / 1024:,.0f} kB" if count < 1024**2 else f"{count / 1024**2:,.1f} MB"
 
 
-def _conversation(kb: KnowledgeBase | PastKnowledge, path: str) -> Document:
+def _conversation(kb: KnowledgeBase, path: str) -> Document:
     log = kb.sessions.read_log(path.removeprefix("sessions/").removesuffix(".jsonl"))
     parts = [
         f"##### {'you' if said.role == 'user' else 'kb'} · {said.id}\n\n{said.content.strip()}\n"

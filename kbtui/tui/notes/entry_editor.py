@@ -6,7 +6,13 @@ What was typed is never lost: it is saved, kept as a draft, or given up by the p
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, ClassVar
+import contextlib
+import hashlib
+import json
+import re
+from collections import Counter
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual import on
 from textual.containers import Vertical
@@ -18,12 +24,13 @@ from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.messages import tell, tell_error
-from kbtui.tui.notes.drafts import Draft, drop_draft, find_draft, keep_draft
-from kbtui.tui.notes.line_endings import for_editor, restore
 from kbtui.tui.notes.note_area import NoteArea
 from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.terminal.state import read_state, workspace_state, write_state
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from textual.app import ComposeResult
     from textual.binding import BindingType
     from textual.timer import Timer
@@ -33,6 +40,17 @@ if TYPE_CHECKING:
 
 _DRAFT_DELAY = 0.8
 """Seconds without a key after which the draft is stored."""
+MAX_EDITED = 400_000
+"""Characters up to which a file is edited in place; the text field gets slow with more."""
+_END = re.compile(r"(?:\r\n|[\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029])\Z")
+
+
+class Draft(NamedTuple):
+    """Unsaved text, with hash (None: there was no file) and text of what it was typed over."""
+
+    text: str
+    base: str | None
+    base_text: str
 
 
 class EntryEditor(Vertical):
@@ -223,11 +241,11 @@ class EntryEditor(Vertical):
         self._show_state()
 
     async def _settle(self, theirs: Document) -> bool:
-        from kbtui.tui.diff.two_versions import ConflictScreen
+        from kbtui.tui.diff.confirm import choose_version
 
         await self._draft_stored()
-        choice = await self.app.push_screen_wait(
-            ConflictScreen(self.path, theirs.text, self.text, self._original)
+        choice = await choose_version(
+            self, self.path, theirs=theirs.text, mine=self.text, base=self._original
         )
         if choice is None:
             return False
@@ -281,8 +299,6 @@ class EntryEditor(Vertical):
 
 def replace_lines(area: NoteArea, text: str) -> None:
     """Change only the lines that differ, so that cursor and undo keep working."""
-    from difflib import SequenceMatcher
-
     old, new = area.text.split("\n"), text.split("\n")
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     for tag, start, end, new_start, new_end in reversed(matcher.get_opcodes()):
@@ -297,3 +313,74 @@ def replace_lines(area: NoteArea, text: str) -> None:
             area.replace("".join(f"\n{line}" for line in lines), before, area.document.end)
         else:
             area.replace("\n".join(lines), (0, 0), area.document.end)
+
+
+def why_not_editable(document: Document) -> str:
+    """The reason why a document can't be edited in place; empty where it can."""
+    if not document.editable:
+        return "This file can't be edited here without changing other bytes of it."
+    if len(document.text) > MAX_EDITED:
+        return "This file is too long to be edited here; E opens it in your editor."
+    return ""
+
+
+# Keeping every byte that wasn't edited: an editor widget knows one kind of line end.
+
+
+def for_editor(text: str) -> str:
+    r"""The text with ``\\n`` as its only line end, as an editor shows it."""
+    return "\n".join(text.splitlines()) + ("\n" if _END.search(text) else "")
+
+
+def restore(original: str, edited: str) -> str:
+    """The text to save: `edited`, made of `for_editor(original)`, with `original`'s line ends.
+
+    New lines get the end that is usual in the file.
+    """
+    if for_editor(original) == original:
+        return edited
+    old = original.splitlines(keepends=True)
+    bare = [_END.sub("", line) for line in old]
+    ends = [line[len(text) :] for line, text in zip(old, bare, strict=True)]
+    new = edited.split("\n")
+    usual = Counter(filter(None, ends)).most_common(1)
+    default = usual[0][0] if usual else "\n"
+    result = [default] * len(new)
+    matcher = SequenceMatcher(None, bare, new, autojunk=False)
+    for block in matcher.get_matching_blocks():
+        for offset in range(block.size):
+            result[block.b + offset] = ends[block.a + offset] or default
+    # `split` leaves a last piece that no line end follows.
+    result[-1] = ""
+    return "".join(text + end for text, end in zip(new, result, strict=True))
+
+
+# Unsaved text is kept beside the workspace until it is saved or given up.
+
+
+def _draft_file(root: Path, path: str) -> Path:
+    name = hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:24]
+    return workspace_state(root) / "edits" / f"{name}.json"
+
+
+def keep_draft(root: Path, path: str, draft: Draft) -> bool:
+    """Store a draft; False where the disk refuses."""
+    record = {"path": path, **draft._asdict()}
+    return write_state(_draft_file(root, path), json.dumps(record, ensure_ascii=True))
+
+
+def find_draft(root: Path, path: str) -> Draft | None:
+    """The draft of a file, if one was left."""
+    try:
+        record = json.loads(read_state(_draft_file(root, path)))
+        if record["path"] != path:
+            return None
+        return Draft(str(record["text"]), record["base"], str(record["base_text"]))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def drop_draft(root: Path, path: str) -> None:
+    """Forget a draft that was saved or given up."""
+    with contextlib.suppress(OSError):
+        _draft_file(root, path).unlink()

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _RECORDED = frozenset({"entry", "text"})
 _KEPT = 100
 """Places that Back remembers."""
+_PASSING = 0.05
+"""Seconds that the tree's cursor stays on an entry until it is read: it may only run over it."""
 
 
 class _Place(NamedTuple):
@@ -85,13 +87,17 @@ class EntryView(Vertical):
         self._future: list[_Place] = []
         self._shows_authors = False
         self._coming: _Coming | None = None
+        self._arrived = asyncio.Event()
+        self._in_passing = False
         self.document: Document | None = None
         self.links: DocumentLinks | None = None
 
     @property
-    def coming(self) -> str | None:
-        """The file that is being read, to be shown in a moment."""
-        return self._coming.path if self._coming is not None else None
+    def path(self) -> str | None:
+        """The file that is shown, or will be in a moment."""
+        if self._coming is not None:
+            return self._coming.path
+        return self.document.path if self.document is not None else None
 
     def compose(self) -> ComposeResult:
         """Header, text, links."""
@@ -117,10 +123,21 @@ class EntryView(Vertical):
 
         Of a conversation, `line` is the id of a message.
         """
-        if self.document is not None and self.document.path != path:
+        self._leave_here(path)
+        self._in_passing = False
+        self._load(path, line)
+
+    def look_at(self, path: str) -> None:
+        """Show a file in passing: it is no place to go back to."""
+        self._leave_here(path)
+        self._in_passing = True
+        self._load(path, None, after=_PASSING)
+
+    def _leave_here(self, path: str) -> None:
+        """Remember the place, unless it was only passed, before another file is shown."""
+        if self.document is not None and self.path != path and not self._in_passing:
             self._past = [*self._past[1 - _KEPT :], self._here()]
             self._future = []
-        self._load(path, line)
 
     def reload(self) -> None:
         """Read the shown file again, keeping the place in it; or the one that is on its way.
@@ -157,6 +174,7 @@ class EntryView(Vertical):
         if not self._past:
             return False
         place = self._past.pop()
+        self._in_passing = False
         self._load(place.path, None, top=place.scroll)
         return True
 
@@ -165,23 +183,34 @@ class EntryView(Vertical):
             return False
         target.append(self._here())
         place = source.pop()
+        self._in_passing = False
         self._load(place.path, None, top=place.scroll)
         return True
 
     def _here(self) -> _Place:
+        if self._coming is not None:
+            return _Place(self._coming.path, self._coming.top or 0)
         return _Place(self.document.path if self.document else "", round(self.body.scroll_y))
 
-    def _load(self, path: str, line: int | None, *, top: int | None = 0) -> None:
+    def _load(self, path: str, line: int | None, *, top: int | None = 0, after: float = 0) -> None:
         self._coming = _Coming(path, line, top)
-        run_latest(self, "load", self._loaded, path, line, top=top)
+        self._arrived.clear()
+        # Keys wait for what is being loaded, but not for what is only passed.
+        for group in ("load", "look"):
+            self.workers.cancel_group(self, group)
+        group = "look" if after else "load"
+        run_latest(self, group, self._loaded, path, line, top=top, after=after)
 
-    async def _loaded(self, path: str, line: int | None, *, top: int | None) -> None:
+    async def _loaded(self, path: str, line: int | None, *, top: int | None, after: float) -> None:
         from kbtui.tui.notes.documents import load_document, load_links, message_line
 
+        if after:
+            await asyncio.sleep(after)
         document = await asyncio.to_thread(load_document, self._kb, path)
         if document.kind == "conversation" and line is not None:
             line = message_line(document, line)
         self.document, self._coming = document, None
+        self._arrived.set()
         # Links are resolved afterwards: on a large vault that takes longer than reading.
         self.links = None
         self._show(document, line, top)
@@ -270,6 +299,10 @@ class EntryView(Vertical):
 
     def ask_why(self) -> None:
         """Show where the line under the cursor comes from."""
+        run_latest(self, "open", self._ask_why)
+
+    async def _ask_why(self) -> None:
+        await self._arrived.wait()
         document = self.document
         if document is None or document.kind not in _RECORDED:
             tell(self, "Nobody keeps account of who wrote this.", "warning")

@@ -1,18 +1,18 @@
-"""The tree of categories and entries."""
+"""The tree of categories and entries; first as plain data, then as it is drawn."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual.binding import Binding
 from textual.content import Content
 
 from kbtui.text import clean_line, slugify
-from kbtui.tui.notes.tree_rows import Folder, Row, all_folders, ancestors, visible_rows
 from kbtui.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from textual.binding import BindingType
 
@@ -20,6 +20,78 @@ if TYPE_CHECKING:
 
 SMALL = 40
 """Entries up to which a tree starts unfolded."""
+
+
+@dataclass(slots=True)
+class Folder:
+    """A category with what is in it; `count` includes the entries of the folders inside."""
+
+    path: str
+    name: str
+    folders: dict[str, Folder] = field(default_factory=dict)
+    entries: list[EntryInfo] = field(default_factory=list)
+    count: int = 0
+
+
+class Row(NamedTuple):
+    """One visible line of the tree: a folder, or an entry."""
+
+    depth: int
+    folder: Folder | None
+    entry: EntryInfo | None
+
+    @property
+    def key(self) -> str:
+        """What stays the same when the tree is made anew."""
+        if self.entry is not None:
+            return self.entry.path
+        return f"{self.folder.path}/" if self.folder is not None else ""
+
+
+def build_tree(entries: Iterable[EntryInfo]) -> Folder:
+    """Sort entries into their folders; runs in a thread."""
+    root = Folder("", "")
+    for entry in sorted(entries, key=lambda entry: (entry.category, entry.slug)):
+        folder = root
+        folder.count += 1
+        for name in filter(None, entry.category.split("/")):
+            path = f"{folder.path}/{name}" if folder.path else name
+            folder = folder.folders.setdefault(name, Folder(path, name))
+            folder.count += 1
+        folder.entries.append(entry)
+    return root
+
+
+def visible_rows(root: Folder, expanded: Collection[str]) -> list[Row]:
+    """The rows of the folders that are unfolded, from top to bottom."""
+    return list(_rows(root, expanded, 0))
+
+
+def _rows(folder: Folder, expanded: Collection[str], depth: int) -> Iterator[Row]:
+    for name in sorted(folder.folders, key=str.casefold):
+        inner = folder.folders[name]
+        yield Row(depth, inner, None)
+        if inner.path in expanded:
+            yield from _rows(inner, expanded, depth + 1)
+    for entry in folder.entries:
+        yield Row(depth, None, entry)
+
+
+def all_folders(root: Folder) -> set[str]:
+    """The paths of all folders, which unfolds everything."""
+    found = set()
+    pending = list(root.folders.values())
+    while pending:
+        folder = pending.pop()
+        found.add(folder.path)
+        pending += folder.folders.values()
+    return found
+
+
+def ancestors(category: str) -> list[str]:
+    """The folder paths from the top to `category` itself."""
+    parts = category.split("/") if category else []
+    return ["/".join(parts[: index + 1]) for index in range(len(parts))]
 
 
 class Mark(NamedTuple):
@@ -99,6 +171,13 @@ class KnowledgeTree(RowList):
         return self.row.entry if self.row is not None else None
 
     @property
+    def category(self) -> str:
+        """The category that the cursor is in; empty where there is nothing."""
+        if self.entry is not None:
+            return self.entry.category
+        return self.row.folder.path if self.row is not None and self.row.folder is not None else ""
+
+    @property
     def rows(self) -> Sequence[Row]:
         """What is visible, from top to bottom."""
         return self._rows
@@ -112,6 +191,10 @@ class KnowledgeTree(RowList):
         if self._filtered is None:
             self._expanded.update(ancestors(category))
         self._rebuild(path)
+
+    def shows(self, path: str) -> bool:
+        """True of an entry that a filter has left."""
+        return any(row.key == path for row in self._rows)
 
     def _rebuild(self, key: str | None = None) -> None:
         key = key or (self.row.key if self.row is not None else None)

@@ -2,36 +2,81 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING
+import asyncio
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec
 
 from textual import events, on
 from textual.containers import Vertical
 from textual.content import Content
 
-from kbtui.tui.messages import OpenEntry, go_to
+from kbtui.text import clean_line
+from kbtui.tui.actions.registry import bindings
+from kbtui.tui.messages import AskAbout, OpenEntry, OpenHistory, go_to, tell, with_errors_told
+from kbtui.tui.notes import entry_actions
 from kbtui.tui.notes.entry_view import EntryView
 from kbtui.tui.notes.tree_panel import TreePanel
 from kbtui.tui.terminal.background import run_latest
-from kbtui.tui.widgets.notes_keys import NotesKeys
+from kbtui.tui.widgets.row_list import RowList
+from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
     from textual.app import ComposeResult
+    from textual.binding import BindingType
 
     from kbtui.history.change import Actor
+    from kbtui.history.objects.commit import Commit
     from kbtui.knowledge.library import EntryInfo
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.tui.markdown.markdown_view import MarkdownView
     from kbtui.tui.notes.entry_editor import EntryEditor
-    from kbtui.tui.notes.notes_actions import NotesActions
+    from kbtui.tui.notes.knowledge_tree import KnowledgeTree
 
+_More = ParamSpec("_More")
 _SIDE_BY_SIDE = 130
 """Columns from which on the tree stands beside the entry."""
 
 
-class NotesPane(NotesKeys):
-    """Browse, read, edit. Public: see `open_entry`, `knowledge_ready` and `knowledge_changed`."""
+def _beside(
+    work: Callable[Concatenate[NotesPane, KnowledgeBase, _More], Coroutine[Any, Any, None]],
+) -> Callable[Concatenate[NotesPane, _More], None]:
+    """Do it beside the screen, one thing at a time; what goes wrong is told."""
+
+    @wraps(work)
+    def do(pane: NotesPane, /, *args: _More.args, **kwargs: _More.kwargs) -> None:
+        if pane.kb is not None:
+            run_latest(pane, "action", with_errors_told, pane, work, pane, pane.kb, *args, **kwargs)
+
+    return do
+
+
+def _with_entry(
+    work: Callable[[NotesPane, KnowledgeBase, str], Coroutine[Any, Any, None]],
+) -> Callable[[NotesPane], None]:
+    """Do it with the current entry, if there is one."""
+
+    @wraps(work)
+    def do(pane: NotesPane) -> None:
+        path = pane.target()
+        if path is not None:
+            _beside(work)(pane, path)
+
+    return do
+
+
+class NotesPane(Vertical):
+    """Browse, read, edit. Others use `open_entry`, `knowledge_ready` and `knowledge_changed`.
+
+    There is one current entry. Whichever of tree and reader has the focus says which, and the
+    other follows, so that keys never mean another entry than the one that is seen.
+
+    Attributes:
+        kb: The knowledge base, once it is open.
+        view: The reader, while there is something to read.
+        editor: The editor, while it is open.
+    """
 
     DEFAULT_CSS = """
     NotesPane {
@@ -56,9 +101,14 @@ class NotesPane(NotesKeys):
         &.-editing #notes-entry { display: none; }
     }
     """
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("notes")]
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
+        self.kb: KnowledgeBase | None = None
+        self.view: EntryView | None = None
+        self.editor: EntryEditor | None = None
+        self._deleted: Commit | None = None
         self._pending: tuple[str, int | None, bool] | None = None
 
     def compose(self) -> ComposeResult:
@@ -66,7 +116,34 @@ class NotesPane(NotesKeys):
         with Vertical(id="notes-split"):
             yield TreePanel(id="notes-list")
 
-    # What the rest of the app uses
+    def on_resize(self, event: events.Resize) -> None:
+        """Put tree and entry beside each other where there is room."""
+        self.set_class(event.size.width >= _SIDE_BY_SIDE, "-beside")
+
+    # Parts
+
+    @property
+    def panel(self) -> TreePanel:
+        """The tree with its title and filter."""
+        return self.query_one("#notes-list", TreePanel)
+
+    @property
+    def knowledge_tree(self) -> KnowledgeTree:
+        """The tree."""
+        return self.panel.knowledge_tree
+
+    @property
+    def entries(self) -> dict[str, EntryInfo]:
+        """All entries by path, as the tree shows them."""
+        return self.panel.entries
+
+    @property
+    def current_path(self) -> str | None:
+        """The file that is on the screen, if one is."""
+        document = self.view.document if self.view is not None else None
+        return document.path if document is not None else None
+
+    # The knowledge base
 
     def knowledge_ready(self, kb: KnowledgeBase) -> None:
         """Begin: the knowledge base is open."""
@@ -82,8 +159,66 @@ class NotesPane(NotesKeys):
         del commit
         shown = self.current_path
         self.panel.changed(paths, actor, shown)
-        if shown in paths or self.place.coming in paths:
-            self.place.file_changed()
+        if shown in paths or (self.view is not None and self.view.path in paths):
+            self._file_changed()
+
+    def _file_changed(self) -> None:
+        if self.editor is not None:
+            self.editor.file_changed()
+        elif self.view is not None:
+            self.view.reload()
+
+    # The current entry
+
+    @property
+    def _tree_leads(self) -> bool:
+        return self.knowledge_tree.has_focus or self.panel.filter_has_focus
+
+    def target(self) -> str | None:
+        """The path of the current entry, which keys are about; None where there is none."""
+        if self._tree_leads or self.view is None:
+            return self.knowledge_tree.entry.path if self.knowledge_tree.entry is not None else None
+        return self.view.path
+
+    @on(RowList.Highlighted, "#notes-tree")
+    def _cursor_moved(self, event: RowList.Highlighted) -> None:
+        event.stop()
+        self._follow()
+
+    def on_descendant_focus(self) -> None:
+        """Go where the one leads that has the focus now."""
+        self._follow()
+
+    def _follow(self) -> None:
+        """Bring tree and reader to the same entry."""
+        if self.view is None or self.editor is not None:
+            return
+        entry, path = self.knowledge_tree.entry, self.view.path
+        if not self._tree_leads:
+            if path is not None and (entry is None or entry.path != path):
+                self.panel.reveal(path)
+        elif entry is not None and entry.path != path:
+            self.view.look_at(entry.path)
+
+    def moved(self, old: str, new: str) -> None:
+        """An entry has another path now: go on showing it."""
+        if new == old:
+            return
+        if self.view is not None:
+            self.view.follow(old, new)
+        self.panel.reveal(new)
+
+    def _gone(self, path: str) -> None:
+        """An entry was deleted: show what was read before it, or the tree alone."""
+        if self.view is None or self.view.path != path or self.view.leave(path):
+            self._follow()
+            return
+        self.view.remove()
+        self.view = None
+        self.remove_class("-reading")
+        go_to(self.knowledge_tree)
+
+    # Opening
 
     def open_entry(self, path: str, line: int | None = None, *, edit: bool = False) -> None:
         """Show a file of the workspace, at a line, perhaps in the editor.
@@ -95,105 +230,276 @@ class NotesPane(NotesKeys):
             return
         run_latest(self, "open", self._open, path, line, edit=edit)
 
-    def refresh_all(self) -> None:
-        """Read tree and shown file again."""
-        self.panel.read()
-        self.place.file_changed()
+    async def _open(self, path: str, line: int | None, *, edit: bool) -> None:
+        if self.kb is None or not await self._leave_editor():
+            return
+        self._deleted = None
+        view = await self._show(self.kb, path, line)
+        if edit:
+            await self._edit(path, line)
+        else:
+            go_to(view.body)
 
-    def moved(self, old: str, new: str) -> None:
-        """An entry has another path now: go on showing it."""
+    async def _show(self, kb: KnowledgeBase, path: str, line: int | None = None) -> EntryView:
+        """Show a file in the reader, which is made for the first one, and in the tree."""
+        if self.view is None:
+            self.view = EntryView(kb, id="notes-entry")
+            self.add_class("-reading")
+            await self.query_one("#notes-split").mount(self.view)
+        self.view.open(path, line)
+        self.panel.reveal(path)
+        return self.view
+
+    @on(EntryView.Opened)
+    def _opened(self, event: EntryView.Opened) -> None:
+        event.stop()
+        path = event.document.path
         if self.view is not None:
-            self.view.follow(old, new)
-        self.panel.reveal(new)
-
-    def gone(self, path: str) -> None:
-        """An entry was deleted: show what was read before it, or the tree alone."""
-        if not self.place.file_gone(path):
-            go_to(self.knowledge_tree)
-
-    def focus_tree(self) -> None:
-        """Go to the tree, or to the editor where one is open."""
-        editor = self.editor
-        go_to(editor.text_area if editor is not None else self.knowledge_tree)
-
-    @property
-    def entries(self) -> dict[str, EntryInfo]:
-        """All entries by path, as the tree shows them."""
-        return self.panel.entries
-
-    @cached_property
-    def actions(self) -> NotesActions:
-        """What changes entries; made when first needed."""
-        from kbtui.tui.notes.notes_actions import NotesActions
-
-        return NotesActions(self)
-
-    async def start_filter(self, text: str = "") -> None:
-        """Filter the tree, perhaps by something already."""
-        await self.panel.start_filter(text)
+            self.view.border_title = Content(clean_line(short_name(path)))
+        self.panel.looked_at(path)
 
     @on(TreePanel.Chosen)
     def _open_chosen(self, event: TreePanel.Chosen) -> None:
         event.stop()
         self.open_entry(event.path)
 
-    # Reading
-
-    async def _open(self, path: str, line: int | None, *, edit: bool = False) -> None:
-        if not await self.place.leave_editor():
-            return
-        view = await self.show(path, line)
-        if "actions" in self.__dict__:
-            self.actions.forget_deletion()
-        if edit:
-            await self.actions.edit(path, line)
-        elif view is not None:
-            go_to(view.body)
-
-    async def show(self, path: str, line: int | None = None) -> EntryView | None:
-        """Show a file in the reader, and where it is in the tree."""
-        if self.kb is None:
-            return None
-        view = await self.place.show(self.kb, path, line)
-        self.panel.reveal(path)
-        return view
-
-    @on(EntryView.Opened)
-    def _opened(self, event: EntryView.Opened) -> None:
-        event.stop()
-        path = event.document.path
-        view = self.view
-        if view is not None:
-            view.border_title = Content(_shown_name(path))
-        self.panel.looked_at(path)
-
-    async def on_entry_editor_closed(self, event: EntryEditor.Closed) -> None:
-        """Read on where the editor was."""
-        event.stop()
-        await self.place.close_editor()
-        self.place.read_on()
-
-    @on(EntryView.WebLink)
-    def _web_link(self, event: EntryView.WebLink) -> None:
-        event.stop()
-        self.actions.ask_about_url(event.url)
-
-    @on(EntryView.MissingLink)
-    def _missing_link(self, event: EntryView.MissingLink) -> None:
-        event.stop()
-        self.actions.offer_to_make(event.target)
-
     @on(OpenEntry)
     def _open_inside(self, event: OpenEntry) -> None:
         event.stop()
         self.open_entry(event.path, event.line, edit=event.edit)
 
-    def on_resize(self, event: events.Resize) -> None:
-        """Put tree and entry beside each other where there is room."""
-        self.set_class(event.size.width >= _SIDE_BY_SIDE, "-beside")
+    @on(EntryView.WebLink)
+    def _web_link(self, event: EntryView.WebLink) -> None:
+        event.stop()
+        run_latest(self, "action", entry_actions.open_web_link, self, event.url)
 
+    @on(EntryView.MissingLink)
+    def _missing_link(self, event: EntryView.MissingLink) -> None:
+        event.stop()
+        self.offer_to_make(event.target)
 
-def _shown_name(path: str) -> str:
-    from kbtui.text import clean_line
+    def offer_to_make(self, target: str) -> None:
+        """A link leads to an entry that isn't there: offer to write it."""
+        self._new(clean_line(target.rpartition("/")[2].removesuffix(".md")))
 
-    return clean_line(path.removeprefix("knowledge/").removesuffix(".md"))
+    def focus_tree(self) -> None:
+        """Go to the tree, or to the editor where one is open."""
+        go_to(self.editor.text_area if self.editor is not None else self.knowledge_tree)
+
+    # Editing
+
+    async def _edit(self, path: str, line: int | None = None) -> None:
+        """Put the editor in the place of tree and reader."""
+        from kbtui.tui.notes.documents import load_document
+        from kbtui.tui.notes.entry_editor import EntryEditor, why_not_editable
+
+        if self.kb is None or self.editor is not None:
+            return
+        document = await asyncio.to_thread(load_document, self.kb, path)
+        why_not = why_not_editable(document)
+        if why_not:
+            tell(self, why_not, "warning")
+            return
+        view = self.view
+        if view is None or self.current_path != path:
+            await self._show(self.kb, path)
+        elif line is None and (view.body.scroll_y > 0 or view.body.has_cursor):
+            line = view.body.pointed_source
+        self.editor = EntryEditor(self.kb, document, line=line, id="notes-editor")
+        self.add_class("-editing")
+        await self.query_one("#notes-split").mount(self.editor)
+        go_to(self.editor.text_area)
+
+    async def _leave_editor(self) -> bool:
+        """Close the editor unless its text is to be kept in it; False where it stays."""
+        if self.editor is not None:
+            if not await self.editor.leave():
+                return False
+            await self._close_editor()
+        return True
+
+    async def _close_editor(self) -> None:
+        editor, self.editor = self.editor, None
+        if editor is not None:
+            await editor.remove()
+        self.remove_class("-editing")
+
+    async def on_entry_editor_closed(self, event: EntryEditor.Closed) -> None:
+        """Read on where the editor was."""
+        event.stop()
+        await self._close_editor()
+        if self.view is not None:
+            self.view.reload()
+            go_to(self.view.body)
+
+    # Moving
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """The bare letters mean nothing while somebody writes, so they aren't shown then."""
+        if self.editor is not None or self.panel.filter_has_focus:
+            return False
+        return super().check_action(action, parameters)
+
+    def _pointed_list(self) -> RowList | MarkdownView:
+        focused = self.screen.focused
+        if isinstance(focused, RowList) and self in focused.ancestors:
+            return focused
+        reads = self.view is not None and self.view.body.has_focus
+        return self.view.body if self.view is not None and reads else self.knowledge_tree
+
+    def _move(self, by: int) -> None:
+        widget = self._pointed_list()
+        if isinstance(widget, RowList):
+            widget.cursor += by
+        else:
+            widget.move_cursor(by)
+
+    def action_down(self) -> None:
+        """Move down in the tree or in the entry."""
+        self._move(1)
+
+    def action_up(self) -> None:
+        """Move up in the tree or in the entry."""
+        self._move(-1)
+
+    def action_left(self) -> None:
+        """Fold, go up, or leave the entry for the tree."""
+        if self._pointed_list() is self.knowledge_tree:
+            self.knowledge_tree.action_fold()
+        else:
+            go_to(self.knowledge_tree)
+
+    def action_right(self) -> None:
+        """Unfold, or go into the entry."""
+        if self._pointed_list() is self.knowledge_tree:
+            self.knowledge_tree.action_unfold()
+
+    def action_open(self) -> None:
+        """Open what the cursor is on; in the entry, its links."""
+        widget = self._pointed_list()
+        if isinstance(widget, RowList):
+            widget.action_select()
+        else:
+            self.action_backlinks()
+
+    def action_back(self) -> None:
+        """Return to the entry before."""
+        if self.view is not None:
+            self._travelled() if self.view.go_back() else go_to(self.knowledge_tree)
+
+    def action_forward(self) -> None:
+        """Go on to the entry that Back left."""
+        if self.view is not None and self.view.go_forward():
+            self._travelled()
+
+    def _travelled(self) -> None:
+        """Show in the tree where the reader went; what isn't in the tree is gone to itself."""
+        if self.view is None or self.view.path is None:
+            return
+        self.panel.reveal(self.view.path)
+        if self.view.path not in self.entries:
+            go_to(self.view.body)
+
+    async def action_filter(self) -> None:
+        """Filter the tree."""
+        await self.panel.start_filter()
+
+    # Asking
+
+    def action_backlinks(self) -> None:
+        """Unfold where the entry leads and what leads to it."""
+        if self.view is not None and self.view.path is not None:
+            self.view.toggle_links()
+
+    def action_ask(self) -> None:
+        """Put a reference to the entry into the prompt."""
+        path = self.target()
+        if path is not None:
+            self.post_message(AskAbout(path))
+
+    def action_history(self) -> None:
+        """Show every change of the entry."""
+        path = self.target()
+        if path is not None:
+            self.post_message(OpenHistory(path))
+
+    def action_why(self) -> None:
+        """Show where the line under the cursor comes from."""
+        if self.view is not None:
+            self.view.ask_why()
+        else:
+            tell(self, "Open an entry first: then w says where a line of it comes from.")
+
+    def action_authors(self) -> None:
+        """Say beside each line of the entry who wrote it."""
+        if self.view is not None:
+            self.view.toggle_authors()
+        else:
+            tell(self, "Open an entry first: then W says who wrote each line of it.")
+
+    @_beside
+    async def action_tags(self, kb: KnowledgeBase) -> None:
+        """Choose a tag and show only its entries."""
+        tag = await entry_actions.pick_tag(self, kb)
+        if tag is not None:
+            await self.panel.start_filter(f"#{tag}")
+
+    # Changing
+
+    def action_new(self) -> None:
+        """Make an entry."""
+        self._new()
+
+    @_beside
+    async def _new(self, kb: KnowledgeBase, title: str = "") -> None:
+        """Ask for title and type, make the entry, and start to write."""
+        entry = await entry_actions.new_entry(self, kb, title, self.knowledge_tree.category)
+        if entry is not None:
+            line = entry_actions.first_line_to_fill(entry.text)
+            self.open_entry(entry.path, line, edit=True)
+
+    async def action_edit(self) -> None:
+        """Edit the entry here."""
+        path = self.target()
+        if path is not None:
+            await self._edit(path)
+
+    @_with_entry
+    async def action_edit_outside(self, kb: KnowledgeBase, path: str) -> None:
+        """Edit the entry in $EDITOR."""
+        await entry_actions.edit_outside(self, kb, path)
+        self.panel.read()
+        self._file_changed()
+
+    @_with_entry
+    async def action_rename(self, kb: KnowledgeBase, path: str) -> None:
+        """Rename the entry."""
+        self.moved(path, await entry_actions.rename_entry(self, kb, path) or path)
+
+    @_with_entry
+    async def action_move(self, kb: KnowledgeBase, path: str) -> None:
+        """Move the entry to another category."""
+        self.moved(path, await entry_actions.move_entry(self, kb, path) or path)
+
+    @_with_entry
+    async def action_delete(self, kb: KnowledgeBase, path: str) -> None:
+        """Delete the entry; `u` brings it back."""
+        deleted = await entry_actions.delete_entry(self, kb, path)
+        if deleted is not None:
+            self._deleted = deleted
+            self._gone(path)
+
+    def action_undo(self) -> None:
+        """Bring back what was just deleted, else undo the entry's last change."""
+        self._undo_last() if self._deleted is None else self._undelete(self._deleted)
+
+    @_beside
+    async def _undelete(self, kb: KnowledgeBase, deleted: Commit) -> None:
+        self._deleted = None
+        path = await entry_actions.undelete(self, kb, deleted)
+        if path is not None:
+            self.open_entry(path)
+
+    @_with_entry
+    async def _undo_last(self, kb: KnowledgeBase, path: str) -> None:
+        await entry_actions.undo_last(self, kb, path)

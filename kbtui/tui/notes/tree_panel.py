@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
+from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from kbtui.errors import KbtuiError
 from kbtui.tui.messages import OpenSearch, go_to
-from kbtui.tui.notes.knowledge_tree import KnowledgeTree, Mark
-from kbtui.tui.notes.tree_rows import build_tree
+from kbtui.tui.notes.knowledge_tree import KnowledgeTree, Mark, build_tree
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.row_list import RowList
 
@@ -22,19 +22,28 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from textual.app import ComposeResult
+    from textual.binding import BindingType
 
     from kbtui.history.change import Actor
     from kbtui.knowledge.library import EntryInfo
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.notes.tree_rows import Folder
-    from kbtui.tui.widgets.filter_input import FilterInput
+    from kbtui.tui.notes.knowledge_tree import Folder
 
 _REFRESH_DELAY = 0.05
 _PEOPLE = frozenset({"you", "sync", "import"})
 
 
 class TreePanel(Vertical):
-    """Title, filter line while there is one, and the tree."""
+    """Title, filter line while there is one, and the tree.
+
+    In the filter the arrows move in the tree, Enter opens the best match, Esc gives up.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "end_filter", "Clear the filter", show=False),
+        Binding("up", "move(-1)", "Up", show=False),
+        Binding("down", "move(1)", "Down", show=False),
+    ]
 
     class Chosen(Message):
         """An entry was chosen."""
@@ -46,7 +55,7 @@ class TreePanel(Vertical):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._kb: KnowledgeBase | None = None
-        self._field: FilterInput | None = None
+        self._field: Input | None = None
         self._marks: dict[str, Mark] = {}
         self._to_reveal = ""
         self._searches = 0
@@ -88,12 +97,17 @@ class TreePanel(Vertical):
             self.knowledge_tree.show_marks(self._marks)
 
     def reveal(self, path: str) -> None:
-        """Put the cursor on an entry, now or as soon as the tree knows it."""
+        """Put the cursor on an entry, now or as soon as the tree knows it.
+
+        A filter that hides the entry ends.
+        """
         entry = self.entries.get(path)
         if entry is None:
             self._to_reveal = path
-        elif not self.knowledge_tree.filtering:
-            self.knowledge_tree.reveal(path, entry.category)
+            return
+        if self.knowledge_tree.filtering and not self.knowledge_tree.shows(path):
+            self._end_filter()
+        self.knowledge_tree.reveal(path, entry.category)
 
     def read(self) -> None:
         """Read what there is; several commits in a row cost one reading."""
@@ -141,32 +155,45 @@ class TreePanel(Vertical):
     async def start_filter(self, text: str = "") -> None:
         """Open the filter line, or go back to it; it has the focus when this returns."""
         if self._field is None:
-            from kbtui.tui.widgets.filter_input import FilterInput
-
-            self._field = FilterInput(self, id="notes-filter")
+            self._field = Input(placeholder="filter", id="notes-filter", select_on_focus=False)
             await self.mount(self._field, after="#notes-title")
         if text:
             self._field.value = text
             self._field.cursor_position = len(text)
         go_to(self._field)
 
-    def end_filter(self) -> None:
-        """Show all entries again."""
+    def _end_filter(self) -> None:
+        self._searches += 1
         if self._field is not None:
-            self._searches += 1
             self._field.remove()
             self._field = None
-            self.knowledge_tree.clear_filter()
-            go_to(self.knowledge_tree)
+        self.knowledge_tree.clear_filter()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys of the filter mean something only while it has the focus."""
+        if action in {"end_filter", "move"}:
+            return self.filter_has_focus
+        return super().check_action(action, parameters)
+
+    def action_end_filter(self) -> None:
+        """Show all entries again."""
+        self._end_filter()
+        go_to(self.knowledge_tree)
+
+    def action_move(self, by: int) -> None:
+        """Move in the tree without leaving the line."""
+        self.knowledge_tree.cursor += by
 
     @property
     def filter_has_focus(self) -> bool:
-        """Whether the person types into the filter."""
+        """True while the person types into the filter."""
         return self._field is not None and self._field.has_focus
 
-    def filter_changed(self, text: str) -> None:
+    @on(Input.Changed)
+    def _filter_changed(self, event: Input.Changed) -> None:
         """Search for what is typed; what was typed before is forgotten at once."""
-        run_latest(self, "filter", self._search, text)
+        event.stop()
+        run_latest(self, "filter", self._search, event.value)
 
     async def _search(self, text: str) -> None:
         self._searches += 1
@@ -185,9 +212,11 @@ class TreePanel(Vertical):
             self._searched = text
             self.knowledge_tree.show_matches(text, root, best)
 
-    def filter_entered(self, text: str) -> None:
+    @on(Input.Submitted)
+    def _filter_entered(self, event: Input.Submitted) -> None:
         """Open the best match, or search the text of all entries where no name matches."""
-        run_latest(self, "open", self._enter, text)
+        event.stop()
+        run_latest(self, "open", self._enter, event.value)
 
     async def _enter(self, text: str) -> None:
         if self._searched != text:
@@ -195,10 +224,10 @@ class TreePanel(Vertical):
             await self._search(text)
         entry = self.knowledge_tree.entry
         if entry is not None:
-            self.end_filter()
+            self.action_end_filter()
             self.post_message(self.Chosen(entry.path))
         elif self.knowledge_tree.row is None and text.strip():
-            self.end_filter()
+            self.action_end_filter()
             self.post_message(OpenSearch(text.strip()))
         else:
             go_to(self.knowledge_tree)

@@ -15,9 +15,7 @@ from textual.widgets import Static
 
 from kbtui.errors import KbtuiError
 from kbtui.text import clean, clean_line, shorten
-from kbtui.tui.commit_text import description
 from kbtui.tui.messages import OpenHistory, OpenMessage, tell
-from kbtui.tui.notes.notes_actions import copy_text
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 from kbtui.workspace.layout import short_name
@@ -28,6 +26,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
+    from kbtui.history.objects.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.recall.provenance import Why
     from kbtui.sessions.store import SessionMessage
@@ -139,10 +138,10 @@ class WhyScreen(ModalScreen[Message | None]):
         else:
             tell(self, "The line isn't recorded yet.")
 
-    async def action_copy(self) -> None:
+    def action_copy(self) -> None:
         """Copy the id of the commit."""
         if self.why is not None and self.why.origin.commit is not None:
-            await copy_text(self, self.why.origin.commit)
+            self.app.copy_to_clipboard(self.why.origin.commit)
 
     def action_close(self) -> None:
         """Go back."""
@@ -174,3 +173,27 @@ def _choice(message: SessionMessage, why: Why) -> Choice:
     said = shorten(clean_line(message.content), _WIDEST)
     when = f"{message.time.astimezone():%Y-%m-%d %H:%M}"
     return Choice(f"{mark} {who}  {said}", when, message.id)
+
+
+def description(commit: Commit) -> Content:
+    """All that is known of a commit, in a few lines."""
+    facts = [f"{commit.time.astimezone():%a %Y-%m-%d %H:%M}", str(commit.actor), commit.id[:10]]
+    origin = commit.origin
+    if origin.model:
+        facts.append(origin.model)
+    if origin.session:
+        messages = f" {origin.messages[0]}-{origin.messages[1]}" if origin.messages else ""
+        facts.append(f"{origin.session}{messages}")
+    if origin.batch:
+        facts.append(f"batch {origin.batch}")
+    if origin.undoes:
+        undone = origin.undoes.split()
+        more = f" and {len(undone) - 1} more" if len(undone) > 1 else ""
+        facts.append(f"undoes {undone[0][:10]}{more}")
+    lines = [
+        Content.styled(clean_line(commit.subject), "bold"),
+        Content.styled(" · ".join(clean_line(fact) for fact in facts), "$text-muted"),
+    ]
+    if commit.body.strip():
+        lines.append(Content.styled(clean(commit.body).strip(), "italic"))
+    return Content("\n").join(lines)

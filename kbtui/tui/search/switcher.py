@@ -10,13 +10,11 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from kbtui.errors import KbtuiError
 from kbtui.text import clean_line, slugify
 from kbtui.tui.actions.registry import bindings
-from kbtui.tui.messages import tell_error
+from kbtui.tui.messages import errors_told
 from kbtui.tui.notes.fuzzy import PAUSE, entries_saying, matched_spans, names_of, worth_searching
-from kbtui.tui.search.finder import Finder
-from kbtui.tui.search.preview import Preview
+from kbtui.tui.search.finder import Finder, Preview
 from kbtui.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
@@ -202,16 +200,9 @@ class SwitcherScreen(Finder, ModalScreen[None]):
             await self._make(self.names.offer)
 
     async def _make(self, title: str) -> None:
-        from kbtui.knowledge.templates import ENTRY_TYPES
-        from kbtui.tui.notes.notes_actions import first_line_to_fill
-        from kbtui.tui.widgets.dialogs import NewEntryDialog
+        from kbtui.tui.notes.entry_actions import first_line_to_fill, new_entry
 
-        chosen = await self.app.push_screen_wait(NewEntryDialog(ENTRY_TYPES, title=title))
-        if chosen is None:
-            return
-        try:
-            entry = await asyncio.to_thread(self.kb.library.create, chosen.type, chosen.title)
-        except KbtuiError as error:
-            tell_error(self, error)
-            return
-        self.leave_for(entry.path, first_line_to_fill(entry.text), edit=True)
+        with errors_told(self):
+            entry = await new_entry(self, self.kb, title)
+            if entry is not None:
+                self.leave_for(entry.path, first_line_to_fill(entry.text), edit=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import shutil
@@ -28,8 +29,10 @@ def editor_command(environment: Mapping[str, str] | None = None) -> list[str]:
     """
     environment = os.environ if environment is None else environment
     for name in ("VISUAL", "EDITOR"):
-        if environment.get(name, "").strip():
-            return shlex.split(environment[name])
+        with contextlib.suppress(ValueError):  # a quotation mark without its other half
+            words = shlex.split(environment.get(name, ""))
+            if words:
+                return words
     for name in _FALLBACKS:
         if shutil.which(name):
             return [name]
@@ -43,18 +46,31 @@ def edit_text(app: App[object], text: str) -> str:
         ConfigurationError: there is no such editor.
         StorageError: the text couldn't be handed over.
     """
-    command = editor_command()
     try:
         handle, name = tempfile.mkstemp(prefix="kbtui-", suffix=".md")
         file = Path(name)
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as stream:
                 stream.write(text)
-            with app.suspend():
-                subprocess.run([*command, name], check=False)
+            edit_file(app, file)
             return file.read_text("utf-8", "replace").rstrip("\n")
         finally:
             file.unlink(missing_ok=True)
+    except OSError as error:
+        raise StorageError(f"The text couldn't be handed over: {error.strerror}.") from None
+
+
+def edit_file(app: App[object], file: Path) -> None:
+    """Let the person edit a file; the app is suspended meanwhile.
+
+    Raises:
+        ConfigurationError: there is no such editor.
+        StorageError: it couldn't be started.
+    """
+    command = editor_command()
+    try:
+        with app.suspend():
+            subprocess.run([*command, str(file)], check=False)
     except FileNotFoundError:
         raise ConfigurationError(
             f"The editor {command[0]!r} is not installed.", "Set EDITOR to one that is."

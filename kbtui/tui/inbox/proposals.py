@@ -1,0 +1,217 @@
+"""The parts of the inbox: a list of proposals, their places as a difference, a field to write."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from kbtui.text import clean_line, counted
+from kbtui.tui.actions.registry import bindings
+from kbtui.tui.diff.diff_view import DiffView
+from kbtui.tui.notes.entry_editor import for_editor, restore
+from kbtui.tui.notes.note_area import NoteArea
+from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.widgets.row_list import RowList
+from kbtui.workspace.layout import short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+
+    from kbtui.memory.inbox.conflict_markers import Draft
+    from kbtui.memory.inbox.plan import Plan, PlannedHunk
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+_MOST_FILES = 3
+
+
+class ProposalList(RowList):
+    """Two lines for each proposal."""
+
+    ROW_HEIGHT: ClassVar[int] = 2
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        self.plans: tuple[Plan, ...] = ()
+        super().__init__(id=id)
+
+    def show_plans(self, plans: Sequence[Plan], at: str = "") -> None:
+        """Show proposals, with the cursor on the one that is named, or where it was."""
+        self.plans = tuple(plans)
+        places = (index for index, plan in enumerate(plans) if plan.proposal.id == at)
+        self.rows_changed(next(places, self.cursor))
+
+    @property
+    def plan(self) -> Plan | None:
+        """The proposal under the cursor."""
+        return self.plans[self.cursor] if self.cursor < len(self.plans) else None
+
+    @property
+    def row_count(self) -> int:
+        """How many proposals there are."""
+        return len(self.plans)
+
+    def render_row(self, index: int, width: int) -> Sequence[Content]:
+        """Draw one proposal."""
+        plan = self.plans[index]
+        proposal = plan.proposal
+        first = Content.assemble(
+            (f" {proposal.actor}", ".rows--accent"),
+            (f"  {age(proposal.created)}  ", ".rows--muted"),
+            clean_line(proposal.reason),
+        )
+        parts: list[str | tuple[str, str]] = [
+            (f"   {counted(len(plan.hunks), 'place')}", ".rows--muted")
+        ]
+        if plan.conflicts:
+            parts.append((f", {counted(len(plan.conflicts), 'conflict')}", ".rows--bad"))
+        parts += ["  ", (files_of(plan), ".rows--second")]
+        second = Content.assemble(*parts)
+        return [line.truncate(width, ellipsis=True) for line in (first, second)]
+
+
+class PlaceView(DiffView):
+    """A difference whose hunks are the places that wait, in their order."""
+
+    keep_flash = True
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._plan: Plan | None = None
+        self._at = 0
+
+    def show_plan(self, plan: Plan) -> None:
+        """Show a proposal; at the place that one was at, if it is the same proposal.
+
+        Keys act on it at once, though it takes a moment until it is drawn.
+        """
+        if plan is self._plan:
+            return
+        same = self._plan is not None and self._plan.proposal.id == plan.proposal.id
+        self._plan = plan
+        self._at = max(0, min(self._at, len(plan.hunks) - 1)) if same else 0
+        run_latest(self, "plan", self._show_plan, plan, same=same)
+
+    async def _show_plan(self, plan: Plan, *, same: bool) -> None:
+        from kbtui.memory.inbox.diff import plan_diff
+
+        self.show(await asyncio.to_thread(plan_diff, plan, titles_only=True), keep=same)
+
+    @property
+    def place(self) -> PlannedHunk | None:
+        """The place that the person is at."""
+        hunks = self._plan.hunks if self._plan is not None else ()
+        return hunks[self._at] if self._at < len(hunks) else None
+
+    @property
+    def path(self) -> str:
+        """The file of that place, empty where there is none."""
+        found = self._plan.find(self.place.key) if self._plan and self.place else None
+        return found[0].now.path if found is not None else ""
+
+    def on_diff_view_shown(self) -> None:
+        """Mark where keys act."""
+        self.go_to_hunk(0)
+
+    def go_to_hunk(self, by: int) -> None:
+        """Go to the place below (1) or above (-1), whatever is on the screen."""
+        count = len(self._plan.hunks) if self._plan is not None else 0
+        self._at = max(0, min(count - 1, self._at + by))
+        if self._at < len(self._hunks):
+            line = self._hunks[self._at].line
+            self.flash(range(line, line + 1))
+
+
+class PlaceEditor(Vertical):
+    """A text field with the proposed lines; where the file was changed, with both sides."""
+
+    DEFAULT_CSS = """
+    PlaceEditor {
+        height: 1fr; border-top: solid $primary 60%;
+        #place-title { height: auto; padding: 0 1; background: $boost; color: $text-muted; }
+        NoteArea { height: 1fr; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("editor")]
+
+    class Saved(Message):
+        """The text shall stand there."""
+
+        def __init__(self, proposal: str, place: str, text: str, seen: str) -> None:
+            super().__init__()
+            self.proposal = proposal
+            self.place = place
+            self.text = text
+            self.seen = seen
+
+    class Closed(Message):
+        """The editor may go; `unsaved` is True where something was typed."""
+
+        def __init__(self, *, unsaved: bool) -> None:
+            super().__init__()
+            self.unsaved = unsaved
+
+    def __init__(self, proposal: str, place: str, draft: Draft, *, conflict: bool) -> None:
+        super().__init__(id="place-editor")
+        self.proposal = proposal
+        self.place = place
+        self._draft = draft
+        self._conflict = conflict
+
+    def compose(self) -> ComposeResult:
+        """What it is about, and the text."""
+        name = clean_line(short_name(self._draft.path))
+        what = f"all of {name}" if self._draft.whole else f"lines of {name}"
+        hint = "Ctrl+S takes your text, Esc leaves it"
+        if self._conflict:
+            hint = f"both sides are marked: leave what shall stand there. {hint}"
+        yield Static(Content(f"Your text for {what}: {hint}"), id="place-title")
+        yield NoteArea(for_editor(self._draft.text), id="place-text")
+
+    def on_mount(self) -> None:
+        """Begin to write at once."""
+        self.area.focus()
+
+    @property
+    def area(self) -> NoteArea:
+        """The field."""
+        return self.query_one("#place-text", NoteArea)
+
+    def action_save(self) -> None:
+        """Take the text."""
+        text = restore(self._draft.text, self.area.text)
+        if text and not text.endswith("\n") and not self._draft.whole:
+            text += "\n"  # a place is made of whole lines
+        self.post_message(self.Saved(self.proposal, self.place, text, self._draft.seen))
+
+    def action_close(self) -> None:
+        """Leave the proposal as it is."""
+        unsaved = self.area.text != for_editor(self._draft.text)
+        self.post_message(self.Closed(unsaved=unsaved))
+
+
+def files_of(plan: Plan) -> str:
+    """The names of the files that a proposal would change, as far as it still would."""
+    paths = [file.now.path for file in plan.files if file.waiting]
+    names = [clean_line(short_name(path)) for path in paths]
+    rest = len(names) - _MOST_FILES
+    shown = ", ".join(names[:_MOST_FILES])
+    return f"{shown} and {rest} more" if rest > 0 else shown
+
+
+def age(time: datetime, now: datetime | None = None) -> str:
+    """How long ago something was, in one unit."""
+    seconds = ((now or datetime.now(UTC)) - time).total_seconds()
+    if seconds < _MINUTE:
+        return "just now"
+    for unit, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
+        if seconds >= unit:
+            return f"{seconds // unit:.0f} {name} ago"
+    return "just now"

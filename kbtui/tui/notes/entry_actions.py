@@ -1,0 +1,157 @@
+"""Changing entries from the app: each asks what it needs, does it, and says what it did.
+
+All take the node whose app asks, raise `KbtuiError` for what can't be done, and return None where
+the person left it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from kbtui.text import clean_line, counted
+from kbtui.tui.messages import tell
+from kbtui.tui.widgets.row_list import Choice
+from kbtui.tui.widgets.dialogs import KeyDialog, NewEntryDialog, PickDialog, TextDialog
+from kbtui.workspace.layout import short_name
+
+if TYPE_CHECKING:
+    from textual.dom import DOMNode
+
+    from kbtui.history.objects.commit import Commit
+    from kbtui.knowledge.entry import Entry
+    from kbtui.knowledge_base import KnowledgeBase
+
+
+async def new_entry(
+    node: DOMNode, kb: KnowledgeBase, title: str = "", category: str = ""
+) -> Entry | None:
+    """Ask for title and type, of which `category` suggests one, and make the entry."""
+    from kbtui.knowledge.templates import ENTRY_TYPES, TYPE_OF_FOLDER
+
+    type_ = TYPE_OF_FOLDER.get(category.partition("/")[0], "topic")
+    chosen = await node.app.push_screen_wait(NewEntryDialog(ENTRY_TYPES, type_, title))
+    if chosen is None:
+        return None
+    return await asyncio.to_thread(kb.library.create, chosen.type, chosen.title)
+
+
+def first_line_to_fill(text: str) -> int:
+    """Where writing a new entry begins: below its first section, or at the end."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines, 1):
+        if line.startswith("## "):
+            return number + 1
+    return len(lines)
+
+
+async def rename_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> str | None:
+    """Ask for a new title, rename the entry and repair the links to it; returns its new path."""
+    entry = await asyncio.to_thread(kb.library.get, path)
+    explained = "Links to it are repaired; the old name stays as an alias."
+    title = await node.app.push_screen_wait(
+        TextDialog(f"Rename {short_name(path)}", entry.title, explained)
+    )
+    if title is None or title == entry.title:
+        return None
+    return await _rename(node, kb, path, title)
+
+
+async def move_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> str | None:
+    """Ask for another category and move the entry there; returns its new path."""
+    infos = await asyncio.to_thread(kb.library.infos)
+    info = next((info for info in infos if info.path == path), None)
+    if info is None:
+        return None
+    counts = Counter(each.category for each in infos)
+    choices = [
+        Choice(category, f"{count:,}", category)
+        for category, count in sorted(counts.items())
+        if category and category != info.category
+    ]
+    category = await node.app.push_screen_wait(
+        PickDialog(f"Move {short_name(path)} to", choices, new="new category")
+    )
+    if category is None:
+        return None
+    return await _rename(node, kb, path, f"{category.strip('/')}/{info.slug}")
+
+
+async def _rename(node: DOMNode, kb: KnowledgeBase, path: str, new: str) -> str:
+    entry = await asyncio.to_thread(kb.library.rename, path, new)
+    tell(node, f"{short_name(path)} is now {short_name(entry.path)}.")
+    return entry.path
+
+
+async def delete_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> Commit | None:
+    """Delete an entry; where other files link to it, they would change too, so ask first."""
+    links = await asyncio.to_thread(kb.library.backlinks, path)
+    others = len({link.path for link in links} - {path})
+    if others:
+        info = await asyncio.to_thread(kb.library.info, path)
+        title = clean_line(info.title if info is not None else short_name(path))
+        text = (
+            f"{counted(others, 'other file')} {'links' if others == 1 else 'link'} to it and would "
+            f"be rewritten: {'its' if others == 1 else 'their'} links become plain text. u brings "
+            "everything back."
+        )
+        dialog = KeyDialog(f"Delete {title}?", text, {"y": "delete it"})
+        if await node.app.push_screen_wait(dialog) is None:
+            return None
+    commit = await asyncio.to_thread(kb.library.delete, path)
+    tell(node, f"Deleted {short_name(path)}. u brings it back.", "warning")
+    return commit
+
+
+async def undelete(node: DOMNode, kb: KnowledgeBase, deleted: Commit) -> str | None:
+    """Undo a deletion; returns the path of the entry that is back."""
+    await asyncio.to_thread(kb.history.undo, deleted.id)
+    path = next((c.path for c in deleted.paths if c.kind == "deleted"), None)
+    tell(node, f"{short_name(path or '')} is back.")
+    return path
+
+
+async def undo_last(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
+    """Undo the last change of one file."""
+    from kbtui.tui.diff.undo_conflict import undo_settled
+
+    commit = await asyncio.to_thread(lambda: next(iter(kb.history.log(path, limit=1)), None))
+    if commit is None:
+        tell(node, "There is nothing to undo.")
+        return
+    moved = any(change.path == path and change.kind == "renamed" for change in commit.paths)
+    paths = () if moved else (path,)
+    done = await undo_settled(
+        node, lambda decided: kb.history.undo(commit.id, paths=paths, decisions=decided)
+    )
+    if done is not None:
+        tell(node, f"Undone: {clean_line(commit.subject)}")
+
+
+async def edit_outside(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
+    """Hand the file to the person's editor; what it saves is the person's own change."""
+    from kbtui.tui.terminal.external_editor import edit_file
+
+    edit_file(node.app, kb.workspace.root / path)
+    if await asyncio.to_thread(kb.history.adopt, settle=0) is None:
+        tell(node, "Nothing changed.")
+
+
+async def pick_tag(node: DOMNode, kb: KnowledgeBase) -> str | None:
+    """Choose one of all tags."""
+    counts = await asyncio.to_thread(kb.library.tags)
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    choices = [Choice(f"#{tag}", f"{count:,}", tag) for tag, count in ranked]
+    return await node.app.push_screen_wait(PickDialog("Tags", choices))
+
+
+async def open_web_link(node: DOMNode, url: str) -> None:
+    """Show where a link leads before anything is opened."""
+    answer = await node.app.push_screen_wait(
+        KeyDialog("Open in the browser?", url, {"enter": "open", "y": "copy"})
+    )
+    if answer == "enter":
+        node.app.open_url(url)
+    elif answer == "y":
+        node.app.copy_to_clipboard(url)

@@ -1,0 +1,142 @@
+"""Tree, reader and keys always mean one current entry."""
+
+from __future__ import annotations
+
+from kbtui.tui.messages import OpenHistory
+from kbtui.tui.widgets.dialogs import KeyDialog
+from tests.tui.notes_support import (
+    NotesApp,
+    agent_writes,
+    arrived,
+    make_kb,
+    opened,
+    ready,
+    shown,
+    text_of,
+    until,
+)
+
+ALICE, BOB = "knowledge/people/alice.md", "knowledge/people/bob.md"
+DOCKER, POSTGRESQL = "knowledge/topics/docker.md", "knowledge/topics/postgresql.md"
+
+
+def agree(notes, path: str) -> bool:
+    entry = notes.knowledge_tree.entry
+    return entry is not None and entry.path == notes.current_path == notes.target() == path
+
+
+async def test_after_a_followed_link_and_back_all_stand_on_the_first_entry_again(tmp_path):
+    kb = make_kb(tmp_path)
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, ALICE)
+        await pilot.press("b", "enter")
+        await until(pilot, lambda: notes.current_path == POSTGRESQL)
+        assert agree(notes, POSTGRESQL)
+        await pilot.press("[")
+        await shown(pilot, notes, ALICE)
+        assert agree(notes, ALICE)
+        await pilot.press("h", "H")
+        await until(pilot, lambda: app.seen)
+        assert isinstance(app.seen[-1], OpenHistory)
+        assert app.seen[-1].path == ALICE
+        await pilot.press("]")
+        await shown(pilot, notes, POSTGRESQL)
+        assert agree(notes, POSTGRESQL)
+
+
+async def test_the_reader_follows_the_cursor_of_the_tree(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, ALICE)
+        await pilot.press("h", "j")
+        await shown(pilot, notes, BOB)
+        assert agree(notes, BOB)
+        await pilot.press("j")
+        assert notes.target() is None, "the cursor is on a folder"
+        await pilot.press("j")
+        await shown(pilot, notes, DOCKER)
+        assert notes.knowledge_tree.has_focus
+        await pilot.press("[")
+        await shown(pilot, notes, ALICE)
+        assert agree(notes, ALICE), "what was only passed is no place to go back to"
+
+
+async def test_without_a_reader_the_cursor_opens_none(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        notes = await ready(pilot)
+        await pilot.press("j", "j")
+        assert notes.view is None
+        assert notes.target() == BOB
+
+
+async def test_the_tree_comes_back_to_what_is_read_when_the_reader_has_the_keys(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, ALICE)
+        await pilot.press("h", "k")
+        assert notes.target() is None
+        notes.view.body.focus()
+        await until(pilot, lambda: agree(notes, ALICE))
+
+
+async def test_a_filter_that_hides_what_a_link_leads_to_ends(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, ALICE)
+        await pilot.press("slash", *"alice", "down")
+        await until(pilot, lambda: len(notes.knowledge_tree.rows) == 2)
+        notes.view.body.focus()
+        await pilot.press("b", "enter")
+        await until(pilot, lambda: notes.current_path == POSTGRESQL)
+        assert agree(notes, POSTGRESQL)
+        assert not notes.knowledge_tree.filtering
+
+
+async def test_what_machines_write_elsewhere_moves_neither_tree_nor_reader(tmp_path):
+    kb = make_kb(tmp_path)
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, BOB)
+        agent_writes(kb, "knowledge/people/aaron.md", "# Aaron\n")
+        await until(pilot, lambda: "Aaron" in text_of(notes.knowledge_tree))
+        assert agree(notes, BOB)
+
+
+async def test_after_a_deletion_in_the_tree_the_reader_shows_what_the_cursor_is_on(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, ALICE)
+        notes.open_entry(DOCKER)
+        await shown(pilot, notes, DOCKER)
+        await pilot.press("h", "d")
+        await until(pilot, lambda: "Docker" not in text_of(notes.knowledge_tree))
+        await shown(pilot, notes, POSTGRESQL)
+        assert agree(notes, POSTGRESQL)
+        await pilot.press("u")
+        await shown(pilot, notes, DOCKER)
+        assert agree(notes, DOCKER)
+
+
+async def test_an_entry_that_others_link_to_is_deleted_after_a_question(tmp_path):
+    kb = make_kb(tmp_path)
+    agent_writes(kb, "knowledge/topics/docker.md", "# Docker\n\n[[alice]] and [[alice]] know it.\n")
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, ALICE)
+        await pilot.press("d")
+        dialog = await arrived(pilot, KeyDialog, ".keys")
+        said = " ".join(str(part.render()) for part in dialog.query("Static"))
+        assert dialog.TITLE_TEXT == "Delete Alice?"
+        assert "2 other files link to it" in said
+        await pilot.press("escape")
+        await until(pilot, lambda: len(app.screen_stack) == 1)
+        assert (kb.workspace.root / ALICE).exists()
+        await pilot.press("d", "y")
+        await until(pilot, lambda: "Deleted people/alice" in app.toasts)
+        assert not (kb.workspace.root / ALICE).exists()
+        assert "[[" not in kb.library.find("docker").text
+        await pilot.press("u")
+        await shown(pilot, notes, ALICE)
+        assert "[[alice]] and [[alice]]" in kb.library.find("docker").text

@@ -70,7 +70,7 @@ class ConfirmScreen(ModalScreen[str | None]):
             self._bindings.bind(key, f"answer('{key}')", label)
 
     def compose(self) -> ComposeResult:
-        """What it is about, what it does, the choices below."""
+        """The question, the difference, the choices below."""
         with Vertical(id="confirm", classes="-diffs" if self._diffs else "") as box:
             box.border_title = Content(self._title)
             named = {"enter": "Enter"}

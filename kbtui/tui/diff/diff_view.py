@@ -83,7 +83,7 @@ class DiffView(LineView):
 
     @property
     def side_by_side(self) -> bool:
-        """Whether before and after stand beside each other."""
+        """True if before and after stand beside each other."""
         from kbtui.tui.diff.lines import SIDE_BY_SIDE_FROM
 
         return self.text_width >= SIDE_BY_SIDE_FROM if self._asked is None else self._asked
@@ -123,7 +123,7 @@ class DiffView(LineView):
     def _parts(
         self, diffs: Sequence[FileDiff], width: int, *, beside: bool, at_once: bool
     ) -> Iterator[DiffLayout]:
-        """What is to be shown; the work is done by whoever asks for the next part."""
+        """Lay the differences out; the work is done by whoever asks for the next part."""
         from kbtui.tui.diff.lines import lay_out, lay_out_parts
 
         if at_once:

@@ -18,6 +18,7 @@ from kbtui.tui.diff.diff_view import DiffView
 from kbtui.tui.messages import OpenEntry, leave_for, tell
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.line_view import Line
+from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -105,7 +106,7 @@ class UndoConflictScreen(ModalScreen[Decided | None]):
         self._at = 0
 
     def compose(self) -> ComposeResult:
-        """What happened, both sides, the keys."""
+        """The reason, both sides, the keys."""
         with Vertical(id="conflicts") as box:
             box.border_title = Content("Nothing was changed yet")
             yield Static(Content(clean(self._error.message)))
@@ -133,7 +134,7 @@ class UndoConflictScreen(ModalScreen[Decided | None]):
 
     def _lines(self, number: int, conflict: Conflict) -> Iterator[Line]:
         here = number == self._at
-        name = clean_line(conflict.path.removeprefix("knowledge/").removesuffix(".md"))
+        name = clean_line(short_name(conflict.path))
         place = f"{name}:{conflict.line}" if conflict.line else name
         yield Line(
             Content.assemble(

@@ -59,7 +59,7 @@ class CommitDetail(Vertical):
         self._shown: tuple[Commit, tuple[FileDiff, ...]] | None = None
 
     def compose(self) -> ComposeResult:
-        """What it says above what it did."""
+        """The message above the difference."""
         yield Static(id="history-what")
         yield DiffView(id="history-diff")
 

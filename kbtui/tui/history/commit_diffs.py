@@ -23,7 +23,7 @@ MAX_FILES = 200
 def diffs_of(
     history: HistoryReader, commit: Commit, path: str | None, context: int
 ) -> tuple[FileDiff, ...]:
-    """What a commit changed, the asked path first.
+    """The differences that a commit made, the asked path first.
 
     What kbtui keeps by itself, as the catalogue, comes last, and without its lines where anything
     else changed: they say what the entries above say.
@@ -94,12 +94,12 @@ class ShownPlace(NamedTuple):
 
     @property
     def diff(self) -> FileDiff | None:
-        """What the commit changed in the file."""
+        """The difference of its file."""
         return next((diff for diff in self.diffs if diff.path == self.at.path), None)
 
     @property
     def hunk(self) -> Hunk | None:
-        """What it changed in this place."""
+        """The hunk that stands in this place."""
         diff = self.diff
         return diff.hunks[self.at.number] if diff and self.at.number < len(diff.hunks) else None
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _FIRST = 200
 _MORE = 1_000
-_ACTOR_WIDTH = max(map(len, Actor))
 _READING = "Reading the history …"
 
 
@@ -60,6 +59,7 @@ class CommitList(RowList):
         self._going_to: str | None = None
         self._filter = ""
         self._nothing = _READING
+        self._actor_width = 0
         super().__init__(id=id)
 
     @property
@@ -101,7 +101,8 @@ class CommitList(RowList):
         except KbtuiError as error:
             nothing = str(error)
         self._nothing = nothing
-        self.commits = part
+        self.commits = []
+        self._add(part)
         places = (index for index, commit in enumerate(part) if commit.id == self._at)
         self.rows_changed(next(places, 0))
         if not part:
@@ -115,9 +116,16 @@ class CommitList(RowList):
                 part = await asyncio.to_thread(_take, commits, _MORE)
             except KbtuiError:
                 return
-            self.commits.extend(part)
+            self._add(part)
             self._resize_canvas()
             full = len(part) == _MORE
+
+    def _add(self, part: Sequence[Commit]) -> None:
+        self.commits.extend(part)
+        widest = max((len(commit.actor) for commit in part), default=0)
+        if widest > self._actor_width:
+            self._actor_width = widest
+            self._strips.clear()
 
     # Drawing
 
@@ -136,7 +144,7 @@ class CommitList(RowList):
         style = ".rows--second" if commit.actor is Actor.YOU else ".rows--accent"
         line = Content.assemble(
             (f" {when(commit.time):>12}  ", ".rows--muted"),
-            (f"{commit.actor:<{_ACTOR_WIDTH}} ", style),
+            (f"{commit.actor:<{self._actor_width}} ", style),
             clean_line(commit.subject),
         )
         return [line.truncate(width, ellipsis=True)]

@@ -30,7 +30,7 @@ class _NoProvenance:
 
 
 class ForeignKnowledge:
-    """What the history screen and time travel ask a `KnowledgeBase` for; nothing can be written."""
+    """As much of a `KnowledgeBase` as history and time travel ask for; it can't be written."""
 
     workspace = None
     sessions = None

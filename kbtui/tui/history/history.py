@@ -110,7 +110,7 @@ class HistoryScreen(Screen[None]):
 
     @property
     def diff(self) -> DiffView:
-        """What the selected commit changed."""
+        """The difference that the selected commit made."""
         return self.detail.diff
 
     @property

@@ -1,4 +1,4 @@
-"""What comes into the inbox and leaves it, brought to the screen: a count, and a notice once."""
+"""The inbox followed for the screen: how many proposals wait, and a notice when one comes."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ class PlaceEditor(Vertical):
         self._conflict = conflict
 
     def compose(self) -> ComposeResult:
-        """What it is about, and the text."""
+        """A title, and the text."""
         name = clean_line(short_name(self._draft.path))
         what = f"all of {name}" if self._draft.whole else f"lines of {name}"
         hint = "Ctrl+S takes your text, Esc leaves it"

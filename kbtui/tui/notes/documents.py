@@ -153,7 +153,7 @@ def load_links(kb: KnowledgeBase, path: str) -> DocumentLinks:
 
 
 def facts_of(entry: Entry) -> list[str]:
-    """What an entry's frontmatter says, as short phrases for its header."""
+    """Say an entry's frontmatter in short phrases, for its header."""
     facts = [entry.type or "", *(f"#{tag}" for tag in entry.tags[:8])]
     if entry.updated:
         facts.append(f"updated {entry.updated[:16]}")

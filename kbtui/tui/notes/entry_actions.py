@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 
 from kbtui.text import clean_line, counted
 from kbtui.tui.messages import tell
-from kbtui.tui.widgets.row_list import Choice
-from kbtui.tui.widgets.dialogs import KeyDialog, NewEntryDialog, PickDialog, TextDialog
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
@@ -29,6 +27,7 @@ async def new_entry(
 ) -> Entry | None:
     """Ask for title and type, of which `category` suggests one, and make the entry."""
     from kbtui.knowledge.templates import ENTRY_TYPES, TYPE_OF_FOLDER
+    from kbtui.tui.widgets.dialogs import NewEntryDialog
 
     type_ = TYPE_OF_FOLDER.get(category.partition("/")[0], "topic")
     chosen = await node.app.push_screen_wait(NewEntryDialog(ENTRY_TYPES, type_, title))
@@ -48,6 +47,8 @@ def first_line_to_fill(text: str) -> int:
 
 async def rename_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> str | None:
     """Ask for a new title, rename the entry and repair the links to it; returns its new path."""
+    from kbtui.tui.widgets.dialogs import TextDialog
+
     entry = await asyncio.to_thread(kb.library.get, path)
     explained = "Links to it are repaired; the old name stays as an alias."
     title = await node.app.push_screen_wait(
@@ -60,6 +61,9 @@ async def rename_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> str | Non
 
 async def move_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> str | None:
     """Ask for another category and move the entry there; returns its new path."""
+    from kbtui.tui.widgets.row_list import Choice
+    from kbtui.tui.widgets.dialogs import PickDialog
+
     infos = await asyncio.to_thread(kb.library.infos)
     info = next((info for info in infos if info.path == path), None)
     if info is None:
@@ -86,6 +90,8 @@ async def _rename(node: DOMNode, kb: KnowledgeBase, path: str, new: str) -> str:
 
 async def delete_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> Commit | None:
     """Delete an entry; where other files link to it, they would change too, so ask first."""
+    from kbtui.tui.widgets.dialogs import KeyDialog
+
     links = await asyncio.to_thread(kb.library.backlinks, path)
     others = len({link.path for link in links} - {path})
     if others:
@@ -140,6 +146,9 @@ async def edit_outside(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
 
 async def pick_tag(node: DOMNode, kb: KnowledgeBase) -> str | None:
     """Choose one of all tags."""
+    from kbtui.tui.widgets.row_list import Choice
+    from kbtui.tui.widgets.dialogs import PickDialog
+
     counts = await asyncio.to_thread(kb.library.tags)
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     choices = [Choice(f"#{tag}", f"{count:,}", tag) for tag, count in ranked]
@@ -148,6 +157,8 @@ async def pick_tag(node: DOMNode, kb: KnowledgeBase) -> str | None:
 
 async def open_web_link(node: DOMNode, url: str) -> None:
     """Show where a link leads before anything is opened."""
+    from kbtui.tui.widgets.dialogs import KeyDialog
+
     answer = await node.app.push_screen_wait(
         KeyDialog("Open in the browser?", url, {"enter": "open", "y": "copy"})
     )

@@ -27,6 +27,7 @@ from kbtui.tui.messages import tell, tell_error
 from kbtui.tui.notes.note_area import NoteArea
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.terminal.state import read_state, workspace_state, write_state
+from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -121,12 +122,12 @@ class EntryEditor(Vertical):
 
     @property
     def text(self) -> str:
-        """What would be saved, with the line ends that the file has."""
+        """The text that would be saved, with the line ends that the file has."""
         return restore(self._original, self.text_area.text)
 
     @property
     def dirty(self) -> bool:
-        """Whether there is anything to save."""
+        """True if there is anything to save."""
         return self.text_area.text != for_editor(self._original)
 
     # State
@@ -140,7 +141,7 @@ class EntryEditor(Vertical):
         self._draft_timer = self.set_timer(_DRAFT_DELAY, self._store_draft)
 
     def _show_state(self) -> None:
-        name = clean_line(self.path.removeprefix("knowledge/").removesuffix(".md"))
+        name = clean_line(short_name(self.path))
         state = ("● not saved", "$text-warning") if self.dirty else ("saved", "$text-muted")
         parts: list[str | tuple[str, str]] = ["✎ ", (name, "bold $text"), "  ", state]
         if self._note:

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 from kbtui.errors import KbtuiError
 from kbtui.text import fold
+from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -100,7 +101,7 @@ class FuzzyIndex:
 
 def _candidate(entry: EntryInfo, recency: float) -> _Candidate:
     names = tuple(fold(name) for name in (entry.title, entry.slug, *entry.aliases) if name)
-    place = entry.path.removeprefix("knowledge/").removesuffix(".md")
+    place = short_name(entry.path)
     everything = " ".join((*names, fold(place), *(fold(f"#{tag}") for tag in entry.tags)))
     initials = "".join(word[0] for word in _WORDS.findall(names[0])) if names else ""
     return _Candidate(entry, names, initials, everything, recency)
@@ -222,7 +223,7 @@ def names_of(library: Library) -> EntryNames:
 
 
 def worth_searching(query: str) -> bool:
-    """Whether texts are searched for it: almost every text says one or two letters."""
+    """True if texts are searched for it: almost every text says one or two letters."""
     return len(query) >= _SHORTEST_IN_TEXTS
 
 

@@ -42,7 +42,7 @@ class Row(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What stays the same when the tree is made anew."""
+        """A name that stays the same when the tree is made anew."""
         if self.entry is not None:
             return self.entry.path
         return f"{self.folder.path}/" if self.folder is not None else ""
@@ -95,7 +95,7 @@ def ancestors(category: str) -> list[str]:
 
 
 class Mark(NamedTuple):
-    """What happened to an entry since it was last looked at."""
+    """A change of an entry since it was last looked at."""
 
     word: str
     by_machine: bool
@@ -157,7 +157,7 @@ class KnowledgeTree(RowList):
 
     @property
     def filtering(self) -> bool:
-        """Whether only matches are shown."""
+        """True while only matches are shown."""
         return self._filtered is not None
 
     @property
@@ -179,7 +179,7 @@ class KnowledgeTree(RowList):
 
     @property
     def rows(self) -> Sequence[Row]:
-        """What is visible, from top to bottom."""
+        """All that is visible, from top to bottom."""
         return self._rows
 
     def row_at(self, index: int) -> Row | None:

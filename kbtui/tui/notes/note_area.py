@@ -186,16 +186,15 @@ class NoteArea(TextArea):
     def _style(self, name: str) -> Style:
         style = self._note_styles.get(name)
         if style is None:
-            looks = self.get_visual_style(f"note--{name}", partial=True)
-            colored = looks.foreground is not None and looks.foreground.a > 0
-            looks = replace(
-                looks, background=None, foreground=looks.foreground if colored else None
-            )
-            style = self._note_styles[name] = looks.rich_style
+            visual = self.get_visual_style(f"note--{name}", partial=True)
+            colored = visual.foreground is not None and visual.foreground.a > 0
+            foreground = visual.foreground if colored else None
+            visual = replace(visual, background=None, foreground=foreground)
+            style = self._note_styles[name] = visual.rich_style
         return style
 
     def _area(self, index: int) -> str:
-        """Whether a line is frontmatter, code or text."""
+        """The kind of a line: ``front``, ``code`` or ``text``."""
         if self._areas_for != self._edits or len(self._areas) != self.document.line_count:
             self._areas = _areas(self.document.lines)
             self._areas_for = self._edits

@@ -73,7 +73,7 @@ class WhyScreen(ModalScreen[Message | None]):
         self.why: Why | None = None
 
     def compose(self) -> ComposeResult:
-        """What is known, and what was said."""
+        """The answer, and the messages below."""
         with Vertical() as box:
             box.border_title = Content(f"Why {clean_line(short_name(self._path))}:{self._line}")
             box.border_subtitle = Content("Esc close")

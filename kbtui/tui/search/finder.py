@@ -141,7 +141,7 @@ class Finder(Screen[None]):
 
     @property
     def preview(self) -> Preview:
-        """What the cursor is on."""
+        """The preview of what the cursor is on."""
         return self.query_one(Preview)
 
     def on_mount(self) -> None:

@@ -32,7 +32,7 @@ LIMIT = 50
 _WORDS_AFTER = 0.05
 _MEANING_AFTER = 0.35
 FILTERS = 'type:decision  tag:auth  path:projects/  updated:week  "exact phrase"  -without  begin*'
-"""What narrows a search, shown where nothing is typed yet."""
+"""Conditions that narrow a search, shown where nothing is typed yet."""
 
 
 class HitList(RowList):

@@ -63,7 +63,7 @@ class AuthorsGutter:
         self._now = now or datetime.now(UTC)
 
     def __call__(self, index: int) -> Content:
-        """What stands at the left of a line of the screen."""
+        """The gutter of one line of the screen."""
         origin = self._origin(index)
         if origin is None:
             return Content()

@@ -36,7 +36,7 @@ async def history(pilot, kb, *arguments) -> HistoryScreen:
     await ready(pilot)
     screen = HistoryScreen(kb, *arguments)
     await pilot.app.push_screen(screen)
-    await until(pilot, lambda: screen.list.commits, "the log is read")
+    await until(pilot, lambda: screen.rows.commits, "the log is read")
     await until(pilot, lambda: screen.diff.lines, "a diff is shown")
     return screen
 
@@ -45,7 +45,7 @@ async def test_commits_are_listed_newest_first_with_their_differences(kb):
     app = NotesApp(kb)
     async with app.run_test(size=(110, 40)) as pilot:
         screen = await history(pilot, kb)
-        rows = text_of(screen.list).split("\n")
+        rows = text_of(screen.rows).split("\n")
         assert len(rows) == 4
         assert "dream" in rows[0]
         assert "people/alice created" in rows[0]
@@ -62,10 +62,10 @@ async def test_it_can_be_opened_for_one_entry_or_at_one_commit(kb):
     app = NotesApp(kb)
     async with app.run_test(size=(110, 40)) as pilot:
         screen = await history(pilot, kb, PATH)
-        assert len(screen.list.commits) == 3
+        assert len(screen.rows.commits) == 3
         await pilot.press("q")
         screen = await history(pilot, kb, None, commit.id)
-        assert screen.list.commit.id == commit.id
+        assert screen.rows.commit.id == commit.id
 
 
 async def test_n_and_p_go_through_the_changed_places_and_braces_change_the_context(kb):
@@ -94,8 +94,8 @@ async def test_u_undoes_exactly_this_change(kb):
         file = kb.workspace.root / PATH
         await until(pilot, lambda: "five" not in file.read_text())
         assert "twenty" in file.read_text()
-        await until(pilot, lambda: len(screen.list.commits) == 4, "the undo is listed")
-        assert screen.list.commit.origin.undoes is not None
+        await until(pilot, lambda: len(screen.rows.commits) == 4, "the undo is listed")
+        assert screen.rows.commit.origin.undoes is not None
 
 
 async def test_shift_u_undoes_only_the_place_that_is_shown(kb):
@@ -118,7 +118,7 @@ async def test_keys_wait_for_the_places_of_the_commit_that_was_just_selected(kb,
         await until(pilot, lambda: screen.diff.hunk is not None)
         monkeypatch.setattr(kb.history, "changes_of", lambda rev: door.wait() or changes_of(rev))
         await pilot.press("j")
-        await until(pilot, lambda: screen.list.commit.id == mine.id)
+        await until(pilot, lambda: screen.rows.commit.id == mine.id)
         await pilot.press("U", "w")
         assert app.screen is screen, "the place on the screen is another commit's"
         door.open()
@@ -157,7 +157,7 @@ async def test_another_key_leaves_an_undo_that_is_under_way_alone(kb, monkeypatc
         await until(pilot, lambda: "Undone" in app.toasts)
         await arrived(pilot, ConfirmScreen, "DiffView")
         await pilot.press("escape")
-        await until(pilot, lambda: screen.list.commit.origin.undoes is not None)
+        await until(pilot, lambda: screen.rows.commit.origin.undoes is not None)
 
 
 @pytest.fixture
@@ -294,14 +294,14 @@ async def test_the_filter_takes_words_paths_and_who(kb):
     async with app.run_test(size=(110, 40)) as pilot:
         screen = await history(pilot, kb)
         await pilot.press("slash", *"agent")
-        await until(pilot, lambda: [str(c.actor) for c in screen.list.commits] == ["agent"])
+        await until(pilot, lambda: [str(c.actor) for c in screen.rows.commits] == ["agent"])
         await pilot.press("ctrl+u", *"alice")
-        await until(pilot, lambda: [str(c.actor) for c in screen.list.commits] == ["dream"])
+        await until(pilot, lambda: [str(c.actor) for c in screen.rows.commits] == ["dream"])
         await pilot.press("ctrl+u", *"zzz")
-        await until(pilot, lambda: "No change matches" in text_of(screen.list))
+        await until(pilot, lambda: "No change matches" in text_of(screen.rows))
         await pilot.press("escape")
-        await until(pilot, lambda: len(screen.list.commits) == 4)
-        assert screen.list.has_focus
+        await until(pilot, lambda: len(screen.rows.commits) == 4)
+        assert screen.rows.has_focus
 
 
 async def test_enter_gives_the_difference_the_screen_and_q_goes_back_step_by_step(kb):
@@ -309,9 +309,9 @@ async def test_enter_gives_the_difference_the_screen_and_q_goes_back_step_by_ste
     async with app.run_test(size=(110, 40)) as pilot:
         screen = await history(pilot, kb)
         await pilot.press("enter")
-        assert not screen.list.display
+        assert not screen.rows.display
         await pilot.press("q")
-        assert screen.list.has_focus
+        assert screen.rows.has_focus
         await pilot.press("q")
         await until(pilot, lambda: len(app.screen_stack) == 1)
 
@@ -321,7 +321,7 @@ async def test_y_copies_the_id_and_shift_y_the_patch(kb):
     async with app.run_test(size=(110, 40)) as pilot:
         screen = await history(pilot, kb)
         await pilot.press("y")
-        await until(pilot, lambda: app.clipboard == screen.list.commit.id)
+        await until(pilot, lambda: app.clipboard == screen.rows.commit.id)
         await pilot.press("Y")
         await until(pilot, lambda: app.clipboard.startswith("diff --git a/knowledge/"))
         assert "+++ b/knowledge/people/alice.md\n" in app.clipboard
@@ -339,18 +339,18 @@ async def test_ten_thousand_commits_arrive_in_parts_and_only_visible_ones_are_dr
     async with app.run_test(size=(110, 40)) as pilot:
         screen = HistoryScreen(kb)
         await app.push_screen(screen)
-        await until(pilot, lambda: len(screen.list.commits) == 10_000)
+        await until(pilot, lambda: len(screen.rows.commits) == 10_000)
         drawn = []
-        render_row = type(screen.list).render_row
+        render_row = type(screen.rows).render_row
         monkeypatch.setattr(
-            type(screen.list),
+            type(screen.rows),
             "render_row",
             lambda self, index, width: drawn.append(index) or render_row(self, index, width),
         )
         monkeypatch.setattr(kb.history, "changes_of", lambda _rev: ())
         await pilot.press("G", "pageup", "pageup")
         await pilot.pause()
-        assert screen.list.cursor > 9_900
+        assert screen.rows.cursor > 9_900
         assert len(set(drawn)) < 200
 
 
@@ -365,7 +365,7 @@ async def test_of_a_commit_with_very_many_files_the_first_are_compared(tmp_path,
         await until(pilot, lambda: "more files" in text_of(screen.diff))
         text = text_of(screen.diff)
         assert text.count("topics/t") == 4, "INDEX.md is the fifth"
-        assert f"and {len(screen.list.commit.paths) - 5} more files" in text
+        assert f"and {len(screen.rows.commit.paths) - 5} more files" in text
         await pilot.press("q")
         screen = await history(pilot, kb, "knowledge/topics/t19.md")
         await until(pilot, lambda: "topics/t19.md" in text_of(screen.diff))

@@ -144,8 +144,8 @@ async def test_shift_t_leads_there_from_the_history_and_escape_back(kb):
         await ready(pilot)
         await app.push_screen(HistoryScreen(kb, ALICE, kb.first.id))
         screen = app.screen
-        await until(pilot, lambda: screen.list.commit is not None)
-        await until(pilot, lambda: screen.list.commit.id == kb.first.id)
+        await until(pilot, lambda: screen.rows.commit is not None)
+        await until(pilot, lambda: screen.rows.commit.id == kb.first.id)
         await pilot.press("T")
         await arrived(pilot, TimeTravelScreen, "#notes-tree")
         await until(pilot, lambda: app.screen.notes.current_path == ALICE)
@@ -162,7 +162,7 @@ async def test_another_repository_is_browsed_and_never_written(kb):
         run_latest(app.screen, "browse", browse, app.screen, str(theirs))
         await arrived(pilot, HistoryScreen, "#history-diff")
         screen = app.screen
-        await until(pilot, lambda: len(screen.list.commits) == 4)
+        await until(pilot, lambda: len(screen.rows.commits) == 4)
         assert "only to look at" in str(screen.query_one("#history-title").render())
         for number, key in enumerate("uRB", 1):
             await pilot.press(key)
@@ -198,7 +198,7 @@ async def test_no_key_of_the_history_fails_in_another_repository(kb):
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is screen)
         await pilot.press("y")
-        await until(pilot, lambda: app.clipboard == screen.list.commit.id)
+        await until(pilot, lambda: app.clipboard == screen.rows.commit.id)
         await pilot.press("Y")
         await until(pilot, lambda: app.clipboard.startswith("diff --git"))
         assert kb.history.head() == head

@@ -55,7 +55,7 @@ async def opened(shell: Shell) -> InboxScreen:
     await shell.press("f6")
     await shell.until(lambda: isinstance(shell.app.screen, InboxScreen))
     screen = shell.app.screen
-    await shell.until(lambda: screen.has_class("-empty") or screen.view.place is not None)
+    await shell.until(lambda: screen.has_class("-empty") or screen.diff.place is not None)
     return screen
 
 
@@ -65,8 +65,8 @@ async def waiting(shell: Shell, screen: InboxScreen, places: int) -> None:
         lambda: (
             screen.has_class("-empty")
             if not places
-            else screen.list.plan is not None
-            and len(screen.list.plan.hunks) == screen.view.hunk_count == places
+            else screen.rows.plan is not None
+            and len(screen.rows.plan.hunks) == screen.diff.hunk_count == places
         )
     )
 
@@ -80,9 +80,9 @@ async def test_places_are_accepted_and_rejected_one_by_one(
         propose(shell)
         screen = await opened(shell)
         await waiting(shell, screen, 2)
-        assert "dream" in text_of(screen.list)
-        assert "It says so now." in text_of(screen.list)
-        assert "+ - Lives in Graz" in text_of(screen.view)
+        assert "dream" in text_of(screen.rows)
+        assert "It says so now." in text_of(screen.rows)
+        assert "+ - Lives in Graz" in text_of(screen.diff)
         await shell.press("n", "a")
         await waiting(shell, screen, 1)
         assert now(tmp_path) == OLD + "- Has a cat\n"
@@ -111,8 +111,8 @@ async def test_a_conflict_shows_both_sides_and_is_settled_in_place(
         write(shell, OLD.replace("Bonn", "Rome"))
         screen = await opened(shell)
         await waiting(shell, screen, 2)
-        assert "CONFLICT" in text_of(screen.view)
-        assert "- - Lives in Rome" in text_of(screen.view)
+        assert "CONFLICT" in text_of(screen.diff)
+        assert "- - Lives in Rome" in text_of(screen.diff)
         await shell.press("a")
         await shell.until(lambda: isinstance(shell.app.screen, KeyDialog))
         await shell.press("e")
@@ -124,7 +124,7 @@ async def test_a_conflict_shows_both_sides_and_is_settled_in_place(
         editor.area.text = "- Lived in Rome, now in Graz"
         await shell.press("ctrl+s")
         await shell.until(lambda: not screen.query("#place-editor"))
-        await shell.until(lambda: screen.view.place and screen.view.place.state == "clean")
+        await shell.until(lambda: screen.diff.place and screen.diff.place.state == "clean")
         assert now(tmp_path) == OLD.replace("Bonn", "Rome"), "nothing is written yet"
         await shell.press("A")
         await waiting(shell, screen, 0)
@@ -171,13 +171,13 @@ async def test_the_cursor_stays_on_its_proposal_when_another_comes(tmp_path: Pat
         screen = await opened(shell)
         await waiting(shell, screen, 2)
         shell.app.kb.memory.inbox.add(Actor.SYNC, "from elsewhere", {"USER.md": "# You\n"})
-        await shell.until(lambda: len(screen.list.plans) == 2)
-        assert screen.list.plan.proposal.id == first.id
+        await shell.until(lambda: len(screen.rows.plans) == 2)
+        assert screen.rows.plan.proposal.id == first.id
         await shell.press("j")
-        await shell.until(lambda: "# You" in text_of(screen.view))
+        await shell.until(lambda: "# You" in text_of(screen.diff))
         await shell.press("X")
-        await shell.until(lambda: len(screen.list.plans) == 1)
-        assert screen.list.plan.proposal.id == first.id
+        await shell.until(lambda: len(screen.rows.plans) == 1)
+        assert screen.rows.plan.proposal.id == first.id
 
 
 async def test_keys_typed_ahead_decide_on_what_is_left_but_never_of_the_next_proposal(
@@ -190,9 +190,9 @@ async def test_keys_typed_ahead_decide_on_what_is_left_but_never_of_the_next_pro
         shell.app.kb.memory.inbox.add(Actor.DREAM, "next", {"USER.md": "# You\n"})
         screen = await opened(shell)
         send(shell, "axaaa")
-        await shell.until(lambda: len(screen.list.plans) == 1)
+        await shell.until(lambda: len(screen.rows.plans) == 1)
         assert now(tmp_path) == OLD + "- one\n- three\n"
-        await shell.until(lambda: screen.view.place and screen.view.path == "USER.md")
+        await shell.until(lambda: screen.diff.place and screen.diff.path == "USER.md")
         assert (tmp_path / "notes" / "USER.md").read_text() == "# Me\n"
 
 
@@ -260,8 +260,8 @@ async def test_a_card_of_what_was_proposed_leads_to_it(tmp_path: Path) -> None:
         await shell.press("k", "k", "o")
         await shell.until(lambda: isinstance(shell.app.screen, InboxScreen))
         screen = shell.app.screen
-        await shell.until(lambda: screen.list.plan is not None)
-        assert screen.list.plan.proposal.id == proposal.id
+        await shell.until(lambda: screen.rows.plan is not None)
+        assert screen.rows.plan.proposal.id == proposal.id
 
 
 async def test_letters_typed_right_after_the_key_that_writes_are_written(tmp_path: Path) -> None:
@@ -278,7 +278,7 @@ async def test_letters_typed_right_after_the_key_that_writes_are_written(tmp_pat
         )
         assert len(screen.query(PlaceEditor)) == 1
         assert now(tmp_path) == OLD
-        assert len(screen.list.plan.hunks) == 2
+        assert len(screen.rows.plan.hunks) == 2
 
 
 async def test_taking_back_what_was_changed_again_shows_both_sides_until_it_is_done(

@@ -92,8 +92,8 @@ async def test_dream_log_shows_the_change_and_restore_offers_only_that_one(
         await shell.say("/dream-log", wait=False)
         await shell.until(lambda: isinstance(shell.app.screen, HistoryScreen))
         screen = shell.app.screen
-        await shell.until(lambda: screen.list.commit is not None)
-        assert screen.list.commit.id == first
+        await shell.until(lambda: screen.rows.commit is not None)
+        assert screen.rows.commit.id == first
         await shell.press("escape")
         await shell.say(f"/dream-restore {first[:10]}", wait=False)
         await shell.until(lambda: isinstance(shell.app.screen, ConfirmScreen))

@@ -36,6 +36,9 @@ class CommitDetail(Vertical):
     Args:
         history: Where it is read.
         path: The file that comes first; None where no one is asked for.
+
+    Attributes:
+        diff: The difference.
     """
 
     DEFAULT_CSS = """
@@ -51,8 +54,10 @@ class CommitDetail(Vertical):
         path: str | None,
         *,
         id: str | None = None,  # noqa: A002
+        classes: str | None = None,
     ) -> None:
-        super().__init__(id=id)
+        super().__init__(id=id, classes=classes)
+        self.diff = DiffView(id="history-diff")
         self._history = history
         self._path = path
         self._around = _CONTEXT
@@ -61,12 +66,7 @@ class CommitDetail(Vertical):
     def compose(self) -> ComposeResult:
         """The message above the difference."""
         yield Static(id="history-what")
-        yield DiffView(id="history-diff")
-
-    @property
-    def diff(self) -> DiffView:
-        """The difference."""
-        return self.query_one("#history-diff", DiffView)
+        yield self.diff
 
     def show(self, commit: Commit) -> None:
         """Show a commit, unless another one is asked for at once."""

@@ -50,7 +50,7 @@ class CommitList(RowList):
         path: str | None,
         at: str | None,
         *,
-        id: str | None = None,  # noqa: A002
+        classes: str | None = None,
     ) -> None:
         self.commits: list[Commit] = []
         self._history = history
@@ -60,7 +60,7 @@ class CommitList(RowList):
         self._filter = ""
         self._nothing = _READING
         self._actor_width = 0
-        super().__init__(id=id)
+        super().__init__(classes=classes)
 
     @property
     def commit(self) -> Commit | None:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual import on
 from textual.containers import Container
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Footer, Input, Static
 
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import bindings
+from kbtui.tui.diff.list_and_diff import ListAndDiff
 from kbtui.tui.history.commit_detail import CommitDetail
 from kbtui.tui.history.commit_list import CommitList
 from kbtui.tui.messages import KnowledgeChanged, leave_for, tell, with_errors_told
@@ -24,7 +24,6 @@ from kbtui.workspace.layout import short_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
-    from textual import events
     from textual.app import ComposeResult
     from textual.binding import BindingType
     from textual.message import Message
@@ -32,11 +31,7 @@ if TYPE_CHECKING:
     from kbtui.history.merging.conflict import Conflict, Resolution
     from kbtui.history.objects.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.diff.diff_view import DiffView
     from kbtui.tui.history.commit_diffs import ShownPlace
-
-
-_BESIDE_FROM = 120
 
 
 def _in_turn(
@@ -46,40 +41,30 @@ def _in_turn(
 
     @wraps(work)
     def do(screen: HistoryScreen) -> None:
-        if screen.list.commit is not None:
-            screen.turns.run(with_errors_told, screen, work, screen, screen.list.commit)
+        if screen.rows.commit is not None:
+            screen.turns.run(with_errors_told, screen, work, screen, screen.rows.commit)
 
     return do
 
 
-class HistoryScreen(Screen[None]):
+class HistoryScreen(ListAndDiff):
     """Commits in a list, the selected one as a difference beside or below it.
 
     Attributes:
         kb: Whose history it is.
         path: The file whose history it is; None for all of it.
-        list: The commits.
+        rows: The commits.
         detail: The selected one.
         turns: Does one thing after the other with commits.
     """
 
     DEFAULT_CSS = """
-    HistoryScreen {
-        #history-title { height: 1; padding: 0 1; color: $text-muted; background: $boost; }
-        #history-filter { height: 1; border: none; padding: 0 1; background: $boost; }
-        #history-body { height: 1fr; layout: vertical; }
-        #history-list { height: 2fr; }
-        #history-detail { height: 3fr; border-top: solid $foreground 20%; }
-        &.-beside #history-body { layout: horizontal; }
-        &.-beside #history-list { width: 2fr; height: 100%; }
-        &.-beside #history-detail {
-            width: 3fr; height: 100%; border-top: none; border-left: solid $foreground 20%;
-        }
-        &.-full #history-list { display: none; }
-        &.-full #history-detail { width: 1fr; height: 100%; border: none; }
+    HistoryScreen #history-filter {
+        height: 1; border: none; padding: 0 1; background: $boost;
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("history")]
+    rows: CommitList
 
     def __init__(
         self,
@@ -96,37 +81,30 @@ class HistoryScreen(Screen[None]):
         super().__init__()
         self.kb = kb
         self.path = path
-        self.list = CommitList(kb.history, path, commit, id="history-list")
-        self.detail = CommitDetail(kb.history, path, id="history-detail")
+        self.rows = CommitList(kb.history, path, commit, classes="lad-list")
+        self.detail = CommitDetail(kb.history, path, classes="lad-detail")
+        self.diff = self.detail.diff
         self._whose = name
         self.turns = InTurn(self, "do")
 
     def compose(self) -> ComposeResult:
         """Title, list, details."""
         whose = self._whose if self.path is None else short_name(self.path)
-        yield Static(Content(f"HISTORY  {clean_line(whose)}".rstrip()), id="history-title")
-        yield Container(self.list, self.detail, id="history-body")
+        title = Content(f"HISTORY  {clean_line(whose)}".rstrip())
+        yield Static(title, id="history-title", classes="lad-title")
+        yield Container(self.rows, self.detail, classes="lad-body")
         yield Footer()
-
-    @property
-    def diff(self) -> DiffView:
-        """The difference that the selected commit made."""
-        return self.detail.diff
 
     @property
     def place(self) -> ShownPlace | None:
         """The changed place that the person is at; None until the selected commit's are shown."""
-        commit = self.list.commit
+        commit = self.rows.commit
         return self.detail.place_in(commit) if commit is not None else None
 
     def on_mount(self) -> None:
         """Read the log."""
-        self.list.focus()
-        self.list.read()
-
-    def on_resize(self, event: events.Resize) -> None:
-        """Put list and difference beside each other where there is room."""
-        self.set_class(event.size.width >= _BESIDE_FROM, "-beside")
+        self.rows.focus()
+        self.rows.read()
 
     # The list
 
@@ -134,7 +112,7 @@ class HistoryScreen(Screen[None]):
     def _knowledge_changed(self, event: KnowledgeChanged) -> None:
         """Show what was committed meanwhile."""
         event.stop()
-        self.list.read_again()
+        self.rows.read_again()
 
     @on(CommitList.Empty)
     def _empty(self, event: CommitList.Empty) -> None:
@@ -144,50 +122,32 @@ class HistoryScreen(Screen[None]):
     @on(RowList.Highlighted)
     def _highlighted(self, event: RowList.Highlighted) -> None:
         event.stop()
-        if self.list.commit is not None:
-            self.detail.show(self.list.commit)
+        if self.rows.commit is not None:
+            self.detail.show(self.rows.commit)
 
     @on(RowList.Selected)
     def _selected(self, event: RowList.Selected) -> None:
         event.stop()
         self.action_open()
 
-    def action_down(self) -> None:
-        """Next change, or the next line of the difference that has the screen."""
-        self._move(1)
-
-    def action_up(self) -> None:
-        """Previous change, or line."""
-        self._move(-1)
-
-    def _move(self, by: int) -> None:
-        if self.has_class("-full"):
-            self.diff.scroll_relative(y=by, animate=False)
-        else:
-            self.list.cursor += by
-
     def action_open(self) -> None:
         """Give the difference the whole screen."""
-        if self.list.commit is not None:
-            self.add_class("-full")
-            self.diff.focus()
+        if self.rows.commit is not None:
+            self.give_room(to_diff=True)
 
     def action_back(self) -> None:
         """End the filter, return to the list, or close the history."""
-        filters = [field for field in self.query(Input) if field.has_focus]
-        if filters:
+        if any(field.has_focus for field in self.query(Input)):
             self.query(Input).remove()
-            self.list.read()
-        elif not self.has_class("-full"):
-            self.dismiss(None)
-            return
-        self.remove_class("-full")
-        self.list.focus()
+            self.rows.read()
+            self.give_room(to_diff=False)
+        else:
+            super().action_back()
 
     def _show_commit(self, commit: Commit) -> None:
         """Show all commits, with one selected."""
         self.query(Input).remove()
-        self.list.go_to(commit)
+        self.rows.go_to(commit)
 
     # Filter
 
@@ -203,46 +163,34 @@ class HistoryScreen(Screen[None]):
     @on(Input.Changed)
     def _filter_by(self, event: Input.Changed) -> None:
         event.stop()
-        self.list.read(event.value)
+        self.rows.read(event.value)
 
     @on(Input.Submitted)
     def _leave_filter(self, event: Input.Submitted) -> None:
         event.stop()
-        self.list.focus()
+        self.rows.focus()
 
     # The difference
 
-    def action_next_hunk(self) -> None:
-        """Go to the next changed place."""
-        self.diff.go_to_hunk(1)
-
-    def action_previous_hunk(self) -> None:
-        """Go to the changed place before."""
-        self.diff.go_to_hunk(-1)
-
     def action_less_context(self) -> None:
         """Show fewer unchanged lines."""
-        if self.list.commit is not None:
-            self.detail.change_context(self.list.commit, -1)
+        if self.rows.commit is not None:
+            self.detail.change_context(self.rows.commit, -1)
 
     def action_more_context(self) -> None:
         """Show more unchanged lines."""
-        if self.list.commit is not None:
-            self.detail.change_context(self.list.commit, 1)
-
-    def action_side_by_side(self) -> None:
-        """Show before and after beside each other, or one below the other."""
-        self.diff.toggle_side_by_side()
+        if self.rows.commit is not None:
+            self.detail.change_context(self.rows.commit, 1)
 
     def action_copy(self) -> None:
         """Copy the commit's id."""
-        if self.list.commit is not None:
-            self.app.copy_to_clipboard(self.list.commit.id)
+        if self.rows.commit is not None:
+            self.app.copy_to_clipboard(self.rows.commit.id)
 
     def action_copy_patch(self) -> None:
         """Copy what the commit changed, as a patch that git takes."""
-        if self.list.commit is not None:
-            run_latest(self, "copy", with_errors_told, self, self._copy_patch, self.list.commit)
+        if self.rows.commit is not None:
+            run_latest(self, "copy", with_errors_told, self, self._copy_patch, self.rows.commit)
 
     async def _copy_patch(self, commit: Commit) -> None:
         from kbtui.history.looking.diff import as_patch
@@ -345,10 +293,10 @@ class HistoryScreen(Screen[None]):
 
     def action_time_travel(self) -> None:
         """Look at everything as it was after this change."""
-        if self.list.commit is not None:
+        if self.rows.commit is not None:
             from kbtui.tui.history.time_travel import TimeTravelScreen
 
-            commit = self.list.commit
+            commit = self.rows.commit
             entries = [c.path for c in commit.paths if not c.path.endswith("INDEX.md")]
             path = self.path or next(iter(entries), None)
             self.app.push_screen(TimeTravelScreen(self.kb, commit, path))

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual import on
 from textual.containers import Container, Vertical
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Footer, Static
 
 from kbtui.errors import KbtuiError
 from kbtui.text import clean, clean_line, counted
 from kbtui.tui.actions.registry import bindings
+from kbtui.tui.diff.list_and_diff import ListAndDiff
 from kbtui.tui.inbox.proposals import PlaceEditor, PlaceView, ProposalList, age, files_of
 from kbtui.tui.messages import (
     InboxChanged,
@@ -32,7 +32,6 @@ from kbtui.tui.widgets.row_list import RowList
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
-    from textual import events
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.inbox.plan import Plan, PlannedHunk
 
-_BESIDE_FROM = 120
 _MANY = 5
 """From so many places on, deciding on all of them is asked about."""
 _OWN = {binding.action for binding in bindings("inbox")}
@@ -66,26 +64,45 @@ def _decides(
 
     @wraps(work)
     def do(screen: InboxScreen) -> None:
-        plan = screen.list.plan
+        plan = screen.rows.plan
         if plan is not None and screen.was_seen():
             screen.turns.run(screen.decide, plan.proposal.id, work)
 
     return do
 
 
-class InboxScreen(Screen[None]):
+class InboxScreen(ListAndDiff):
     """Proposals in a list, the places of the selected one beside or below it.
 
     Attributes:
+        rows: The proposals.
+        diff: The places of the selected one.
         turns: Decides one after the other, each on what is left by the one before.
     """
 
-    CSS_PATH = "inbox.tcss"
+    DEFAULT_CSS = """
+    InboxScreen {
+        #inbox-empty {
+            display: none; height: 1fr; padding: 1 2; color: $text-muted; max-width: 84;
+        }
+        #inbox-what { height: auto; max-height: 5; padding: 0 1; }
+        PlaceView { height: 1fr; }
+        .lad-detail { height: 4fr; }
+        &.-editing .lad-list { height: 4; }
+        &.-editing.-beside .lad-list { height: 100%; }
+        &.-empty .lad-body { display: none; }
+        &.-empty #inbox-empty { display: block; }
+    }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("inbox")]
+    rows: ProposalList
+    diff: PlaceView
 
     def __init__(self, kb: KnowledgeBase, proposal: str = "") -> None:
         """Show what waits, with `proposal` selected if it is there."""
         super().__init__()
+        self.rows = ProposalList(classes="lad-list")
+        self.diff = PlaceView()
         self.turns = InTurn(self, "decide")
         self._kb = kb
         self._inbox = kb.memory.inbox
@@ -96,33 +113,19 @@ class InboxScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """Title, list, details, keys."""
-        yield Static(Content("INBOX"), id="inbox-title")
+        yield Static(Content("INBOX"), id="inbox-title", classes="lad-title")
         yield Static(Content("Looking …"), id="inbox-empty")
-        with Container(id="inbox-body"):
-            yield ProposalList(id="inbox-list")
-            with Vertical(id="inbox-detail"):
+        with Container(classes="lad-body"):
+            yield self.rows
+            with Vertical(classes="lad-detail"):
                 yield Static(id="inbox-what")
-                yield PlaceView(id="inbox-diff")
+                yield self.diff
         yield Footer()
-
-    @property
-    def list(self) -> ProposalList:
-        """The proposals."""
-        return self.query_one("#inbox-list", ProposalList)
-
-    @property
-    def view(self) -> PlaceView:
-        """The places of the selected one."""
-        return self.query_one("#inbox-diff", PlaceView)
 
     def on_mount(self) -> None:
         """Read what waits."""
-        self.list.focus()
+        self.rows.focus()
         run_latest(self, "inbox", self._read, settle=True)
-
-    def on_resize(self, event: events.Resize) -> None:
-        """Put list and difference beside each other where there is room."""
-        self.set_class(event.size.width >= _BESIDE_FROM, "-beside")
 
     def check_action(
         self,
@@ -154,11 +157,11 @@ class InboxScreen(Screen[None]):
             self._show_plans(await asyncio.to_thread(self._inbox.waiting))
 
     def _show_plans(self, plans: Sequence[Plan]) -> None:
-        at = self.list.plan.proposal.id if self.list.plan is not None else self._at
+        at = self.rows.plan.proposal.id if self.rows.plan is not None else self._at
         self._at = ""
-        self.list.styles.max_height = max(1, len(plans)) * ProposalList.ROW_HEIGHT
-        self.list.show_plans(plans, at)
-        if self.list.plan is None or self.list.plan.proposal.id != at:
+        self.rows.styles.max_height = max(1, len(plans)) * ProposalList.ROW_HEIGHT
+        self.rows.show_plans(plans, at)
+        if self.rows.plan is None or self.rows.plan.proposal.id != at:
             self._moved_on_at = monotonic()
         self._show_plan()
         self._say(self._said)
@@ -171,7 +174,7 @@ class InboxScreen(Screen[None]):
     def _say(self, text: str) -> None:
         """Say what was done, where it covers nothing, until something else is done."""
         self._said = text
-        count = len(self.list.plans)
+        count = len(self.rows.plans)
         title = f"INBOX  {counted(count, 'proposal')}" if count else "INBOX"
         said = (f"   {clean_line(text)}", "$text-success")
         self.query_one("#inbox-title", Static).update(Content.assemble(title, said))
@@ -182,63 +185,24 @@ class InboxScreen(Screen[None]):
         self._show_plan()
 
     def _show_plan(self) -> None:
-        plan = self.list.plan
+        plan = self.rows.plan
         if plan is not None:
             self.query_one("#inbox-what", Static).update(_description(plan))
-            self.view.show_plan(plan)
+            self.diff.show_plan(plan)
 
     @on(RowList.Selected)
     def _selected(self, event: RowList.Selected) -> None:
         event.stop()
         self.action_zoom()
 
-    # Moving
-
-    def action_down(self) -> None:
-        """Next proposal, or the next line of the difference that has the screen."""
-        self._move(1)
-
-    def action_up(self) -> None:
-        """Previous proposal, or line."""
-        self._move(-1)
-
-    def _move(self, by: int) -> None:
-        if self.has_class("-full"):
-            self.view.scroll_relative(y=by, animate=False)
-        else:
-            self.list.cursor += by
-
-    def action_next_hunk(self) -> None:
-        """Go to the next place."""
-        self.view.go_to_hunk(1)
-
-    def action_previous_hunk(self) -> None:
-        """Go to the place before."""
-        self.view.go_to_hunk(-1)
-
-    def action_side_by_side(self) -> None:
-        """Show before and after beside each other, or one below the other."""
-        self.view.toggle_side_by_side()
-
     def action_zoom(self) -> None:
         """Give the difference the whole screen, and back."""
-        if self.list.plan is not None:
-            self.toggle_class("-full")
-            self._focus_back()
-
-    def _focus_back(self) -> None:
-        (self.view if self.has_class("-full") else self.list).focus()
-
-    def action_back(self) -> None:
-        """Return to the list, or close the inbox."""
-        if self.has_class("-full"):
-            self.action_zoom()
-        else:
-            self.dismiss(None)
+        if self.rows.plan is not None:
+            self.give_room(to_diff=not self.has_class("-full"))
 
     def action_open(self) -> None:
         """Show the entry in the notes."""
-        path = self.view.path
+        path = self.diff.path
         if path:
             leave_for(self, OpenEntry(path))
 
@@ -254,7 +218,7 @@ class InboxScreen(Screen[None]):
         work: Callable[[InboxScreen, Plan, PlannedHunk], Coroutine[Any, Any, None]],
     ) -> None:
         """Do something with the place that the person is at now, if it is of that proposal."""
-        plan, hunk = self.list.plan, self.view.place
+        plan, hunk = self.rows.plan, self.diff.place
         if self.has_class("-editing") or plan is None or hunk is None:
             return
         if plan.proposal.id == proposal:
@@ -368,7 +332,7 @@ class InboxScreen(Screen[None]):
             return
         conflict = hunk.state == "conflict"
         editor = PlaceEditor(plan.proposal.id, hunk.key, draft, conflict=conflict)
-        await self.query_one("#inbox-detail").mount(editor)
+        await self.query_one(".lad-detail").mount(editor)
         self.add_class("-editing")
         self.refresh_bindings()
 
@@ -401,7 +365,7 @@ class InboxScreen(Screen[None]):
     def _close_editor(self) -> None:
         self.query(PlaceEditor).remove()
         self.remove_class("-editing")
-        self._focus_back()
+        (self.diff if self.has_class("-full") else self.rows).focus()
         self.refresh_bindings()
 
 

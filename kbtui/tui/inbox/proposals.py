@@ -38,9 +38,9 @@ class ProposalList(RowList):
 
     ROW_HEIGHT: ClassVar[int] = 2
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, classes: str | None = None) -> None:
         self.plans: tuple[Plan, ...] = ()
-        super().__init__(id=id)
+        super().__init__(classes=classes)
 
     def show_plans(self, plans: Sequence[Plan], at: str = "") -> None:
         """Show proposals, with the cursor on the one that is named, or where it was."""
@@ -82,8 +82,8 @@ class PlaceView(DiffView):
 
     keep_flash = True
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self._plan: Plan | None = None
         self._at = 0
 

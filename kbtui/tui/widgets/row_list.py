@@ -96,8 +96,8 @@ class RowList(ScrollView, can_focus=True):
     class Selected(Highlighted):
         """A row was chosen with Enter or the mouse."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id, classes=classes)
         self._strips: LRUCache[tuple[int, int, str], list[Strip]] = LRUCache(512)
         self._hover = -1
 

@@ -276,8 +276,8 @@ class HistoryScreen(ListAndDiff):
         entries = [path for path in paths if not path.endswith("INDEX.md")] or paths
         if len(entries) <= 1:
             return entries[0] if entries else None
-        from kbtui.tui.widgets.row_list import Choice
         from kbtui.tui.widgets.dialogs import PickDialog
+        from kbtui.tui.widgets.row_list import Choice
 
         choices = [Choice(path.removeprefix("knowledge/"), "", path) for path in entries]
         return await self.app.push_screen_wait(PickDialog("Restore which file?", choices))

@@ -61,8 +61,8 @@ async def rename_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> str | Non
 
 async def move_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> str | None:
     """Ask for another category and move the entry there; returns its new path."""
-    from kbtui.tui.widgets.row_list import Choice
     from kbtui.tui.widgets.dialogs import PickDialog
+    from kbtui.tui.widgets.row_list import Choice
 
     infos = await asyncio.to_thread(kb.library.infos)
     info = next((info for info in infos if info.path == path), None)
@@ -146,8 +146,8 @@ async def edit_outside(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
 
 async def pick_tag(node: DOMNode, kb: KnowledgeBase) -> str | None:
     """Choose one of all tags."""
-    from kbtui.tui.widgets.row_list import Choice
     from kbtui.tui.widgets.dialogs import PickDialog
+    from kbtui.tui.widgets.row_list import Choice
 
     counts = await asyncio.to_thread(kb.library.tags)
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))

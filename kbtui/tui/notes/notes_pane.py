@@ -234,11 +234,9 @@ class NotesPane(Vertical):
         if self.kb is None or not await self._leave_editor():
             return
         self._deleted = None
-        view = await self._show(self.kb, path, line)
+        go_to((await self._show(self.kb, path, line)).body)
         if edit:
             await self._edit(path, line)
-        else:
-            go_to(view.body)
 
     async def _show(self, kb: KnowledgeBase, path: str, line: int | None = None) -> EntryView:
         """Show a file in the reader, which is made for the first one, and in the tree."""

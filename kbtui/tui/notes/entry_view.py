@@ -19,6 +19,7 @@ from kbtui.tui.notes.links_list import LinksList
 from kbtui.tui.terminal.background import run_latest
 
 if TYPE_CHECKING:
+    from textual import events
     from textual.app import ComposeResult
 
     from kbtui.knowledge_base import KnowledgeBase
@@ -129,9 +130,13 @@ class EntryView(Vertical):
 
     def look_at(self, path: str) -> None:
         """Show a file in passing: it is no place to go back to."""
-        self._leave_here(path)
-        self._in_passing = True
-        self._load(path, None, after=_PASSING)
+        top = 0
+        if self._in_passing and self._past and self._past[-1].path == path:
+            top, self._in_passing = self._past.pop().scroll, False
+        else:
+            self._leave_here(path)
+            self._in_passing = True
+        self._load(path, None, top=top, after=_PASSING)
 
     def _leave_here(self, path: str) -> None:
         """Remember the place, unless it was only passed, before another file is shown."""
@@ -375,8 +380,7 @@ class EntryView(Vertical):
 
         return heading_line(load_document(self._kb, path).text, heading)
 
-    def on_click(self, event: object) -> None:
+    def on_click(self, event: events.Click) -> None:
         """Unfold the links where their line is clicked."""
-        widget = getattr(event, "widget", None)
-        if widget is not None and widget.id == "entry-links-line":
+        if event.widget is not None and event.widget.id == "entry-links-line":
             self.toggle_links()

@@ -62,6 +62,21 @@ async def test_the_reader_follows_the_cursor_of_the_tree(tmp_path):
         assert agree(notes, ALICE), "what was only passed is no place to go back to"
 
 
+async def test_the_cursor_may_come_back_to_what_was_read_as_back_does(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, BOB)
+        notes.open_entry(ALICE)
+        await shown(pilot, notes, ALICE)
+        await pilot.press("h", "j")
+        await shown(pilot, notes, BOB)
+        await pilot.press("k")
+        await shown(pilot, notes, ALICE)
+        await pilot.press("[")
+        await shown(pilot, notes, BOB)
+        assert agree(notes, BOB)
+
+
 async def test_without_a_reader_the_cursor_opens_none(tmp_path):
     app = NotesApp(make_kb(tmp_path))
     async with app.run_test() as pilot:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
@@ -15,15 +16,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["UNCHECKED", "Actor", "Change", "Changed", "Commit", "Origin", "PathChange", "Unchecked"]
-
-
-class WithheldError(Exception):
-    """A change that was gathered where none may be made: see `History.withhold`."""
-
-    def __init__(self, change: Change) -> None:
-        super().__init__("the change was withheld")
-        self.change = change
+__all__ = [
+    "UNCHECKED",
+    "Actor",
+    "Change",
+    "Changed",
+    "Commit",
+    "Origin",
+    "PathChange",
+    "Sink",
+    "Unchecked",
+]
 
 
 class Unchecked(Enum):
@@ -47,7 +50,8 @@ class Change:
         origin: Where it comes from.
         adopted: The edits were made outside and stand in the files already. Companions may add
             edits of other paths; those of adopted paths are ignored.
-        result: The commit, after the block; None when nothing really changed.
+        result: The commit, after the block; None when nothing really changed, or a sink took it.
+        repairs: Paths whose edits only repair links and say nothing new.
     """
 
     def __init__(
@@ -59,6 +63,7 @@ class Change:
         self.adopted = adopted
         self.brings: str | None = None
         self.result: Commit | None = None
+        self.repairs: set[str] = set()
         self._root = root
         self._edits: dict[str, bytes | None] = {}
         self._expected: dict[str, str | None] = {}
@@ -148,3 +153,7 @@ class Change:
         if expecting is not UNCHECKED:
             self._expected.setdefault(path, expecting)
         self._edits[path] = data
+
+
+Sink = Callable[[Change], object]
+"""Takes a gathered change: the door makes it a commit, `History.propose` a proposal."""

@@ -22,7 +22,6 @@ from kbtui.history.objects.commit import (
     Changed,
     Commit,
     Origin,
-    PathChange,
     decode_commit,
     describe,
     encode_commit,
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
 
     from kbtui.history.intent import Outcome
     from kbtui.history.looking.log import CommitLog
-    from kbtui.history.looking.moves import Moved
     from kbtui.history.objects.commit import RawCommit
     from kbtui.history.objects.repository import Repository
     from kbtui.history.objects.trees import GitObject
@@ -111,8 +109,8 @@ class Door:
         finally:
             self.news.publish(events)
 
-    def apply(self, change: Change) -> None:
-        """Make a change's edits one commit and set its `result`.
+    def apply(self, change: Change) -> Commit | None:
+        """Make a change's edits one commit, which is its `result` as well; None: nothing differed.
 
         Raises:
             ConflictError: A file was not what the change expected; nothing is applied, and the
@@ -121,19 +119,25 @@ class Door:
             StorageError: The file system refused; nothing is applied.
         """
         if not change.edits:
-            return
+            return None
         with self.entered() as events:
             for companion in self.companions:
                 companion(change)
-            current = self._read(change.edits)
-            self._adopt_first(current, events)
+            current = self.settled(change.edits, events)
             if change.actor.is_machine:
-                self._redact(change, current)  # before a refused version is kept in a copy
+                redact_change(change, current)  # before a refused version is kept in a copy
             self._check_expected(change, current)
             edits = {path: data for path, data in change.edits.items() if data != current[path]}
             if edits:
                 self._check_names(edits)
                 change.result = self._commit_or_keep(change, edits, current, events)
+        return change.result
+
+    def settled(self, paths: Iterable[str], events: list[Changed]) -> Edits:
+        """What files hold, with outside edits of them recorded; the caller has entered."""
+        current = self._read(paths)
+        self._adopt_first(current, events)
+        return current
 
     def record(self, paths: Iterable[str], events: list[Changed]) -> Commit | None:
         """Commit what stands in the files already, as the user's; the caller has entered.
@@ -154,7 +158,7 @@ class Door:
         written = {p: change.edits[p] for p in added if change.edits[p] != current[p]}
         return self._commit(change, written, current, events, in_place)
 
-    def bring_in(self, change: Change, onto: str) -> None:
+    def bring_in(self, change: Change, onto: str) -> Commit:
         """Commit what a merge makes of our files; the other side is the second parent.
 
         Args:
@@ -172,6 +176,7 @@ class Door:
             edits = {path: data for path, data in change.edits.items() if data != current[path]}
             self._check_names(edits)
             change.result = self._commit(change, edits, current, events)
+            return change.result
 
     def forward(self, onto: str | None, commit: str, actor: Actor = Actor.SYNC) -> None:
         """Go on to a commit that somebody else made: the files become what it says.
@@ -281,21 +286,6 @@ class Door:
                     "On many disks these are one file. Choose another name.",
                 )
 
-    def _redact(self, change: Change, current: Edits) -> None:
-        """Take secrets out of what a machine adds; what the user had written stays."""
-        change.reason = redact(change.reason).text
-        for path, data in list(change.edits.items()):
-            old = current[path]
-            if data is None or data == old:
-                continue
-            decoded = files.decode(data)
-            kept = "" if old is None else files.decode(old).text
-            redaction = redact(decoded.text, keep=kept)
-            if redaction.found:
-                change.replace(path, redaction.text.encode(decoded.encoding, "replace"))
-                kinds = ", ".join(sorted({finding.kind for finding in redaction.found}))
-                log.warning("kept a secret (%s) out of %s", kinds, path)
-
     def _commit_or_keep(
         self, change: Change, edits: Edits, current: Edits, events: list[Changed]
     ) -> Commit:
@@ -319,13 +309,13 @@ class Door:
         in_place = in_place or {}
         head = self._repository.head()
         before = current | {path: self._in_head(head, path) for path in in_place}
-        paths = path_changes(before, in_place | written)
-        moves = moves_of(before, in_place | written, paths)
-        commit, raw, objects = self._build(change, head, in_place | written, paths, moves)
+        commit, raw, objects = self.build(change, head, before, in_place | written)
         intent = Intent(commit.id, head, _blob_pairs(current, written))
         self._put_in_place(intent, written, objects)
-        self._log.note(commit.id, raw, paths)
-        events.append(Changed(commit.id, tuple(path.path for path in paths), change.actor))
+        self._log.note(commit.id, raw, commit.paths)
+        paths = tuple(path.path for path in commit.paths)
+        old_paths = tuple(path.old_path for path in commit.paths if path.old_path)
+        events.append(Changed(commit.id, paths, change.actor, old_paths))
         return commit
 
     def _put_in_place(self, intent: Intent, written: Edits, objects: list[GitObject]) -> None:
@@ -350,25 +340,35 @@ class Door:
         blob = self._repository.blob_at(head, path)
         return None if blob is None else self._repository.read_blob(blob)
 
-    def _build(
+    def build(
         self,
         change: Change,
-        head: str | None,
+        parent: str | None,
+        before: Edits,
         edits: Edits,
-        paths: tuple[PathChange, ...],
-        moves: tuple[Moved, ...],
+        when: datetime | None = None,
     ) -> tuple[Commit, RawCommit, list[GitObject]]:
+        """Make the commit of some edits and all objects that it needs; nothing is stored.
+
+        Args:
+            change: Who makes it, why, and from what.
+            parent: What it stands on.
+            before: What each path of the edits held there.
+            edits: What it holds afterwards.
+            when: Its time; None: now.
+        """
+        paths = path_changes(before, edits)
+        moves = moves_of(before, edits, paths)
         blobs = {
             path: git_object(b"blob", data) for path, data in edits.items() if data is not None
         }
         ids = {path: blobs[path].id if path in blobs else None for path in edits}
-        root = self._repository.read_commit(head).tree if head else None
+        root = self._repository.read_commit(parent).tree if parent else None
         tree, trees = update_tree(root, ids, self._repository.read_tree)
         subject = describe(paths) if paths else clean_line(change.reason)
         message = write_message(subject, change.reason, change.actor, change.origin, moves)
-        data = encode_commit(
-            tree, head, author_of(change.actor), self._clock(), message, also=change.brings
-        )
+        author, when = author_of(change.actor), when or self._clock()
+        data = encode_commit(tree, parent, author, when, message, also=change.brings)
         made = git_object(b"commit", data)
         for stored, entries in trees.items():
             self._repository.remember_tree(stored.id, entries)
@@ -404,6 +404,22 @@ class Door:
         """Look once more, just before a file is replaced: editors outside know no lock."""
         if _blob(self._content(path)) != expected:
             raise ConflictError(f"{path} was changed just now.", paths=(path,))
+
+
+def redact_change(change: Change, current: Edits) -> None:
+    """Take secrets out of what a machine adds; what the user had written stays."""
+    change.reason = redact(change.reason).text
+    for path, data in list(change.edits.items()):
+        old = current[path]
+        if data is None or data == old:
+            continue
+        decoded = files.decode(data)
+        kept = "" if old is None else files.decode(old).text
+        redaction = redact(decoded.text, keep=kept)
+        if redaction.found:
+            change.replace(path, redaction.text.encode(decoded.encoding, "replace"))
+            kinds = ", ".join(sorted({finding.kind for finding in redaction.found}))
+            log.warning("kept a secret (%s) out of %s", kinds, path)
 
 
 def _blob(data: bytes | None) -> str | None:

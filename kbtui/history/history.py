@@ -7,14 +7,13 @@ steps that makes a write safe.
 from __future__ import annotations
 
 import contextlib
-import threading
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError, StorageError, UsageError, WorkspaceBusyError
 from kbtui.history.adoption import Adoption, MassDeletionError
-from kbtui.history.change import Actor, Change, Commit, Origin, PathChange, WithheldError
+from kbtui.history.change import Actor, Change, Commit, Origin, PathChange, Sink
 from kbtui.history.door import Door
 from kbtui.history.looking.blame import Blame
 from kbtui.history.looking.diff import FileDiff, diff_file
@@ -22,6 +21,7 @@ from kbtui.history.looking.log import CommitLog
 from kbtui.history.looking.reading import HistoryReader
 from kbtui.history.objects.packing import Packing
 from kbtui.history.objects.repository import Repository
+from kbtui.history.proposals import ProposalRef, Proposals
 from kbtui.history.undo.rewind import RESTORED, rewind
 from kbtui.history.undo.undo import Undo, read_version
 from kbtui.workspace import files
@@ -29,7 +29,7 @@ from kbtui.workspace.durable import storage_errors, sweep
 from kbtui.workspace.layout import RECORDED_AREAS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from kbtui.history.intent import Outcome
     from kbtui.history.looking.origins import LineOrigin
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     Decisions = Mapping[Conflict, Resolution]
 
-__all__ = ["Commit", "History", "MassDeletionError", "OpenReport", "PathChange"]
+__all__ = ["Commit", "History", "MassDeletionError", "OpenReport", "PathChange", "ProposalRef"]
 
 
 def _now() -> datetime:
@@ -74,12 +74,12 @@ class History(HistoryReader):
         self, workspace: Workspace, scanner: Scanner, clock: Callable[[], datetime] = _now
     ) -> None:
         self._workspace = workspace
-        self._withheld = threading.local()
         self._scanner = scanner
         self._clock = clock
         repository = Repository(workspace.repository)
         super().__init__(repository, CommitLog(workspace.cache, repository))
         self._door = Door(workspace, scanner, self._repository, self._log, clock)
+        self._proposals = Proposals(workspace.root, repository, self._log, self._door)
         self._undo = Undo(workspace.root, self._repository, self._log)
         self._adoption = Adoption(workspace, scanner, self._repository, self._door)
         self._blame = Blame(self._repository, self._log, workspace.cache / "blame.sqlite")
@@ -102,10 +102,22 @@ class History(HistoryReader):
     # Writing -------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def change(self, actor: Actor, reason: str, origin: Origin = Origin()) -> Iterator[Change]:  # noqa: B008
-        """Gather edits in the block; they become one commit when it ends.
+    def change(
+        self,
+        actor: Actor,
+        reason: str,
+        origin: Origin = Origin(),  # noqa: B008
+        sink: Sink | None = None,
+    ) -> Iterator[Change]:
+        """Gather edits in the block; they become one commit when it ends, `Change.result`.
 
         An exception in the block discards them. See `Change.write` for conflicts.
+
+        Args:
+            actor: Who makes the change.
+            reason: Why; the body of the commit.
+            origin: Where it comes from.
+            sink: Is handed the change instead of its being made, as `propose` may be.
 
         Raises:
             ConflictError: A file was not what the change expected; both versions are kept.
@@ -114,22 +126,114 @@ class History(HistoryReader):
         """
         change = Change(self._workspace.root, actor, reason, origin)
         yield change
-        if change.edits and getattr(self._withheld, "on", False):
-            raise WithheldError(change)
-        self._door.apply(change)
+        if change.edits:
+            (sink or self._door.apply)(change)
 
-    @contextlib.contextmanager
-    def withhold(self) -> Iterator[None]:
-        """Let nothing that this thread changes in the block come to pass.
+    # Proposing -----------------------------------------------------------------------------
+
+    def propose(
+        self,
+        change: Change,
+        *,
+        id: str | None = None,  # noqa: A002  # what it is called everywhere
+        bases: Mapping[str, bytes | None] | None = None,
+    ) -> ProposalRef:
+        """Let a change wait for a decision: a commit beside the branch, no file is touched.
+
+        What a machine proposes is redacted; outside edits of the files are recorded first.
+
+        Args:
+            change: What is proposed, as a sink of `change` gets it.
+            id: What it is called. If that waits already, the change is put on top of it: paths
+                that it has get the new text, others are added. None finds a free one.
+            bases: What the texts of some paths were made from, where that isn't what the files
+                hold now (None: there was no file). It is what acceptance merges from.
 
         Raises:
-            WithheldError: Something was to be changed; it holds the change.
+            ConflictError: What the change expected isn't what the file, or the proposal, says.
+            UsageError: It changes nothing, or `id` can't be a name.
+            WorkspaceBusyError: Somebody else is writing.
+            StorageError: The file system refused.
         """
-        self._withheld.on = True
-        try:
-            yield
-        finally:
-            self._withheld.on = False
+        return self._proposals.add(change, id, bases or {})
+
+    def proposals(self) -> tuple[ProposalRef, ...]:
+        """All proposals that wait, the oldest first; `changes_of(ref.commit.id)` is the diff."""
+        return self._proposals.all()
+
+    def proposal(self, id: str) -> ProposalRef:  # noqa: A002
+        """One proposal by its id.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        return self._proposals.get(id)
+
+    def proposals_stamp(self) -> int:
+        """A number that changes whenever a proposal comes, goes or changes, in any process."""
+        return self._repository.proposals.stamp()
+
+    def accept(
+        self,
+        id: str,  # noqa: A002
+        *,
+        actor: Actor = Actor.YOU,
+        hunks: Collection[int] = (),
+        decisions: Decisions | None = None,
+        companion: Callable[[Change], None] = lambda _: None,
+    ) -> Commit | None:
+        """Make a proposed change, merged into what the files say now; what is left of it waits on.
+
+        Args:
+            id: The proposal.
+            actor: Who accepts.
+            hunks: Only these, counted from 1 through all files as `changes_of` has them.
+            decisions: What is to stand in the places that an attempt before had refused.
+            companion: Adds edits to the same commit.
+
+        Returns:
+            The commit, whose origin names the proposal; None when all of it stood there already.
+
+        Raises:
+            NotFoundError: There is no such proposal.
+            UndoConflictError: The same lines were changed meanwhile, as `undo` says it. Nothing was
+                changed, and the proposal waits on.
+            UsageError: There is no such hunk.
+        """
+        with self._door.entered():  # nobody else accepts it at the same time
+            ref = self._proposals.get(id)
+            plan = self._proposals.plan(ref, hunks, decisions)
+            with self.change(actor, plan.reason, plan.origin) as change:
+                _put(change, plan)
+                companion(change)
+            self._proposals.leave(ref, hunks)
+        return change.result
+
+    def accept_preview(
+        self,
+        id: str,  # noqa: A002
+        hunks: Collection[int] = (),
+        decisions: Decisions | None = None,
+    ) -> tuple[FileDiff, ...]:
+        """What `accept` would do to the files as they are now; raises as that does."""
+        plan = self._proposals.plan(self._proposals.get(id), hunks, decisions)
+        return tuple(
+            diff_file(path, plan.before[path], data) for path, data in sorted(plan.edits.items())
+        )
+
+    def drop(self, id: str, hunks: Collection[int] = ()) -> ProposalRef:  # noqa: A002
+        """Put a proposal away, or some hunks of it; returns it as it was.
+
+        Raises:
+            NotFoundError: There is no such proposal.
+            UsageError: There is no such hunk.
+        """
+        with self._door.entered():
+            ref = self._proposals.get(id)
+            self._proposals.leave(ref, hunks)
+        return ref
+
+    # Listening and adopting ----------------------------------------------------------------
 
     def add_companion(self, companion: Callable[[Change], None]) -> None:
         """Let `companion` add edits to every change before it is committed.
@@ -262,13 +366,7 @@ class History(HistoryReader):
 
     def _apply_undo(self, plan: UndoPlan, actor: Actor) -> Commit:
         with self.change(actor, plan.reason, plan.origin) as change:
-            for path, data in plan.edits.items():
-                before = plan.before[path]
-                expecting = None if before is None else files.blob_id(before)
-                if data is None:
-                    change.delete(path, expecting=expecting)
-                else:
-                    change.write(path, data, expecting=expecting)
+            _put(change, plan)
         if change.result is None:
             raise UsageError("Nothing is left to undo: it is all taken back already.")
         return change.result
@@ -370,3 +468,14 @@ class History(HistoryReader):
         with contextlib.suppress(NotFoundError):
             return self._repository.read_blob(blob)
         return files.read_bytes(self._workspace.root, path)
+
+
+def _put(change: Change, plan: UndoPlan) -> None:
+    """Write what was worked out, if the files still hold what it was worked out from."""
+    for path, data in plan.edits.items():
+        before = plan.before[path]
+        expecting = None if before is None else files.blob_id(before)
+        if data is None:
+            change.delete(path, expecting=expecting)
+        else:
+            change.write(path, data, expecting=expecting)

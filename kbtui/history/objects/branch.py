@@ -1,16 +1,18 @@
-"""The one branch of the history: where it points to, and how it is moved without a race.
+"""The one branch of the history, and the refs of proposals beside it.
 
-git's own protocol is kept (a lock file beside the ref, renamed into place), so that a real git that
-packs or pushes refs at the same moment can't lose a move.
+git's own protocol is kept for the branch (a lock file beside the ref, renamed into place), so that
+a real git that packs or pushes refs at the same moment can't lose a move.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 from typing import TYPE_CHECKING
 
-from kbtui.errors import ConflictError, StorageError
+from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
+from kbtui.text import clean_line
 from kbtui.workspace.durable import (
     FileBatch,
     storage_errors,
@@ -20,12 +22,15 @@ from kbtui.workspace.durable import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 NAME = "refs/heads/main"
-_HEX = 40
+PROPOSALS = "refs/proposals"
+_ID = re.compile(r"[0-9a-f]{40}")
+_PROPOSAL = re.compile(r"[a-z0-9][a-z0-9-]{0,63}", re.ASCII)
 _PACKED = "packed-refs"
-_PACKED_HEAD = "# pack-refs with: peeled fully-peeled sorted \n"
+_PACKED_HEAD = "# pack-refs with: sorted \n"
 
 
 class Branch:
@@ -45,7 +50,7 @@ class Branch:
         text = self._read()
         if text is None:
             return None
-        if len(text) != _HEX or not all(char in "0123456789abcdef" for char in text):
+        if not _ID.fullmatch(text):
             raise StorageError(
                 f"{self._file} is damaged.",
                 "Restore .kbtui/history.git from a backup, or move it away to start a new history;"
@@ -55,16 +60,9 @@ class Branch:
 
     def _read(self) -> str | None:
         """The branch's own file, else git's file of packed refs."""
-        with storage_errors("Can't read the history"):
-            with contextlib.suppress(FileNotFoundError):
-                return self._file.read_text("ascii", "replace").strip()
-            with contextlib.suppress(FileNotFoundError):
-                packed = (self._folder / _PACKED).read_text("ascii", "replace")
-                for line in packed.splitlines():
-                    identifier, _, name = line.partition(" ")
-                    if name == NAME:
-                        return identifier
-        return None
+        with storage_errors("Can't read the history"), contextlib.suppress(FileNotFoundError):
+            return self._file.read_text("ascii", "replace").strip()
+        return packed_refs(self._folder).get(NAME)
 
     def move(self, old: str | None, new: str) -> None:
         """Let the branch point to `new`, if it still points to `old`.
@@ -89,9 +87,7 @@ class Branch:
         The branch may stand only there, so the file is replaced and not removed.
         """
         if (self._folder / _PACKED).exists():
-            with FileBatch(self._folder) as batch:
-                batch.write(_PACKED, f"{_PACKED_HEAD}{commit} {NAME}\n".encode())
-                batch.sync()
+            _write_packed(self._folder, {NAME: commit})
 
     def _take_lock(self, new: str) -> None:
         """Make the lock appear with its content in one step, so that it tells whose it is."""
@@ -117,6 +113,81 @@ class Branch:
         with contextlib.suppress(FileNotFoundError):
             if self._lock.read_bytes() == f"{commit}\n".encode():
                 self._lock.unlink()
+
+
+class ProposalRefs:
+    """Commits beside the branch, each under its own name; changed under the workspace lock."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._refs = folder / PROPOSALS
+
+    def all(self) -> dict[str, str]:
+        """The commit of each proposal, by its name."""
+        prefix = f"{PROPOSALS}/"
+        found = {
+            name.removeprefix(prefix): commit
+            for name, commit in packed_refs(self._folder).items()
+            if name.startswith(prefix)
+        }
+        with storage_errors("Can't read the proposals"):
+            for file in self._refs.glob("*"):
+                with contextlib.suppress(FileNotFoundError, IsADirectoryError):
+                    found[file.name] = file.read_text("ascii", "replace").strip()
+        return {
+            name: commit
+            for name, commit in sorted(found.items())
+            if _PROPOSAL.fullmatch(name) and _ID.fullmatch(commit)
+        }
+
+    def put(self, name: str, commit: str) -> None:
+        """Let a name point to a commit, durably.
+
+        Raises:
+            UsageError: It is no name for a proposal.
+        """
+        if not _PROPOSAL.fullmatch(name):
+            raise UsageError(f"{clean_line(name)!r} is no name for a proposal.")
+        self._refs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with FileBatch(self._refs) as batch:
+            batch.write(name, f"{commit}\n".encode(), 0o600)
+            batch.sync()
+
+    def drop(self, name: str) -> None:
+        """Forget a name; one that is gone already is fine."""
+        packed = packed_refs(self._folder)
+        if packed.pop(f"{PROPOSALS}/{name}", None) is not None:
+            _write_packed(self._folder, packed)
+        if _PROPOSAL.fullmatch(name):
+            (self._refs / name).unlink(missing_ok=True)
+            if self._refs.exists():
+                sync_folder(self._refs)
+
+    def stamp(self) -> int:
+        """A number that changes whenever a proposal comes, goes or changes, in any process."""
+        newest = 0
+        for place in (self._refs, self._folder / _PACKED):
+            with contextlib.suppress(OSError):
+                newest = max(newest, place.stat().st_mtime_ns)
+        return newest
+
+
+def packed_refs(folder: Path) -> dict[str, str]:
+    """The refs that git has packed into one file, by name."""
+    try:
+        with storage_errors("Can't read the history"):
+            text = (folder / _PACKED).read_text("ascii", "replace")
+    except NotFoundError:
+        return {}
+    pairs = (line.partition(" ") for line in text.splitlines() if line[:1] not in {"#", "^"})
+    return {name: identifier for identifier, _, name in pairs}
+
+
+def _write_packed(folder: Path, refs: Mapping[str, str]) -> None:
+    lines = "".join(f"{commit} {name}\n" for name, commit in sorted(refs.items()))
+    with FileBatch(folder) as batch:
+        batch.write(_PACKED, f"{_PACKED_HEAD}{lines}".encode())
+        batch.sync()
 
 
 def _write_synced(file: Path, data: bytes) -> None:

@@ -51,6 +51,7 @@ class Origin:
     """Where a change comes from; `messages` is an inclusive range of message ids.
 
     `epoch` counts the purges of the history: a commit that has one is the end of a purge.
+    `proposal` names the proposal that the change was accepted from.
     """
 
     session: str | None = None
@@ -61,6 +62,7 @@ class Origin:
     undoes: str | None = None
     batch: str | None = None
     epoch: int | None = None
+    proposal: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +103,20 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The event after a commit: these paths are different now."""
+    """The event after a commit: these paths are different now.
+
+    `old_paths` are what renamed files were called before; `paths` has their new names.
+    """
 
     commit: str
     paths: tuple[str, ...]
     actor: Actor
+    old_paths: tuple[str, ...] = ()
+
+    @property
+    def all_paths(self) -> tuple[str, ...]:
+        """Every path that something stands under now, or no longer does."""
+        return (*self.paths, *self.old_paths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +197,7 @@ def _trailers(actor: Actor, origin: Origin) -> list[str]:
         ("Undoes", origin.undoes),
         ("Batch", origin.batch),
         ("Epoch", origin.epoch),
+        ("Proposal", origin.proposal),
     )
     return [f"{key}: {clean_line(str(value))}" for key, value in values if value is not None]
 
@@ -233,6 +245,7 @@ def _origin(trailers: dict[str, str]) -> Origin:
         undoes=trailers.get("Undoes"),
         batch=trailers.get("Batch"),
         epoch=_number(trailers.get("Epoch")),
+        proposal=trailers.get("Proposal"),
     )
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kbtui.errors import NotFoundError
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator
+    from collections.abc import Callable, Container, Iterable, Iterator
 
     from kbtui.history.objects.commit import RawCommit
     from kbtui.history.objects.repository import Repository
@@ -79,11 +82,25 @@ def newer(
     that was there at a commit of the first line comes before it. Below a known commit nothing is
     looked at.
     """
-    return list(_walk(repository.read_commit, tip, known)) if tip else []
+    return list(_walk(repository.read_commit, [tip], known)) if tip else []
+
+
+def everything(repository: Repository) -> list[tuple[str, RawCommit]]:
+    """The commits that lead to the branch and to each proposal, parents before their children.
+
+    A proposal whose commit can't be read is left out.
+    """
+    head = repository.head()
+    tips = [head] if head else []
+    for commit in repository.proposals.all().values():
+        with contextlib.suppress(NotFoundError):
+            repository.read_commit(commit)
+            tips.append(commit)
+    return list(_walk(repository.read_commit, tips, ()))
 
 
 def _walk(
-    read: Callable[[str], RawCommit], tip: str, known: Container[str]
+    read: Callable[[str], RawCommit], tips: Iterable[str], known: Container[str]
 ) -> Iterator[tuple[str, RawCommit]]:
     seen: set[str] = set()
     work: list[tuple[str, RawCommit, Iterator[str]]] = []
@@ -94,12 +111,13 @@ def _walk(
             raw = read(identifier)
             work.append((identifier, raw, iter(raw.parents)))
 
-    enter(tip)
-    while work:
-        identifier, raw, parents = work[-1]
-        parent = next(parents, None)
-        if parent is None:
-            work.pop()
-            yield identifier, raw
-        else:
-            enter(parent)
+    for tip in tips:
+        enter(tip)
+        while work:
+            identifier, raw, parents = work[-1]
+            parent = next(parents, None)
+            if parent is None:
+                work.pop()
+                yield identifier, raw
+            else:
+                enter(parent)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kbtui.history.objects.delta import make_delta
-from kbtui.history.objects.lineage import newer
+from kbtui.history.objects.lineage import everything
 from kbtui.history.objects.pack_folder import PackFolder
 from kbtui.history.objects.trees import changed_objects
 
@@ -119,8 +119,8 @@ class Packing:
             self._check()
             return name in packed or self._repository.is_loose(name)
 
-        history = newer(self._repository, self._repository.head())
-        return _chains(self._repository, [each for each in history if wanted(each[0])], wanted)
+        commits = [each for each in everything(self._repository) if wanted(each[0])]
+        return _chains(self._repository, commits, wanted)
 
     def _check(self) -> None:
         if self._stopped():

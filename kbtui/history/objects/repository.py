@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import NotFoundError, StorageError
-from kbtui.history.objects.branch import NAME, Branch
+from kbtui.history.objects.branch import NAME, PROPOSALS, Branch, ProposalRefs
 from kbtui.history.objects.commit import RawCommit, decode_commit
 from kbtui.history.objects.pack_folder import PackFolder
 from kbtui.history.objects.packing import PackRecord
@@ -85,6 +85,7 @@ class Repository:
 
     def __init__(self, folder: Path) -> None:
         self.branch = Branch(folder)
+        self.proposals = ProposalRefs(folder)
         self._folder = folder
         self._trees: Recent[Tree] = Recent()
         self._entries: Recent[list[bytes]] = Recent()
@@ -118,6 +119,7 @@ class Repository:
                     batch.write(name, data, 0o600)
             batch.sync()
         sweep(self._folder / "refs" / "heads")
+        sweep(self._folder / PROPOSALS)
         PackFolder(self._folder).sweep()
         self._clear_old_locks()
         return made

@@ -9,12 +9,19 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from kbtui.history.objects.lineage import newer
-from kbtui.history.objects.trees import FOLDER, git_object, parse_tree, serialize_tree
+from kbtui.history.objects.lineage import everything
+from kbtui.history.objects.trees import (
+    FOLDER,
+    changed_objects,
+    git_object,
+    parse_tree,
+    serialize_tree,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from kbtui.history.objects.commit import RawCommit
     from kbtui.history.objects.repository import Repository
     from kbtui.history.objects.trees import GitObject, TreeEntry
     from kbtui.workspace.secret import Secret
@@ -25,7 +32,7 @@ _FEW = 64
 
 
 class Rewriting:
-    """Writes one branch anew.
+    """Writes the branch and the proposals anew.
 
     Attributes:
         commits: The new id of each commit that had to change.
@@ -42,10 +49,11 @@ class Rewriting:
         self._prefixes: dict[bytes, bytes] = {}
         self._new: list[GitObject] = []
 
-    def run(self, head: str) -> Iterator[list[GitObject]]:
+    def run(self) -> Iterator[list[GitObject]]:
         """Yield what has to be stored, in portions; afterwards `commits` is complete."""
-        self._look_through_blobs(head)
-        for identifier, _ in newer(self._repository, head):
+        commits = everything(self._repository)
+        self._look_through_blobs(commits)
+        for identifier, _ in commits:
             self._rewrite(identifier)
             if len(self._new) >= 1000:  # noqa: PLR2004 — a portion
                 yield self._portion()
@@ -56,12 +64,10 @@ class Rewriting:
         self.made += len(portion)
         return portion
 
-    def _look_through_blobs(self, head: str) -> None:
+    def _look_through_blobs(self, commits: Sequence[tuple[str, RawCommit]]) -> None:
         """Find every version of every file that holds the secret."""
-        from kbtui.history.objects.trees import changed_objects
-
         seen: set[str] = set()
-        for _, raw in newer(self._repository, head):
+        for _, raw in commits:
             before = self._repository.read_commit(raw.parents[0]).tree if raw.parents else None
             for _, made in changed_objects(before, raw.tree, self._repository.read_entries):
                 if made in seen:

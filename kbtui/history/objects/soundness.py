@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
-from kbtui.history.objects.lineage import newer
+from kbtui.history.objects.lineage import everything
 from kbtui.history.objects.trees import changed_objects, git_object, parse_tree, serialize_tree
 
 if TYPE_CHECKING:
@@ -34,15 +34,15 @@ class Soundness:
 
 
 def check_history(repository: Repository, tell: Callable[[str], None]) -> Soundness:
-    """Read every object that the branch needs, then let a real git look, if there is one."""
+    """Read every object that is needed, then let a real git look, if there is one."""
     head = repository.head()
     if head is None:
         return Soundness(0, 0, (), git=False)
     try:
-        commits = newer(repository, head)
+        commits = everything(repository)
     except KbtuiError as error:
         return Soundness(0, 0, (error.message,), git=False)
-    problems: list[str] = []
+    problems = list(_lost_proposals(repository))
     seen: set[str] = set()
     for number, (identifier, raw) in enumerate(commits):
         if number % 500 == 0:
@@ -52,6 +52,14 @@ def check_history(repository: Repository, tell: Callable[[str], None]) -> Soundn
     said = git_says(repository.folder)
     problems += [f"git: {line}" for line in (said or [])[:_SHOWN]]
     return Soundness(len(commits), len(seen), tuple(problems), git=said is not None)
+
+
+def _lost_proposals(repository: Repository) -> Iterator[str]:
+    for name, commit in repository.proposals.all().items():
+        try:
+            repository.read_commit(commit)
+        except KbtuiError as error:
+            yield f"proposal {name}: {error.message}"
 
 
 def _check_commit(

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kbtui.errors import ConflictError
+from kbtui.history.objects.branch import NAME, PROPOSALS
 from kbtui.history.objects.commit import Actor, Origin, encode_commit, read_commit, write_message
 from kbtui.history.objects.identity import author_of
-from kbtui.history.objects.lineage import newer
+from kbtui.history.objects.lineage import everything, newer
 from kbtui.history.objects.pack_folder import INCOMING
 from kbtui.history.objects.packing import pack_of
 from kbtui.history.objects.rewriting import Rewriting
@@ -23,7 +24,7 @@ from kbtui.history.sync.purged import PurgedCommits
 from kbtui.workspace.durable import storage_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import datetime
     from pathlib import Path
 
@@ -100,8 +101,9 @@ class Purge:
     def _rewrite(self, secret: Secret, head: str) -> tuple[int, int | None]:
         rewriting = Rewriting(self._repository, secret)
         with storage_errors("Can't write the history anew"):
-            for portion in rewriting.run(head):
+            for portion in rewriting.run():
                 self._repository.store(portion)
+            self._go_over(rewriting.commits)
         if head not in rewriting.commits:
             return 0, None
         history = newer(self._repository, head)
@@ -116,22 +118,32 @@ class Purge:
         self._door.forward(head, end.id, actor=Actor.YOU)
         return len(rewriting.commits), epoch
 
+    def _go_over(self, commits: Mapping[str, str]) -> None:
+        """Let each proposal point to what its commit was written anew as."""
+        refs = self._repository.proposals
+        for name, commit in refs.all().items():
+            if commit in commits:
+                refs.put(name, commits[commit])
+
     def _drop_unreachable(self) -> None:
-        """Keep what the branch needs, in one pack, and nothing else."""
+        """Keep what the branch and the proposals need, in one pack, and nothing else."""
         repository = self._repository
         head = repository.head()
         if head is None:
             raise ConflictError("The history has no commit.", "Nothing was thrown away.")
         self._drop_names(head)
         with storage_errors("Can't throw the old history away"):
-            count, records = pack_of(repository, newer(repository, head))
+            count, records = pack_of(repository, everything(repository))
             pack = repository.write_pack(count, records)
             repository.keep_only(pack)
 
     def _drop_names(self, head: str) -> None:
         """Whatever else a git program may have left that names old commits."""
         folder = self._repository.folder
+        proposals = self._repository.proposals.all()
         with storage_errors("Can't clear the history's folder"):
+            for name, commit in proposals.items():
+                self._repository.proposals.put(name, commit)  # git may have packed it
             self._repository.branch.name_alone(head)
             for name in ("logs", "worktrees", "rr-cache"):
                 shutil.rmtree(folder / name, ignore_errors=True)
@@ -140,6 +152,7 @@ class Purge:
                     file.unlink()
                 elif file.is_dir() and file.name.startswith(INCOMING):
                     shutil.rmtree(file, ignore_errors=True)
+            kept = {folder / NAME, *(folder / PROPOSALS / name for name in proposals)}
             for file in (folder / "refs").rglob("*"):
-                if file.is_file() and file != folder / "refs" / "heads" / "main":
+                if file.is_file() and file not in kept:
                     file.unlink()

@@ -1,4 +1,7 @@
-"""One undo in the making: what files will say without some changes, on top of what they say now."""
+"""One undo in the making: what files will say without some changes, on top of what they say now.
+
+Accepting a proposal is the same step forwards: from what it was made from to what it proposes.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import UndoConflictError, UsageError
 from kbtui.history.looking.diff import diff_file, split_lines
-from kbtui.history.looking.hunk import without_hunk
+from kbtui.history.looking.hunk import without_hunks
 from kbtui.history.merging.conflict import Conflict, Decisions, Side
 from kbtui.history.merging.front_keys import holds_all_of, split_front
 from kbtui.history.merging.undo_merge import LATER_WINS, take_out, take_out_creation
@@ -26,9 +29,10 @@ if TYPE_CHECKING:
     from kbtui.workspace.files import Decoded
 
 Edits = dict[str, "bytes | None"]
+_UNDO_HINT = "Say which side is to stand, or undo the later change first."
 
 
-class TakingOut:
+class Revert:
     """Takes changes out one after the other; nothing is written.
 
     Attributes:
@@ -55,8 +59,11 @@ class TakingOut:
         """Whether somebody decided for what stands there now."""
         return self._decisions.kept
 
-    def check(self) -> None:
+    def check(self, hint: str = _UNDO_HINT) -> None:
         """Refuse while a conflict is open.
+
+        Args:
+            hint: What whoever asked can do.
 
         Raises:
             UndoConflictError: One is.
@@ -69,7 +76,7 @@ class TakingOut:
         places = "1 place was" if count == 1 else f"{count} places were"
         raise UndoConflictError(
             f"{places} changed again since, in {', '.join(map(short_name, paths))}.",
-            "Nothing was changed. Say which side is to stand, or undo the later change first.",
+            f"Nothing was changed. {hint}",
             paths=paths,
             conflicts=conflicts,
         )
@@ -78,14 +85,33 @@ class TakingOut:
         """Take out what a commit did to one path."""
         old = self._recorded(commit.parent, change.old_path or change.path)
         new = self._recorded(commit.id, change.path)
-        if new is None:
-            self._bring_back(commit, change.path, old)
-        elif old is None:
-            self._take_away(commit, change.path, new)
+        self.go(commit.id, change.path, change.old_path, new, old)
+
+    def go(
+        self,
+        since: str | None,
+        path: str,
+        name: str | None,
+        written: bytes | None,
+        wanted: bytes | None,
+    ) -> None:
+        """Go from one content of a file to another, keeping what was changed in it since.
+
+        Args:
+            since: The commit after which the file is followed; None follows nothing.
+            path: What the file was called then.
+            name: What it is to be called, where that is another name.
+            written: What it held; None: there was no file.
+            wanted: What it is to hold; None: there is to be none.
+        """
+        if written is None:
+            self._bring_back(since, path, wanted)
+        elif wanted is None:
+            self._take_away(since, path, written)
         else:
-            path = self._merge(commit, change.path, new, old)
-            if change.old_path is not None:
-                self._rename_back(path, change.path, change.old_path)
+            there = self._merge(since, path, written, wanted)
+            if name is not None:
+                self._rename(there, path, name)
 
     def take_out_hunk(self, commit: Commit, changes: Sequence[PathChange], hunk: int) -> None:
         """Take out one hunk; hunks are numbered from 1 through all files, in their order.
@@ -105,7 +131,7 @@ class TakingOut:
                 self.take_out(commit, change)
                 return
             chosen = hunks[hunk - 1 - (count - len(hunks))]
-            self._merge(commit, change.path, new, without_hunk(old, new, chosen))
+            self._merge(commit.id, change.path, new, without_hunks(old, new, [chosen]))
             return
         raise UsageError(f"There is no hunk {hunk}.", f"It has {count}: 1 to {count}.")
 
@@ -125,11 +151,11 @@ class TakingOut:
         self._now(path)
         self.edits[path] = data
 
-    def _follow(self, commit: Commit, path: str) -> tuple[str, list[bytes], set[str]]:
-        """Where a file is now, its versions since the commit, and which of them brought back."""
+    def _follow(self, since: str | None, path: str) -> tuple[str, list[bytes], set[str]]:
+        """Where a file is now, its versions since a commit, and which of them brought back."""
         versions = []
         returned = set()
-        for later, change in self._log.later(commit.id, path):
+        for later, change in self._log.later(since, path) if since else ():
             path = change.path
             data = self._recorded(later.id, path)
             if data is not None:
@@ -140,21 +166,21 @@ class TakingOut:
 
     # The cases
 
-    def _bring_back(self, commit: Commit, path: str, old: bytes | None) -> None:
+    def _bring_back(self, since: str | None, path: str, old: bytes | None) -> None:
         """Bring back a file that the commit had deleted, unless it is back under another name."""
         now = self._now(path)
         if now is None:
-            there, _, returned = self._follow(commit, path)
+            there, _, returned = self._follow(since, path)
             if there != path and _text(old) in returned and self._now(there) is not None:
-                self._rename_back(there, path, path)
+                self._rename(there, path, path)
             else:
                 self._put(path, old)
         elif now != old:
             self._ask_about_file(path, None, now, old)
 
-    def _take_away(self, commit: Commit, path: str, new: bytes) -> None:
+    def _take_away(self, since: str | None, path: str, new: bytes) -> None:
         """Take away a file that the commit had created, but for what was added to it since."""
-        path, versions, returned = self._follow(commit, path)
+        path, versions, returned = self._follow(since, path)
         now = self._now(path)
         if now is None:
             return
@@ -169,9 +195,9 @@ class TakingOut:
         left = take_out_creation(path, said, self._decisions, returned)
         self._put(path, None if left is None else left.encode(texts[-1].encoding))
 
-    def _merge(self, commit: Commit, path: str, new: bytes, old: bytes) -> str:
+    def _merge(self, since: str | None, path: str, new: bytes, old: bytes) -> str:
         """Bring the lines of a file back; returns the path that it has now."""
-        path, versions, returned = self._follow(commit, path)
+        path, versions, returned = self._follow(since, path)
         now = self._now(path)
         if now is None:
             if not _only_adds(new, old):
@@ -188,24 +214,24 @@ class TakingOut:
             self._put(path, merge.text.encode(texts[-2].encoding))
         return path
 
-    def _rename_back(self, path: str, new_name: str, old_name: str) -> None:
-        """Give a file the name back that it had before the commit."""
+    def _rename(self, path: str, written: str, wanted: str) -> None:
+        """Give a file the name that it is to have, if it still has the one that it had."""
         content = self._now(path)
-        if content is None or path == old_name:
+        if content is None or path == wanted:
             return
-        if path != new_name or self._now(old_name) not in {None, content}:
-            conflict = Conflict(path, 0, new_name, path, old_name, "name")
+        if path != written or self._now(wanted) not in {None, content}:
+            conflict = Conflict(path, 0, written, path, wanted, "name")
             decided = self._decisions.on(conflict)
-            if decided is Side.THEIRS and self._now(old_name) is not None:
+            if decided is Side.THEIRS and self._now(wanted) is not None:
                 raise UsageError(
-                    f"{short_name(old_name)} exists already, so {short_name(path)} can't be"
-                    " called so again.",
+                    f"{short_name(wanted)} exists already, so {short_name(path)} can't be"
+                    " called so.",
                     "Keep the name that it has, or rename the other one first.",
                 )
             if decided is not Side.THEIRS:
                 return
         self._put(path, None)
-        self._put(old_name, content)
+        self._put(wanted, content)
 
     def _ask_about_file(
         self, path: str, written: bytes | None, ours: bytes | None, theirs: bytes | None

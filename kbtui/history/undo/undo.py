@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.history.objects.commit import Origin, is_derived
-from kbtui.history.undo.revert import TakingOut
+from kbtui.history.undo.revert import Revert
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
@@ -64,7 +64,7 @@ class Undo:
         commit = self._log.commit(identifier)
         whole = _chosen(commit, [])
         changes = _chosen(commit, [files.checked_path(path) for path in paths])
-        work = TakingOut(self._root, self._repository, self._log, decisions)
+        work = Revert(self._root, self._repository, self._log, decisions)
         if hunk is None:
             for change in changes:
                 work.take_out(commit, change)
@@ -87,7 +87,7 @@ class Undo:
             UsageError: Nothing is left to undo.
         """
         left = self._not_undone(commits)
-        work = TakingOut(self._root, self._repository, self._log, decisions)
+        work = Revert(self._root, self._repository, self._log, decisions)
         for commit in left:
             for change in _chosen(commit, []):
                 work.take_out(commit, change)
@@ -102,7 +102,7 @@ class Undo:
         return [commit for commit in commits if commit.id not in undone]
 
 
-def _plan(work: TakingOut, commits: Sequence[Commit], doing: str) -> UndoPlan:
+def _plan(work: Revert, commits: Sequence[Commit], doing: str) -> UndoPlan:
     work.check()
     edits = {path: data for path, data in work.edits.items() if data != work.before[path]}
     if not edits and work.kept:

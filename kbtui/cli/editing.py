@@ -51,7 +51,7 @@ def new(
     text = sys.stdin.read() if body == "-" else body
     content: Content = {"body": text, "tags": tags, "summary": summary}
     with place.opened() as kb:
-        entry = kb.library.create(type_, title, **content)
+        entry = kb.library.get(kb.library.create(type_, title, **content).path)
         if then_edit:
             entry = _edited(kb.library, entry)
     _say_entry(entry, as_json=as_json)
@@ -84,7 +84,7 @@ def rename(place: Place, old: str, new_name: str, as_json: bool) -> None:
     NEW is a title, a slug, or category/slug.
     """
     with place.opened() as kb:
-        entry = kb.library.rename(old, new_name)
+        entry = kb.library.get(kb.library.rename(old, new_name).path)
     _say_entry(entry, as_json=as_json)
 
 

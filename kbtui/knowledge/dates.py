@@ -8,8 +8,6 @@ writer set stands, and one in a form of the user's own (no ISO date) is the user
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
-from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +19,7 @@ from kbtui.knowledge.templates import TYPE_OF_FOLDER
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable
 
     from kbtui.history.change import Change
     from kbtui.knowledge.frontmatter import Frontmatter
@@ -30,17 +28,6 @@ if TYPE_CHECKING:
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?P<time>[T ]\d{2}:\d{2}(?P<seconds>:\d{2})?)?")
 # The reason that `History.restore` gives: what it brings back must be what it was.
 _RESTORED = "Restored from "
-_REPAIRED: ContextVar[frozenset[str]] = ContextVar("repaired", default=frozenset())
-
-
-@contextmanager
-def only_repaired(paths: Iterable[str]) -> Iterator[None]:
-    """Within the block, changes of these paths repair links and say nothing new."""
-    token = _REPAIRED.set(frozenset(paths))
-    try:
-        yield
-    finally:
-        _REPAIRED.reset(token)
 
 
 class DateKeeper:
@@ -55,7 +42,7 @@ class DateKeeper:
         if change.adopted or change.origin.undoes or change.reason.startswith(_RESTORED):
             return
         for path, data in list(change.edits.items()):
-            if data is None or path in _REPAIRED.get():
+            if data is None or path in change.repairs:
                 continue
             if not path.startswith("knowledge/") or not is_on_shelf(path):
                 continue

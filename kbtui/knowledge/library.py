@@ -22,17 +22,27 @@ from kbtui.knowledge.templates import ENTRY_TYPES, TYPE_OF_FOLDER, render_entry
 from kbtui.text import MAX_SLUG, clean_line, slugify
 from kbtui.workspace import files
 from kbtui.workspace.files import checked_path
+from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from kbtui.history.change import Change
+    from kbtui.history.change import Sink
     from kbtui.history.history import History
     from kbtui.history.objects.commit import Changed, Commit
     from kbtui.workspace.layout import Workspace
     from kbtui.workspace.scan import Scanner
 
-__all__ = ["Backlink", "Content", "Entry", "EntryInfo", "Library", "Link", "ResolvedLink"]
+__all__ = [
+    "Backlink",
+    "Content",
+    "Entry",
+    "EntryInfo",
+    "Library",
+    "Link",
+    "ResolvedLink",
+    "Written",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +76,17 @@ class Content(TypedDict, total=False):
     summary: str
 
 
-class _Touched(threading.local):
-    """What the change that this thread is making touches; its event comes in the same thread."""
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a write: where it stands, and the commit; None where a sink took it."""
 
-    def __init__(self) -> None:
-        self.paths: set[str] = set()
+    path: str
+    commit: Commit | None
+
+    @property
+    def name(self) -> str:
+        """The path as people name it: ``people/alice``."""
+        return short_name(self.path)
 
 
 class Library:
@@ -99,12 +115,10 @@ class Library:
         self._shelf = Shelf(workspace, scanner, private_paths)
         self._reshaper = Reshaper(workspace, history, self._shelf)
         self._prompt_index = PromptIndex()
-        self._touched = _Touched()
         self._creating = threading.Lock()
         self.catalog = Catalog(workspace, history, self._shelf)
         history.add_companion(DateKeeper(workspace, self._now).companion)
         history.add_companion(self.catalog.companion)
-        history.add_companion(self._notice)
         history.subscribe(self._catch_up)
 
     def refresh(self) -> None:
@@ -200,8 +214,9 @@ class Library:
         day: date | None = None,
         actor: Actor = Actor.YOU,
         origin: Origin = Origin(),  # noqa: B008  # frozen
+        sink: Sink | None = None,
         **content: Unpack[Content],
-    ) -> Entry:
+    ) -> Written:
         """Write a new entry under a name that is free.
 
         Args:
@@ -210,6 +225,7 @@ class Library:
             day: When it is from; today if None. A decision's name begins with its month.
             actor: Who writes it.
             origin: Where it comes from.
+            sink: Takes the change instead of its being made.
             content: What it says; see `Content`.
 
         Raises:
@@ -239,9 +255,9 @@ class Library:
         )
         with self._creating:  # two threads must not find the same name free
             path = self._free_path(type_, title, day)
-            with self._history.change(actor, f"new {type_}: {title}", origin) as change:
+            with self._history.change(actor, f"new {type_}: {title}", origin, sink) as change:
                 change.write(path, text, expecting=None)
-        return self.get(path)
+        return Written(path, change.result)
 
     def write(
         self,
@@ -252,6 +268,7 @@ class Library:
         actor: Actor,
         reason: str,
         origin: Origin = Origin(),  # noqa: B008  # frozen
+        sink: Sink | None = None,
     ) -> Commit | None:
         """Write a file's whole text; a byte-order mark and CRLF line ends that it had stay.
 
@@ -262,13 +279,14 @@ class Library:
             actor: Who writes it.
             reason: Why; the body of the commit.
             origin: Where it comes from.
+            sink: Takes the change instead of its being made.
 
         Raises:
             ConflictError: somebody else changed it meanwhile; both versions are kept.
             UnreadableError: what is there isn't UTF-8 and would lose characters.
         """
         path = checked_path(path)
-        with self._history.change(actor, reason, origin) as change:
+        with self._history.change(actor, reason, origin, sink) as change:
             old = change.read(path)
             data = text.encode("utf-8", "replace") if old is None else _encoded_as(old, text, path)
             change.write(path, data, expecting=expecting)
@@ -281,10 +299,11 @@ class Library:
         *,
         actor: Actor = Actor.YOU,
         origin: Origin = Origin(),  # noqa: B008  # frozen
-    ) -> Entry:
+        sink: Sink | None = None,
+    ) -> Written:
         """Rename an entry to a title, a slug or category/slug, and repair every link to it.
 
-        The old name becomes an alias. One change holds everything.
+        The old name becomes an alias. One change holds everything; a `sink` may take it.
 
         Raises:
             NotFoundError: there is no such entry.
@@ -292,8 +311,8 @@ class Library:
         """
         info = self._entry_info(ref)
         name = new_name(info, new)
-        self._reshaper.rename(info, name, actor, origin)
-        return self.get(name.path)
+        commit = self._reshaper.rename(info, name, actor, origin, sink)
+        return Written(name.path, commit)
 
     def delete(
         self,
@@ -391,13 +410,8 @@ class Library:
             return ResolvedLink(link, lookup.attachment(self._workspace.root, source, link), None)
         return ResolvedLink(link, info.path, info.title)
 
-    def _notice(self, change: Change) -> None:
-        """Remember what a change touches: of a rename its event names the new path only."""
-        self._touched.paths.update(change.edits)
-
     def _catch_up(self, changed: Changed) -> None:
-        self._shelf.mark({*changed.paths, *self._touched.paths})
-        self._touched.paths.clear()
+        self._shelf.mark({*changed.all_paths})
 
     def _entry_info(self, ref: str) -> EntryInfo:
         path = self.find_path(ref)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, UnreadableError, UsageError
 from kbtui.knowledge import frontmatter
-from kbtui.knowledge.dates import only_repaired
 from kbtui.knowledge.entry import category_of, parse_entry, slug_of
 from kbtui.knowledge.repair import Move, retargeted, unlinked
 from kbtui.text import MAX_SLUG, clean_line, fold, slugify
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from kbtui.history.change import Change
+    from kbtui.history.change import Change, Sink
     from kbtui.history.history import History
     from kbtui.history.objects.commit import Actor, Commit, Origin
     from kbtui.knowledge.info import EntryInfo
@@ -74,8 +73,15 @@ class Reshaper:
         self._history = history
         self._shelf = shelf
 
-    def rename(self, info: EntryInfo, name: NewName, actor: Actor, origin: Origin) -> Commit | None:
-        """Rename one entry; its old name becomes an alias.
+    def rename(
+        self,
+        info: EntryInfo,
+        name: NewName,
+        actor: Actor,
+        origin: Origin,
+        sink: Sink | None = None,
+    ) -> Commit | None:
+        """Rename one entry; its old name becomes an alias. See `History.change` for `sink`.
 
         Raises:
             UsageError: there is something under the new name already.
@@ -106,10 +112,7 @@ class Reshaper:
         if info.problem is None:
             own = retargeted(titled, lambda link: move.target_of(link, info.path))
             own = _with_alias(own, info, new)
-        with (
-            only_repaired(repaired),
-            self._history.change(actor, reason, origin) as change,
-        ):
+        with self._history.change(actor, reason, origin, sink) as change:
             self._move(change, info.path, name.path, data, own)
             self._write(change, repaired)
         return change.result
@@ -123,10 +126,7 @@ class Reshaper:
             return unlinked(data, lambda link: index.resolve(link, source) == info.path)
 
         repaired = self._repair_each(incoming, repair)
-        with (
-            only_repaired(repaired),
-            self._history.change(actor, f"delete {info.name}", origin) as change,
-        ):
+        with self._history.change(actor, f"delete {info.name}", origin) as change:
             change.delete(info.path, expecting=info.blob)
             self._write(change, repaired)
         return change.result
@@ -175,6 +175,7 @@ class Reshaper:
 
     @staticmethod
     def _write(change: Change, repaired: dict[str, tuple[str, bytes]]) -> None:
+        change.repairs.update(repaired)
         for path, (blob, data) in repaired.items():
             change.write(path, data, expecting=blob)
 

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kbtui.agent.sources import Sources
+    from kbtui.history.change import Sink
     from kbtui.history.history import History
-    from kbtui.history.objects.commit import Origin
+    from kbtui.history.objects.commit import Commit, Origin
     from kbtui.knowledge.library import Library
     from kbtui.memory.inbox.inbox import Inbox
     from kbtui.search.search_index import SearchIndex
@@ -30,14 +31,15 @@ MOST_CHARACTERS = 16_000
 class ToolResult:
     """What a tool found or did: `output` for the model, `summary` in one line for people.
 
-    `private` holds the paths of private entries whose text is in the output, `data` the same for a
-    program to read.
+    `private` holds the paths of private entries whose text is in the output, `commit` is what a
+    write made, `data` the output for a program to read.
     """
 
     output: str
     summary: str
     private: tuple[str, ...] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
+    commit: Commit | None = None
 
 
 @dataclass(slots=True)
@@ -58,6 +60,7 @@ class ToolContext:
         message: The user's message that the turn answers.
         inbox: What waits for the user's decision; without one nothing is proposed.
         actor: Who asks, for what is written.
+        sink: Takes what a tool would write instead of its being written.
         names_private: Whether somebody who must not see what a private entry says may know that
             it is there.
     """
@@ -75,6 +78,7 @@ class ToolContext:
     message: int
     inbox: Inbox | None = None
     actor: Actor = Actor.AGENT
+    sink: Sink | None = None
     names_private: bool = True
 
     def is_private(self, path: str) -> bool:

@@ -87,9 +87,11 @@ class EditEntry:
             actor=context.actor,
             reason=f"edit {short_name(entry.path)}",
             origin=context.origin,
+            sink=context.sink,
         )
         summary = describe(commit.paths) if commit else "nothing to change"
-        return ToolResult(f"Changed {entry.path} ({summary})", summary, data={"path": entry.path})
+        said, data = f"Changed {entry.path} ({summary})", {"path": entry.path}
+        return ToolResult(said, summary, commit=commit, data=data)
 
 
 def _target(context: ToolContext, ref: str) -> tuple[Entry, str | None]:

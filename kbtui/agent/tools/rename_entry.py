@@ -35,8 +35,12 @@ class RenameEntry:
         path = context.find_path(arguments["entry"])
         if context.is_hidden(path):
             raise hidden(short_name(path))
-        entry = context.library.rename(
-            path, arguments["new_name"], actor=context.actor, origin=context.origin
+        made = context.library.rename(
+            path,
+            arguments["new_name"],
+            actor=context.actor,
+            origin=context.origin,
+            sink=context.sink,
         )
-        done = f"{short_name(path)} renamed to {short_name(entry.path)}"
-        return ToolResult(f"{done}: {entry.path}", done, data={"path": entry.path})
+        done, data = f"{short_name(path)} renamed to {made.name}", {"path": made.path}
+        return ToolResult(f"{done}: {made.path}", done, commit=made.commit, data=data)

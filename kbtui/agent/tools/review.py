@@ -1,21 +1,22 @@
 """Where the user reviews every change: what a tool would write becomes a proposal.
 
-The tool runs as always, up to the moment at which its change would be made.
+The tool runs as always; its change is handed over at the moment at which it would be made.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from kbtui.agent.tools.base import RefusedError, ToolContext, ToolResult
-from kbtui.history.change import WithheldError
 from kbtui.history.objects.commit import is_derived
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Mapping
 
+    from kbtui.agent.tools.base import Tool
     from kbtui.history.change import Change
     from kbtui.memory.inbox.proposal import Proposal
 
@@ -26,13 +27,14 @@ def is_reviewed(context: ToolContext) -> bool:
 
 
 def reviewed(
-    context: ToolContext, run: Callable[[], ToolResult], *, is_new: bool
+    context: ToolContext, tool: Tool, arguments: Mapping[str, Any], *, is_new: bool
 ) -> tuple[ToolResult, str]:
     """Run a tool that writes; what it would have written goes into the inbox.
 
     Args:
         context: The turn.
-        run: Runs the tool.
+        tool: What is run.
+        arguments: What it is given.
         is_new: The tool writes what isn't there yet.
 
     Returns:
@@ -41,11 +43,11 @@ def reviewed(
     Raises:
         KbtuiError: the tool can't do it, or it was proposed already.
     """
-    try:
-        with context.history.withhold():
-            return run(), ""
-    except WithheldError as withheld:
-        proposal, done = _propose(context, withheld.change, is_new=is_new)
+    changes: list[Change] = []
+    result = tool.run(replace(context, sink=changes.append), arguments)
+    if not changes:
+        return result, ""
+    proposal, done = _propose(context, changes[0], is_new=is_new)
     output = (
         f"Proposed, not written: the user reviews every change. It waits as {proposal.id} in the"
         " inbox (F6, or `kbtui inbox`), and until it is accepted the files say what they said."

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-import threading
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from kbtui.agent.events import TurnChange
 from kbtui.agent.tools.base import error_text
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kbtui.agent.tools.base import Tool, ToolContext, ToolResult
-    from kbtui.history.objects.commit import Changed
+    from kbtui.history.objects.commit import Commit
     from kbtui.models.port import ToolCall, ToolSpec
 
 log = logging.getLogger(__name__)
@@ -86,23 +84,21 @@ class Toolbox:
 
     def run(self, call: ToolCall, context: ToolContext) -> Outcome:
         """Run a call, whatever is wrong with it; the answer says what."""
-        with _Commits(context) as commits:
-            try:
-                tool = self._named(call.name)
-                arguments = parse_arguments(call.arguments, tool.spec.parameters)
-                result, proposal = _run(tool, context, arguments)
-            except KbtuiError as error:
-                summary = shorten(error.message, _SUMMARY_WIDTH)
-                return Outcome(False, error_text(error), summary, commits.made())
-            return Outcome(
-                ok=True,
-                output=result.output,
-                summary=result.summary,
-                changes=commits.made(),
-                private=result.private,
-                proposal=proposal,
-                data=result.data,
-            )
+        try:
+            tool = self._named(call.name)
+            arguments = parse_arguments(call.arguments, tool.spec.parameters)
+            result, proposal = _run(tool, context, arguments)
+        except KbtuiError as error:
+            return Outcome(False, error_text(error), shorten(error.message, _SUMMARY_WIDTH))
+        return Outcome(
+            ok=True,
+            output=result.output,
+            summary=result.summary,
+            changes=() if result.commit is None else (_shown(result.commit, context),),
+            private=result.private,
+            proposal=proposal,
+            data=result.data,
+        )
 
     def _named(self, name: str) -> Tool:
         try:
@@ -117,39 +113,13 @@ class Toolbox:
 def _run(tool: Tool, context: ToolContext, arguments: Mapping[str, Any]) -> tuple[ToolResult, str]:
     if not tool.writes or not is_reviewed(context):
         return tool.run(context, arguments), ""
-    run = partial(tool.run, context, arguments)
-    return reviewed(context, run, is_new=isinstance(tool, WriteEntry))
+    return reviewed(context, tool, arguments, is_new=isinstance(tool, WriteEntry))
 
 
-class _Commits:
-    """Notices the commits that this thread makes while a tool runs."""
-
-    def __init__(self, context: ToolContext) -> None:
-        self._context = context
-        self._thread = threading.get_ident()
-        self._changed: list[Changed] = []
-
-    def __enter__(self) -> Self:
-        self._leave = self._context.history.subscribe(self._note)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._leave()
-
-    def made(self) -> tuple[TurnChange, ...]:
-        """What was committed for this turn; an outside edit found on the way is the user's."""
-        changes = []
-        for changed in self._changed:
-            commit = self._context.history.commit(changed.commit)
-            if commit.origin.turn == self._context.origin.turn:
-                paths = tuple(p for p in changed.paths if not self._context.conceals(p))
-                shown = tuple(p for p in commit.paths if p.path in paths)
-                changes.append(TurnChange(commit.id, paths, describe(shown)))
-        return tuple(changes)
-
-    def _note(self, changed: Changed) -> None:
-        if threading.get_ident() == self._thread:
-            self._changed.append(changed)
+def _shown(commit: Commit, context: ToolContext) -> TurnChange:
+    """What a tool committed, but for what whoever asks must not know of."""
+    shown = tuple(change for change in commit.paths if not context.conceals(change.path))
+    return TurnChange(commit.id, tuple(change.path for change in shown), describe(shown))
 
 
 def shown_arguments(call: ToolCall) -> Mapping[str, Any]:

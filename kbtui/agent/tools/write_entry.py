@@ -15,7 +15,6 @@ from kbtui.agent.tools.base import (
 )
 from kbtui.knowledge.templates import ENTRY_TYPES, section_names
 from kbtui.text import clean_line, fold, slugify
-from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,11 +64,12 @@ class WriteEntry:
                 f"Read it with read_entry, then change it with edit_entry ({twin.name}).",
             )
         sections = arguments.get("sections") or None
-        entry = context.library.create(
+        made = context.library.create(
             kind,
             title,
             actor=context.actor,
             origin=context.origin,
+            sink=context.sink,
             body=None if sections else arguments.get("body"),
             sections=sections,
             tags=arguments.get("tags", ()),
@@ -77,8 +77,8 @@ class WriteEntry:
             aliases=arguments.get("aliases", ()),
             summary=arguments.get("summary", ""),
         )
-        done = f"{short_name(entry.path)} created"
-        return ToolResult(f"Created {entry.path}", done, data={"path": entry.path})
+        done, data = f"{made.name} created", {"path": made.path}
+        return ToolResult(f"Created {made.path}", done, commit=made.commit, data=data)
 
 
 def _twin(context: ToolContext, kind: str, title: str) -> EntryInfo | None:

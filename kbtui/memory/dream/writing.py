@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from kbtui.history.change import Actor, Origin
 from kbtui.history.looking.diff import diff_file, find_renames
 from kbtui.history.objects.commit import is_derived
-from kbtui.knowledge.dates import only_repaired
 from kbtui.memory.dream.report import DreamReport, Suggestion
 from kbtui.memory.records.committing import committed
 from kbtui.workspace import files
@@ -74,14 +73,14 @@ class Writer:
                     change.delete(path, expecting=blob)
                 else:
                     change.write(path, data, expecting=blob)
+            change.repairs.update(desk.repaired)
             seen = self._cursors.stage(change, batch.entries)
             self._archive.compact(change, seen)
             return suggestions
 
-        with only_repaired(desk.repaired):
-            suggestions, commit = committed(
-                self._history, self._root, Actor.DREAM, _reason(batch), origin, work
-            )
+        suggestions, commit = committed(
+            self._history, self._root, Actor.DREAM, _reason(batch), origin, work
+        )
         diffs = changed_by(self._history, commit.id) if commit else ()
         kind: Kind = "changed" if diffs else "proposed" if suggestions else "read"
         return DreamReport(

@@ -33,7 +33,8 @@ async def new_entry(
     chosen = await node.app.push_screen_wait(NewEntryDialog(ENTRY_TYPES, type_, title))
     if chosen is None:
         return None
-    return await asyncio.to_thread(kb.library.create, chosen.type, chosen.title)
+    made = await asyncio.to_thread(kb.library.create, chosen.type, chosen.title)
+    return await asyncio.to_thread(kb.library.get, made.path)
 
 
 def first_line_to_fill(text: str) -> int:

@@ -8,6 +8,7 @@ every command needs is imported and made when it is first asked for.
 from __future__ import annotations
 
 import logging
+from contextlib import ExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -67,28 +68,35 @@ class KnowledgeBase:
             private_paths=settings.privacy.private_paths,
         )
         self._outside = OutsideEdits(self.history, self._problem)
+        self._opened = ExitStack()  # closes what was opened, the last first
+        self._opened.callback(self.library.close)
+        self._opened.callback(self._outside.close)
 
     @cached_property
     def search(self) -> SearchIndex:
         """Search over entries, memory, documents and sessions."""
         from kbtui.search.search_index import SearchIndex
 
-        search, embed = self.settings.search, self.settings.models.embed
-        return SearchIndex(
+        search = SearchIndex(
             self.workspace,
             self._scanner,
-            search,
-            embed,
+            self.settings.search,
+            self.settings.models.embed,
             tree_at=self._texts_at,
             is_private=self._is_private,
         )
+        self.history.subscribe(lambda changed: search.refresh(changed.all_paths))
+        self._opened.callback(search.close)
+        return search
 
     @cached_property
     def sessions(self) -> SessionStore:
         """The conversations."""
         from kbtui.sessions.store import SessionStore
 
-        return SessionStore(self.workspace)
+        sessions = SessionStore(self.workspace)
+        self._opened.callback(sessions.close)
+        return sessions
 
     @cached_property
     def models(self) -> ModelRegistry:
@@ -135,12 +143,14 @@ class KnowledgeBase:
         from kbtui.importers.nanobot_sessions import count_consolidated
         from kbtui.memory.background.service import Memory
 
-        return Memory(
+        memory = Memory(
             self.services,
             count_consolidated=lambda archive: count_consolidated(
                 self.workspace, self.history, archive
             ),
         )
+        self._opened.callback(memory.close)
+        return memory
 
     @cached_property
     def syncing(self) -> Syncing:
@@ -224,14 +234,7 @@ class KnowledgeBase:
 
     def close(self) -> None:
         """Stop the background services and write what is pending."""
-        if "memory" in self.__dict__:
-            self.memory.close()
-        if "sessions" in self.__dict__:
-            self.sessions.close()
-        self._outside.close()
-        if "search" in self.__dict__:
-            self.search.close()
-        self.library.close()
+        self._opened.close()
 
     def __enter__(self) -> Self:
         return self
@@ -241,7 +244,6 @@ class KnowledgeBase:
 
     def _prepare(self) -> None:
         """Bring history and files together before anybody reads or writes."""
-        self.history.subscribe(self._refresh_search)
         if not self.workspace.writable:
             self.notices.append("The workspace is read-only: nothing can be changed.")
             return
@@ -265,15 +267,10 @@ class KnowledgeBase:
 
     def _bury(self, change: Change) -> None:
         """See to it that what an undo takes out of memory isn't written again."""
-        if change.origin.undoes is not None and "memory" not in self.__dict__:
+        if change.origin.undoes is not None:
             from kbtui.memory.records.tombstones import Tombstones
 
             Tombstones(self.workspace, self.history).companion(change)
-
-    def _refresh_search(self, changed: Changed) -> None:
-        """Tell the index what changed; one that isn't open yet looks for itself when it opens."""
-        if "search" in self.__dict__:
-            self.search.refresh(changed.paths)
 
     def _problem(self, problem: KbtuiError) -> None:
         log.warning("%s", problem)

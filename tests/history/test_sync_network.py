@@ -18,7 +18,7 @@ import pytest
 
 from kbtui.errors import RemoteError
 from kbtui.history.sync.remote import SyncCancelledError, Watcher
-from kbtui.history.sync.sync import transport
+from kbtui.history.sync import transport
 from tests.history.sync_room import Machine, fsck, plumb
 from tests.patience import PATIENCE
 

@@ -48,7 +48,9 @@ def test_every_entry_has_its_line_under_its_category(room: Room) -> None:
 
 
 def test_it_follows_in_the_same_commit_and_only_when_a_line_changes(room: Room) -> None:
-    entry = room.library.create("topic", "Docker", body="Runs containers.\n\nMore.")
+    entry = room.library.get(
+        room.library.create("topic", "Docker", body="Runs containers.\n\nMore.").path
+    )
     (commit,) = room.history.log()
     assert [path.path for path in commit.paths] == [INDEX, entry.path]
     text = entry.text.replace("More.", "Even more.")
@@ -188,7 +190,7 @@ def test_a_large_index_comes_later_and_in_parts(large: Room) -> None:
 
 def test_a_change_postpones_it_and_closing_writes_it(large: Room) -> None:
     large.library.flush()
-    entry = large.library.create("fact", "New fact", body="Brand new.")
+    entry = large.library.get(large.library.create("fact", "New fact", body="Brand new.").path)
     assert "new-fact" not in large.text(INDEX)
     large.library.close()
     assert _lines(large, "knowledge/facts/INDEX.md") == [f"- {entry.slug}: Brand new."]

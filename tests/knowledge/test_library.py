@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def test_a_new_entry_of_each_type_lies_in_its_folder_with_its_template(library: Library) -> None:
     for type_, folder in ENTRY_TYPES.items():
-        entry = library.create(type_, f"A {type_}")
+        entry = library.get(library.create(type_, f"A {type_}").path)
         assert entry.type == type_
         assert entry.category == folder
         assert entry.created == entry.updated == "2026-11-21"
@@ -40,18 +40,20 @@ def test_a_new_entry_of_each_type_lies_in_its_folder_with_its_template(library: 
 
 
 def test_a_new_entry_holds_what_it_is_given(library: Library) -> None:
-    entry = library.create(
-        "decision",
-        "Use: PostgreSQL",
-        sections={"Context": "Analytics grows.", "decision": "PostgreSQL.", "Cost": "None."},
-        tags=["db", "a: b"],
-        related=["people/alice"],
-        aliases=["PG"],
-        sources=["cli_1#1-2"],
-        summary="For its JSON operators",
-        day=date(2025, 3, 9),
-        actor=Actor.AGENT,
-        origin=Origin(session="cli_1", messages=(1, 2)),
+    entry = library.get(
+        library.create(
+            "decision",
+            "Use: PostgreSQL",
+            sections={"Context": "Analytics grows.", "decision": "PostgreSQL.", "Cost": "None."},
+            tags=["db", "a: b"],
+            related=["people/alice"],
+            aliases=["PG"],
+            sources=["cli_1#1-2"],
+            summary="For its JSON operators",
+            day=date(2025, 3, 9),
+            actor=Actor.AGENT,
+            origin=Origin(session="cli_1", messages=(1, 2)),
+        ).path
     )
     assert entry.path == "knowledge/decisions/2025-03-use-postgresql.md"
     assert (entry.created, entry.tags, entry.related) == (
@@ -70,7 +72,9 @@ def test_names_never_collide_not_even_by_case(room: Room) -> None:
     room.adopt()
     paths = [room.library.create("topic", title).path for title in ("docker", "Docker", "DOCKER!")]
     assert paths == [f"knowledge/topics/docker-{n}.md" for n in (2, 3, 4)]
-    long = [room.library.create("decision", "word " * 60).slug for _ in range(2)]
+    long = [
+        room.library.get(room.library.create("decision", "word " * 60).path).slug for _ in range(2)
+    ]
     assert all(len(slug) <= 80 for slug in long)
     assert len(set(long)) == 2
 
@@ -80,7 +84,7 @@ def test_an_unknown_type_or_no_title_is_a_usage_error(library: Library) -> None:
         library.create("recipe", "Soup")
     with pytest.raises(UsageError, match="title"):
         library.create("topic", " \n ")
-    assert library.create("topics", "By folder").type == "topic"
+    assert library.get(library.create("topics", "By folder").path).type == "topic"
 
 
 @pytest.fixture
@@ -132,7 +136,7 @@ def test_a_name_of_none_names_the_nearest(found: Library) -> None:
 
 
 def test_writing_sets_updated_and_nothing_else(room: Room) -> None:
-    entry = room.library.create("topic", "Docker", tags=["a"])
+    entry = room.library.get(room.library.create("topic", "Docker", tags=["a"]).path)
     room.clock.pass_days(3)
     text = entry.text + "\nMore.\n"
     commit = room.library.write(
@@ -143,7 +147,7 @@ def test_writing_sets_updated_and_nothing_else(room: Room) -> None:
 
 
 def test_writing_the_same_text_is_no_change(room: Room) -> None:
-    entry = room.library.create("topic", "Docker")
+    entry = room.library.get(room.library.create("topic", "Docker").path)
     room.clock.pass_days(3)
     head = room.history.head()
     assert (
@@ -175,14 +179,14 @@ def test_the_date_keeps_the_form_that_it_had(room: Room, written: str, stamped: 
 
 
 def test_a_date_that_the_writer_sets_stands(room: Room) -> None:
-    entry = room.library.create("fact", "Old")
+    entry = room.library.get(room.library.create("fact", "Old").path)
     text = entry.text.replace("updated: 2026-11-21", "updated: 2020-02-02")
     room.library.write(entry.path, text, expecting=entry.blob, actor=Actor.YOU, reason="")
     assert room.text(entry.path) == text
 
 
 def test_outside_edits_and_notes_without_frontmatter_keep_their_bytes(room: Room) -> None:
-    entry = room.library.create("topic", "Docker")
+    entry = room.library.get(room.library.create("topic", "Docker").path)
     room.clock.pass_days(2)
     outside = entry.text + "by vim\n"
     room.put(entry.path, outside)
@@ -243,7 +247,7 @@ def test_what_would_lose_characters_is_not_written(room: Room) -> None:
 
 
 def test_a_conflict_keeps_both_versions(room: Room) -> None:
-    entry = room.library.create("topic", "Docker")
+    entry = room.library.get(room.library.create("topic", "Docker").path)
     room.put(entry.path, entry.text + "theirs\n")
     with pytest.raises(ConflictError):
         room.library.write(

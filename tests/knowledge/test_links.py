@@ -111,7 +111,7 @@ def linked(room: Room) -> Room:
 
 def test_a_new_slug_is_written_wherever_the_old_one_was(linked: Room) -> None:
     commits = len(list(linked.history.log()))
-    entry = linked.library.rename("docker", "container-engine")
+    entry = linked.library.get(linked.library.rename("docker", "container-engine").path)
     assert entry.path == "knowledge/topics/container-engine.md"
     assert entry.aliases == ("Moby", "docker")
     expected = LINKS.replace("[[docker", "[[container-engine").replace(
@@ -128,7 +128,7 @@ def test_a_new_slug_is_written_wherever_the_old_one_was(linked: Room) -> None:
 
 
 def test_a_new_title_renames_heading_file_and_links_by_title(linked: Room) -> None:
-    entry = linked.library.rename("docker", "Podman (Rootless)")
+    entry = linked.library.get(linked.library.rename("docker", "Podman (Rootless)").path)
     assert entry.path == "knowledge/topics/podman-rootless.md"
     assert entry.title == "Podman (Rootless)"
     assert "\n# Podman (Rootless)\n" in entry.text
@@ -172,7 +172,7 @@ def test_a_decision_keeps_its_date(room: Room) -> None:
 
 
 def test_half_a_character_in_a_new_title_is_no_defect(linked: Room) -> None:
-    entry = linked.library.rename("docker", "Pod\udcffman")
+    entry = linked.library.get(linked.library.rename("docker", "Pod\udcffman").path)
     assert entry.title == "Pod?man"
 
 
@@ -201,7 +201,7 @@ def test_a_taken_name_and_a_bad_one_change_nothing(linked: Room) -> None:
 
 
 def test_only_the_case_of_a_name_changes(linked: Room) -> None:
-    entry = linked.library.rename("docker", "topics/Docker")
+    entry = linked.library.get(linked.library.rename("docker", "topics/Docker").path)
     assert entry.title in {"Docker", "Docker Engine"}
     assert linked.library.find("docker").path == entry.path
 

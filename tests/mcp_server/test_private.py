@@ -240,8 +240,10 @@ def test_talk_that_drew_on_a_private_entry_is_not_shown(
         "assistant", "That the sealion sings.", turn="t1", meta={"private": ["topics/diary"]}
     )
     origin = Origin(session.id, (1, 2), "t1", "local")
-    entry = kb.library.create(
-        "fact", "Concert", body="There is singing.", actor=Actor.AGENT, origin=origin
+    entry = kb.library.get(
+        kb.library.create(
+            "fact", "Concert", body="There is singing.", actor=Actor.AGENT, origin=origin
+        ).path
     )
     kb.search.sync()
     assert "That the sealion" not in call("memory_search", query="sealion sings").output

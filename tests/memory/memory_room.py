@@ -117,6 +117,7 @@ def open_room(root: Path, clock: Clock | None = None, **overrides: Any) -> Room:
         Archive(workspace, history),
     )
     pipeline = Memory(rooms, clock)
+    history.add_companion(pipeline.tombstones.companion)
     return Room(workspace, settings, history, library, index, sessions, pipeline, clock)
 
 

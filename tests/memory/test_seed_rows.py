@@ -312,7 +312,9 @@ def test_entries_are_extracted_before_messages_leave_the_window(kb: KnowledgeBas
 
 
 def test_knowledge_evolves_over_time_and_its_past_can_be_read(kb: KnowledgeBase) -> None:
-    made = kb.library.create("decision", "Database", day=datetime(2026, 1, 2, tzinfo=UTC).date())
+    made = kb.library.get(
+        kb.library.create("decision", "Database", day=datetime(2026, 1, 2, tzinfo=UTC).date()).path
+    )
     before = kb.history.resolve("HEAD")
     assert "## Evolution" in made.text
     text = made.text.rstrip() + "\n- 2026-02-03: PostgreSQL instead.\n"

@@ -13,7 +13,6 @@ import threading
 import time
 import weakref
 import zlib
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import NotFoundError, StorageError
@@ -89,6 +88,7 @@ class Repository:
         self._folder = folder
         self._trees: Recent[Tree] = Recent()
         self._entries: Recent[list[bytes]] = Recent()
+        self._opened: DiskObjectStore | None = None
         self._engine = threading.Lock()  # dulwich's packs are not made for several threads
 
     @property
@@ -381,21 +381,22 @@ class Repository:
 
     def close(self) -> None:
         """Let go of the files; the next look opens them again."""
-        store = self.__dict__.pop("_store", None)
+        store, self._opened = self._opened, None
         if store is not None:
             store.close()
 
-    @cached_property
+    @property
     def _store(self) -> DiskObjectStore:
-        store = self._open_store()
-        weakref.finalize(self, store.close)  # packs stay open until nobody needs them
-        return store
+        if self._opened is None:
+            self._opened = self._open_store()
+            weakref.finalize(self, self._opened.close)  # packs stay open until nobody needs them
+        return self._opened
 
     def look_again(self) -> None:
         """Let go of packs that are gone."""
-        if "_store" in self.__dict__:
+        if self._opened is not None:
             with self._engine:
-                self._store.packs  # noqa: B018 — closes what isn't there any more
+                self._opened.packs  # noqa: B018 — closes what isn't there any more
 
     def _look(self, look: Callable[[DiskObjectStore], set[Any]]) -> set[Any]:
         """Look into all packs, once more where some were exchanged for another meanwhile."""

@@ -94,7 +94,6 @@ class Memory:
         self.archive = rooms.archive
         self.tombstones = Tombstones(workspace, history)
         self.ledger = Ledger(rooms.sessions, self.archive, history, self.tombstones)
-        history.add_companion(self.tombstones.companion)
         self.inbox = Inbox(workspace, history, self.tombstones)
         self.pending = Pending(workspace, library, self.archive, self.tombstones)
         self.lock = MemoryLock(workspace)

@@ -12,8 +12,8 @@ import pytest
 
 from kbtui.errors import RefusedHistoryError
 from kbtui.history.change import Actor
-from kbtui.history.sync.inspection import check_pack
 from kbtui.history.sync import inspection
+from kbtui.history.sync.inspection import check_pack
 from tests.history.sync_room import Machine, plumb
 
 if TYPE_CHECKING:

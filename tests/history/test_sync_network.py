@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import RemoteError
-from kbtui.history.sync.remote import SyncCancelledError, Watcher
 from kbtui.history.sync import transport
+from kbtui.history.sync.remote import SyncCancelledError, Watcher
 from tests.history.sync_room import Machine, fsck, plumb
 from tests.patience import PATIENCE
 

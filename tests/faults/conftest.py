@@ -1,4 +1,4 @@
-"""All tests here carry the marker `faults`."""
+"""All tests here carry the marker `faults`, and go by the times that users have."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.faults.world import make_world
+from tests.patience import be_like_users
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +21,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.faults)
+
+
+@pytest.fixture(autouse=True)
+def _times_of_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    be_like_users(monkeypatch)
 
 
 @pytest.fixture(scope="module")

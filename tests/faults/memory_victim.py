@@ -24,11 +24,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from kbtui.errors import WorkspaceBusyError
 from tests.memory.memory_room import START, Clock, open_room
-from tests.patience import be_patient
 
 WATCHED = ("open", "os.", "fcntl.", "sqlite3.")
 
@@ -109,7 +106,6 @@ def _kill(child: int) -> None:
 
 
 def main() -> None:
-    be_patient(pytest.MonkeyPatch())
     root, session = Path(sys.argv[1]), sys.argv[2]
     _say("ready")
     for line in sys.stdin:

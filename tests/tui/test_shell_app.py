@@ -12,7 +12,7 @@ from kbtui.errors import WorkspaceError
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.tui.app.app import KbtuiApp
 from kbtui.tui.app.help import HelpScreen
-from kbtui.tui.app.theme_manager import ThemeScreen
+from kbtui.tui.app.theme_picker import ThemeScreen
 from kbtui.tui.chat.items import UserItem
 from kbtui.tui.chat.model_picker import ModelForm, ModelScreen
 from kbtui.tui.chat.sessions import SessionsScreen

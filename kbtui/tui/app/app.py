@@ -425,7 +425,7 @@ class KbtuiApp(KeysInOrder):
             return
         if name:
             self.tell(f"There is no theme `{name}`.")
-        from kbtui.tui.app.theme_manager import ThemeScreen
+        from kbtui.tui.app.theme_picker import ThemeScreen
 
         self.push_screen(ThemeScreen(self.themes.choices()), self.themes.choose)
 

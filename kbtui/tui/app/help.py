@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.binding import Binding
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from kbtui.text import fold
 from kbtui.tui.actions.keys import key_names, keys_of
 from kbtui.tui.actions.registry import ACTIONS, CONTEXT_TITLES, CONTEXTS
+from kbtui.tui.widgets.dialogs import Dialog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,44 +34,35 @@ INTRODUCTION = (
 )
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Dialog[None]):
     """A table of actions that typing filters."""
 
     DEFAULT_CSS = """
     HelpScreen {
-        align: center middle;
-        background: $background 60%;
-        & > Vertical {
-            width: 104; max-width: 98%; height: 95%;
-            background: $surface; border: round $primary 60%; padding: 0 1;
-            border-title-color: $primary; border-subtitle-color: $text-muted;
-        }
-        Input, Input:focus { border: none; height: 1; padding: 0 1; background: $boost; }
+        & > Vertical { width: 104; max-width: 98%; height: 95%; max-height: 95%; }
         VerticalScroll { height: 1fr; margin-top: 1; scrollbar-size-vertical: 1; }
-        Static { height: auto; }
+        Static { margin: 0; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "close", "Close"),
         Binding("up", "scroll(-1)", "Up", show=False),
         Binding("down", "scroll(1)", "Down", show=False),
         Binding("pageup", "scroll(-15)", "Page up", show=False),
         Binding("pagedown", "scroll(15)", "Page down", show=False),
     ]
+    TITLE_TEXT = "Help"
+    HINT = "type to filter · ↑↓ scroll · Esc close"
 
     def __init__(self, word: str = "", keymap: Mapping[str, str] | None = None) -> None:
         super().__init__()
         self._word = word
         self._keymap = keymap or {}
 
-    def compose(self) -> ComposeResult:
+    def compose_question(self) -> ComposeResult:
         """The filter and the table."""
-        with Vertical() as box:
-            box.border_title = Content("Help")
-            box.border_subtitle = Content("type to filter · ↑↓ scroll · Esc close")
-            yield Input(self._word, placeholder="filter keys and commands", select_on_focus=False)
-            with VerticalScroll(can_focus=False):
-                yield Static(self.table)
+        yield Input(self._word, placeholder="filter keys and commands", select_on_focus=False)
+        with VerticalScroll(can_focus=False):
+            yield Static(self.table)
 
     @on(Input.Changed)
     def _filter(self, event: Input.Changed) -> None:
@@ -88,10 +79,6 @@ class HelpScreen(ModalScreen[None]):
     def action_scroll(self, lines: int) -> None:
         """Scroll the table."""
         self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False)
-
-    def action_close(self) -> None:
-        """Go back."""
-        self.dismiss()
 
 
 def help_table(word: str, keymap: Mapping[str, str]) -> Content:

@@ -13,7 +13,6 @@ from textual.widgets import Static
 
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.keys import key_name
-from kbtui.tui.app.tasks import INDEXING
 from kbtui.tui.messages import InboxChanged
 
 if TYPE_CHECKING:
@@ -27,6 +26,13 @@ if TYPE_CHECKING:
     from kbtui.tui.app.background_watch import BackgroundWatch
     from kbtui.tui.inbox.inbox_watch import InboxWatch
 
+INDEXING = {
+    "opening": "opening the index",
+    "syncing": "indexing",
+    "preparing": "preparing the search model",
+    "embedding": "embedding",
+}
+"""What the search index is at, where it says no more itself."""
 _ROOM_FOR_STATE = 10
 _SHORT = 28
 

@@ -6,11 +6,11 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual.binding import Binding
-from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 
 from kbtui.text import clean_line
+from kbtui.tui.app.status_line import INDEXING
+from kbtui.tui.widgets.dialogs import Dialog
 from kbtui.tui.widgets.row_list import Choice, ChoiceList
 
 if TYPE_CHECKING:
@@ -25,13 +25,6 @@ if TYPE_CHECKING:
     from kbtui.tui.chat.chat_pane import ChatPane
 
 _LOOK_AGAIN = 0.5
-INDEXING = {
-    "opening": "opening the index",
-    "syncing": "indexing",
-    "preparing": "preparing the search model",
-    "embedding": "embedding",
-}
-"""What the search index is at, where it says no more itself."""
 
 
 class Task(NamedTuple):
@@ -105,27 +98,23 @@ class TaskList(ChoiceList):
         return Content.styled(" Nothing runs in the background.", ".rows--muted")
 
 
-class TasksScreen(ModalScreen[None]):
+class TasksScreen(Dialog[None]):
     """Shows the tasks as they go on; x stops the one under the cursor."""
 
     DEFAULT_CSS = """
     TasksScreen {
-        align: center middle;
-        background: $background 60%;
-        & > Vertical {
-            width: 90; max-width: 95%; height: auto; max-height: 90%;
-            background: $surface; border: round $primary 60%; padding: 0 1;
-            border-title-color: $text-primary; border-subtitle-color: $text-muted;
-        }
-        TaskList { height: auto; min-height: 1; max-height: 14; }
+        & > Vertical { width: 90; }
+        TaskList { min-height: 1; margin: 0; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("x,delete", "stop", "Stop"),
         Binding("j", "move(1)", "Down", show=False),
         Binding("k", "move(-1)", "Up", show=False),
-        Binding("q,escape", "close", "Close"),
+        Binding("q", "cancel", "Close"),
     ]
+    TITLE_TEXT = "Tasks"
+    HINT = "x stop · Esc close"
 
     def __init__(self, kb: KnowledgeBase, chat: ChatPane) -> None:
         super().__init__()
@@ -133,12 +122,9 @@ class TasksScreen(ModalScreen[None]):
         self._chat = chat
         self._shown: list[Task] = []
 
-    def compose(self) -> ComposeResult:
-        """The box."""
-        with Vertical() as box:
-            box.border_title = Content("Tasks")
-            box.border_subtitle = Content("x stop · Esc close")
-            yield TaskList()
+    def compose_question(self) -> ComposeResult:
+        """The list."""
+        yield TaskList()
 
     def on_mount(self) -> None:
         """Follow what goes on."""
@@ -175,7 +161,3 @@ class TasksScreen(ModalScreen[None]):
             return
         choice.value.stop()
         self._look()
-
-    def action_close(self) -> None:
-        """Go back."""
-        self.dismiss(None)

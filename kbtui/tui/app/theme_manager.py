@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, ClassVar
-
-from textual import on
-from textual.binding import Binding
-from textual.containers import Vertical
-from textual.content import Content
-from textual.screen import ModalScreen
+from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
 from kbtui.tui.terminal.themes import first_theme, remember_theme, spec_of
-from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
-    from textual.app import App, ComposeResult
-    from textual.binding import BindingType
+    from textual.app import App
 
     from kbtui.settings import Settings
     from kbtui.tui.terminal.themes import LoadedThemes, ThemeSpec
@@ -101,60 +93,3 @@ class ThemeManager:
             keep_theme(theme)
         except KbtuiError as error:
             self._app.call_from_thread(self._tell, str(error))
-
-
-class ThemeScreen(ModalScreen[str | None]):
-    """Moving shows a theme at once; Enter keeps it, Esc goes back to the one before."""
-
-    DEFAULT_CSS = """
-    ThemeScreen {
-        align: right middle;
-        background: transparent;
-        & > Vertical {
-            width: 40; max-width: 95%; height: auto; max-height: 80%; margin: 0 2;
-            background: $surface; border: round $primary 60%; padding: 0 1;
-            border-title-color: $primary; border-subtitle-color: $text-muted;
-        }
-        ChoiceList { height: auto; max-height: 24; }
-    }
-    """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "take", "Keep"),
-        Binding("escape,q", "back", "Back"),
-    ]
-
-    def __init__(self, names: Sequence[tuple[str, str]]) -> None:
-        """Offer themes by name, each with a remark."""
-        super().__init__()
-        self._names = list(names)
-        self._before = ""
-
-    def compose(self) -> ComposeResult:
-        """The list."""
-        with Vertical() as box:
-            box.border_title = Content("Theme")
-            box.border_subtitle = Content("Enter keeps · Esc back")
-            yield ChoiceList([Choice(name, remark, name) for name, remark in self._names])
-
-    def on_mount(self) -> None:
-        """Start on the theme that is used."""
-        self._before = self.app.theme
-        names = [name for name, _ in self._names]
-        themes = self.query_one(ChoiceList)
-        themes.cursor = names.index(self._before) if self._before in names else 0
-        themes.focus()
-
-    @on(RowList.Highlighted)
-    def _show(self, event: RowList.Highlighted) -> None:
-        if self._before:
-            self.app.theme = self._names[event.index][0]
-
-    @on(RowList.Selected)
-    def action_take(self) -> None:
-        """Keep the theme that is shown."""
-        self.dismiss(self._names[self.query_one(ChoiceList).cursor][0])
-
-    def action_back(self) -> None:
-        """Use the theme from before."""
-        self.app.theme = self._before
-        self.dismiss(None)

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.binding import Binding
-from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
+from kbtui.tui.widgets.dialogs import Dialog
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 
 if TYPE_CHECKING:
@@ -22,40 +21,34 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge_base import KnowledgeBase
 
-_CSS = """
-        align: center middle;
-        background: $background 60%;
-        & > Vertical {
-            width: 84; max-width: 95%; height: auto; max-height: 90%;
-            background: $surface; border: round $primary 60%; padding: 0 1;
-            border-title-color: $primary; border-subtitle-color: $text-muted;
-        }
-        Static { height: auto; }
-        ChoiceList { height: auto; max-height: 16; margin-top: 1; }
-"""
 _OTHER = ""
 
 
-class ModelScreen(ModalScreen[bool]):
-    """What can be used as it is, and the ways to more; answers whether a model was chosen."""
+class ModelScreen(Dialog[bool]):
+    """What can be used as it is, and the ways to more; answers True where a model was chosen."""
 
-    DEFAULT_CSS = f"ModelScreen {{{_CSS}}}"
+    DEFAULT_CSS = """
+    ModelScreen {
+        & > Vertical { width: 84; }
+        Static { margin: 0; }
+        ChoiceList { max-height: 16; }
+    }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "choose", "Use"),
-        Binding("escape,q", "back", "Back"),
+        Binding("q", "cancel", "Back"),
     ]
+    TITLE_TEXT = "Model"
+    HINT = "Enter uses it · Esc leaves"
 
     def __init__(self, kb: KnowledgeBase) -> None:
         super().__init__()
         self._kb = kb
 
-    def compose(self) -> ComposeResult:
+    def compose_question(self) -> ComposeResult:
         """The list, empty until the looking around is done."""
-        with Vertical() as box:
-            box.border_title = Content("Model")
-            box.border_subtitle = Content("Enter uses it · Esc leaves")
-            yield Static(Content.styled("Looking around ...", "$text-muted"))
-            yield ChoiceList()
+        yield Static(Content.styled("Looking around ...", "$text-muted"))
+        yield ChoiceList()
 
     def on_mount(self) -> None:
         """Look for models."""
@@ -108,43 +101,35 @@ class ModelScreen(ModalScreen[bool]):
         else:
             self.dismiss(True)
 
-    def action_back(self) -> None:
-        """Change nothing."""
-        self.dismiss(False)
 
-
-class ModelForm(ModalScreen[bool]):
+class ModelForm(Dialog[bool]):
     """Name, address and key of a model; it is asked for one word before it is kept."""
 
-    DEFAULT_CSS = f"""
-    ModelForm {{{_CSS}
-        Input, Input:focus {{ border: none; height: 1; padding: 0 1; background: $boost; }}
-        .label {{ color: $text-muted; margin-top: 1; }}
-        #outcome {{ margin-top: 1; }}
-    }}
+    DEFAULT_CSS = """
+    ModelForm {
+        & > Vertical { width: 84; }
+        Static { margin: 1 0 0 0; }
+        .label { color: $text-muted; }
+    }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "back", "Back"),
-        Binding("ctrl+s", "keep", "Keep it untested"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+s", "keep", "Keep it untested")]
+    TITLE_TEXT = "Model"
+    HINT = "Enter tests and keeps · Tab next · Esc leaves"
 
     def __init__(self, kb: KnowledgeBase, name: str = "") -> None:
         super().__init__()
         self._kb = kb
         self._name = name
 
-    def compose(self) -> ComposeResult:
+    def compose_question(self) -> ComposeResult:
         """Three lines to fill in, and what came of it."""
-        with Vertical() as box:
-            box.border_title = Content("Model")
-            box.border_subtitle = Content("Enter tests and keeps · Tab next · Esc leaves")
-            yield Static("Name, as provider/model", classes="label")
-            yield Input(self._name, placeholder="openai/my-model", id="name", select_on_focus=False)
-            yield Static("Address, only for a server of your own", classes="label")
-            yield Input(placeholder="http://127.0.0.1:8080/v1", id="base")
-            yield Static("Key, kept in your keyring or a file only you can read", classes="label")
-            yield Input(password=True, id="key")
-            yield Static("", id="outcome")
+        yield Static("Name, as provider/model", classes="label")
+        yield Input(self._name, placeholder="openai/my-model", id="name", select_on_focus=False)
+        yield Static("Address, only for a server of your own", classes="label")
+        yield Input(placeholder="http://127.0.0.1:8080/v1", id="base")
+        yield Static("Key, kept in your keyring or a file only you can read", classes="label")
+        yield Input(password=True, id="key")
+        yield Static("", id="outcome")
 
     def on_mount(self) -> None:
         """Begin with what is missing."""
@@ -193,10 +178,6 @@ class ModelForm(ModalScreen[bool]):
             self.query_one("#outcome", Static).update(Content.styled(str(error), "$error"))
         else:
             self.dismiss(True)
-
-    def action_back(self) -> None:
-        """Change nothing."""
-        self.dismiss(False)
 
 
 _FIELDS = ("name", "base", "key")

@@ -6,13 +6,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
-from textual.containers import Vertical
-from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from kbtui.text import clean_line, counted, fold
 from kbtui.tui.actions.registry import bindings
+from kbtui.tui.widgets.dialogs import Dialog
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 
 if TYPE_CHECKING:
@@ -24,35 +22,27 @@ if TYPE_CHECKING:
     from kbtui.sessions.store import SessionInfo
 
 
-class SessionsScreen(ModalScreen[str | None]):
+class SessionsScreen(Dialog[str]):
     """All conversations, the last one first; typing filters. The answer is an id."""
 
     DEFAULT_CSS = """
     SessionsScreen {
-        align: center middle;
-        background: $background 60%;
-        & > Vertical {
-            width: 90; max-width: 95%; height: auto; max-height: 80%;
-            background: $surface; border: round $primary 60%; padding: 0 1;
-            border-title-color: $primary; border-subtitle-color: $text-muted;
-        }
-        Input, Input:focus { border: none; height: 1; padding: 0 1; background: $boost; }
-        ChoiceList { height: auto; max-height: 24; margin-top: 1; }
+        & > Vertical { width: 90; max-height: 80%; }
+        ChoiceList { max-height: 24; }
     }
     """
+    TITLE_TEXT = "Sessions"
+    HINT = "Enter goes on · Esc leaves"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("sessions")]
 
     def __init__(self, infos: Sequence[SessionInfo]) -> None:
         super().__init__()
         self._infos = list(infos)
 
-    def compose(self) -> ComposeResult:
+    def compose_question(self) -> ComposeResult:
         """The filter and the list."""
-        with Vertical() as box:
-            box.border_title = Content("Sessions")
-            box.border_subtitle = Content("Enter goes on · Esc leaves")
-            yield Input(placeholder="filter")
-            yield ChoiceList([_choice(info) for info in self._infos])
+        yield Input(placeholder="filter")
+        yield ChoiceList([_choice(info) for info in self._infos])
 
     @property
     def _list(self) -> ChoiceList:

@@ -1,4 +1,4 @@
-"""The small questions of the notes: a name, a choice, what to do with unsaved text."""
+"""Dialogs: boxes over the screen that ask for something, or show a page to read."""
 
 from __future__ import annotations
 
@@ -297,37 +297,29 @@ class PageScreen(ModalScreen[None]):
         self.dismiss()
 
 
-class TextEditScreen(ModalScreen[str | None]):
-    """Answers with the text as it was written; None for giving up."""
+class TextEditScreen(Dialog[str]):
+    """Asks for a few lines of text; answers with them as they were written."""
 
     DEFAULT_CSS = """
     TextEditScreen {
-        align: center middle;
-        background: $background 60%;
-        & > Vertical {
-            width: 90%; max-width: 110; height: 14; max-height: 90%; background: $surface;
-            border: round $primary 60%; border-title-color: $text-primary;
-            border-subtitle-color: $text-muted;
-        }
+        & > Vertical { width: 90%; max-width: 110; height: 14; padding: 0; }
         TextArea { height: 1fr; border: none; padding: 0 1; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "take", "Take it", show=False, priority=True),
-        Binding("escape", "leave", "Leave", show=False, priority=True),
+        Binding("escape", "cancel", "Leave", show=False, priority=True),
     ]
+    HINT = "Ctrl+S takes it · Esc leaves"
 
     def __init__(self, title: str, text: str) -> None:
         super().__init__()
-        self._title = title
+        self.TITLE_TEXT = title
         self._text = text
 
-    def compose(self) -> list[Vertical]:
-        """A box to write in."""
-        box = Vertical(TextArea(self._text, soft_wrap=True))
-        box.border_title = Content(clean_line(self._title))
-        box.border_subtitle = Content("Ctrl+S takes it · Esc leaves")
-        return [box]
+    def compose_question(self) -> ComposeResult:
+        """A field to write in."""
+        yield TextArea(self._text, soft_wrap=True)
 
     def on_mount(self) -> None:
         """Write on at the end."""
@@ -338,7 +330,3 @@ class TextEditScreen(ModalScreen[str | None]):
     def action_take(self) -> None:
         """Answer with what is written."""
         self.dismiss(self.query_one(TextArea).text)
-
-    def action_leave(self) -> None:
-        """Leave it as it was."""
-        self.dismiss(None)

@@ -73,7 +73,7 @@ class HelpScreen(Dialog[None]):
 
     @property
     def table(self) -> Content:
-        """What fits the word typed."""
+        """The actions that the word typed fits."""
         return help_table(self._word, self._keymap)
 
     def action_scroll(self, lines: int) -> None:

@@ -45,7 +45,7 @@ class ActionProvider(Provider):
         return cast("ActionRunner", self.app)
 
     def _possible(self) -> list[Action]:
-        """What can be done on the screen that the palette was opened over."""
+        """The actions of the screen that the palette was opened over."""
         if self.screen is self._app.main:
             return [a for a in ACTIONS if a.context in _PANES and a.id not in _HIDDEN]
         active = {each.binding.id for each in self.screen.active_bindings.values()}
@@ -59,7 +59,7 @@ class ActionProvider(Provider):
             )
 
     async def search(self, query: str) -> Hits:
-        """What fits, best first."""
+        """The actions that the query fits, best first."""
         matcher = self.matcher(query)
         for action in self._possible():
             title = _title(action)

@@ -32,7 +32,7 @@ INDEXING = {
     "preparing": "preparing the search model",
     "embedding": "embedding",
 }
-"""What the search index is at, where it says no more itself."""
+"""The work of the search index, where it says no more itself."""
 _ROOM_FOR_STATE = 10
 _SHORT = 28
 

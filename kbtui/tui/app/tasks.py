@@ -40,7 +40,7 @@ class Task(NamedTuple):
 
 
 def index_at_work(status: IndexStatus) -> str:
-    """What the search index is at and how long it may take; empty where it rests."""
+    """The work of the search index and how long it may take; empty where it rests."""
     if status.state not in INDEXING:
         return ""
     return clean_line(status.message) or INDEXING[status.state]

@@ -25,7 +25,7 @@ _ONE_LINE = 100
 
 @dataclass(eq=False, slots=True)
 class ReasoningItem(Item):
-    """What the model thought aloud: one line, more when expanded."""
+    """Thinking aloud of the model: one line, more when expanded."""
 
     click: ClassVar[str] = "expand"
     text: str = ""
@@ -112,7 +112,7 @@ class ToolItem(Item):
 
     @property
     def source(self) -> str:
-        """What the model was told, else the summary."""
+        """The result that the model was given, else the summary."""
         return self.output or self.summary
 
     @property

@@ -382,4 +382,4 @@ _PROMPT_KEYS: Mapping[PaneKey, Callable[[ChatPane], object]] = {
     "page_up": lambda pane: pane.transcript.action_page_up(),
     "page_down": lambda pane: pane.transcript.action_page_down(),
 }
-"""What becomes of each key that the prompt passes on."""
+"""The outcome of each key that the prompt passes on."""

@@ -47,7 +47,7 @@ _SUMMARY_LENGTH = 100
 
 @dataclass(slots=True)
 class Spent:
-    """What the session has consumed since it was opened here."""
+    """Tokens and money that the session has consumed since it was opened here."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -101,7 +101,7 @@ class Conversation:
 
     @property
     def busy(self) -> bool:
-        """Whether an answer is coming."""
+        """True while an answer is coming."""
         return self._worker is not None
 
     @property

@@ -136,7 +136,7 @@ class FlowView(LineView):
 
     @property
     def following(self) -> bool:
-        """Whether the end is in view, so that what comes is scrolled to."""
+        """True while the end is in view, so that what comes is scrolled to."""
         return self._following
 
     def add(self, *items: Item, before: Item | None = None) -> None:

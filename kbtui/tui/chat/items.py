@@ -111,7 +111,7 @@ class Item:
 
 @dataclass(eq=False, slots=True)
 class UserItem(Item):
-    """What the person said; `queued` while it waits for the answer before."""
+    """A message of the person; `queued` while it waits for the answer before."""
 
     text: str = ""
     queued: bool = False
@@ -141,7 +141,7 @@ class UserItem(Item):
 
 @dataclass(eq=False, slots=True)
 class AnswerItem(Item):
-    """What the model said, as Markdown; while it streams, only its end is laid out anew."""
+    """An answer of the model, as Markdown; while it streams, only its end is laid out anew."""
 
     text: str = ""
     streaming: bool = False

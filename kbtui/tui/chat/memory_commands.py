@@ -210,7 +210,7 @@ async def _tag(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
 
 
 def _plan_text(plan: ForgetPlan) -> str:
-    """What would be taken out, for a person to agree to."""
+    """Describe what would be taken out, for a person to agree to."""
     lines = []
     for match in plan.matches:
         place = f"{match.path}:{match.line}" if match.line else f"{match.path} (summary)"

@@ -25,7 +25,7 @@ _OTHER = ""
 
 
 class ModelScreen(Dialog[bool]):
-    """What can be used as it is, and the ways to more; answers True where a model was chosen."""
+    """Offers the models that can be used as they are, and the ways to more; True for a choice."""
 
     DEFAULT_CSS = """
     ModelScreen {

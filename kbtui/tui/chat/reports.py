@@ -20,7 +20,7 @@ _BAR = 24
 
 
 def doctor_report(kb: KnowledgeBase) -> Content:
-    """What `kbtui doctor` says, by area."""
+    """The findings of `kbtui doctor`, by area."""
     lines: list[Content] = []
     area = ""
     for finding in kb.doctor():
@@ -74,7 +74,7 @@ def _said(value: Any) -> str:
 
 
 def audit_report(kb: KnowledgeBase) -> Content:
-    """What `kbtui audit` says: the sums, and each session with something to tell."""
+    """The sums of `kbtui audit`, and each session with something to tell."""
     found = kb.memory.audit()
     rows = [
         ("sessions", found.sessions, ""),

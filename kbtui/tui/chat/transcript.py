@@ -100,7 +100,7 @@ class Transcript(FlowView, can_focus=True):
         self._cursor: Item | None = None
 
     def items_gone(self) -> None:
-        """What is gone is no longer selected."""
+        """Select nothing where the selected item is gone."""
         if self._cursor not in self.items:
             self._cursor = None
 

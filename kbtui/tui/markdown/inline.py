@@ -71,7 +71,7 @@ class InlineBuilder:
         self.line_ends: list[int] = []
 
     def content(self) -> Content:
-        """What was collected."""
+        """The text that was collected, with its styles."""
         text = "".join(self._text)
         spans = self._spans + [
             Span(match.start(), match.end(), ".md--mark") for match in _MARKED.finditer(text)

@@ -267,7 +267,7 @@ def _take(node: SyntaxTreeNode, pattern: re.Pattern[str]) -> re.Match[str] | Non
 
 
 def _task_of(item: SyntaxTreeNode) -> bool | None:
-    """Whether a task is done; None where the item isn't one."""
+    """True for a task that is done; None where the item isn't one."""
     match = _take(item, _TASK)
     return None if match is None else match.group(1) != " "
 

@@ -27,7 +27,7 @@ _HEAD = 20_000
 
 
 class Source(NamedTuple):
-    """What is to be shown.
+    """A text to be shown.
 
     `first_line` is the line of the file that the text begins with (below its frontmatter), and
     `leads_somewhere` tells whether a link has an entry at its end.
@@ -118,7 +118,7 @@ class MarkdownView(LineView):
 
     @property
     def source(self) -> Source:
-        """What is shown, or about to be."""
+        """The text that is shown, or about to be."""
         return self._source
 
     def show(
@@ -189,7 +189,7 @@ class MarkdownView(LineView):
 
     @property
     def has_cursor(self) -> bool:
-        """Whether somebody went to a line."""
+        """True once somebody went to a line."""
         return self._cursor is not None
 
     def reveal_source(self, first: int, last: int | None = None) -> None:

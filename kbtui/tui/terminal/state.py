@@ -1,4 +1,4 @@
-"""What the app remembers between two runs: draft, sent input, and the colours of the first frame.
+"""The memory of the app between two runs: draft, sent input, the colours of the first frame.
 
 It is private to the person and to this machine, so it lives in the platform's state directory
 (0700, files 0600), beside nothing that is ever shared. Losing it costs comfort, never notes:
@@ -81,7 +81,7 @@ class Drafts:
 
 
 class InputHistory:
-    """What was sent from the prompt, oldest first, and a place in it.
+    """Inputs that were sent from the prompt, oldest first, and a place among them.
 
     `earlier` and `later` walk through it as a shell does: the text being written is kept at the
     end and comes back. Entries are stored one JSON string a line, secrets taken out.
@@ -111,7 +111,7 @@ class InputHistory:
 
     @property
     def walking(self) -> bool:
-        """Whether an earlier input is shown."""
+        """True while an earlier input is shown."""
         return self._at is not None
 
     def add(self, text: str) -> None:

@@ -260,7 +260,7 @@ def _is_style(value: str) -> bool:
 
 
 def _is_shaded(value: str) -> bool:
-    """Whether this is a colour, perhaps with an opacity: ``#7fc8c2 28%``, ``auto 60%``."""
+    """True for a colour, perhaps with an opacity: ``#7fc8c2 28%``, ``auto 60%``."""
     match = _SHADED.fullmatch(value.strip())
     if match is None:
         return False

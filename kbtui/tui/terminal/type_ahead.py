@@ -60,7 +60,7 @@ class KeysInOrder(App[None]):
 
     @property
     def at_rest(self) -> bool:
-        """Whether all that was typed has been handled, and what it opened is there."""
+        """True when all that was typed has been handled, and what it opened is there."""
         return self._follower is None or self._follower.done() or self._exit
 
     async def on_event(self, event: events.Event) -> None:
@@ -86,7 +86,7 @@ class KeysInOrder(App[None]):
         """Called with every key."""
 
     def _is_text(self, event: _Typed) -> bool:
-        """Whether this only writes into the field that has the focus."""
+        """True where this only writes into the field that has the focus."""
         if not isinstance(self.focused, Input | TextArea):
             return False
         return isinstance(event, events.Paste) or event.is_printable
@@ -145,7 +145,7 @@ class Moment:
                         await self._queues_rest()  # which may lead to more
 
     def _opening(self) -> bool:
-        """Whether a worker of the key's is about to open something, and hasn't yet."""
+        """True while a worker of the key's is about to open something."""
         if self._app.screen is not self._screen:
             return False
         return any(

@@ -59,7 +59,7 @@ class Dialog(ModalScreen[Answer | None], Generic[Answer]):
             yield from self.compose_question()
 
     def compose_question(self) -> ComposeResult:
-        """What is inside the box."""
+        """The widgets inside the box."""
         raise NotImplementedError
 
     def action_cancel(self) -> None:
@@ -150,7 +150,7 @@ class PickDialog(_ListDialog[str]):
 
 
 class NewEntry(NamedTuple):
-    """What is to be made."""
+    """The entry that is to be made."""
 
     type: str
     title: str

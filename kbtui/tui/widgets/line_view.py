@@ -195,7 +195,7 @@ class LineView(ScrollView, can_focus=True):
         self.flash(self.lines_of_source(first, last))
 
     keep_flash = False
-    """Whether highlighted lines stay so, instead of fading after a moment."""
+    """True where highlighted lines stay so, instead of fading after a moment."""
 
     def flash(self, lines: range) -> None:
         """Bring lines into view and highlight them."""
@@ -284,6 +284,6 @@ class LineView(ScrollView, can_focus=True):
         return Strip.join([gutter, text])
 
     def _ground(self, index: int) -> Style:
-        """What a line is drawn on."""
+        """The ground that a line is drawn on."""
         fill = "lines--flash" if index in self._flashed else self.lines[index].fill
         return self.get_visual_style(fill) if fill else self.visual_style

@@ -33,7 +33,7 @@ class RowList(ScrollView, can_focus=True):
     ROW_HEIGHT: ClassVar[int] = 1
     """Lines that a row takes."""
     CLICK_SELECTS: ClassVar[bool] = True
-    """Whether one click selects, or only moves the cursor and two select."""
+    """True where one click selects; else it moves the cursor, and two select."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "rows--cursor",
@@ -113,7 +113,7 @@ class RowList(ScrollView, can_focus=True):
         raise NotImplementedError
 
     def empty_text(self) -> Content:
-        """What to show where there are no rows."""
+        """The text in place of rows where there are none."""
         return Content()
 
     # What a subclass calls
@@ -299,7 +299,7 @@ class ChoiceList(RowList):
 
     @property
     def choice(self) -> Choice | None:
-        """What the cursor is on."""
+        """The choice that the cursor is on."""
         return self._choices[self.cursor] if self._choices else None
 
     @property

@@ -17,7 +17,6 @@ from kbtui.tui.terminal.themes import (
     load_themes,
     parse_theme,
     remember_theme,
-    spec_of,
 )
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def test_there_are_six_of_ours_light_and_dark_and_all_are_right() -> None:
 
 @pytest.mark.parametrize("name", OURS.themes)
 def test_text_can_be_read_on_every_ground(name: str) -> None:
-    theme = OURS.themes[name].to_theme()
+    theme = OURS.themes[name]
     colors = theme.to_color_system().generate()
     pairs = [(text, ground) for text in TEXT for ground in ("background", "surface", "panel")]
     pairs += [("text-muted", ground) for ground in ("background", "surface", "panel")]
@@ -70,7 +69,7 @@ def test_text_can_be_read_on_every_ground(name: str) -> None:
 
 
 def test_the_high_contrast_theme_is_worth_its_name() -> None:
-    colors = OURS.themes["kbtui-contrast"].to_theme().to_color_system().generate()
+    colors = OURS.themes["kbtui-contrast"].to_color_system().generate()
     assert contrast(colors["foreground"], colors["background"]) >= 15
     assert contrast(colors["text-muted"], colors["background"]) >= 7
 
@@ -128,7 +127,7 @@ def test_a_damaged_memory_of_it_gives_the_default(stored: str) -> None:
 
 
 def test_a_theme_of_textuals_own_is_remembered_too() -> None:
-    remember_theme(spec_of(BUILTIN_THEMES["nord"]))
+    remember_theme(BUILTIN_THEMES["nord"])
     assert first_theme() == BUILTIN_THEMES["nord"]
 
 

@@ -6,15 +6,16 @@ import logging
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
-from kbtui.tui.terminal.themes import first_theme, remember_theme, spec_of
+from kbtui.tui.terminal.themes import first_theme, remember_theme
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from textual.app import App
+    from textual.theme import Theme
 
     from kbtui.settings import Settings
-    from kbtui.tui.terminal.themes import LoadedThemes, ThemeSpec
+    from kbtui.tui.terminal.themes import LoadedThemes
 
 
 log = logging.getLogger(__name__)
@@ -32,7 +33,7 @@ class ThemeManager:
     """
 
     def __init__(self, app: App[None], tell: Callable[[str], None]) -> None:
-        self.found: Mapping[str, ThemeSpec] = {}
+        self.found: Mapping[str, Theme] = {}
         self._app = app
         self._tell = tell
         theme = first_theme()
@@ -57,25 +58,22 @@ class ThemeManager:
     def _show(self, loaded: LoadedThemes, name: str, keymap: dict[str, str]) -> None:
         self.found = loaded.themes
         for each in loaded.themes.values():
-            self._app.register_theme(each.to_theme())
+            self._app.register_theme(each)
         if keymap:
             self._app.set_keymap(keymap)
         if name not in self._app.available_themes:
             self._tell(f"There is no theme `{name}`; /theme shows all.")
             return
         self._app.theme = name
-        spec = self._spec(name)
-        self._app.run_worker(lambda: remember_theme(spec), thread=True, group="theme")
-
-    def _spec(self, name: str) -> ThemeSpec:
-        return self.found.get(name) or spec_of(self._app.available_themes[name])
+        theme = self._app.available_themes[name]
+        self._app.run_worker(lambda: remember_theme(theme), thread=True, group="theme")
 
     def choices(self) -> list[tuple[str, str]]:
         """All themes with a remark each: our defaults, then the others, then Textual's."""
         ours = sorted(self.found.items(), key=lambda each: not each[0].startswith("kbtui-"))
         others = [name for name in self._app.available_themes if name not in self.found]
         return [
-            *((name, "dark" if spec.dark else "light") for name, spec in ours),
+            *((name, "dark" if theme.dark else "light") for name, theme in ours),
             *((name, "of Textual") for name in others),
         ]
 
@@ -83,10 +81,10 @@ class ThemeManager:
         """Use a theme from now on, and at the next start."""
         if name is not None:
             self._app.theme = name
-            spec = self._spec(name)
-            self._app.run_worker(lambda: self._keep(spec), thread=True, group="theme")
+            theme = self._app.available_themes[name]
+            self._app.run_worker(lambda: self._keep(theme), thread=True, group="theme")
 
-    def _keep(self, theme: ThemeSpec) -> None:
+    def _keep(self, theme: Theme) -> None:
         from kbtui.tui.terminal.themes import keep_theme
 
         try:

@@ -16,7 +16,7 @@ theme that was shown last is kept as JSON, so that the first frame waits for no 
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,50 +53,10 @@ _MAX_BYTES = 64_000
 
 
 @dataclass(frozen=True, slots=True)
-class ThemeSpec:
-    """A theme file, checked: every colour can be parsed, every variable is a plain value."""
-
-    name: str
-    primary: str
-    dark: bool = True
-    colors: dict[str, str] = field(default_factory=dict)
-    variables: dict[str, str] = field(default_factory=dict)
-    luminosity_spread: float = 0.15
-    text_alpha: float = 0.95
-
-    def to_theme(self) -> Theme:
-        """The Textual theme that this describes."""
-        colors: dict[str, Any] = dict(self.colors)
-        return Theme(
-            name=self.name,
-            primary=self.primary,
-            dark=self.dark,
-            variables=dict(self.variables),
-            luminosity_spread=self.luminosity_spread,
-            text_alpha=self.text_alpha,
-            **colors,
-        )
-
-
-def spec_of(theme: Theme) -> ThemeSpec:
-    """Describe a theme that came from elsewhere, so that it can be remembered like ours."""
-    colors = {name: getattr(theme, name) for name in _COLORS[1:] if getattr(theme, name)}
-    return ThemeSpec(
-        theme.name,
-        theme.primary,
-        theme.dark,
-        colors,
-        dict(theme.variables),
-        theme.luminosity_spread,
-        theme.text_alpha,
-    )
-
-
-@dataclass(frozen=True, slots=True)
 class LoadedThemes:
     """All themes by name, ours before a person's own, and what was wrong with the others."""
 
-    themes: Mapping[str, ThemeSpec]
+    themes: Mapping[str, Theme]
     problems: tuple[str, ...] = ()
 
 
@@ -109,7 +69,7 @@ def bundled_folder() -> Path:
 
 def load_themes(folders: Iterable[Path]) -> LoadedThemes:
     """Read every ``*.yaml`` in `folders`; a later one of the same name wins, a bad one is told."""
-    themes: dict[str, ThemeSpec] = {}
+    themes: dict[str, Theme] = {}
     problems: list[str] = []
     for folder in folders:
         for file in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]):
@@ -122,7 +82,7 @@ def load_themes(folders: Iterable[Path]) -> LoadedThemes:
     return LoadedThemes(themes, tuple(problems))
 
 
-def parse_theme(text: str) -> ThemeSpec:
+def parse_theme(text: str) -> Theme:
     """Read one theme file.
 
     Raises:
@@ -139,7 +99,7 @@ def parse_theme(text: str) -> ThemeSpec:
     return check_theme(values)
 
 
-def check_theme(values: Mapping[Any, Any]) -> ThemeSpec:
+def check_theme(values: Mapping[Any, Any]) -> Theme:
     """Check the fields of a theme.
 
     Raises:
@@ -153,14 +113,15 @@ def check_theme(values: Mapping[Any, Any]) -> ThemeSpec:
         raise ConfigurationError("`name` must be lower-case letters, digits and hyphens.")
     if not isinstance(values.get("dark", True), bool):
         raise ConfigurationError("`dark` must be true or false.")
-    colors = {key: _color(key, values[key]) for key in _COLORS if values.get(key) is not None}
+    colors: dict[str, Any] = {
+        key: _color(key, values[key]) for key in _COLORS if values.get(key) is not None
+    }
     if "primary" not in colors:
         raise ConfigurationError("`primary` is missing.")
-    return ThemeSpec(
+    return Theme(
         name=name,
-        primary=colors.pop("primary"),
+        **colors,
         dark=values.get("dark", True),
-        colors=colors,
         variables=_variables(values.get("variables")),
         luminosity_spread=_share("luminosity_spread", values.get("luminosity_spread", 0.15)),
         text_alpha=_share("text_alpha", values.get("text_alpha", 0.95)),
@@ -175,21 +136,21 @@ def first_theme() -> Theme:
 
         try:
             values = json.loads(stored)
-            values.update(values.pop("colors"))
-            return check_theme(values).to_theme()
+            return check_theme(values | values.pop("colors", {}))  # older files
         except (ValueError, TypeError, KeyError, AttributeError, ConfigurationError):
             pass  # a damaged cache: read the theme itself
-    return parse_theme(_read(bundled_folder() / f"{DEFAULT_THEME}.yaml")).to_theme()
+    return parse_theme(_read(bundled_folder() / f"{DEFAULT_THEME}.yaml"))
 
 
-def remember_theme(theme: ThemeSpec) -> None:
-    """Keep a theme for the first frame of the next start."""
+def remember_theme(theme: Theme) -> None:
+    """Keep a theme, ours or Textual's own, for the first frame of the next start."""
     import json
 
-    write_state(_first_file(), json.dumps(asdict(theme)))
+    values = {name: value for name, value in asdict(theme).items() if name in _FIELDS}
+    write_state(_first_file(), json.dumps(values))
 
 
-def keep_theme(theme: ThemeSpec) -> None:
+def keep_theme(theme: Theme) -> None:
     """Write the chosen theme into the person's settings; comments and order there stay.
 
     Raises:

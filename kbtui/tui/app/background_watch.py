@@ -18,33 +18,33 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.background.jobs import KeeperEvent
+    from kbtui.memory.background.jobs import WorkerEvent
 
 
 _LATER = 1.0
 
 
 class BackgroundWatch:
-    """Follows the keeper for a widget.
+    """Follows the worker for a widget.
 
     Args:
         widget: Lives as long as it follows.
-        kb: Whose keeper.
-        show: Told what the keeper is at; empty when it rests.
+        kb: Whose worker.
+        show: Told what the worker is at; empty when it rests.
     """
 
     def __init__(self, widget: Widget, kb: KnowledgeBase, show: Callable[[str], None]) -> None:
         self._widget = widget
-        self._keeper = kb.memory.keeper
+        self._worker = kb.memory.worker
         self._show = show
-        self.stop = self._keeper.subscribe(self._happened)
+        self.stop = self._worker.subscribe(self._happened)
 
-    def _happened(self, event: KeeperEvent) -> None:
-        """Called in the keeper's thread, perhaps while the app is closing."""
+    def _happened(self, event: WorkerEvent) -> None:
+        """Called in the worker's thread, perhaps while the app is closing."""
         with contextlib.suppress(RuntimeError):
             self._widget.call_later(self._take, event)
 
-    def _take(self, event: KeeperEvent) -> None:
+    def _take(self, event: WorkerEvent) -> None:
         if event.kind in ("started", "progress"):
             self._show(clean_line(event.text))
         elif event.kind == "finished":
@@ -54,7 +54,7 @@ class BackgroundWatch:
         else:
             self._ask(event)
 
-    def _ask(self, event: KeeperEvent) -> None:
+    def _ask(self, event: WorkerEvent) -> None:
         """A paid model was found, not chosen: may it be used while nobody looks?
 
         Nobody waits for that question, so it comes when nothing is being written or asked.
@@ -64,7 +64,7 @@ class BackgroundWatch:
         if self._is_disturbing():
             self._widget.set_timer(_LATER, partial(self._ask, event))
             return
-        cap = self._keeper.status().cap_usd
+        cap = self._worker.status().cap_usd
         text = (
             f"{clean_line(event.model)} costs money. May it condense conversations in the "
             f"background, for at most ${cap:.2f} a day? Without it they wait."
@@ -89,6 +89,6 @@ class BackgroundWatch:
     def _agree(self, model: str, *, yes: bool) -> None:
         """Called in a thread."""
         try:
-            self._keeper.agree(model, yes=yes)
+            self._worker.agree(model, yes=yes)
         except KbtuiError as error:
             self._widget.post_message(Notify(str(error), "error"))

@@ -32,8 +32,8 @@ def workspace(tmp_path: Path) -> Path:
 PATIENT = """
 import sys
 from kbtui.__main__ import main
-from kbtui.tui.terminal import signals
-signals._PATIENCE = 120.0  # to leave in, however slow the machine is
+from kbtui.tui.terminal import process
+process._PATIENCE = 120.0  # to leave in, however slow the machine is
 sys.exit(main())
 """
 

@@ -13,11 +13,11 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from kbtui.tui.app import app
-from kbtui.tui.terminal import signals
+from kbtui.tui.terminal import process
 from kbtui.tui.terminal import type_ahead as typed_ahead
 from kbtui.tui.app.app import run_app
 # However slow the machine is:
-app._QUIT_SECONDS = typed_ahead._LONGEST = signals._PATIENCE = 120.0
+app._QUIT_SECONDS = typed_ahead._LONGEST = process._PATIENCE = 120.0
 sys.exit(run_app(Path(sys.argv[1])))
 """
 

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from kbtui.tui.app.app import collect_rarely, spare_what_stays
+from kbtui.tui.terminal.process import collect_rarely, spare_what_stays
 
 
 @pytest.fixture(autouse=True)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import logging
-import sys
 import threading
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
@@ -32,7 +30,12 @@ from kbtui.tui.messages import (
     OpenSearch,
     OpenSwitcher,
 )
-from kbtui.tui.terminal.signals import SignalWatch
+from kbtui.tui.terminal.process import (
+    SignalWatch,
+    collect_rarely,
+    spare_what_stays,
+    switch_often,
+)
 from kbtui.tui.terminal.type_ahead import KeysInOrder
 
 if TYPE_CHECKING:
@@ -50,12 +53,6 @@ if TYPE_CHECKING:
     from kbtui.tui.actions.registry import Action
 
 log = logging.getLogger(__name__)
-_SWITCH_SECONDS = 0.001
-"""How long a thread may keep the others waiting; with Python's 5 ms, a key that passes the reader,
-the event loop and the writer waits three times behind whatever indexes or streams meanwhile."""
-_COLLECT_RARELY = (10_000, 5, 40)
-"""New objects until the garbage collector visits the youngest, and how many times more for each
-older generation."""
 _QUIT_SECONDS = 1.0
 _TOLD_SECONDS = 8.0
 _NOT_OPEN = "The workspace is still being opened; try again in a moment."
@@ -69,7 +66,7 @@ def run_app(workspace: Path | None = None) -> int:
         workspace: The folder that was named; None looks around and makes the default one.
     """
     collect_rarely()
-    sys.setswitchinterval(_SWITCH_SECONDS)
+    switch_often()
     teach_alt_enter()
     app = KbtuiApp(workspace)
     try:
@@ -77,26 +74,6 @@ def run_app(workspace: Path | None = None) -> int:
     finally:
         app.close_knowledge()
     return app.return_code or 0
-
-
-def collect_rarely() -> None:
-    """Make full garbage collections rare; called once, when the app starts.
-
-    Each visits every object that there is. With an app, its libraries and 10,000 entries in memory
-    that takes 0.1 to 0.6 s, in whichever thread it happens, and no other thread runs meanwhile.
-    """
-    gc.set_threshold(*_COLLECT_RARELY)
-
-
-def spare_what_stays() -> None:
-    """Never again visit what exists now; called after something large was loaded.
-
-    Nearly all of it lives until the end. What is garbage at this moment, and part of a cycle, stays
-    in memory: a price paid once for each call, so this is for milestones and not for every day.
-    Without `collect_rarely` nothing is done: then the process is somebody else's.
-    """
-    if gc.get_threshold() == _COLLECT_RARELY:
-        gc.freeze()
 
 
 def _open(workspace: Path | None) -> KnowledgeBase:

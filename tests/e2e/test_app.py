@@ -33,7 +33,7 @@ PATIENT = """
 import sys
 from kbtui.__main__ import main
 from kbtui.tui.terminal import process
-process._PATIENCE = 120.0  # to leave in, however slow the machine is
+process._PATIENCE_SECONDS = 120.0  # to leave in, however slow the machine is
 sys.exit(main())
 """
 

@@ -26,7 +26,7 @@ def _watched() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _nothing_passes_by(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a person has a moment for, a slow machine gets to as well."""
-    monkeypatch.setattr(typed_ahead, "_LONGEST", DEADLINE)
+    monkeypatch.setattr(typed_ahead, "_LONGEST_WAIT_SECONDS", DEADLINE)
     monkeypatch.setattr(app, "_QUIT_SECONDS", DEADLINE)
     monkeypatch.setattr(line_view, "FLASH_SECONDS", DEADLINE)
     monkeypatch.setattr(Notification, "has_expired", False)

@@ -17,7 +17,7 @@ from kbtui.tui.terminal import process
 from kbtui.tui.terminal import type_ahead as typed_ahead
 from kbtui.tui.app.app import run_app
 # However slow the machine is:
-app._QUIT_SECONDS = typed_ahead._LONGEST = process._PATIENCE = 120.0
+app._QUIT_SECONDS = typed_ahead._LONGEST_WAIT_SECONDS = process._PATIENCE_SECONDS = 120.0
 sys.exit(run_app(Path(sys.argv[1])))
 """
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kbtui.memory.background.jobs import WorkerEvent
 
 
-_LATER = 1.0
+_ASK_AGAIN_SECONDS = 1.0
 
 
 class BackgroundWatch:
@@ -62,7 +62,7 @@ class BackgroundWatch:
         from kbtui.tui.widgets.dialogs import UnaskedDialog
 
         if self._is_disturbing():
-            self._widget.set_timer(_LATER, partial(self._ask, event))
+            self._widget.set_timer(_ASK_AGAIN_SECONDS, partial(self._ask, event))
             return
         cap = self._worker.status().cap_usd
         text = (
@@ -80,10 +80,10 @@ class BackgroundWatch:
 
     def _is_disturbing(self) -> bool:
         """True while somebody writes, or is asked something else."""
-        from kbtui.tui.widgets.dialogs import QUIET
+        from kbtui.tui.widgets.dialogs import QUIET_SECONDS
 
         app = self._widget.app
-        writes = isinstance(app, KeysInOrder) and monotonic() - app.typed_at < QUIET
+        writes = isinstance(app, KeysInOrder) and monotonic() - app.typed_at < QUIET_SECONDS
         return writes or app.screen.is_modal
 
     def _agree(self, model: str, *, yes: bool) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kbtui.search.results import IndexStatus
     from kbtui.tui.chat.chat_pane import ChatPane
 
-_LOOK_AGAIN = 0.5
+_LOOK_AGAIN_SECONDS = 0.5
 
 
 class Task(NamedTuple):
@@ -129,7 +129,7 @@ class TasksScreen(Dialog[None]):
     def on_mount(self) -> None:
         """Follow what goes on."""
         self._look()
-        self.set_interval(_LOOK_AGAIN, self._look)
+        self.set_interval(_LOOK_AGAIN_SECONDS, self._look)
 
     @property
     def tasks(self) -> TaskList:

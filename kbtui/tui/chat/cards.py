@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from kbtui.agent.events import TurnChange
 
 _MAX_OUTPUT_LINES = 200
-_LONG = 60
-_ONE_LINE = 100
+_SHORT_ARGUMENT_CHARACTERS = 60
+_ARGUMENT_LINE_CHARACTERS = 100
 
 
 @dataclass(eq=False, slots=True)
@@ -162,11 +162,11 @@ def argument_line(arguments: Mapping[str, Any]) -> str:
     parts: list[str] = []
     for name, value in arguments.items():
         if isinstance(value, str):
-            if 0 < len(value) <= _LONG and "\n" not in value:
+            if 0 < len(value) <= _SHORT_ARGUMENT_CHARACTERS and "\n" not in value:
                 parts.append(f'"{value}"' if not parts else f"{name}={value}")
         elif isinstance(value, bool | int | float):
             parts.append(f"{name}={value}")
-    return shorten(" ".join(parts), _ONE_LINE)
+    return shorten(" ".join(parts), _ARGUMENT_LINE_CHARACTERS)
 
 
 def argument_details(arguments: Mapping[str, Any]) -> str:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from kbtui.tui.chat.prompt import PaneKey
     from kbtui.tui.messages import Severity
 
-_TICK = 0.2
+_TICK_SECONDS = 0.2
 
 
 class ChatPane(Vertical):
@@ -109,7 +109,7 @@ class ChatPane(Vertical):
             from kbtui.tui.chat.conversation import Conversation
 
             self._conversation = Conversation(self.transcript, self._run_turn, self.changed)
-            self.set_interval(_TICK, self._conversation.tick)
+            self.set_interval(_TICK_SECONDS, self._conversation.tick)
         return self._conversation
 
     # The app tells it

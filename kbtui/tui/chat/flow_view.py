@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 GUTTER = 2
 _MARGIN = 1
-_FRAME = 1 / 25
-_FRAME_TYPING = 1 / 8
+_FRAME_SECONDS = 1 / 25
+_TYPING_FRAME_SECONDS = 1 / 8
 """The least seconds between two drawings while somebody types: what they write comes first."""
-_TYPING = 0.4
+_TYPING_SECONDS = 0.4
 """Seconds after a key for which somebody types."""
-_LONGEST_PAUSE = 0.3
-_HEAVY = 6_000
+_LONGEST_PAUSE_SECONDS = 0.3
+_HEAVY_CHARACTERS = 6_000
 _BLANK = Line(Content())
 
 
@@ -189,7 +189,7 @@ class FlowView(LineView):
         item.changed()
         self._dirty = at if self._dirty is None else min(at, self._dirty)
         if self._timer is None:
-            pause = min(_LONGEST_PAUSE, max(_FRAME, 4 * self._cost))
+            pause = min(_LONGEST_PAUSE_SECONDS, max(_FRAME_SECONDS, 4 * self._cost))
             self._timer = self.set_timer(pause, self._frame)
 
     def on_mount(self) -> None:
@@ -202,13 +202,13 @@ class FlowView(LineView):
 
         The next letter is furthest away then, so it rarely meets a drawing that is under way.
         """
-        if self._dirty is not None and monotonic() - self._drawn_at >= _FRAME_TYPING:
+        if self._dirty is not None and monotonic() - self._drawn_at >= _TYPING_FRAME_SECONDS:
             field.call_later(self.screen.call_after_refresh, self._flush)
 
     def _frame(self) -> None:
         """Draw, unless somebody types: then the letters say when."""
         self._timer = None
-        if (left := self._typed_at() + _TYPING - monotonic()) > 0:
+        if (left := self._typed_at() + _TYPING_SECONDS - monotonic()) > 0:
             self._timer = self.set_timer(left, self._frame)
         else:
             self._flush()
@@ -221,7 +221,7 @@ class FlowView(LineView):
             return
         self._drawn_at = started = monotonic()
         changed = [item for item in self.items[self._dirty :] if item.stale]
-        heavy = [item for item in changed if item.weight > _HEAVY]
+        heavy = [item for item in changed if item.weight > _HEAVY_CHARACTERS]
         for item in heavy:
             item.hold(self._flow.width)
         self._lay_out_aside(heavy)
@@ -313,7 +313,7 @@ class FlowView(LineView):
         if width == self._flow.width:
             if self._following:
                 self.to_end()
-        elif sum(item.weight for item in self.items) > _HEAVY and self._flow.width:
+        elif sum(item.weight for item in self.items) > _HEAVY_CHARACTERS and self._flow.width:
             self._lay_out_aside(self.items)
         else:
             self._take_width(width)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _USER_MARK = "> "
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-_SHOW_SECONDS_AFTER = 2
+_SHOWN_AFTER_SECONDS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ class PendingItem(Item):
         """A moving sign and, after a while, how long it has been."""
         waited = monotonic() - self.since
         sign = _SPINNER[int(waited * 5) % len(_SPINNER)]
-        seconds = f" {waited:.0f} s" if waited >= _SHOW_SECONDS_AFTER else ""
+        seconds = f" {waited:.0f} s" if waited >= _SHOWN_AFTER_SECONDS else ""
         text = Content.styled(f"{sign} thinking{seconds} · Esc stops", ".chat--muted")
         return [Line(text.truncate(width, ellipsis=True))]
 

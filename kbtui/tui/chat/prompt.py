@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from textual import events
     from textual.binding import BindingType
 
-_LARGE_PASTE = 8_000
+_LARGE_PASTE_CHARACTERS = 8_000
 _TOKEN = re.compile(r"(?:^|(?<=\s))([/@]\S*)$")
 _CHORD_END = "ctrl+e"
 PaneKey = Literal[
@@ -159,7 +159,7 @@ class Prompt(TextArea, inherit_bindings=False):
 
     def _folded(self, text: str) -> str:
         """A large text as a mark that stands for it until it is sent."""
-        if len(text) <= _LARGE_PASTE:
+        if len(text) <= _LARGE_PASTE_CHARACTERS:
             return text
         number = len(self._pastes) + 1
         mark = f"[text {number}: {text.count(chr(10)) + 1:,} lines, {len(text):,} characters]"

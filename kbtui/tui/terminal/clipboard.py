@@ -19,8 +19,8 @@ from kbtui.tui.terminal.state import state_folder, write_state
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_TIMEOUT = 2.0
-_OSC52_LIMIT = 74_000  # bytes before encoding; terminals cut the sequence at about 100,000
+_TIMEOUT_SECONDS = 2.0
+_OSC52_LIMIT_BYTES = 74_000  # bytes before encoding; terminals cut the sequence at about 100,000
 _DUMB = frozenset({"dumb", "linux", "unknown", ""})
 
 
@@ -56,7 +56,7 @@ def copy(text: str, environment: Mapping[str, str] | None = None) -> Copied | No
     for command in programs(environment):
         if shutil.which(command[0]) and _feed(command, data):
             return Copied(f"with {command[0]}")
-    if environment.get("TERM", "") not in _DUMB and len(data) <= _OSC52_LIMIT:
+    if environment.get("TERM", "") not in _DUMB and len(data) <= _OSC52_LIMIT_BYTES:
         return Copied("through the terminal", osc52=True)
     file = state_folder() / "clipboard.txt"
     return Copied(f"into {file}") if write_state(file, text) else None
@@ -69,7 +69,7 @@ def _feed(command: list[str], data: bytes) -> bool:
             input=data,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            timeout=_TIMEOUT,
+            timeout=_TIMEOUT_SECONDS,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):

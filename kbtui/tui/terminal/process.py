@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
-_PATIENCE = 3.0
+_PATIENCE_SECONDS = 3.0
 _COLLECT_RARELY = (10_000, 5, 40)
 """New objects until the garbage collector visits the youngest, and how many times more for each
 older generation."""
@@ -54,7 +54,7 @@ class SignalWatch:
 
     def _told(self, number: int, _frame: FrameType | None) -> None:
         code = 128 + number
-        timer = threading.Timer(_PATIENCE, os._exit, (code,))
+        timer = threading.Timer(_PATIENCE_SECONDS, os._exit, (code,))
         timer.daemon = True
         timer.start()
         self._save()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from platformdirs import user_state_path
 
-_MAX_HISTORY = 1_000
+_MAX_INPUTS = 1_000
 _MAX_BYTES = 4_000_000
 
 
@@ -104,7 +104,7 @@ class InputHistory:
                 value = json.loads(line)
                 if isinstance(value, str):
                     stored.append(value)
-        said, self.entries = self.entries, stored[-_MAX_HISTORY:]
+        said, self.entries = self.entries, stored[-_MAX_INPUTS:]
         self._at = None if self._at is None else self._at + len(self.entries)
         for text in said:
             self.add(text)
@@ -163,7 +163,7 @@ class InputHistory:
             handle = os.open(file, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
             with os.fdopen(handle, "a", encoding="utf-8") as stream:
                 stream.write(line)
-        if len(self.entries) > _MAX_HISTORY * 2:
-            self.entries = self.entries[-_MAX_HISTORY:]
+        if len(self.entries) > _MAX_INPUTS * 2:
+            self.entries = self.entries[-_MAX_INPUTS:]
             kept = (json.dumps(redact(entry).text, ensure_ascii=False) for entry in self.entries)
             write_state(file, "".join(f"{entry}\n" for entry in kept))

@@ -32,10 +32,10 @@ _OPENING = frozenset(
     {"open", "load", "action", "close", "command", "decide", "edit", "follow", "link", "save"}
 )
 """Groups of workers that a key starts to open something."""
-_LONGEST = 3.0
+_LONGEST_WAIT_SECONDS = 3.0
 """Seconds after which keys go on all the same: something hangs, and Ctrl+C must get through."""
 _ROUNDS = 8
-_LOOK_AGAIN = 0.005
+_LOOK_AGAIN_SECONDS = 0.005
 _Typed = events.Key | events.Paste
 
 
@@ -137,10 +137,10 @@ class Moment:
     async def rest(self) -> None:
         """Wait until nothing that the key set going may still open something."""
         with contextlib.suppress(TimeoutError, ScreenStackError):
-            async with asyncio.timeout(_LONGEST):
+            async with asyncio.timeout(_LONGEST_WAIT_SECONDS):
                 await self._queues_rest()
                 while self._opening():
-                    await asyncio.sleep(_LOOK_AGAIN)
+                    await asyncio.sleep(_LOOK_AGAIN_SECONDS)
                     if not self._opening():
                         await self._queues_rest()  # which may lead to more
 
@@ -176,5 +176,5 @@ async def _passed(node: MessagePump) -> bool:
     if node.call_later(passed.set):
         while not passed.is_set() and node.is_running >= ran:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(passed.wait(), 4 * _LOOK_AGAIN)
+                await asyncio.wait_for(passed.wait(), 4 * _LOOK_AGAIN_SECONDS)
     return had_some

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 Answer = TypeVar("Answer")
-QUIET = 1.0
+QUIET_SECONDS = 1.0
 """Seconds without a key after which somebody isn't writing any more."""
 
 
@@ -238,7 +238,7 @@ class UnaskedDialog(KeyDialog):
         app = self.app
         if isinstance(app, KeysInOrder):
             before = max(self._came_at, app.typed_before)
-            if app.typed_at - before < QUIET:
+            if app.typed_at - before < QUIET_SECONDS:
                 box = self.query_one(Vertical)
                 box.border_subtitle = Content(f"You were typing: press {_key_name(key)} again")
                 return

@@ -245,7 +245,7 @@ async def test_what_the_worker_is_at_is_in_the_status_line(tmp_path: Path) -> No
 async def test_a_paid_model_is_asked_about_and_the_answer_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dialogs, "QUIET", 0)
+    monkeypatch.setattr(dialogs, "QUIET_SECONDS", 0)
     async with running(tmp_path / "notes") as shell:
         memory = shell.app.kb.memory
         memory.worker._tell(WorkerEvent("consent", "consolidate", model="openai/costly"))
@@ -257,7 +257,7 @@ async def test_a_paid_model_is_asked_about_and_the_answer_is_kept(
 async def test_what_is_being_written_never_agrees_to_a_paid_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dialogs, "QUIET", 1e9)
+    monkeypatch.setattr(dialogs, "QUIET_SECONDS", 1e9)
     async with running(tmp_path / "notes") as shell:
         memory = shell.app.kb.memory
         await shell.press("y")
@@ -269,6 +269,6 @@ async def test_what_is_being_written_never_agrees_to_a_paid_model(
         await shell.press(*"yny")
         assert isinstance(shell.app.screen, KeyDialog), "nor do letters that come after it"
         assert memory.budget.answer("openai/costly") is None
-        monkeypatch.setattr(dialogs, "QUIET", 0)
+        monkeypatch.setattr(dialogs, "QUIET_SECONDS", 0)
         await shell.press("n")
         await shell.until(lambda: memory.budget.answer("openai/costly") is False)

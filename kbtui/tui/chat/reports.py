@@ -40,7 +40,7 @@ def settings_report(kb: KnowledgeBase) -> Content:
 
     names = describe_settings()
     widest = max(len(name) for name, _ in names)
-    defaults = Settings()
+    values, defaults = (each.model_dump(by_alias=True) for each in (kb.settings, Settings()))
     lines = [
         Content.styled(f"{config_folder() / 'config.toml'}", "$text-muted"),
         Content.styled(f"{kb.workspace.root / 'kbtui.toml'}", "$text-muted"),
@@ -51,7 +51,7 @@ def settings_report(kb: KnowledgeBase) -> Content:
         if name.partition(".")[0] != section:
             section = name.partition(".")[0]
             lines.append(Content())
-        value = _value(kb.settings, name)
+        value = _value(values, name)
         style = "bold" if value != _value(defaults, name) else ""
         lines.append(
             Content.assemble(
@@ -63,10 +63,10 @@ def settings_report(kb: KnowledgeBase) -> Content:
     return Content("\n").join(lines)
 
 
-def _value(settings: Any, name: str) -> Any:
+def _value(values: Any, name: str) -> Any:
     for part in name.split("."):
-        settings = getattr(settings, "extract" if part == "import" else part)
-    return settings
+        values = values[part]
+    return values
 
 
 def _said(value: Any) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.keys import Keys
 
-from kbtui.tui.actions.registry import ACTIONS, CONTEXT_TITLES
+from kbtui.tui.actions.registry import ACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,8 +70,3 @@ def checked_keymap(wanted: Mapping[str, str]) -> tuple[dict[str, str], list[str]
         if name not in known
     ]
     return keymap, problems
-
-
-def context_title(action: Action) -> str:
-    """Where an action can be done, in words."""
-    return CONTEXT_TITLES[action.context]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from textual.command import DiscoveryHit, Hit, Provider
 
-from kbtui.tui.actions.keys import context_title, key_names, keys_of
-from kbtui.tui.actions.registry import ACTIONS
+from kbtui.tui.actions.keys import key_names, keys_of
+from kbtui.tui.actions.registry import ACTIONS, CONTEXT_TITLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,4 +80,4 @@ class ActionProvider(Provider):
 def _title(action: Action) -> str:
     if action.context in ("global", "chat", "memory"):
         return action.title
-    return f"{context_title(action)}: {action.title}"
+    return f"{CONTEXT_TITLES[action.context]}: {action.title}"

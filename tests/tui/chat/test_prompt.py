@@ -119,7 +119,8 @@ async def test_enter_means_what_is_typed_by_then_not_what_the_popup_still_offers
 async def test_an_entry_is_completed_by_what_its_text_says_too(shell) -> None:
     body = "# Alice\n\nShe lives in Graz.\n\nShe keeps a wombat.\n"
     entry = shell.app.kb.library.create("person", "Alice", body=body)
-    line = entry.text.splitlines().index("She keeps a wombat.") + 1
+    text = shell.app.kb.library.get(entry.path).text
+    line = text.splitlines().index("She keeps a wombat.") + 1
     shell.app.kb.search.refresh([entry.path])
     await shell.type("who has the @wombat")
     await shell.until(lambda: shell.chat.popup.display)

@@ -65,7 +65,47 @@ _ASSIGNED = re.compile(
     re.VERBOSE | re.IGNORECASE | re.MULTILINE,
 )
 _BEARER = re.compile(r"(?i)\b(?:authorization:\s*)?bearer\s+(?P<secret>[A-Za-z0-9_.~+/=-]{20,})")
+# Said in plain words: "the gate code is 4711", "pw hunter2", "mi contraseña es ...".
+_PASSWORD_WORDS = (
+    r"pass(?:word|wort|phrase|code)s?|pwd?|passwd|kennw(?:ort|örter)|losung|contraseñas?|clave"
+    r"|(?:[\w-]*(?:passwort|kennwort))"
+)
+_CODE_WORDS = (
+    r"pin(?:[ -](?:code|number|nummer))?|puk|cvv|cvc|tan|otp|(?:[\w-]+)?(?:pin|geheimzahl)"
+    r"|(?:door|gate|alarm|entry|access|security|backup|recovery|unlock|safe|locker|lock|garage|verification|2fa|keypad|key ?safe)"
+    r"[ -](?:codes?|combination|combo)|(?:tür|tor|zugangs|alarm|tresor|sicherheits|garagen|schloss|safe|zahlen)[ -]?(?:codes?|kombination)"
+    r"|(?:code|combination|combo)\s(?:for|to|of)\s(?:the\s)?(?:\w+\s)?(?:door|gate|alarm|safe|locker|garage|lock|house|flat|building|shed|office|entrance)"
+    r"|code\s(?:für|zu|zum|zur)\s(?:der|die|das|den|dem|\w+)?\s?\w+"
+    r"|c[oó]digo\s(?:de|del|para)\s(?:la\s|el\s)?(?:puerta|alarma|caja(?:\s\w+)?|portal|garaje|entrada|edificio|acceso|seguridad)"
+    r"|(?:clave|combinaci[oó]n)\s(?:de|del)\s(?:la\s|el\s)?[\w-]+(?:\s[\w-]+)?|ssn|social security number"
+)
+_IS = (
+    r"(?:(?!\s+(?:limit|budget|count|policy|reset|manager|length|change|rules?|usage|price|costs?)\b)"
+    r"(?:\s+[\w'’.-]+){0,5}?\s*(?:['’]s|\b(?:is|was|are|ist|lautet|sind|es|son)\b|[:=])"  # noqa: RUF001
+    r"(?:\s*(?:now|jetzt|ahora|still|nun))?\s*|\s+)[\"'`“„«]?"
+)
+_SPOKEN_CODE = re.compile(
+    rf"(?i)\b(?:{_CODE_WORDS}){_IS}(?P<secret>[#*]?\d[\d -]{{1,14}}\d[#*]?|[A-Z0-9]*\d[A-Z0-9-]{{3,}})(?![\w:/]|[.,]\d)"
+)
+_SPOKEN_PASSWORD = re.compile(
+    rf"(?i)\b(?:{_PASSWORD_WORDS}|(?:api |access |auth |secret )?tokens?|secret key|api key){_IS}(?P<secret>[^\s\"'`”“«»]{{4,80}})"
+)
+_PHRASE = re.compile(
+    r"(?i)\b(?:seed|recovery|backup) (?:phrase|words)\b[^\n:]{0,20}(?::|\bis\b|\bare\b)\s*(?P<secret>(?:[a-z]+[ ,]+){5,30}[a-z]+)"
+)
+_CARD = re.compile(r"(?<![\w.-])(?P<secret>\d{4}[ -]?\d{4}[ -]?\d{4}[ -]?\d{1,7})(?![\w-])")
 _IN_QUERY = re.compile(r"[?&][\w.-]*\Z")
+_NO_PASSWORD = frozenset(
+    """still always never also just only same different wrong correct right needed required expired
+    stored kept saved written under inside with from that this there here unknown missing gone lost
+    what where when changed reset very really about being something safe easy hard long short weak
+    strong secret empty none case-sensitive case sensitive your mine ours theirs valid invalid broken
+    known somewhere probably maybe taped shared managed protected generated longer shorter invalid
+    noch immer falsch richtig nicht nötig abgelaufen beim unter dort hier unbekannt weg gleich
+    dieselbe dasselbe sicher schwach stark lang kurz schon auch bereits jetzt sehr geändert notiert
+    todavía siempre nunca misma mismo igual incorrecta correcta necesaria está aquí allí débil fuerte
+    segura larga corta muy para desde bajo dentro importante clave""".split()
+)
 _LOOK_BACK = 40
 _MIN_ENTROPY = 3.0
 _MIN_LENGTH = 16
@@ -136,6 +176,40 @@ def _spans(text: str, start: int) -> Iterator[tuple[int, int, str]]:
     for match in _BEARER.finditer(text, start):
         if _is_random(match["secret"]):
             yield *match.span("secret"), "token"
+    yield from _spoken(text, start)
+
+
+def _spoken(text: str, start: int) -> Iterator[tuple[int, int, str]]:
+    """Secrets that are told in plain words."""
+    for match in _SPOKEN_CODE.finditer(text, start):
+        yield *match.span("secret"), "PIN or code"
+    for match in _SPOKEN_PASSWORD.finditer(text, start):
+        first, last = match.span("secret")
+        secret = match["secret"].rstrip(".,;:!?)")
+        if _is_spoken_password(secret, text[match.start() : first], text[first + len(secret) : last + 1]):
+            yield first, first + len(secret), "password"
+    for match in _PHRASE.finditer(text, start):
+        yield *match.span("secret"), "recovery phrase"
+    for match in _CARD.finditer(text, start):
+        digits = [int(char) for char in match["secret"] if char.isdigit()]
+        doubled = [n if place % 2 else sum(divmod(2 * n, 10)) for place, n in enumerate(digits[::-1], 1)]
+        if len(set(digits)) > 2 and sum(doubled) % 10 == 0:  # noqa: PLR2004 - not 0000 ...
+            yield *match.span("secret"), "card number"
+
+
+def _is_spoken_password(secret: str, before: str, after: str) -> bool:
+    """Whether the word behind "password is" is one, rather than how the sentence goes on."""
+    del after
+    if len(secret) < 4 or _PLACEHOLDER.search(secret) and secret.isalpha() is False and "example" in secret:  # noqa: PLR2004
+        return False
+    mixed = any(char.isdigit() for char in secret) and (
+        any(char.isalpha() for char in secret) or len(secret) >= 4  # noqa: PLR2004
+    )
+    odd = re.search(r"[#$%&*!@^+=~]", secret) is not None and any(map(str.isalnum, secret))
+    said = re.search(r"(?i)(?:['’]s|\b(?:is|was|ist|lautet|es)\b|[:=])(?:\s*(?:now|jetzt|ahora))?\s*[\"'`“„«]?$", before)  # noqa: RUF001
+    if not said or re.match(r"(?i)(?:clave|\w*\s?tokens?)\b", before):
+        return mixed or odd
+    return mixed or odd or secret.casefold() not in _NO_PASSWORD and not secret.endswith(("ed", "ing", "ly"))
 
 
 def _with_known_form(text: str, start: int) -> Iterator[tuple[int, int, str]]:

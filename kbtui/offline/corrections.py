@@ -1,0 +1,315 @@
+"""Corrections: finds the line that a statement makes untrue, and what holds instead.
+
+A value that stands in the place of another of its kind is put into the line; else the whole
+statement takes the line's place. Either way the old line is named, so that it can be kept as past.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kbtui.offline import words as w
+from kbtui.offline.judging import label_of
+from kbtui.text import fold
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kbtui.offline.lines import Line
+
+_CUE = re.compile(
+    r"^(?:(?:oh|ah|oops|ups|uy|hm+|ok|wait|hang on|hold on|sorry|no|nope|nein|ach|moment|warte|halt|perdón|espera|ay|well|so|and|und|y|pero|aber|but)[\s,.!:–-]+)*"  # noqa: RUF001
+    r"(?:(?P<strong>no|nope|wait|oops|sorry|actually|correction|i meant|i mean|make that|that['’]s wrong|not right|my mistake|my bad|change of plan(?:s)?|scratch that|update"  # noqa: RUF001
+    r"|nein|doch nicht|korrektur|stimmt nicht|das stimmt nicht|ich meinte|ich meine|quatsch|ups|sorry|verschrieben|berichtigung|planänderung|doch"
+    r"|perdón|en realidad|corrección|me equivoqué|mejor dicho|quise decir|digo|rectifico|cambio de planes?|al final|error m[ií]o)(?=[\s,.!:–-])[\s,.!:–-]+)"  # noqa: RUF001
+    r"(?:(?:wait|no|nope|sorry|actually|i meant|it['’]?s actually|nein|eigentlich|doch|es|perdón|en realidad|ha sido)(?=[\s,.!:])[\s,.!:]+)*",  # noqa: RUF001
+    re.IGNORECASE,
+)
+_SCRATCH = re.compile(
+    r"^(?:(?:no|wait|sorry|ok)[\s,]+)*(?:scratch|forget|ignore|disregard|vergiss|streich(?:e)?|olvida|ignora)\s+(?:what i (?:said|told you|wrote)|that|the (?:bit|thing|part)|was ich|das|lo que (?:dije|te dije))(?:\s+(?:before|earlier|gesagt habe|sagte))?(?:\s+(?:about|on|über|zu|zum|zur|sobre|de|del))?\s+(?P<about>[^,.;:–-]+)[,.;:–-]+\s*(?P<rest>\S.*)$",  # noqa: RUF001
+    re.IGNORECASE | re.DOTALL,
+)
+_NOT_OLD = re.compile(
+    r"(?P<new>[^,.;:!?]+?),?\s+(?:and\s+|und\s+|y\s+)?(?:not|instead of|rather than|nicht|statt|anstatt|no|en vez de|en lugar de|en lugar del)\s+(?P<old>(?:the |der |die |den |am |um |el |la |on |at |in )?[^\s,.;:!?]+(?:\s+[^\s,.;:!?]+){0,3})",
+    re.IGNORECASE,
+)
+_NOT_BUT = re.compile(
+    r"(?:not|nicht|no)\s+(?P<old>[^,.;:!?]+?),?\s+(?:but|sondern|sino)\s+(?P<new>[^,.;:!?]+)", re.IGNORECASE
+)
+_FROM_TO = re.compile(
+    r"\b(?:from|von|vom|del?|de las?)\s+(?P<old>[^,.;!?]+?)\s+(?:to|auf|nach|zu|zum|al?|a las?)\s+(?P<new>[^,.;!?]+)", re.IGNORECASE
+)
+_CHANGES = re.compile(
+    r"\b(?:moved|moves|moving|changed|changes|switched|postponed|rescheduled|pushed|shifted|brought forward|now|instead|from now on|replac\w+|takes? over|took over|new|no longer|not any ?more|any ?more|renamed|went up|went down|raised|increased|extended|turns out|after all"
+    r"|verschoben|verlegt|vorverlegt|geändert|jetzt|nun|ab jetzt|stattdessen|umgezogen|zieht|umbenannt|ersetzt|übernimmt|erhöht|gestiegen|verlängert|nicht mehr|kein\w* mehr|neue\w*|doch"
+    r"|ahora|cambi[óoa]\w*|movi\w+|mueve|aplaz\w+|pospu?e\w+|traslad\w+|mud[óoa]\w*|en su lugar|sustituy\w+|reemplaz\w+|ya no|pasa a|pasó a|sub(?:e|ió|ido)|baj(?:a|ó)|adelant\w+|retras\w+|nuev\w+|al final)\b",
+    re.IGNORECASE,
+)
+_ENDS = re.compile(
+    r"\b(?:is|are|was|were|be|been|got|has been|['’]s)\s+(?:out|off|cancel?led|called off|gone|dead|over|no longer)\b|\bcancel?led\b|\bcalled off\b|\b(?:not|isn['’]?t|aren['’]?t|won['’]?t be|no longer) (?:coming|joining|happening|going|available|starting)\b|\b(?:dropped|backed|pulled|fell) (?:out|through)\b|\b(?:quit|resigned|left (?:the|us|for))\b|\bno longer\b|\b(?:any ?more)\b"  # noqa: RUF001
+    r"|\bfällt (?:aus|weg|flach)\b|\babgesagt\b|\bkommt (?:doch )?nicht\b|\bsagt\w* ab\b|\bhat gekündigt\b|\bist raus\b|\bnicht mehr\b|\babgesprungen\b|\bgestrichen\b|\bhat abgesagt\b"
+    r"|\bcancelad[oa]s?\b|\bse cancel\w+\b|\bya no\b|\bno (?:viene|vendrá|va a venir)\b|\brenunció\b|\bse (?:fue|cayó|ha ido)\b|\banulad[oa]\b|\bsuspend\w+\b",
+    re.IGNORECASE,
+)
+_MOVED_TO = re.compile(
+    r"\b(?:moved|moving|moves|relocated|relocating)\s+(?:back |over |house )?(?:to|into)\s+(?P<en>[A-ZÄÖÜ][\w'’-]+(?:\s[A-Z][\w'’-]+)?)"  # noqa: RUF001
+    r"|\b(?:nach|in)\s+(?P<de>[A-ZÄÖÜ][\w-]+(?:\s[A-ZÄÖÜ][\w-]+)?)\s+(?:umgezogen|gezogen)\b|\bzieht\s+(?:\w+\s+){0,3}?(?:nach|in)\s+(?P<de2>[A-ZÄÖÜ][\w-]+)"
+    r"|\bse\s+(?:ha\s+)?mud\w+\s+(?:a|al)\s+(?P<es>[A-ZÁÉÍÓÚÑ][\w-]+(?:\s[A-ZÁÉÍÓÚÑ][\w-]+)?)"
+)
+_PLACE = re.compile(
+    r"\b(?:in|from|at|near|out of|based in|aus|bei|en|de|desde)\s+(?P<place>[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+(?:\s[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+)?)"  # noqa: RUF001
+)
+_KINDS = {"date": "day", "weekday": "day", "day": "day", "month": "day", "number": "number", "money": "number", "id": "number"}
+_SAID_AGAIN = w._set(  # noqa: SLF001
+    """no wait nope oops sorry actually correction meant mean scratch forget ignore said told wrong
+    mistake change changed plan plans update moved move postponed pushed rescheduled instead now same
+    time place starting new rather replaced replaces from turns after all
+    nein korrektur meinte doch jetzt verschoben verlegt statt stattdessen geandert neu gleiche gleich
+    perdon realidad correccion equivoque digo ahora cambio cambia movio lugar mismo misma hora nuevo
+    """
+)
+_LEAST = 1.0
+_RECENT = 4
+_WHOLE_LINE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A line that no longer holds, and what takes its place; `more`: the statement says more."""
+
+    line: Line
+    text: str
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A correcting statement: without its cue; `about` is what it names, `old` what it denies."""
+
+    said: str
+    strong: bool
+    about: str = ""
+    old: str = ""
+    new: str = ""
+
+
+def without_cue(said: str) -> tuple[str, bool]:
+    """A statement without *no, wait* and the like; True where it had one."""
+    if scratch := _SCRATCH.match(said):
+        return scratch["rest"].strip(), True
+    cue = _CUE.match(said)
+    if cue and said[cue.end() :].strip():
+        return said[cue.end() :].strip(), True
+    return said, False
+
+
+def ends_something(said: str) -> bool:
+    """Whether a statement says that something is over or off."""
+    return _ENDS.search(said) is not None
+
+
+def find(said: str, known: Sequence[Line], before: Sequence[str], title: str) -> Correction | None:
+    """The line that a statement corrects, with what it says from now on; None: it corrects none.
+
+    Args:
+        said: The statement.
+        known: What is known, the lines that may be meant.
+        before: What was said last, newest first: messages and what answers quoted.
+        title: What the statement is about.
+    """
+    current = [line for line in known if line.current and line.source in ("entry", "memory")]
+    told = _read(said)
+    best: tuple[float, Line] | None = None
+    for line in current:
+        score = _score(told, line, before, title)
+        if score >= _LEAST and (best is None or score > best[0]):
+            best = score, line
+    if best is None or fold(best[1].text) == fold(told.said):
+        return None
+    line = best[1]
+    if ends_something(told.said):
+        return Correction(line, told.said)
+    text = _replaced(told, line)
+    if text is not None:
+        return Correction(line, text, more=_says_more(told, line, text)) if text != line.text else None
+    if told.strong or told.old or _same_slot(told.said, line.text):
+        whole = len(line.text.split()) <= _WHOLE_LINE
+        return Correction(line, told.said) if whole else None
+    return None
+
+
+def _read(said: str) -> _Told:
+    about = ""
+    scratch = _SCRATCH.match(said)
+    if scratch:
+        about = scratch["about"]
+    rest, strong = without_cue(said)
+    for form in (_NOT_BUT, _NOT_OLD, _FROM_TO):
+        if match := form.search(rest):
+            old, new = match["old"].strip(), match["new"].strip()
+            if form is _NOT_OLD and w.words(old)[:1] and w.words(old)[0] in w.COPULA | {"any", "a"}:
+                continue
+            return _Told(rest, strong, about, old, new)
+    return _Told(rest, strong, about)
+
+
+def _score(told: _Told, line: Line, before: Sequence[str], title: str) -> float:
+    """How surely a line is the one that is meant; below `_LEAST` it isn't."""
+    here = w.words(f"{line.title} {line.text}")
+    place = [word for word in here if w.is_content(word)]
+    exact = {word for value in w.values(told.said) for word in w.words(value.text)}
+    mine = [
+        word
+        for word in w.content(f"{told.about} {told.said}")
+        if word not in _SAID_AGAIN and word not in exact
+    ]
+    shared = {word for word in mine if any(_same(word, other) for other in place)}
+    nearness = _nearness(line, before)
+    subject = [word for word in w.content(title) if word not in _SAID_AGAIN and word not in exact]
+    on_subject = bool(subject) and all(any(_same(word, other) for other in place) for word in subject)
+    score = 0.9 * len(shared) + nearness
+    if label := label_of(line.text):
+        score += 0.5 * any(_same(word, other) for word in shared for other in w.words(label[0]))
+    if told.old and _found(told.old, line.text):
+        return score + (2.0 if shared or nearness or told.strong else 0.6)
+    kinds = {_KINDS.get(v.kind, v.kind) for v in w.values(told.said)}
+    fits = bool(kinds & {_KINDS.get(v.kind, v.kind) for v in w.values(line.text)})
+    if told.strong:
+        return score + 0.8 * fits if shared or (nearness and (fits or not kinds)) else 0.0
+    if ends_something(told.said):
+        return score + 0.3 if on_subject or (nearness and len(shared) > 1) else 0.0
+    if _MOVED_TO.search(told.said):
+        return score + 1.0 if on_subject and _PLACE.search(line.text) else 0.0
+    if _CHANGES.search(told.said):
+        return score + 0.5 if on_subject and (fits or len(shared) > 1) and _may_change(told, line) else 0.0
+    return score if on_subject and _same_slot(told.said, line.text) else 0.0
+
+
+def _may_change(told: _Told, line: Line) -> bool:
+    """Whether a change that has no cue can mean a line: a value has its place, or the rest is the same."""
+    return _replaced(told, line) not in (None, line.text) or _same_slot(told.said, line.text)
+
+
+def _nearness(line: Line, before: Sequence[str]) -> float:
+    """How lately a line was talked about: 1 for the last message, less for those before."""
+    told = set(w.content(line.text))
+    if not told:
+        return 0.0
+    for age, text in enumerate(before[: _RECENT * 2]):
+        said = set(w.content(text))
+        if said and len(told & said) >= 0.6 * len(told):
+            return 1.0 - age / (_RECENT * 2)
+    return 0.0
+
+
+def _replaced(told: _Told, line: Line) -> str | None:
+    """A line with the new value in the place of the old; None where that can't be told."""
+    if told.old and (span := _found(told.old, line.text)):
+        new = _last_like(told.new, line.text[slice(*span)])
+        return line.text[: span[0]] + new + line.text[span[1] :] if new else None
+    if (moved := _MOVED_TO.search(told.said)) and (places := list(_PLACE.finditer(line.text))):
+        name = next(part for part in moved.groups() if part)
+        start, end = places[-1].span("place")
+        return line.text[:start] + name + line.text[end:]
+    text, changed = line.text, False
+    for value in w.values(told.said):
+        if told.old and _found(told.old, told.said) and value.text in told.old:
+            continue
+        slots = [v for v in w.values(text) if _fits(value, v, told.said, text)]
+        if any(fold(slot.text) == fold(value.text) for slot in w.values(text)):
+            continue
+        if len(slots) != 1:
+            if not slots and _KINDS.get(value.kind, value.kind) in ("day", "time") and not changed:
+                continue
+            return None if not changed else text
+        text = text[: slots[0].start] + value.text + text[slots[0].end :]
+        changed = True
+    return text if changed else None
+
+
+def _fits(new: w.Value, old: w.Value, said: str, text: str) -> bool:
+    """Whether a value can stand where another stands: of one kind, and counting the same thing."""
+    if _KINDS.get(new.kind, new.kind) != _KINDS.get(old.kind, old.kind):
+        return False
+    if _KINDS.get(new.kind) != "number":
+        return True
+    mine, theirs = (w.words(said[new.end :])[:1], w.words(text[old.end :])[:1])
+    counted = bool(mine and theirs and mine == theirs and w.is_content(mine[0]))
+    numbers = [v for v in w.values(text) if _KINDS.get(v.kind) == "number"]
+    if len(numbers) == 1 or counted:
+        return True
+    alike = [v for v in numbers if v.kind == new.kind]
+    return len(alike) == 1 and alike[0] == old
+
+
+def _found(old: str, text: str) -> tuple[int, int] | None:
+    """Where what is denied stands in a line: all of it, or its longest beginning that does."""
+    tokens = old.split()
+    while tokens and fold(tokens[0]) in w.ARTICLE | w.PREPOSITION:
+        tokens.pop(0)
+    while tokens:
+        piece = " ".join(tokens).strip(".,;:!?'\"")
+        match = re.search(rf"(?<!\w){re.escape(piece)}(?!\w)", text, re.IGNORECASE) if piece else None
+        if match and w.content(piece):
+            return match.span()
+        tokens.pop()
+    return None
+
+
+def _last_like(new: str, old: str) -> str:
+    """Of what stands before *not*, the end that is of the old value's kind."""
+    kind = next((_KINDS.get(v.kind, v.kind) for v in w.values(old)), "")
+    if kind:
+        fitting = [v for v in w.values(new) if _KINDS.get(v.kind, v.kind) == kind]
+        return fitting[-1].text if fitting else ""
+    size = len(old.split())
+    tokens = new.split()
+    if old[:1].isupper():
+        named = re.findall(r"[A-ZÄÖÜ][\w'’-]*(?:\s+(?:&\s+)?[A-ZÄÖÜ][\w'’-]*)*", new)  # noqa: RUF001
+        return named[-1] if named else ""
+    while size > 1 and tokens[-size:] and fold(tokens[-size:][0]) in w.ARTICLE | w.COPULA:
+        size -= 1
+    return " ".join(tokens[-size:])
+
+
+def _same_slot(said: str, text: str) -> bool:
+    """Whether two sentences give different values to one thing: "my X is A", "my X is B"."""
+    first, second = _key(said), _key(text)
+    return first is not None and first == second
+
+
+def _key(text: str) -> tuple[str, ...] | None:
+    if label := label_of(text):
+        return tuple(w.stem(word) for word in w.content(label[0])) or None
+    match = re.match(
+        r"^(?:(?:the|my|our|der|die|das|mein\w*|unser\w*|el|la|mi|nuestr\w+)\s+)?(?P<key>[^,.;:]{2,50}?)\s+(?:is|are|ist|sind|es|son|costs?|kostet|cuesta)\s+(?:now\s+|jetzt\s+|ahora\s+)?(?P<value>[^,.;]+)",
+        text,
+        re.IGNORECASE,
+    )
+    if match is None or fold(match["key"]) in w.PRONOUN:
+        return None
+    mine = re.match(r"(?:my|our|mein|unser|mi\b|nuestr)", text, re.IGNORECASE)
+    if not mine and not w.values(match["value"]):
+        return None
+    if len(match["value"].split()) > 5:  # noqa: PLR2004
+        return None
+    return tuple(w.stem(word) for word in w.content(match["key"])) or None
+
+
+def _says_more(told: _Told, line: Line, text: str) -> bool:
+    """Whether a statement says something beside the value that was put into the line."""
+    known = [*w.words(text), *w.words(line.title), *w.words(told.old)]
+    rest = [
+        word
+        for word in w.content(told.said)
+        if word not in _SAID_AGAIN and not any(_same(word, other) for other in known)
+    ]
+    return bool(rest)
+
+
+def _same(one: str, other: str) -> bool:
+    return w.alike(one, other) or bool(w.concepts(one) & w.concepts(other))
+
+

@@ -255,7 +255,7 @@ _CONCEPTS = tuple(
     park parking lot garage parken parkplatz aparcar aparcamiento aparco parking
     live lives living address moved wohnt wohne wohnung adresse umgezogen vive vivo direccion mudado mudo
     meeting standup call sync besprechung sitzung termin reunion
-    host hosting hosted server servers cloud provider
+    host hosts hosting hosted server servers cloud provider aws azure gcp hetzner heroku ovh digitalocean netlify vercel hosten gehostet alojar alojamos
     deploy deployment ship release ausrollen desplegar despliegue
     car auto wagen coche carro
     eat eats diet food vegetarian vegan allergic allergy essen isst come comida dieta
@@ -268,7 +268,7 @@ _CONCEPTS = tuple(
     room raum zimmer saal aula sala
     cheap cheaper expensive billig gunstig gunstiger barato barata
     decide decided choose chose pick picked choice decision entschieden gewahlt beschlossen elegimos decidimos elegido
-    database db postgres mysql datenbank
+    database db postgres postgresql mysql mariadb sqlite mongodb oracle datenbank
     like likes prefer prefers preference favourite favorite love mag lieber bevorzugt lieblings prefiere gusta favorito favorita
     buy bought purchased gekauft compramos comprado
     dog puppy hund perro
@@ -408,3 +408,7 @@ _MARKS = {
     ),
 }
 EMOTIVE = _EMOTIVE
+SINGULAR = _set(
+    "i im ive id ill my me mine ich mir mich mein meine meinen meinem meiner meines yo mi mis me "
+    "estoy soy tengo vivo trabajo prefiero odio"
+)

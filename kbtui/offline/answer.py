@@ -1,0 +1,293 @@
+"""Chooses the lines that answer a question, and none where nothing does.
+
+A line answers where it, with its title, is about all that the question names, and where it holds
+what is asked for: a person, a time, a number, a place, a reason. Entries come before notes, notes
+before what was said. No word is added to a line.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kbtui.offline import words as w
+from kbtui.offline.corrections import ends_something
+from kbtui.offline.judging import is_question, sentences, without_lead
+from kbtui.offline.subjects import is_named
+from kbtui.text import fold
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from kbtui.offline.lines import Line
+
+_ABOUT_ME = re.compile(
+    r"\b(?:know|remember|noted?|stored?|saved?|written down)\b.*\babout me\b|\bwho am i\b|\b(?:weißt|weisst|merkst|kennst)\b.*\b(?:über mich|von mir|mich)\b|\bwer bin ich\b"
+    r"|\bsab(?:es|éis)\b.*\b(?:de|sobre) m[ií]\b|\bquién soy\b|\bwhat have i told you\b|\bwas hab(?:e)? ich dir (?:alles )?(?:erzählt|gesagt)\b|\bqué te he (?:contado|dicho)\b",
+    re.IGNORECASE,
+)
+_KIND: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (kind, re.compile(form, re.IGNORECASE))
+    for kind, form in (
+        ("why", r"\bwhy\b|\breason\b|\bhow come\b|\bwarum\b|\bwieso\b|\bweshalb\b|\bwozu\b|\bpor qué\b"),
+        (
+            "digits",
+            r"\b(?:phone|number|extension|ext|tel|telefon\w*|handy\w*|nummer|durchwahl|teléfono|número|móvil|zip|postcode|iban|plz|ip|port|version)\b",
+        ),
+        ("mail", r"\b(?:e-?mail|mail address|correo)\b"),
+        (
+            "amount",
+            r"\bhow (?:many|much|old|long|big|tall|far|often|heavy|high|large|wide|deep)\b|\bwie (?:viele?|alt|lange?|gro(?:ß|ss)|weit|oft|schwer|hoch|teuer)\b|\bcu[aá]nt[oa]s?\b|\bqu[eé] edad\b|\bwhat (?:size|age|time|price|dose|dosage|percentage)\b"
+            r"|\b(?:cost|costs|price|charge|pay|kostet|kosten|preis|cuesta|precio|cobramos|cobro)\b",
+        ),
+        ("when", r"\bwhen(?:['’]?s)?\b|\bwhat (?:day|date|time)\b|\bwhich (?:day|date|month)\b|\bwann\b|\bwelche[nmr]? tag\b|\bum wie ?viel uhr\b|\bcu[aá]ndo\b|\bqu[eé] (?:d[ií]a|hora|fecha)\b|\bdeadline\b"),  # noqa: RUF001
+        ("who", r"\bwho(?:m|se|['’]?s)?\b|\bwe[rnm]\b|\bwessen\b|\bqui[eé]n(?:es)?\b|\b(?:name|nombre)\b"),  # noqa: RUF001
+        ("where", r"\bwhere(?:['’]?s)?\b|\bwo\b|\bwohin\b|\bwoher\b|\b(?:a|de)?d[oó]nde\b|\bwhich (?:room|city|town)\b"),  # noqa: RUF001
+    )
+)
+_TOLD = re.compile(
+    r"\b(?:what|was|qué|que) (?:did i (?:say|tell|write|note)|have i (?:said|told)|do (?:you|i|we) (?:know|have)|hab(?:e)? ich|weißt du|weisst du|sabes|dije|he dicho)\b|\b(?:tell me|erzähl(?:e)? mir|cuéntame|dime) (?:about|everything|von|über|sobre|de|todo|alles)\b|^(?:list|show|find|search|zeig|such|busca|muestra|lista)\w*\b|\bwho(?:['’]?s| is)\b|\bwer ist\b|\bqui[eé]n es\b|\banything (?:about|on)\b",  # noqa: RUF001
+    re.IGNORECASE,
+)
+_WHY = re.compile(
+    r"\b(?:because|since|due to|reason|so that|as it|as they|in order|therefore|thanks to|owing|weil|denn|wegen|damit|grund|deshalb|da|porque|ya que|debido|por|para que|motivo|puesto)\b|[:(–—]",  # noqa: RUF001
+    re.IGNORECASE,
+)
+_WHERE = re.compile(
+    r"\b(?:in|at|on|behind|near|next to|under|opposite|from|to|via|inside|beside|with|bei|im|am|auf|hinter|neben|unter|nach|aus|über|gegenüber|zu|en|junto|detrás|bajo|sobre|a|al|desde|cerca)\b\s+\S|\d|/|\b(?:room|floor|street|str|lot|building|raum|stock|calle|planta|sala|piso)\b",
+    re.IGNORECASE,
+)
+_SEASON = re.compile(
+    r"\b(?:morning|afternoon|evening|night|noon|spring|summer|autumn|winter|weekend|year|month|week|early|late|morgens?|abends?|nachmittags?|nachts?|frühling|sommer|herbst|winter|wochenende|jahr|monat|woche|mañana|tarde|noche|primavera|verano|otoño|invierno|semana|mes|año|20\d\d)s?\b",
+    re.IGNORECASE,
+)
+_SCAFFOLD = w._set(  # noqa: SLF001 - the same room
+    """thing stuff kind sort type name called exact exactly again need tell remember remind show list
+    find search look everything anything know say told mention mentioned note notes written down
+    information info detail details please currently happen happened happening please plan
+    ding sache zeug name genau nochmal sag zeig erinnere zeige liste alles erzahl weisst notizen
+    steht notiert cosa nombre exactamente muestra dime recuerda recuerdame lista busca todo sabes
+    notas dice guardado favour tagged person planned sobre dije acerca doing chosen
+    """
+)
+_LIGHT = w._set(  # noqa: SLF001
+    """pick picked choose chose chosen decide decided happen start starts begin have get got number
+    give booked book set supposed called work works long old much many time day date people size
+    ask asked said does doing live own eat stay handle deal open
+    wahlen gewahlt entschieden bekommen anfangen fangt beginnt heisst zeit tag uhr alt lange viel
+    elegimos elegir decidimos empieza comienza hora dia fecha edad llama
+    """
+)
+_THRESHOLD = 0.62
+_MOST = 3
+_MOST_ABOUT = 6
+_MOST_OF_ME = 12
+_NEAR_BEST = 0.8
+_RANK: Mapping[str, int] = {"entry": 0, "memory": 0, "note": 1, "said": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The lines that answer, best first; `about` is what was asked about, to be named."""
+
+    lines: tuple[Line, ...] = ()
+    about: str = ""
+
+
+def answer(question: str, lines: Sequence[Line]) -> Answer:
+    """Choose the lines that answer a question.
+
+    Args:
+        question: What is asked; several sentences may ask.
+        lines: All that may answer, whatever it says; what was only asked is passed over.
+    """
+    about = asked_about(question)
+    if _ABOUT_ME.search(question):
+        return Answer(_of_me(lines), about)
+    asked = _Asked(question)
+    if not asked.words:
+        return Answer((), about)
+    told = [line for line in lines if not _asks(line)]
+    by_file: dict[str, set[str]] = {}
+    for line in told:
+        if line.source == "entry":
+            by_file.setdefault(line.path, set()).update(w.words(f"{line.title} {line.text}"))
+    scores = [(asked.score(line, by_file.get(line.path, set())), line) for line in told]
+    good = [(score, line) for score, line in scores if score >= _THRESHOLD]
+    current = [(score, line) for score, line in good if line.current]
+    past = [(score, line) for score, line in good if not line.current]
+    if past and max(s for s, _ in past) > max((s for s, _ in current), default=0.0) + 0.05:  # noqa: PLR2004
+        instead = _instead(max(past, key=lambda each: each[0])[1], told)
+        if instead and not current:
+            return Answer(tuple(instead), about)
+    if not current:
+        return Answer((), about)
+    first = min(_RANK[line.source] for _, line in current)
+    current = [(score, line) for score, line in current if _RANK[line.source] == first]
+    best = max(score for score, _ in current)
+    chosen = sorted(
+        ((s, line) for s, line in current if s >= best * _NEAR_BEST), key=lambda each: -each[0]
+    )
+    return Answer(_distinct([line for _, line in chosen], _MOST_ABOUT if asked.told else _MOST), about)
+
+
+def asked_about(question: str) -> str:
+    """What a question is about, in its own words, for "nothing about X"."""
+    text = without_lead(question).strip(" ?¿!¡.")
+    found = re.search(r"\b(?:about|on|über|von|sobre|acerca de)\s+(?P<what>[^?]+)$", text, re.IGNORECASE)
+    if found and w.content(found["what"]):
+        return found["what"].strip()
+    spans = [
+        match
+        for match in re.finditer(r"[\w'’#.-]*\w", text)  # noqa: RUF001
+        if w.is_content(fold(match[0].replace("’", "'").removesuffix("'s"))) and fold(match[0]) not in _SCAFFOLD  # noqa: RUF001
+    ]
+    if not spans:
+        return ""
+    return text[spans[0].start() : spans[-1].end()].removesuffix("'s")
+
+
+class _Asked:
+    """A question: its telling words with their weights, and what kind of thing is asked for."""
+
+    def __init__(self, question: str) -> None:
+        self.kinds = [kind for kind, form in _KIND if form.search(question)]
+        self.told = bool(_TOLD.search(question))
+        self.values = [v for v in w.values(question) if v.kind in ("date", "time", "weekday", "month", "id")]
+        exact = {word for value in self.values for word in w.words(value.text)}
+        capital = {fold(name).partition("'")[0] for name in w.names(question)}
+        self.words: dict[str, float] = {}
+        for word in w.words(question):
+            bare = word.partition("'")[0] if len(word.partition("'")[0]) > 1 else word
+            if not w.is_content(bare) or bare in _SCAFFOLD or bare in exact:
+                continue
+            weight = 0.35 if bare in _LIGHT else 1.5 if bare in capital or bare.isdigit() else 1.0
+            self.words[bare] = weight
+        if self.words and all(weight < 0.5 for weight in self.words.values()):  # noqa: PLR2004
+            self.words = dict.fromkeys(self.words, 1.0)
+
+    def score(self, line: Line, file: set[str]) -> float:
+        """How well a line answers, from 0 to 1."""
+        mine = [word.partition("'")[0] for word in w.words(line.text)]
+        title = [word.partition("'")[0] for word in w.words(f"{line.title} {line.heading}")] if line.source == "entry" else []
+        got = total = 0.0
+        own = False
+        for word, weight in self.words.items():
+            part = _match(word, mine)
+            own = own or part > 0
+            if not part:
+                part = 0.85 * _match(word, title)
+            if not part and file:
+                part = 0.55 * _match(word, list(file))
+            if not part and weight > 1:
+                return 0.0
+            got += weight * part
+            total += weight
+        for value in self.values:
+            there = any(_same_value(value, other) for other in w.values(line.text))
+            inside = there or any(word in file for word in w.words(value.text) if word.isdigit())
+            got += 1.0 if there else 0.7 if inside else 0.0
+            total += 1.0
+            own = own or there
+        score = got / total if total else 0.0
+        if not own and not (title and _match_any(self.words, title)):
+            return 0.0
+        for kind in self.kinds:
+            score *= _TYPED[kind](line)
+        if not own:
+            score *= 0.95
+        return score
+
+
+def _match(word: str, others: Sequence[str]) -> float:
+    if any(w.alike(word, other) for other in others):
+        return 1.0
+    meant = w.concepts(word)
+    return 0.85 if meant and any(meant & w.concepts(other) for other in others) else 0.0
+
+
+def _match_any(words: Mapping[str, float], others: Sequence[str]) -> bool:
+    return any(_match(word, others) for word in words)
+
+
+def _same_value(one: w.Value, other: w.Value) -> bool:
+    mine, theirs = set(w.words(one.text)), set(w.words(other.text))
+    if one.kind in ("date", "month") and other.kind in ("date", "month"):
+        digits = {word.rstrip("stndrh") for word in mine if word[0].isdigit()}
+        months = {word[:3] for word in mine if word.isalpha() and len(word) > 2}  # noqa: PLR2004
+        return digits <= {word.rstrip("stndrh") for word in theirs if word[0].isdigit()} and (
+            months <= {word[:3] for word in theirs if word.isalpha()}
+        )
+    return mine == theirs
+
+
+def _of_me(lines: Sequence[Line]) -> tuple[Line, ...]:
+    """What is known about whoever asks: what is said with *I* and *my*."""
+    found = [
+        line
+        for line in lines
+        if line.current
+        and line.source in ("entry", "memory")
+        and (w.SINGULAR & {word.partition("'")[0] for word in w.words(line.text)} or line.source == "memory" or line.kind == "preference")
+    ]
+    return _distinct(found, _MOST_OF_ME)
+
+
+def _instead(old: Line, lines: Sequence[Line]) -> list[Line]:
+    """What holds now in the place of a line that doesn't any more."""
+    here = [line for line in lines if line.path == old.path and line.current and line.source == "entry"]
+    told = set(w.content(old.text))
+    over = [line for line in here if ends_something(line.text)]
+    alike = [line for line in here if told & set(w.content(line.text))]
+    return (over or alike or here)[-1:]
+
+
+def _distinct(lines: Sequence[Line], most: int) -> tuple[Line, ...]:
+    """Lines that say the same only once."""
+    kept: list[Line] = []
+    seen: list[set[str]] = []
+    for line in lines:
+        told = set(w.content(line.text)) or set(w.words(line.text))
+        if any(len(told & other) >= 0.8 * max(len(told), len(other)) for other in seen):
+            continue
+        kept.append(line)
+        seen.append(told)
+        if len(kept) == most:
+            break
+    return tuple(kept)
+
+
+def _asks(line: Line) -> bool:
+    if line.source != "said":
+        return line.text.rstrip().endswith("?")
+    return all(each.form in ("question", "command", "chat") for each in sentences(line.text)) or is_question(line.text)
+
+
+def _who(line: Line) -> float:
+    told = w.words(line.text)
+    named = next(iter(w.names(line.text)), "") or is_named(line.title) or line.kind == "person"
+    starts = re.match(r"[A-ZÄÖÜ][\w'’-]+ (?!\w+ed\b)\w+", line.text)  # noqa: RUF001
+    return 1.0 if named or starts or w.RELATION & set(told) else 0.55
+
+
+def _when(line: Line) -> float:
+    kinds = {value.kind for value in w.values(line.text)}
+    if kinds & {"date", "time", "weekday", "month", "day"} or _SEASON.search(line.text):
+        return 1.0
+    return 0.7 if ends_something(line.text) else 0.3
+
+
+def _amount(line: Line) -> float:
+    return 1.0 if w.values(line.text) or re.search(r"\b(?:one|ein|eine|uno|una|half|free|gratis)\b", line.text, re.IGNORECASE) else 0.3
+
+
+_TYPED: Mapping[str, Callable[[Line], float]] = {
+    "why": lambda line: 1.0 if _WHY.search(line.text) else 0.75,
+    "digits": lambda line: 1.0 if re.search(r"\d", line.text) else 0.3,
+    "mail": lambda line: 1.0 if "@" in line.text else 0.3,
+    "amount": _amount,
+    "when": _when,
+    "who": _who,
+    "where": lambda line: 1.0 if _WHERE.search(line.text) else 0.6,
+}

@@ -135,6 +135,7 @@ class KnowledgeBase:
 
         agent = Agent(self.services)
         agent.find_inbox = lambda: self.memory.inbox
+        agent.find_editor = lambda: self.memory.editor
         return agent
 
     @cached_property

@@ -8,9 +8,12 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kbtui.agent.context import assemble
+from kbtui.agent.capture import Capture
+from kbtui.agent.context import Prompt, assemble
 from kbtui.agent.events import TurnFailed, TurnStarted
+from kbtui.agent.gathering import Gathering
 from kbtui.agent.index_part import IndexPart
+from kbtui.agent.offline_turn import OfflineTurn
 from kbtui.agent.sources import Sources
 from kbtui.agent.tools.base import ToolContext
 from kbtui.agent.tools.toolbox import Toolbox
@@ -19,11 +22,13 @@ from kbtui.agent.uninterrupted import in_thread
 from kbtui.errors import ConflictError, KbtuiError
 from kbtui.history.objects.commit import Origin
 from kbtui.models.litellm_model import LiteLLMModel
+from kbtui.models.offline import OfflineModel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     from kbtui.agent.events import Event
+    from kbtui.memory.edits.editor import Editor
     from kbtui.memory.inbox.inbox import Inbox
     from kbtui.memory.services import Services
     from kbtui.models.port import ChatModel
@@ -42,9 +47,11 @@ class Agent:
     Attributes:
         services: The rooms.
         find_inbox: Gives the inbox, for changes that the user reviews; without it there is none.
+        find_editor: Gives the edit engine; without it nothing that is said is kept by itself.
     """
 
     find_inbox: Callable[[], Inbox] | None = None
+    find_editor: Callable[[], Editor] | None = None
 
     def __init__(
         self,
@@ -117,15 +124,6 @@ class Agent:
         model = model or rooms.models.chat()
         if isinstance(model, LiteLLMModel):
             model.prepare()
-        prompt = assemble(
-            rooms,
-            session,
-            text,
-            model=model,
-            before=[each for each in session.messages if each.id < said.id],
-            index=self._index_part(session.id),
-            now=self._now,
-        )
         origin = Origin(session.id, (said.id, said.id), turn_id, model.name)
         context = ToolContext(
             rooms.workspace,
@@ -140,6 +138,30 @@ class Agent:
             session.id,
             said.id,
             self.find_inbox() if self.find_inbox is not None else None,
+        )
+        capture = Capture(self.find_editor, self._now) if self.find_editor is not None else None
+        if isinstance(model, OfflineModel):
+            return OfflineTurn(
+                turn_id,
+                session,
+                said,
+                model,
+                Prompt((), ()),
+                context,
+                self.toolbox,
+                1,
+                capture=capture,
+                gathering=Gathering(context),
+                text=text,
+            )
+        prompt = assemble(
+            rooms,
+            session,
+            text,
+            model=model,
+            before=[each for each in session.messages if each.id < said.id],
+            index=self._index_part(session.id),
+            now=self._now,
         )
         return Turn(
             turn_id,

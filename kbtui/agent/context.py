@@ -23,7 +23,7 @@ from kbtui.agent.window import SessionWindow, condensed_of, earlier_text, sessio
 from kbtui.errors import KbtuiError, ModelError
 from kbtui.memory.records.archive import ARCHIVE
 from kbtui.models.forcing import describe
-from kbtui.models.offline_model import OfflineModel
+from kbtui.models.offline import OfflineModel
 from kbtui.models.port import Message
 from kbtui.models.tokens import cut_to_tokens, estimate_tokens, prompt_tokens
 from kbtui.text import clean_line

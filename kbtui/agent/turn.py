@@ -65,6 +65,7 @@ class Turn:
         toolbox: The tools.
         steps: How many times the model may be asked.
         log_prompts: Whether prompts and answers go into the log.
+        judged: What the user states was kept in this turn, as far as it is worth it.
     """
 
     id: str
@@ -76,6 +77,7 @@ class Turn:
     toolbox: Toolbox
     steps: int
     log_prompts: bool = False
+    judged: bool = False
     _messages: list[Message] = field(default_factory=list)
     _changes: list[TurnChange] = field(default_factory=list)
     _private: dict[str, None] = field(default_factory=dict)
@@ -211,6 +213,8 @@ class Turn:
     def _keep_answer(self, reply: Reply) -> TurnFinished:
         citations = self.context.sources.cited_in(reply.text)
         meta = self._meta()
+        if self.judged:
+            meta["judged"] = True
         if citations:
             meta["citations"] = [_stored(citation) for citation in citations]
         self.session.append("assistant", reply.text, turn=self.id, meta=meta)

@@ -30,7 +30,10 @@ _ABOUT_ME = re.compile(
 _KIND: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(form, re.IGNORECASE))
     for kind, form in (
-        ("why", r"\bwhy\b|\breason\b|\bhow come\b|\bwarum\b|\bwieso\b|\bweshalb\b|\bwozu\b|\bpor qué\b"),
+        (
+            "why",
+            r"\bwhy\b|\breason\b|\bhow come\b|\bwarum\b|\bwieso\b|\bweshalb\b|\bwozu\b|\bpor qué\b",
+        ),
         (
             "digits",
             r"\b(?:phone|number|extension|ext|tel|telefon\w*|handy\w*|nummer|durchwahl|teléfono|número|móvil|zip|postcode|iban|plz|ip|port|version)\b",
@@ -38,20 +41,31 @@ _KIND: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("mail", r"\b(?:e-?mail|mail address|correo)\b"),
         (
             "amount",
-            r"\bhow (?:many|much|old|long|big|tall|far|often|heavy|high|large|wide|deep)\b|\bwie (?:viele?|alt|lange?|gro(?:ß|ss)|weit|oft|schwer|hoch|teuer)\b|\bcu[aá]nt[oa]s?\b|\bqu[eé] edad\b|\bwhat (?:size|age|time|price|dose|dosage|percentage)\b"
-            r"|\b(?:cost|costs|price|charge|pay|kostet|kosten|preis|cuesta|precio|cobramos|cobro)\b",
+            (
+                r"\bhow (?:many|much|old|long|big|tall|far|often|heavy|high|large|wide|deep)\b|\bwie (?:viele?|alt|lange?|gro(?:ß|ss)|weit|oft|schwer|hoch|teuer)\b|\bcu[aá]nt[oa]s?\b|\bqu[eé] edad\b|\bwhat (?:size|age|time|price|dose|dosage|percentage)\b"
+                r"|\b(?:cost|costs|price|charge|pay|kostet|kosten|preis|cuesta|precio|cobramos|cobro)\b"
+            ),
         ),
-        ("when", r"\bwhen(?:['’]?s)?\b|\bwhat (?:day|date|time)\b|\bwhich (?:day|date|month)\b|\bwann\b|\bwelche[nmr]? tag\b|\bum wie ?viel uhr\b|\bcu[aá]ndo\b|\bqu[eé] (?:d[ií]a|hora|fecha)\b|\bdeadline\b"),  # noqa: RUF001
-        ("who", r"\bwho(?:m|se|['’]?s)?\b|\bwe[rnm]\b|\bwessen\b|\bqui[eé]n(?:es)?\b|\b(?:name|nombre)\b"),  # noqa: RUF001
-        ("where", r"\bwhere(?:['’]?s)?\b|\bwo\b|\bwohin\b|\bwoher\b|\b(?:a|de)?d[oó]nde\b|\bwhich (?:room|city|town)\b"),  # noqa: RUF001
+        (
+            "when",
+            r"\bwhen(?:['’]?s)?\b|\bwhat (?:day|date|time)\b|\bwhich (?:day|date|month)\b|\bwann\b|\bwelche[nmr]? tag\b|\bum wie ?viel uhr\b|\bcu[aá]ndo\b|\bqu[eé] (?:d[ií]a|hora|fecha)\b|\bdeadline\b",
+        ),
+        (
+            "who",
+            r"\bwho(?:m|se|['’]?s)?\b|\bwe[rnm]\b|\bwessen\b|\bqui[eé]n(?:es)?\b|\b(?:name|nombre)\b",
+        ),
+        (
+            "where",
+            r"\bwhere(?:['’]?s)?\b|\bwo\b|\bwohin\b|\bwoher\b|\b(?:a|de)?d[oó]nde\b|\bwhich (?:room|city|town)\b",
+        ),
     )
 )
 _TOLD = re.compile(
-    r"\b(?:what|was|qué|que) (?:did i (?:say|tell|write|note)|have i (?:said|told)|do (?:you|i|we) (?:know|have)|hab(?:e)? ich|weißt du|weisst du|sabes|dije|he dicho)\b|\b(?:tell me|erzähl(?:e)? mir|cuéntame|dime) (?:about|everything|von|über|sobre|de|todo|alles)\b|^(?:list|show|find|search|zeig|such|busca|muestra|lista)\w*\b|\bwho(?:['’]?s| is)\b|\bwer ist\b|\bqui[eé]n es\b|\banything (?:about|on)\b",  # noqa: RUF001
+    r"\b(?:what|was|qué|que) (?:did i (?:say|tell|write|note)|have i (?:said|told)|do (?:you|i|we) (?:know|have)|hab(?:e)? ich|weißt du|weisst du|sabes|dije|he dicho)\b|\b(?:tell me|erzähl(?:e)? mir|cuéntame|dime) (?:about|everything|von|über|sobre|de|todo|alles)\b|^(?:list|show|find|search|zeig|such|busca|muestra|lista)\w*\b|\bwho(?:['’]?s| is)\b|\bwer ist\b|\bqui[eé]n es\b|\banything (?:about|on)\b",
     re.IGNORECASE,
 )
 _WHY = re.compile(
-    r"\b(?:because|since|due to|reason|so that|as it|as they|in order|therefore|thanks to|owing|weil|denn|wegen|damit|grund|deshalb|da|porque|ya que|debido|por|para que|motivo|puesto)\b|[:(–—]",  # noqa: RUF001
+    r"\b(?:because|since|due to|reason|so that|as it|as they|in order|therefore|thanks to|owing|weil|denn|wegen|damit|grund|deshalb|da|porque|ya que|debido|por|para que|motivo|puesto)\b|[:(–—]",
     re.IGNORECASE,
 )
 _WHERE = re.compile(
@@ -62,7 +76,7 @@ _SEASON = re.compile(
     r"\b(?:morning|afternoon|evening|night|noon|spring|summer|autumn|winter|weekend|year|month|week|early|late|morgens?|abends?|nachmittags?|nachts?|frühling|sommer|herbst|winter|wochenende|jahr|monat|woche|mañana|tarde|noche|primavera|verano|otoño|invierno|semana|mes|año|20\d\d)s?\b",
     re.IGNORECASE,
 )
-_SCAFFOLD = w._set(  # noqa: SLF001 - the same room
+_SCAFFOLD = w.word_set(
     """thing stuff kind sort type name called exact exactly again need tell remember remind show list
     find search look everything anything know say told mention mentioned note notes written down
     information info detail details please currently happen happened happening please plan
@@ -71,7 +85,7 @@ _SCAFFOLD = w._set(  # noqa: SLF001 - the same room
     notas dice guardado favour tagged person planned sobre dije acerca doing chosen
     """
 )
-_LIGHT = w._set(  # noqa: SLF001
+_LIGHT = w.word_set(
     """pick picked choose chose chosen decide decided happen start starts begin have get got number
     give booked book set supposed called work works long old much many time day date people size
     ask asked said does doing live own eat stay handle deal open
@@ -117,7 +131,7 @@ def answer(question: str, lines: Sequence[Line]) -> Answer:
     good = [(score, line) for score, line in scores if score >= _THRESHOLD]
     current = [(score, line) for score, line in good if line.current]
     past = [(score, line) for score, line in good if not line.current]
-    if past and max(s for s, _ in past) > max((s for s, _ in current), default=0.0) + 0.05:  # noqa: PLR2004
+    if past and max(s for s, _ in past) > max((s for s, _ in current), default=0.0) + 0.05:
         instead = _instead(max(past, key=lambda each: each[0])[1], told)
         if instead and not current:
             return Answer(tuple(instead), about)
@@ -129,19 +143,24 @@ def answer(question: str, lines: Sequence[Line]) -> Answer:
     chosen = sorted(
         ((s, line) for s, line in current if s >= best * _NEAR_BEST), key=lambda each: -each[0]
     )
-    return Answer(_distinct([line for _, line in chosen], _MOST_ABOUT if asked.told else _MOST), about)
+    return Answer(
+        _distinct([line for _, line in chosen], _MOST_ABOUT if asked.told else _MOST), about
+    )
 
 
 def asked_about(question: str) -> str:
     """What a question is about, in its own words, for "nothing about X"."""
     text = without_lead(question).strip(" ?¿!¡.")
-    found = re.search(r"\b(?:about|on|über|von|sobre|acerca de)\s+(?P<what>[^?]+)$", text, re.IGNORECASE)
+    found = re.search(
+        r"\b(?:about|on|über|von|sobre|acerca de)\s+(?P<what>[^?]+)$", text, re.IGNORECASE
+    )
     if found and w.content(found["what"]):
         return found["what"].strip()
     spans = [
         match
-        for match in re.finditer(r"[\w'’#.-]*\w", text)  # noqa: RUF001
-        if w.is_content(fold(match[0].replace("’", "'").removesuffix("'s"))) and fold(match[0]) not in _SCAFFOLD  # noqa: RUF001
+        for match in re.finditer(r"[\w'’#.-]*\w", text)
+        if w.is_content(fold(match[0].replace("’", "'").removesuffix("'s")))
+        and fold(match[0]) not in _SCAFFOLD
     ]
     if not spans:
         return ""
@@ -154,7 +173,9 @@ class _Asked:
     def __init__(self, question: str) -> None:
         self.kinds = [kind for kind, form in _KIND if form.search(question)]
         self.told = bool(_TOLD.search(question))
-        self.values = [v for v in w.values(question) if v.kind in ("date", "time", "weekday", "month", "id")]
+        self.values = [
+            v for v in w.values(question) if v.kind in ("date", "time", "weekday", "month", "id")
+        ]
         exact = {word for value in self.values for word in w.words(value.text)}
         capital = {fold(name).partition("'")[0] for name in w.names(question)}
         self.words: dict[str, float] = {}
@@ -170,7 +191,11 @@ class _Asked:
     def score(self, line: Line, file: set[str]) -> float:
         """How well a line answers, from 0 to 1."""
         mine = [word.partition("'")[0] for word in w.words(line.text)]
-        title = [word.partition("'")[0] for word in w.words(f"{line.title} {line.heading}")] if line.source == "entry" else []
+        title = (
+            [word.partition("'")[0] for word in w.words(f"{line.title} {line.heading}")]
+            if line.source == "entry"
+            else []
+        )
         got = total = 0.0
         own = False
         for word, weight in self.words.items():
@@ -229,14 +254,20 @@ def _of_me(lines: Sequence[Line]) -> tuple[Line, ...]:
         for line in lines
         if line.current
         and line.source in ("entry", "memory")
-        and (w.SINGULAR & {word.partition("'")[0] for word in w.words(line.text)} or line.source == "memory" or line.kind == "preference")
+        and (
+            w.SINGULAR & {word.partition("'")[0] for word in w.words(line.text)}
+            or line.source == "memory"
+            or line.kind == "preference"
+        )
     ]
     return _distinct(found, _MOST_OF_ME)
 
 
 def _instead(old: Line, lines: Sequence[Line]) -> list[Line]:
     """What holds now in the place of a line that doesn't any more."""
-    here = [line for line in lines if line.path == old.path and line.current and line.source == "entry"]
+    here = [
+        line for line in lines if line.path == old.path and line.current and line.source == "entry"
+    ]
     told = set(w.content(old.text))
     over = [line for line in here if ends_something(line.text)]
     alike = [line for line in here if told & set(w.content(line.text))]
@@ -261,13 +292,15 @@ def _distinct(lines: Sequence[Line], most: int) -> tuple[Line, ...]:
 def _asks(line: Line) -> bool:
     if line.source != "said":
         return line.text.rstrip().endswith("?")
-    return all(each.form in ("question", "command", "chat") for each in sentences(line.text)) or is_question(line.text)
+    return all(
+        each.form in ("question", "command", "chat") for each in sentences(line.text)
+    ) or is_question(line.text)
 
 
 def _who(line: Line) -> float:
     told = w.words(line.text)
     named = next(iter(w.names(line.text)), "") or is_named(line.title) or line.kind == "person"
-    starts = re.match(r"[A-ZÄÖÜ][\w'’-]+ (?!\w+ed\b)\w+", line.text)  # noqa: RUF001
+    starts = re.match(r"[A-ZÄÖÜ][\w'’-]+ (?!\w+ed\b)\w+", line.text)
     return 1.0 if named or starts or w.RELATION & set(told) else 0.55
 
 
@@ -279,7 +312,12 @@ def _when(line: Line) -> float:
 
 
 def _amount(line: Line) -> float:
-    return 1.0 if w.values(line.text) or re.search(r"\b(?:one|ein|eine|uno|una|half|free|gratis)\b", line.text, re.IGNORECASE) else 0.3
+    return (
+        1.0
+        if w.values(line.text)
+        or re.search(r"\b(?:one|ein|eine|uno|una|half|free|gratis)\b", line.text, re.IGNORECASE)
+        else 0.3
+    )
 
 
 _TYPED: Mapping[str, Callable[[Line], float]] = {

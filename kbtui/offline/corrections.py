@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from kbtui.offline.lines import Line
 
 _CUE = re.compile(
-    r"^(?:(?:oh|ah|oops|ups|uy|hm+|ok|wait|hang on|hold on|sorry|no|nope|nein|ach|moment|warte|halt|perdón|espera|ay|well|so|and|und|y|pero|aber|but)[\s,.!:–-]+)*"  # noqa: RUF001
-    r"(?:(?P<strong>no|nope|wait|oops|sorry|actually|correction|i meant|i mean|make that|that['’]s wrong|not right|my mistake|my bad|change of plan(?:s)?|scratch that|update"  # noqa: RUF001
+    r"^(?:(?:oh|ah|oops|ups|uy|hm+|ok|wait|hang on|hold on|sorry|no|nope|nein|ach|moment|warte|halt|perdón|espera|ay|well|so|and|und|y|pero|aber|but)[\s,.!:–-]+)*"
+    r"(?:(?P<strong>no|nope|wait|oops|sorry|actually|correction|i meant|i mean|make that|that['’]s wrong|not right|my mistake|my bad|change of plan(?:s)?|scratch that|update"
     r"|nein|doch nicht|korrektur|stimmt nicht|das stimmt nicht|ich meinte|ich meine|quatsch|ups|sorry|verschrieben|berichtigung|planänderung|doch"
-    r"|perdón|en realidad|corrección|me equivoqué|mejor dicho|quise decir|digo|rectifico|cambio de planes?|al final|error m[ií]o)(?=[\s,.!:–-])[\s,.!:–-]+)"  # noqa: RUF001
-    r"(?:(?:wait|no|nope|sorry|actually|i meant|it['’]?s actually|nein|eigentlich|doch|es|perdón|en realidad|ha sido)(?=[\s,.!:])[\s,.!:]+)*",  # noqa: RUF001
+    r"|perdón|en realidad|corrección|me equivoqué|mejor dicho|quise decir|digo|rectifico|cambio de planes?|al final|error m[ií]o)(?=[\s,.!:–-])[\s,.!:–-]+)"
+    r"(?:(?:wait|no|nope|sorry|actually|i meant|it['’]?s actually|nein|eigentlich|doch|es|perdón|en realidad|ha sido)(?=[\s,.!:])[\s,.!:]+)*",
     re.IGNORECASE,
 )
 _SCRATCH = re.compile(
-    r"^(?:(?:no|wait|sorry|ok)[\s,]+)*(?:scratch|forget|ignore|disregard|vergiss|streich(?:e)?|olvida|ignora)\s+(?:what i (?:said|told you|wrote)|that|the (?:bit|thing|part)|was ich|das|lo que (?:dije|te dije))(?:\s+(?:before|earlier|gesagt habe|sagte))?(?:\s+(?:about|on|über|zu|zum|zur|sobre|de|del))?\s+(?P<about>[^,.;:–-]+)[,.;:–-]+\s*(?P<rest>\S.*)$",  # noqa: RUF001
+    r"^(?:(?:no|wait|sorry|ok)[\s,]+)*(?:scratch|forget|ignore|disregard|vergiss|streich(?:e)?|olvida|ignora)\s+(?:what i (?:said|told you|wrote)|that|the (?:bit|thing|part)|was ich|das|lo que (?:dije|te dije))(?:\s+(?:before|earlier|gesagt habe|sagte))?(?:\s+(?:about|on|über|zu|zum|zur|sobre|de|del))?\s+(?P<about>[^,.;:–-]+)[,.;:–-]+\s*(?P<rest>\S.*)$",
     re.IGNORECASE | re.DOTALL,
 )
 _NOT_OLD = re.compile(
@@ -36,10 +36,12 @@ _NOT_OLD = re.compile(
     re.IGNORECASE,
 )
 _NOT_BUT = re.compile(
-    r"(?:not|nicht|no)\s+(?P<old>[^,.;:!?]+?),?\s+(?:but|sondern|sino)\s+(?P<new>[^,.;:!?]+)", re.IGNORECASE
+    r"(?:not|nicht|no)\s+(?P<old>[^,.;:!?]+?),?\s+(?:but|sondern|sino)\s+(?P<new>[^,.;:!?]+)",
+    re.IGNORECASE,
 )
 _FROM_TO = re.compile(
-    r"\b(?:from|von|vom|del?|de las?)\s+(?P<old>[^,.;!?]+?)\s+(?:to|auf|nach|zu|zum|al?|a las?)\s+(?P<new>[^,.;!?]+)", re.IGNORECASE
+    r"\b(?:from|von|vom|del?|de las?)\s+(?P<old>[^,.;!?]+?)\s+(?:to|auf|nach|zu|zum|al?|a las?)\s+(?P<new>[^,.;!?]+)",
+    re.IGNORECASE,
 )
 _CHANGES = re.compile(
     r"\b(?:moved|moves|moving|changed|changes|switched|postponed|rescheduled|pushed|shifted|brought forward|now|instead|from now on|replac\w+|takes? over|took over|new|no longer|not any ?more|any ?more|renamed|went up|went down|raised|increased|extended|turns out|after all"
@@ -48,21 +50,29 @@ _CHANGES = re.compile(
     re.IGNORECASE,
 )
 _ENDS = re.compile(
-    r"\b(?:is|are|was|were|be|been|got|has been|['’]s)\s+(?:out|off|cancel?led|called off|gone|dead|over|no longer)\b|\bcancel?led\b|\bcalled off\b|\b(?:not|isn['’]?t|aren['’]?t|won['’]?t be|no longer) (?:coming|joining|happening|going|available|starting)\b|\b(?:dropped|backed|pulled|fell) (?:out|through)\b|\b(?:quit|resigned|left (?:the|us|for))\b|\bno longer\b|\b(?:any ?more)\b"  # noqa: RUF001
+    r"\b(?:is|are|was|were|be|been|got|has been|['’]s)\s+(?:out|off|cancel?led|called off|gone|dead|over|no longer)\b|\bcancel?led\b|\bcalled off\b|\b(?:not|isn['’]?t|aren['’]?t|won['’]?t be|no longer) (?:coming|joining|happening|going|available|starting)\b|\b(?:dropped|backed|pulled|fell) (?:out|through)\b|\b(?:quit|resigned|left (?:the|us|for))\b|\bno longer\b|\b(?:any ?more)\b"
     r"|\bfällt (?:aus|weg|flach)\b|\babgesagt\b|\bkommt (?:doch )?nicht\b|\bsagt\w* ab\b|\bhat gekündigt\b|\bist raus\b|\bnicht mehr\b|\babgesprungen\b|\bgestrichen\b|\bhat abgesagt\b"
     r"|\bcancelad[oa]s?\b|\bse cancel\w+\b|\bya no\b|\bno (?:viene|vendrá|va a venir)\b|\brenunció\b|\bse (?:fue|cayó|ha ido)\b|\banulad[oa]\b|\bsuspend\w+\b",
     re.IGNORECASE,
 )
 _MOVED_TO = re.compile(
-    r"\b(?:moved|moving|moves|relocated|relocating)\s+(?:back |over |house )?(?:to|into)\s+(?P<en>[A-ZÄÖÜ][\w'’-]+(?:\s[A-Z][\w'’-]+)?)"  # noqa: RUF001
+    r"\b(?:moved|moving|moves|relocated|relocating)\s+(?:back |over |house )?(?:to|into)\s+(?P<en>[A-ZÄÖÜ][\w'’-]+(?:\s[A-Z][\w'’-]+)?)"
     r"|\b(?:nach|in)\s+(?P<de>[A-ZÄÖÜ][\w-]+(?:\s[A-ZÄÖÜ][\w-]+)?)\s+(?:umgezogen|gezogen)\b|\bzieht\s+(?:\w+\s+){0,3}?(?:nach|in)\s+(?P<de2>[A-ZÄÖÜ][\w-]+)"
     r"|\bse\s+(?:ha\s+)?mud\w+\s+(?:a|al)\s+(?P<es>[A-ZÁÉÍÓÚÑ][\w-]+(?:\s[A-ZÁÉÍÓÚÑ][\w-]+)?)"
 )
 _PLACE = re.compile(
-    r"\b(?:in|from|at|near|out of|based in|aus|bei|en|de|desde)\s+(?P<place>[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+(?:\s[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+)?)"  # noqa: RUF001
+    r"\b(?:in|from|at|near|out of|based in|aus|bei|en|de|desde)\s+(?P<place>[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+(?:\s[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+)?)"
 )
-_KINDS = {"date": "day", "weekday": "day", "day": "day", "month": "day", "number": "number", "money": "number", "id": "number"}
-_SAID_AGAIN = w._set(  # noqa: SLF001
+_KINDS = {
+    "date": "day",
+    "weekday": "day",
+    "day": "day",
+    "month": "day",
+    "number": "number",
+    "money": "number",
+    "id": "number",
+}
+_SAID_AGAIN = w.word_set(
     """no wait nope oops sorry actually correction meant mean scratch forget ignore said told wrong
     mistake change changed plan plans update moved move postponed pushed rescheduled instead now same
     time place starting new rather replaced replaces from turns after all
@@ -133,7 +143,9 @@ def find(said: str, known: Sequence[Line], before: Sequence[str], title: str) ->
         return Correction(line, told.said)
     text = _replaced(told, line)
     if text is not None:
-        return Correction(line, text, more=_says_more(told, line, text)) if text != line.text else None
+        return (
+            Correction(line, text, more=_says_more(told, line, text)) if text != line.text else None
+        )
     if told.strong or told.old or _same_slot(told.said, line.text):
         whole = len(line.text.split()) <= _WHOLE_LINE
         return Correction(line, told.said) if whole else None
@@ -168,7 +180,9 @@ def _score(told: _Told, line: Line, before: Sequence[str], title: str) -> float:
     shared = {word for word in mine if any(_same(word, other) for other in place)}
     nearness = _nearness(line, before)
     subject = [word for word in w.content(title) if word not in _SAID_AGAIN and word not in exact]
-    on_subject = bool(subject) and all(any(_same(word, other) for other in place) for word in subject)
+    on_subject = bool(subject) and all(
+        any(_same(word, other) for other in place) for word in subject
+    )
     score = 0.9 * len(shared) + nearness
     if label := label_of(line.text):
         score += 0.5 * any(_same(word, other) for word in shared for other in w.words(label[0]))
@@ -183,7 +197,11 @@ def _score(told: _Told, line: Line, before: Sequence[str], title: str) -> float:
     if _MOVED_TO.search(told.said):
         return score + 1.0 if on_subject and _PLACE.search(line.text) else 0.0
     if _CHANGES.search(told.said):
-        return score + 0.5 if on_subject and (fits or len(shared) > 1) and _may_change(told, line) else 0.0
+        return (
+            score + 0.5
+            if on_subject and (fits or len(shared) > 1) and _may_change(told, line)
+            else 0.0
+        )
     return score if on_subject and _same_slot(told.said, line.text) else 0.0
 
 
@@ -251,7 +269,9 @@ def _found(old: str, text: str) -> tuple[int, int] | None:
         tokens.pop(0)
     while tokens:
         piece = " ".join(tokens).strip(".,;:!?'\"")
-        match = re.search(rf"(?<!\w){re.escape(piece)}(?!\w)", text, re.IGNORECASE) if piece else None
+        match = (
+            re.search(rf"(?<!\w){re.escape(piece)}(?!\w)", text, re.IGNORECASE) if piece else None
+        )
         if match and w.content(piece):
             return match.span()
         tokens.pop()
@@ -267,7 +287,7 @@ def _last_like(new: str, old: str) -> str:
     size = len(old.split())
     tokens = new.split()
     if old[:1].isupper():
-        named = re.findall(r"[A-ZÄÖÜ][\w'’-]*(?:\s+(?:&\s+)?[A-ZÄÖÜ][\w'’-]*)*", new)  # noqa: RUF001
+        named = re.findall(r"[A-ZÄÖÜ][\w'’-]*(?:\s+(?:&\s+)?[A-ZÄÖÜ][\w'’-]*)*", new)
         return named[-1] if named else ""
     while size > 1 and tokens[-size:] and fold(tokens[-size:][0]) in w.ARTICLE | w.COPULA:
         size -= 1
@@ -311,5 +331,3 @@ def _says_more(told: _Told, line: Line, text: str) -> bool:
 
 def _same(one: str, other: str) -> bool:
     return w.alike(one, other) or bool(w.concepts(one) & w.concepts(other))
-
-

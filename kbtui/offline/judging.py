@@ -21,13 +21,14 @@ Form = Literal[
     "question", "command", "hypothetical", "chat", "wish", "remember", "todo", "statement"
 ]
 WORTH_KEEPING = 1.0
+_FEW = 6
 
 _ABBREVIATED = re.compile(
     r"(?:\b(?:dr|mr|mrs|ms|prof|st|jr|sr|sra|srta|vs|etc|approx|no|nr|inc|ltd|e\.g|i\.e|ca|z|b|bzw|usw"
     r"|d|h|ing|incl|inkl|evtl|tel|str|av|c/|pp|ej|p|ud|uds|wk|min|max|dept|ext)|\b[a-z]|\b\d{1,2})\.$",
     re.IGNORECASE,
 )
-_SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[.!?])(?=[A-ZÄÖÜ¿¡][a-zäöü])|\s*;\s+")  # noqa: RUF001
+_SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[.!?])(?=[A-ZÄÖÜ¿¡][a-zäöü])|\s*;\s+")
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)])\s+")
 _PICTURES = re.compile(
     "[\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\u200d\ufe0f]|[:;]-?[()DPp/|](?!\\w)|<3|\\bxx?\\b"
@@ -44,7 +45,7 @@ _LEAD = re.compile(
 _REMEMBER = re.compile(
     r"^(?:(?:can|could|would) you\s+|please\s+|pls\s+|bitte\s+|kannst du (?:dir )?(?:bitte )?|por favor,?\s+"
     r"|puedes\s+)*"
-    r"(?:remember|note|keep in mind|don['’]?t forget|do not forget|make a note|note to self|write down"  # noqa: RUF001
+    r"(?:remember|note|keep in mind|don['’]?t forget|do not forget|make a note|note to self|write down"
     r"|jot down|save|merk(?:e)? dir|merken|notier(?:e)?(?: dir)?|notiz(?: an mich)?|nicht vergessen"
     r"|vergiss (?:bitte )?nicht|denk(?:e)? (?:bitte )?(?:dran|daran)|speicher(?:e)?"
     r"|recuerda|acu[eé]rdate(?: de)?|ten en cuenta|no (?:te )?olvides|apunta|anota|guarda|nota)"
@@ -65,9 +66,9 @@ _TODO = re.compile(
 )
 _ASKS = re.compile(
     r"^(?:(?:and|but|so|wait|ok|und|aber|y|pero|e)\s+)?(?:"
-    r"(?:what|who|whom|whose|why|when|where|which|how)(?:['’]?s|['’]re|['’]d)?\b"  # noqa: RUF001
+    r"(?:what|who|whom|whose|why|when|where|which|how)(?:['’]?s|['’]re|['’]d)?\b"
     r"|(?:do|does|did|is|are|was|were|can|could|should|shall|will|would|have|has|am|may)"
-    r"(?:n['’]?t)?\s+(?:i|we|you|he|she|it|they|there|the|my|our|your|this|that|any\w*|[A-Z]\w+|\w+)\b"  # noqa: RUF001
+    r"(?:n['’]?t)?\s+(?:i|we|you|he|she|it|they|there|the|my|our|your|this|that|any\w*|[A-Z]\w+|\w+)\b"
     r"|any (?:idea|news|chance|thoughts)\b|remind me (?:what|who|when|where|how|why|which)\b"
     r"|(?:tell|show|give) me (?:about|what|who|when|where|how|why|which|everything|all)\b|do you know\b"
     r"|(?:wer|wen|wem|wessen|was|wann|wo|wie|warum|wieso|weshalb|woher|wohin|womit|welche[nrsm]?|wozu)\b"
@@ -114,7 +115,7 @@ _STANDING = re.compile(
 )
 _WISH = re.compile(
     r"^(?:please\s+|pls\s+|bitte\s+|por favor,?\s+)*(?:"
-    r"(?:always|never|from now on|in future|going forward)\b|(?:keep|use|answer|reply|respond|write|speak|call me|address me|don['’]?t|do not|stop|avoid|put|show|format|no)\b"  # noqa: RUF001
+    r"(?:always|never|from now on|in future|going forward)\b|(?:keep|use|answer|reply|respond|write|speak|call me|address me|don['’]?t|do not|stop|avoid|put|show|format|no)\b"
     r"|(?:antworte|nenn(?:e)? mich|duz(?:e)? mich|siez(?:e)? mich|sprich|benutz(?:e)?|verwend(?:e)?|nutz(?:e)?|halt(?:e)?|schreib(?:e)?|immer|nie|niemals|ab jetzt|ab sofort|künftig|kein(?:e)?)\b"
     r"|(?:responde(?:me)?|contesta(?:me)?|ll[aá]mame|tut[eé]ame|usa|no uses|escribe(?:me)?|habla(?:me)?|evita|siempre|nunca|a partir de ahora)\b)",
     re.IGNORECASE,
@@ -124,13 +125,13 @@ _WISH_ABOUT = re.compile(
     re.IGNORECASE,
 )
 _HYPOTHETICAL = re.compile(
-    r"^(?:(?:hm+|ok|so|and|but|well|tja|naja|y|pero|bueno|now)[,\s]+)*(?:what if|imagine|suppose|supposing|assuming|let['’]?s say|say we|in theory|theoretically|hypothetically|wouldn['’]?t it|it would be|would be (?:nice|cool|great|fun|so)|if only|i wish|wish (?:i|we|they)|one day|someday|some day|maybe (?:i|we|one day|someday)|perhaps (?:i|we)|what would"  # noqa: RUF001
+    r"^(?:(?:hm+|ok|so|and|but|well|tja|naja|y|pero|bueno|now)[,\s]+)*(?:what if|imagine|suppose|supposing|assuming|let['’]?s say|say we|in theory|theoretically|hypothetically|wouldn['’]?t it|it would be|would be (?:nice|cool|great|fun|so)|if only|i wish|wish (?:i|we|they)|one day|someday|some day|maybe (?:i|we|one day|someday)|perhaps (?:i|we)|what would"
     r"|was wäre,? wenn|wie wäre es|stell dir vor|angenommen|mal angenommen|nehmen wir an|wäre (?:schön|toll|cool|super|nett)|wenn ich doch|hätte ich|eines tages|irgendwann (?:mal|einmal)?|vielleicht (?:sollte|könnte|ziehe?n?|mache|kaufe)|theoretisch|man könnte|man müsste"
     r"|y si\b|imag[ií]nate|imagina|sup[oó]n|supongamos|qu[eé] pasar[ií]a|ojal[aá]|ser[ií]a (?:genial|bonito|guay|estupendo|bueno|ideal)|alg[uú]n d[ií]a|a lo mejor|quiz[aá]s?|tal vez|te imaginas|en teor[ií]a|me gustar[ií]a)\b",
     re.IGNORECASE,
 )
 _UNREAL = re.compile(
-    r"\bif\b.*\b(?:would(?:n['’]?t)?|could|might|were|[a-z]+['’]d|had)\b|\b(?:would|could|might)(?:n['’]?t)?\b.*\bif\b|^if\b.*\bid\b"  # noqa: RUF001
+    r"\bif\b.*\b(?:would(?:n['’]?t)?|could|might|were|[a-z]+['’]d|had)\b|\b(?:would|could|might)(?:n['’]?t)?\b.*\bif\b|^if\b.*\bid\b"
     r"|\b(?:wenn|falls)\b.*\b(?:würde\w*|wäre\w*|hätte\w*|könnte\w*|müsste\w*|gewänne\w*|käme\w*|bräuchte\w*)\b|\b(?:würde\w*|wäre\w*|hätte\w*|könnte\w*|müsste\w*|bräuchte\w*)\b.*\b(?:wenn|falls)\b"
     r"|\bsi\b.*\b\w+(?:iera|ieras|ieran|iéramos|ara|aras|aran|áramos|iese|ase|uera|uviera)\b|\b\w+[aei]r[ií]a(?:n|s|mos)?\b.*\bsi\b",
     re.IGNORECASE,
@@ -140,7 +141,8 @@ _UNCERTAIN = re.compile(
     re.IGNORECASE,
 )
 _LABEL = re.compile(
-    r"^(?P<label>[^\s:=][^:=\n]{0,58}?)\s*(?P<sign>[:=]|\s[–—-]\s|→|->)\s*(?P<value>\S.*)$", re.DOTALL  # noqa: RUF001
+    r"^(?P<label>[^\s:=][^:=\n]{0,58}?)\s*(?P<sign>[:=]|\s[–—-]\s|→|->)\s*(?P<value>\S.*)$",
+    re.DOTALL,
 )
 _SARCASM = re.compile(
     r"^(?:great|oh great|wonderful|fantastic|lovely|perfect|brilliant|nice|awesome|oh good|oh joy|super|na super|na toll|toll|klasse|prima|wunderbar|herrlich|genial|perfecto|estupendo|qué bien|fantástico|maravilloso)\s*[,.!]+\s+\S"
@@ -148,7 +150,7 @@ _SARCASM = re.compile(
     re.IGNORECASE,
 )
 _HERE_AND_NOW = re.compile(
-    r"\b(?:just (?:had|got|saw|hung|woke|finished|did|made|ate|came|went|spilled|dropped)|right now|rn|today was|this morning was|long day|what a|so (?:tired|bored|hungry|good|bad|much fun|annoying|cute|weird|funny|many|cold|hot)|can['’]?t believe|can you believe|cannot believe|someone|somebody|apparently"  # noqa: RUF001
+    r"\b(?:just (?:had|got|saw|hung|woke|finished|did|made|ate|came|went|spilled|dropped)|right now|rn|today was|this morning was|long day|what a|so (?:tired|bored|hungry|good|bad|much fun|annoying|cute|weird|funny|many|cold|hot)|can['’]?t believe|can you believe|cannot believe|someone|somebody|apparently"
     r"|gerade eben|so (?:müde|kaputt|ein tag|viel)|heute war|jemand|kann nicht glauben|unfassbar|schon wieder|hab ich einen hunger"
     r"|acabo de|qué (?:día|cansancio|sueño|hambre|calor|frío)|hoy ha sido|alguien|no me lo creo|no puedo creer|otra vez|estoy (?:muerto|muerta|hecho|hecha|agotad[oa]|cansad[oa]))\b",
     re.IGNORECASE,
@@ -157,11 +159,27 @@ _ADVICE = re.compile(
     r"^(?:you (?:should|could|can|must|need to|have to|might want)|one should|people should|everyone should|never trust|always trust|du (?:solltest|könntest|musst)|man sollte|deberías|tienes que|hay que)\b",
     re.IGNORECASE,
 )
-_ON_QUOTE = re.compile(r"^\s*[\"“„«‘']\s*[^\"”“»]{12,}[\"”“»’']", re.DOTALL)  # noqa: RUF001
+_ON_QUOTE = re.compile(r"^\s*[\"“„«‘']\s*[^\"”“»]{12,}[\"”“»’']", re.DOTALL)
 _PASTE_LINE = re.compile(
     r"^\s*(?:Traceback |File \"|at [\w.$]+\(|\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S* +\[?[A-Z]{4,5}|\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL)\b|>{1,3} |\$ \w|(?:From|To|Subject|Cc|Von|An|Betreff|De|Para|Asunto|Sent|Gesendet|Date): |-{3,}|#include|import \w+$|def \w+\(|class \w+|[{}\[\]();]+$|\w+ = \w+\(|<\/?\w+[^>]*>|diff --git|@@ |Exception in |Caused by:|error\[?|npm ERR|\w+Error: )"
 )
-_NEGATED = frozenset("not no don't dont can't cant nicht kein keine keinen nunca never nie".split())
+_NEGATED = frozenset(
+    [
+        "not",
+        "no",
+        "don't",
+        "dont",
+        "can't",
+        "cant",
+        "nicht",
+        "kein",
+        "keine",
+        "keinen",
+        "nunca",
+        "never",
+        "nie",
+    ]
+)
 _URL = re.compile(r"https?://\S+")
 
 
@@ -234,7 +252,9 @@ def is_paste(text: str) -> bool:
     if marked and lines[0].startswith(("Traceback", "Exception in")):
         return True
     quoted = _ON_QUOTE.match(text)
-    if quoted and (quoted.end() >= len(text.strip()) * 0.5 or len(w.content(text[quoted.end() :])) <= 6):  # noqa: PLR2004
+    if quoted and (
+        quoted.end() >= len(text.strip()) * 0.5 or len(w.content(text[quoted.end() :])) <= _FEW
+    ):
         return True
     return not w.content(_URL.sub(" ", text)) and bool(_URL.search(text))
 
@@ -253,7 +273,9 @@ def is_question(text: str) -> bool:
 def is_chat(text: str) -> bool:
     """Whether all that is said is a greeting, thanks, or a word of reaction."""
     told = [word.partition("'")[0] for word in w.words(_without_pictures(text))]
-    return all(word in w.CHAT or re.fullmatch(r"(?:ha|he|ja|je|lo|h|m|a|o)+[lhm]*", word) for word in told)
+    return all(
+        word in w.CHAT or re.fullmatch(r"(?:ha|he|ja|je|lo|h|m|a|o)+[lhm]*", word) for word in told
+    )
 
 
 def label_of(text: str) -> tuple[str, str] | None:
@@ -266,7 +288,7 @@ def label_of(text: str) -> tuple[str, str] | None:
         return None
     if match["sign"] == ":" and text[match.end("sign") : match.end("sign") + 1] not in (" ", "\n"):
         return None
-    if match["sign"].strip() in ("-", "–", "—") and w.COPULA & set(w.words(label)):  # noqa: RUF001
+    if match["sign"].strip() in ("-", "–", "—") and w.COPULA & set(w.words(label)):
         return None
     return label, match["value"].strip()
 
@@ -303,11 +325,13 @@ def _judged(text: str, start: int, end: int) -> Sentence:
 
 
 def _form(text: str, said: str) -> tuple[Form, str, float]:  # noqa: PLR0911 - a form each
-    if (todo := _TODO.match(said)) and not is_question(text):
+    if _TODO.match(said) and not is_question(text):
         return "todo", said, 2.0
     remember = _REMEMBER.match(said)
     if remember and not _NOT_TO_REMEMBER.match(remember["what"]):
-        if re.search(r"\?\s*$", said) and not re.match(r"(?:can|could|kannst|puedes)", said, re.IGNORECASE):
+        if re.search(r"\?\s*$", said) and not re.match(
+            r"(?:can|could|kannst|puedes)", said, re.IGNORECASE
+        ):
             return "question", said, 0.0
         return "remember", remember["what"].strip(), 2.0
     if _HYPOTHETICAL.match(said) or _UNREAL.search(said):
@@ -327,7 +351,10 @@ def _is_wish(said: str) -> bool:
     """Whether it asks for something to be so from now on: "keep answers under 5 lines"."""
     if _WISH_ABOUT.search(said) and len(said.split()) < 16:  # noqa: PLR2004
         return True
-    return bool(_WISH.match(said) and _STANDING.search(said)) and w.words(said)[0] not in w.FIRST_PERSON
+    return (
+        bool(_WISH.match(said) and _STANDING.search(said))
+        and w.words(said)[0] not in w.FIRST_PERSON
+    )
 
 
 def _item_worth(item: str) -> float:
@@ -352,17 +379,37 @@ def worth_of(text: str, said: str) -> float:
     worth += 0.7 * bool(_named_subject(plain))
     durable = {word for word in bare if word in w.DURABLE}
     worth += 1.3 * bool(durable)
-    has_copula = bool(w.COPULA & set(bare[1:])) and bare[0] not in w.PRONOUN | {"there", "es", "hay"}
+    has_copula = bool(w.COPULA & set(bare[1:])) and bare[0] not in w.PRONOUN | {
+        "there",
+        "es",
+        "hay",
+    }
     worth += 0.8 * has_copula
     worth += 0.9 * bool(w.RELATION & set(bare))
-    worth += 0.8 * bool(w.FIRST_PERSON & set(bare[:3]) and (durable or {"have", "habe", "haben", "tengo", "tenemos", "don", "dont", "cant", "can"} & set(bare)))
+    worth += 0.8 * bool(
+        w.FIRST_PERSON & set(bare[:3])
+        and (
+            durable
+            or {"have", "habe", "haben", "tengo", "tenemos", "don", "dont", "cant", "can"}
+            & set(bare)
+        )
+    )
     mine = bool(w.FIRST_PERSON & set(bare[:2])) and len(telling) >= 3  # noqa: PLR2004
     worth += 0.7 * mine + 0.8 * (mine and bool(_NEGATED & set(bare)))
     worth += 0.8 * bool(_STANDING.search(said))
     worth += 1.4 * (label_of(plain) is not None)
     worth += 0.3 * (len(telling) >= 6) + 0.3 * (len(telling) >= 3)  # noqa: PLR2004
-    worth -= 2.2 * (bare[0] in w.INTERJECTION or fold(text.strip()).startswith(("omg", "lol", "ugh")))
-    worth -= 0.8 * bool(_PICTURES.search(text) or re.search(r"\b(?:lol|lmao|ha(?:ha)+|jaja\w*)\b", text, re.IGNORECASE)) * (not kinds)
+    worth -= 2.2 * (
+        bare[0] in w.INTERJECTION or fold(text.strip()).startswith(("omg", "lol", "ugh"))
+    )
+    worth -= (
+        0.8
+        * bool(
+            _PICTURES.search(text)
+            or re.search(r"\b(?:lol|lmao|ha(?:ha)+|jaja\w*)\b", text, re.IGNORECASE)
+        )
+        * (not kinds)
+    )
     worth -= 0.9 * min(2, len(w.EMOTIVE & set(bare))) * (not durable or not kinds)
     worth -= 1.2 * bool(_HERE_AND_NOW.search(said))
     worth -= 2.5 * bool(_SARCASM.search(said))
@@ -377,11 +424,31 @@ def worth_of(text: str, said: str) -> float:
 
 def _named_subject(text: str) -> bool:
     """Whether it begins with a name and a verb, "&" or a comma behind it."""
-    match = re.match(r"(?:Dr\.?|Mr\.?|Mrs\.?|Ms\.?|Prof\.?|Frau|Herr|Señora?|Sra?\.|Doña|Don)?\s*(?P<name>[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+)(?:\s+[A-ZÄÖÜ][\w'’-]+)*\s+(?P<next>\w+|[&+=,])", text)  # noqa: RUF001
+    match = re.match(
+        r"(?:Dr\.?|Mr\.?|Mrs\.?|Ms\.?|Prof\.?|Frau|Herr|Señora?|Sra?\.|Doña|Don)?\s*(?P<name>[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+)(?:\s+[A-ZÄÖÜ][\w'’-]+)*\s+(?P<next>\w+|[&+=,])",
+        text,
+    )
     if match is None or fold(match["name"]) in w.FUNCTION | w.CHAT | w.EMOTIVE:
         return False
     following = fold(match["next"])
-    return following in w.DURABLE | w.COPULA | {"has", "hat", "tiene", "&", "+", "=", "and", "und", "y", "said", "wants", "can", "cannot", "got", "will", "does"}
+    return following in w.DURABLE | w.COPULA | {
+        "has",
+        "hat",
+        "tiene",
+        "&",
+        "+",
+        "=",
+        "and",
+        "und",
+        "y",
+        "said",
+        "wants",
+        "can",
+        "cannot",
+        "got",
+        "will",
+        "does",
+    }
 
 
 def _without_pictures(text: str) -> str:

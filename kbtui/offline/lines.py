@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from kbtui.knowledge.templates import TYPE_OF_FOLDER
+from kbtui.knowledge.templates import EVOLUTION, TYPE_OF_FOLDER
+from kbtui.text import clean_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Source = Literal["entry", "memory", "note", "said"]
 
@@ -41,3 +46,39 @@ class Line:
         """The type of the entry that it stands in; ``fact`` elsewhere."""
         parts = self.path.split("/")
         return TYPE_OF_FOLDER.get(parts[1], "fact") if len(parts) > 2 else "fact"  # noqa: PLR2004
+
+
+_BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?|^\s*>\s?")
+_HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
+_DATED = re.compile(r"^\d{4}-\d\d-\d\d:?\s+")
+_NOT_SAID = re.compile(
+    r"^\s*(?:\||-{3,}|\*{3,}|<!--|```|~~~)|^\d{4}-\d\d-\d\d:? (?:recorded|created)\.?$",
+    re.IGNORECASE,
+)
+
+
+def lines_of(path: str, title: str, text: str, source: Source, first: int = 1) -> Iterator[Line]:
+    """What a Markdown text says, line by line; headings, rules, tables and code say nothing.
+
+    Args:
+        path: The file.
+        title: What it is called.
+        text: Its text, or a part of it, without frontmatter.
+        source: What kind of file it is.
+        first: The number of the text's first line in the file.
+    """
+    heading, fence = "", False
+    for number, raw in enumerate(text.split("\n"), first):
+        if raw.lstrip().startswith(("```", "~~~")):
+            fence = not fence
+            continue
+        if head := _HEADING.match(raw):
+            heading = head[2] if len(head[1]) > 1 else heading
+            continue
+        said = clean_line(_BULLET.sub("", raw))
+        if fence or not said or _NOT_SAID.match(said):
+            continue
+        past = source == "entry" and heading.casefold() == EVOLUTION.casefold()
+        yield Line(
+            path, title, _DATED.sub("", said) if past else said, number, source, not past, heading
+        )

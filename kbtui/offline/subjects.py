@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 MOST_WORDS = 6
 _TOKEN = re.compile(r"[^\s,;:!?()\"“”„«»]+|[,;:!?()\"“”„«»]")
-_NAME = r"[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+"  # noqa: RUF001
+_NAME = r"[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+"
 _TITLED = re.compile(
-    rf"^(?P<name>(?:dr|mr|mrs|ms|prof|frau|herr|sra?|señora?|don|doña|doctora?)\b\.?\s+[\w'’-]+(?:\s+{_NAME})?)",  # noqa: RUF001
+    rf"^(?P<name>(?:dr|mr|mrs|ms|prof|frau|herr|sra?|señora?|don|doña|doctora?)\b\.?\s+[\w'’-]+(?:\s+{_NAME})?)",
     re.IGNORECASE,
 )
 _NAMED = re.compile(
-    rf"^(?P<name>{_NAME}(?:\s+(?:de|von|van|del|la)?\s?{_NAME}){{0,2}})(?:'s|’s)?\s+(?P<verb>[\w'’]+)(?P<rest>.*)$",  # noqa: RUF001
+    rf"^(?P<name>{_NAME}(?:\s+(?:de|von|van|del|la)?\s?{_NAME}){{0,2}})(?:'s|’s)?\s+(?P<verb>[\w'’]+)(?P<rest>.*)$",
     re.DOTALL,
 )
 _CALLED = re.compile(
-    rf"^(?P<who>.{{2,40}}?)\s+(?:(?:is|are|was)\s+(?:called|named)|['’]?s\s+(?:called|named|name is)|name is|goes by|heißt|heissen|heisst|se llama|se llaman)\s+(?:now\s+)?(?P<name>{_NAME}(?:\s+{_NAME})?)",  # noqa: RUF001
+    rf"^(?P<who>.{{2,40}}?)\s+(?:(?:is|are|was)\s+(?:called|named)|['’]?s\s+(?:called|named|name is)|name is|goes by|heißt|heissen|heisst|se llama|se llaman)\s+(?:now\s+)?(?P<name>{_NAME}(?:\s+{_NAME})?)",
     re.IGNORECASE,
 )
 _KIN = re.compile(
@@ -43,35 +43,35 @@ _PERSON_VERB = frozenset(
 )
 _DECIDED = re.compile(
     r"\b(?:(?:decided|agreed|chose|chosen|picked|selected|opted|settled|going|went|go|switching|switched|pivoting|moving|migrating)"
-    r"(?:\s+(?:to go with|to use|to|on|for|with|that|against|from))?|decision\s*[:=]|we(?:'|’)?re going with)\s+(?P<what>.+)"  # noqa: RUF001
+    r"(?:\s+(?:to go with|to use|to|on|for|with|that|against|from))?|decision\s*[:=]|we(?:'|’)?re going with)\s+(?P<what>.+)"
     r"|\b(?:uns|mich|haben|hab)\b(?P<de>.+?)\b(?:entschieden|beschlossen|geeinigt|entschlossen)\b(?P<rest>.*)"
     r"|\b(?:decid\w+|acord\w+|eleg\w+|escog\w+|optamos)(?:\s+(?:usar|que|por|ir con|a|en|utilizar))?\s+(?P<es>.+)"
     r"|\b(?:beschlossen|entschieden|entscheidung)\s*:?\s+(?P<what2>.+)",
     re.IGNORECASE | re.DOTALL,
 )
 _IS_DECISION = re.compile(
-    r"^(?:decision|entscheidung|decisión|beschluss)\s*[:=]|\b(?:we|i|the (?:team|board|committee)|they)(?:['’]ve| have| had| are|['’]re| r)?\s+(?:\w+ly |all |just |finally )?"  # noqa: RUF001
+    r"^(?:decision|entscheidung|decisión|beschluss)\s*[:=]|\b(?:we|i|the (?:team|board|committee)|they)(?:['’]ve| have| had| are|['’]re| r)?\s+(?:\w+ly |all |just |finally )?"
     r"(?:decided|agreed|chose|chosen|picked|settled|opted|selected|going with|went with|switching|pivoting|switched)\b"
     r"|\b(?:haben|habe|hat|hab)\b.*\b(?:entschieden|beschlossen|geeinigt|entschlossen)\b|^(?:beschlossen|entschieden)\b"
     r"|\b(?:decid(?:imos|í|ido)|hemos (?:decidido|elegido|acordado)|acordamos|elegimos|he decidido|optamos)\b|^(?:decided|agreed)\b",
     re.IGNORECASE,
 )
 _PREFERS = re.compile(
-    r"^(?:i|we|ich|wir|yo)?['’]?\w*\s*(?:\w+\s+){0,2}?(?:prefer|like|love|enjoy|hate|dislike|avoid|always|never|can['’]?t stand|don['’]?t (?:like|eat|drink|want|use|do|take)|do not (?:like|eat|drink|want|use|take)"  # noqa: RUF001
+    r"^(?:i|we|ich|wir|yo)?['’]?\w*\s*(?:\w+\s+){0,2}?(?:prefer|like|love|enjoy|hate|dislike|avoid|always|never|can['’]?t stand|don['’]?t (?:like|eat|drink|want|use|do|take)|do not (?:like|eat|drink|want|use|take)"
     r"|bevorzuge\w*|mag|liebe|hasse|esse|trinke|nie|niemals|immer|lieber|am liebsten|prefiero|odio|me gusta\w*|no me gusta\w*|me encanta\w*|nunca|siempre|evito|no (?:como|bebo|tomo|quiero|uso))\b",
     re.IGNORECASE,
 )
-_GENERIC = w._set(  # noqa: SLF001 - the same room
+_GENERIC = w.word_set(
     """decision todo note notes update reminder new fact info news correction reason task btw
     entscheidung aufgabe notiz neu neue neuer neues info decision tarea nota nuevo nueva aviso
     second first third next another couple client customer project zweite erste segundo primera"""
 )
-_AUX = w._set(  # noqa: SLF001
+_AUX = w.word_set(
     """has have had will can could should must does do did would may am got gets became becomes
     hat haben hatte wird werden kann muss soll darf geht kommt bleibt bekommt gibt
     tiene tienen va van puede debe hay viene llega sigue"""
 )
-_NOUNS = w._set(  # noqa: SLF001
+_NOUNS = w.word_set(
     """open close start end need use work study play move lead cost charge cover visit order
     allergic allergy intolerant vegetarian vegan birthday anniversary deadline meeting appointment
     interview exam rehearsal flight train password allergie frist termin treffen prufung probe flug
@@ -81,7 +81,7 @@ _NOUNS = w._set(  # noqa: SLF001
     siempre always never immer usually trabajo cambio book rent name leaves visiting drives turns
     weight living stay head running planning works"""
 )
-_VERBS = (w.COPULA | _AUX | (w.DURABLE - _NOUNS)) | w._set("works turns starts comes")  # noqa: SLF001
+_VERBS = (w.COPULA | _AUX | (w.DURABLE - _NOUNS)) | w.word_set("works turns starts comes")
 _STOP_AT = w.CONJUNCTION - {"and", "und", "y", "e", "&"}
 _HOME = (
     (re.compile(r"^i(?: now| just)? (?:live|moved)\b", re.IGNORECASE), "Where I live"),
@@ -90,7 +90,7 @@ _HOME = (
     (re.compile(r"^ich arbeite\b", re.IGNORECASE), "Wo ich arbeite"),
     (re.compile(r"^(?:yo )?vivo\b", re.IGNORECASE), "Dónde vivo"),
     (re.compile(r"^(?:yo )?trabajo (?:en|de|para|como)\b", re.IGNORECASE), "Dónde trabajo"),
-    (re.compile(r"^(?:my name is|call me|i(?:'|’)?m called)\b", re.IGNORECASE), "My name"),  # noqa: RUF001
+    (re.compile(r"^(?:my name is|call me|i(?:'|’)?m called)\b", re.IGNORECASE), "My name"),
     (re.compile(r"^(?:ich heiße|ich heisse|mein name ist|nenn)", re.IGNORECASE), "Mein Name"),
     (re.compile(r"^(?:me llamo|mi nombre es|ll[aá]mame)\b", re.IGNORECASE), "Mi nombre"),
 )
@@ -122,7 +122,9 @@ def about(said: str) -> tuple[str, str]:
 def subject(text: str) -> str:
     """The noun phrase that a sentence begins with, before its verb; else its object."""
     exact = next((value for value in w.values(text) if value.kind in _EXACT), None)
-    tokens = _TOKEN.findall(text[: exact.start] if exact and w.content(text[: exact.start]) else text)
+    tokens = _TOKEN.findall(
+        text[: exact.start] if exact and w.content(text[: exact.start]) else text
+    )
     first = next((n for n, token in enumerate(tokens) if _is_verb(token, n)), len(tokens))
     head = _phrase(tokens[:first], text)
     if head and w.content(head) and not _is_pronoun(tokens[:first]):
@@ -132,7 +134,7 @@ def subject(text: str) -> str:
 
 def titled(text: str) -> str:
     """A phrase as a title: its first letter large, nothing loose at its ends."""
-    found = text.strip(" .,;:!?-–—=\"'“”„()[]&+*`#")  # noqa: RUF001
+    found = text.strip(" .,;:!?-–—=\"'“”„()[]&+*`#")
     tokens = found.split()[:MOST_WORDS]
     while tokens and fold(tokens[-1].strip("',")) in _LOOSE:
         tokens.pop()
@@ -142,18 +144,20 @@ def titled(text: str) -> str:
 
 def is_named(phrase: str) -> bool:
     """Whether a phrase is made of names alone: *Aisha & Florian*, *Dr. Fang*."""
-    told = [token for token in re.findall(r"[\w'’-]+", phrase) if fold(token) not in w.FUNCTION]  # noqa: RUF001
+    told = [token for token in re.findall(r"[\w'’-]+", phrase) if fold(token) not in w.FUNCTION]
     return bool(told) and all(token[0].isupper() for token in told)
 
 
-def _person(text: str) -> str | None:
+def _person(text: str) -> str | None:  # noqa: C901, PLR0911 - a form each
     if kin := _KIN.match(text):
         role = fold(kin["role"]).split()
         if w.RELATION & set(role) and fold(kin["name"]) not in w.FUNCTION:
             return titled(kin["name"])
     if called := _CALLED.match(text):
         who = set(w.words(called["who"]))
-        if who & (w.RELATION | w.PRONOUN | _ROLES) or re.search(r"nurse|teacher|lehrer|manager|chef", fold(called["who"])):
+        if who & (w.RELATION | w.PRONOUN | _ROLES) or re.search(
+            r"nurse|teacher|lehrer|manager|chef", fold(called["who"])
+        ):
             name = called["name"]
             return titled(name) if name[0].isupper() else None
     if match := _TITLED.match(text):
@@ -161,14 +165,26 @@ def _person(text: str) -> str | None:
     match = _NAMED.match(text)
     if match and fold(match["name"]) not in w.FUNCTION | w.CHAT and not w.values(match["name"]):
         verb = fold(match["verb"])
-        if verb in _PERSON_VERB or (verb in w.COPULA and _ROLE.search(text[len(match["name"]) :][:60])):
+        if verb in _PERSON_VERB or (
+            verb in w.COPULA and _ROLE.search(text[len(match["name"]) :][:60])
+        ):
             return titled(match["name"])
         if w.RELATION & set(w.words(match["rest"])[:4]) and verb in w.COPULA:
             return titled(match["name"])
-    first = re.match(rf"^(?P<name>{_NAME}(?:\s+{_NAME})?)\s*(?:[,(=:–-]|is|ist|es)\s*(?P<rest>[^,)]*)", text)  # noqa: RUF001
-    if first and fold(first["name"]) not in w.FUNCTION and set(w.words(first["rest"])[:4]) & (w.RELATION | _ROLES):
+    first = re.match(
+        rf"^(?P<name>{_NAME}(?:\s+{_NAME})?)\s*(?:[,(=:–-]|is|ist|es)\s*(?P<rest>[^,)]*)", text
+    )
+    if (
+        first
+        and fold(first["name"]) not in w.FUNCTION
+        and set(w.words(first["rest"])[:4]) & (w.RELATION | _ROLES)
+    ):
         return titled(first["name"])
-    kin_alone = re.match(r"^(?:my|our|mein\w*|unser\w*|mi|mis|nuestr\w+)\s+(?P<role>[\w-]+(?:\s[\w-]+)?)\b", text, re.IGNORECASE)
+    kin_alone = re.match(
+        r"^(?:my|our|mein\w*|unser\w*|mi|mis|nuestr\w+)\s+(?P<role>[\w-]+(?:\s[\w-]+)?)\b",
+        text,
+        re.IGNORECASE,
+    )
     if kin_alone:
         for word in kin_alone["role"].split():
             if fold(word.removesuffix("'s")) in w.RELATION:
@@ -178,10 +194,14 @@ def _person(text: str) -> str | None:
 
 def _labelled(label: str, value: str) -> str:
     telling = [word for word in w.content(label) if word not in _GENERIC]
-    name = re.match(rf"^({_NAME}(?:\s+{_NAME})?(?:\s*[&+]\s*{_NAME})?)(?=[,(]|\s[-–]|$)", value)  # noqa: RUF001
+    name = re.match(rf"^({_NAME}(?:\s+{_NAME})?(?:\s*[&+]\s*{_NAME})?)(?=[,(]|\s[-–]|$)", value)
     if not telling:
         return titled(name[1]) if name else subject(value) or titled(value)
-    if name and label.split()[0].casefold() in _ROLES | w.RELATION and not re.search(r",\s*[A-Z]", value):
+    if (
+        name
+        and label.split(maxsplit=1)[0].casefold() in _ROLES | w.RELATION
+        and not re.search(r",\s*[A-Z]", value)
+    ):
         return titled(name[1])
     return titled(_without_article(label))
 
@@ -200,7 +220,11 @@ def _decided(text: str) -> str:
     if match is None:
         return subject(text)
     what = next((part for part in match.groups() if part and w.content(part)), text)
-    what = re.sub(r"^\s*(?:dafür|dazu|darauf|für|auf|gegen|to|the|use|go with|usar|que)\b[\s,]*", "", what.strip())
+    what = re.sub(
+        r"^\s*(?:dafür|dazu|darauf|für|auf|gegen|to|the|use|go with|usar|que)\b[\s,]*",
+        "",
+        what.strip(),
+    )
     what = re.split(
         r"\b(?:because|since|due to|so that|weil|da|denn|porque|ya que|instead of|rather than|over|not|statt|anstatt|en vez de|en lugar de|reason)\b|[.;:(]|,",
         what,
@@ -233,12 +257,12 @@ def _phrase(tokens: Sequence[str], text: str) -> str:
     del text
     kept: list[str] = []
     for token in tokens:
-        low = fold(token.strip("'’"))  # noqa: RUF001
-        if not kept and (low in w.ARTICLE or _is_light(token) or token in ",;:!?()\"“”„«»"):
+        low = fold(token.strip("'’"))
+        if not kept and (low in w.ARTICLE or _is_light(token) or token in _MARKS):
             continue
-        if token in ",;:!?()\"“”„«»" or (kept and low in _STOP_AT) or (len(kept) > 1 and _is_verb(token, 1)):
+        if token in _MARKS or (kept and low in _STOP_AT) or (len(kept) > 1 and _is_verb(token, 1)):
             break
-        if kept and (token in "=–—-" or any(v.kind in _EXACT for v in w.values(token))):  # noqa: RUF001
+        if kept and (token in _DASHES or any(v.kind in _EXACT for v in w.values(token))):
             break
         kept.append(token)
         if len(kept) == MOST_WORDS:
@@ -247,9 +271,12 @@ def _phrase(tokens: Sequence[str], text: str) -> str:
 
 
 def _is_verb(token: str, place: int) -> bool:
-    low = fold(token.strip("'’"))  # noqa: RUF001
+    low = fold(token.strip("'’"))
     bare, _, rest = low.partition("'")
-    return (low in _VERBS or rest in ("s", "re", "ll", "ve", "m") and bare in w.PRONOUN | {"i", "we", "you"}) and place >= 0
+    return (
+        low in _VERBS
+        or (rest in ("s", "re", "ll", "ve", "m") and bare in w.PRONOUN | {"i", "we", "you"})
+    ) and place >= 0
 
 
 def _is_done(tokens: Sequence[str], place: int) -> bool:
@@ -260,7 +287,7 @@ def _is_done(tokens: Sequence[str], place: int) -> bool:
 
 
 def _is_light(token: str) -> bool:
-    low = fold(token.strip("'’")).partition("'")[0]  # noqa: RUF001
+    low = fold(token.strip("'’")).partition("'")[0]
     return low in w.FUNCTION or low in _LIGHT
 
 
@@ -277,10 +304,13 @@ def _without_article(text: str) -> str:
 
 
 _LOOSE = (w.FUNCTION | w.PREPOSITION | w.CONJUNCTION | w.ARTICLE) - {"us", "it"}
-_LIGHT = w._set("finally always never usually really prefer prefers new always want ab lieber immer nie siempre nunca prefiero")  # noqa: SLF001
-_OFTEN = w._set("never always usually nie immer niemals nunca siempre")  # noqa: SLF001
+_LIGHT = w.word_set(
+    "finally always never usually really prefer prefers new always want ab lieber immer nie siempre nunca prefiero"
+)
+_OFTEN = w.word_set("never always usually nie immer niemals nunca siempre")
+_MARKS, _DASHES = frozenset(',;:!?()"“”„«»'), frozenset("=–—-")
 _EXACT = frozenset({"date", "time", "money", "percent", "weekday", "day", "id"})
-_ROLES = w._set(  # noqa: SLF001
+_ROLES = w.word_set(
     """hire contact lead manager engineer developer designer owner director nurse charge head intern
     supervisor advisor pm cto ceo cfo trainer client customer tenant supplier vendor plumber
     ansprechpartner ansprechpartnerin leiter leiterin kundin kunde mieter lieferant chefin praktikant

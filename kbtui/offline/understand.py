@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from kbtui.knowledge.fact import Fact
 from kbtui.offline import words as w
-from kbtui.offline.corrections import ends_something, find, without_cue
+from kbtui.offline.corrections import find, without_cue
 from kbtui.offline.judging import (
     WORTH_KEEPING,
     Sentence,
@@ -30,23 +30,32 @@ from kbtui.workspace.redact import redact
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from kbtui.offline.corrections import Correction
     from kbtui.offline.lines import Line
 
 Kind = Literal[
-    "statement", "question", "chat", "greeting", "thanks", "command", "hypothetical", "secret", "paste"
+    "statement",
+    "question",
+    "chat",
+    "greeting",
+    "thanks",
+    "command",
+    "hypothetical",
+    "secret",
+    "paste",
 ]
 _LONGEST = 6_000
 _MOST_FACTS = 12
 _JOINT = re.compile(
     r",?\s+(?:and|und|y)\s+(?=(?:my|our|mein\w*|unser\w*|mi|nuestr\w+)\s+[\w-]+\s+[A-ZÄÖÜÁÉÍÓÚÑ])"
-    r"|,\s+(?:and\s+|und\s+|y\s+|while\s+|aber\s+|but\s+)?(?=[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+\s+(?P<verb>\w+))"  # noqa: RUF001
+    r"|,\s+(?:and\s+|und\s+|y\s+|while\s+|aber\s+|but\s+)?(?=[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+\s+(?P<verb>\w+))"
 )
 _ANSWER = re.compile(
-    r"^(?:it['’]?s|it is|they['’]?re|they are|that['’]?s|es ist|das ist|sie sind|es|son)?\s*(?P<value>\S.*?)[.!]*$",  # noqa: RUF001
+    r"^(?:it['’]?s|it is|they['’]?re|they are|that['’]?s|es ist|das ist|sie sind|es|son)?\s*(?P<value>\S.*?)[.!]*$",
     re.IGNORECASE | re.DOTALL,
 )
 _OF_MINE = re.compile(
-    r"^(?:what|who|where|when|which|was|wer|wo|wann|qué|cuál|quién|dónde|cuándo)(?:['’]?s|\s+is|\s+are|\s+ist|\s+sind|\s+es|\s+son)?\s+(?P<what>(?:my|your|mein\w*|dein\w*|ihr\w*|mi|tu|su)\s+[^?]{2,60})\?*$",  # noqa: RUF001
+    r"^(?:what|who|where|when|which|was|wer|wo|wann|qué|cuál|quién|dónde|cuándo)(?:['’]?s|\s+is|\s+are|\s+ist|\s+sind|\s+es|\s+son)?\s+(?P<what>(?:my|your|mein\w*|dein\w*|ihr\w*|mi|tu|su)\s+[^?]{2,60})\?*$",
     re.IGNORECASE,
 )
 _DO_I = re.compile(
@@ -104,7 +113,9 @@ def understand(text: str, before: Sequence[Said] = (), known: Sequence[Line] = (
         return _said_before(before, known)
     if secret:
         parts = [each for each in parts if "[redacted" not in each.text]
-        parts = [each for each in parts if each.worth >= 2 * WORTH_KEEPING or each.form != "statement"]  # noqa: PLR2004
+        parts = [
+            each for each in parts if each.worth >= 2 * WORTH_KEEPING or each.form != "statement"
+        ]
     question = " ".join(each.text for each in parts if each.form == "question")
     reader = _Reader(hidden.text, parts, before, known)
     facts = reader.facts()
@@ -113,7 +124,9 @@ def understand(text: str, before: Sequence[Said] = (), known: Sequence[Line] = (
     kind = _kind(spoken, parts, facts, question, secret)
     not_kept = ""
     if not facts and not secret and not question and kind in ("statement", "hypothetical"):
-        not_kept = " ".join(each.text for each in parts if each.form in ("statement", "hypothetical"))
+        not_kept = " ".join(
+            each.text for each in parts if each.form in ("statement", "hypothetical")
+        )
     return Understood(kind, tuple(facts[:_MOST_FACTS]), question, not_kept, secret)
 
 
@@ -138,7 +151,11 @@ class _Reader:
     def _pieces(self) -> list[Sentence]:
         """What may be kept: sentences that go on from each other as one, clauses apart."""
         pieces: list[Sentence] = []
-        stated = [each for each in self._parts if each.form in ("statement", "remember", "todo", "wish", "chat")]
+        stated = [
+            each
+            for each in self._parts
+            if each.form in ("statement", "remember", "todo", "wish", "chat")
+        ]
         whole = " ".join(each.said for each in stated if each.form == "statement")
         corrects = any(self._corrects(each) for each in stated)
         together = corrects or worth_of(self._text, whole) >= WORTH_KEEPING
@@ -150,7 +167,9 @@ class _Reader:
             kept = each.is_kept or corrects
             if goes_on and last is not None and (kept or self._adds(each)):
                 pieces[-1] = self._join(last, each)
-            elif kept or (together and not any(p.form == "statement" for p in pieces) and self._adds(each)):
+            elif kept or (
+                together and not any(p.form == "statement" for p in pieces) and self._adds(each)
+            ):
                 pieces.append(each)
         out: list[Sentence] = []
         for piece in pieces:
@@ -162,7 +181,7 @@ class _Reader:
             return False
         return self._correction(each.said) is not None
 
-    def _correction(self, said: str):  # type: ignore[no-untyped-def]
+    def _correction(self, said: str) -> Correction | None:
         return find(said, self._known, self._before, self._title(without_cue(said)[0])[1])
 
     @staticmethod
@@ -177,7 +196,7 @@ class _Reader:
         between = self._text[last.end : each.start]
         if between.count("\n") > 1 or w.content(between):
             return False
-        if re.match(rf"(?:dr\.?\s)?[A-ZÄÖÜ]\w+\s+(?:\w+)", each.said) and each.is_kept:
+        if re.match(r"(?:dr\.?\s)?[A-ZÄÖÜ]\w+\s+(?:\w+)", each.said) and each.is_kept:
             kind, title = about(each.said)
             if kind in ("person", "decision") and fold(title) not in fold(last.said):
                 return False
@@ -187,7 +206,13 @@ class _Reader:
         text = self._text[last.start : each.end]
         said = " ".join(text.split()) if not (last.bullets or each.bullets) else text
         return Sentence(
-            text, said, last.form, max(last.worth, each.worth), (*last.bullets, *each.bullets), last.start, each.end
+            text,
+            said,
+            last.form,
+            max(last.worth, each.worth),
+            (*last.bullets, *each.bullets),
+            last.start,
+            each.end,
         )
 
     def _clauses(self, piece: Sentence) -> list[Sentence]:
@@ -197,7 +222,13 @@ class _Reader:
         for match in _JOINT.finditer(piece.said):
             head, tail = piece.said[: match.start()], piece.said[match.end() :]
             verb = fold(match["verb"] or "")
-            if match["verb"] and verb not in w.DURABLE | w.COPULA | {"has", "hat", "tiene", "does", "will"}:
+            if match["verb"] and verb not in w.DURABLE | w.COPULA | {
+                "has",
+                "hat",
+                "tiene",
+                "does",
+                "will",
+            }:
                 continue
             if not (set(w.words(head)) & (w.DURABLE | w.COPULA | {"im"} | _MINE)) and match["verb"]:
                 continue
@@ -212,7 +243,11 @@ class _Reader:
             correction = self._correction(piece.said)
             if correction is not None:
                 line = correction.line
-                facts = [self._fact(correction.text, line.kind, line.title, replaces=line.text, line=line)]
+                facts = [
+                    self._fact(
+                        correction.text, line.kind, line.title, replaces=line.text, line=line
+                    )
+                ]
                 said = without_cue(piece.said)[0]
                 if correction.more:
                     facts.append(self._fact(said, line.kind, line.title, line=line))
@@ -221,7 +256,9 @@ class _Reader:
         kind, title = self._title(said, earlier)
         text = said
         if piece.bullets:
-            text = "\n".join([piece.said.split("\n")[0], *(_as_item(each) for each in piece.bullets)])
+            text = "\n".join(
+                [piece.said.split("\n")[0], *(_as_item(each) for each in piece.bullets)]
+            )
         if piece.form == "wish":
             return [Fact(_plain(text), "preference", title or about(said)[1], place="memory")]
         if title in ("My name", "Mein Name", "Mi nombre"):
@@ -229,9 +266,13 @@ class _Reader:
         return [self._fact(text, kind, title)]
 
     @staticmethod
-    def _fact(text: str, kind: str, title: str, *, replaces: str = "", line: Line | None = None) -> Fact:
+    def _fact(
+        text: str, kind: str, title: str, *, replaces: str = "", line: Line | None = None
+    ) -> Fact:
         in_memory = line is not None and line.source == "memory"
-        return Fact(_plain(text), kind, title, replaces=replaces, place="memory" if in_memory else "entry")
+        return Fact(
+            _plain(text), kind, title, replaces=replaces, place="memory" if in_memory else "entry"
+        )
 
     def _title(self, said: str, earlier: Sequence[Fact] = ()) -> tuple[str, str]:
         """The entry that a statement belongs to: one that it names, the last one, or its own."""
@@ -239,7 +280,9 @@ class _Reader:
         first = w.words(said)[:3]
         if known := self._entry(title):
             return known.kind, known.title
-        refers = bool(set(first[:1]) & w.PRONOUN) or bool(set(w.words(said.split(":")[0])) & _THEM and ":" in said)
+        refers = bool(set(first[:1]) & w.PRONOUN) or bool(
+            set(w.words(said.split(":", maxsplit=1)[0])) & _THEM and ":" in said
+        )
         if not title or refers or not w.content(title):
             if earlier:
                 return earlier[-1].kind, earlier[-1].subject
@@ -264,10 +307,17 @@ class _Reader:
             if fold(title) == fold(line.title):
                 return line
             named = is_named(line.title)
-            inside = _all_in(wanted, theirs) or (_all_in(theirs, wanted) and (named or len(theirs) > 1))
+            inside = _all_in(wanted, theirs) or (
+                _all_in(theirs, wanted) and (named or len(theirs) > 1)
+            )
             if named and not inside:
                 first = w.words(title)[0].partition("'")[0] if w.words(title) else ""
-                inside = first in [word.partition("'")[0] for word in theirs] and title[:1].isupper() and line.kind in ("person", "fact") and "'s" in title.replace("’", "'")  # noqa: RUF001
+                inside = (
+                    first in [word.partition("'")[0] for word in theirs]
+                    and title[:1].isupper()
+                    and line.kind in ("person", "fact")
+                    and "'s" in title.replace("’", "'")
+                )
             if inside:
                 found.setdefault(line.path, line)
         return next(iter(found.values())) if len(found) == 1 else None
@@ -308,7 +358,12 @@ def _answered(text: str, before: Sequence[Said]) -> list[Fact]:
         if is_question(said) or not _fits(plain, value["value"]):
             continue
         if match := _OF_MINE.match(plain):
-            what = re.sub(r"^(?:your|dein\w*|ihr\w*|tu|su)\b", _own, match["what"].strip(), flags=re.IGNORECASE)
+            what = re.sub(
+                r"^(?:your|dein\w*|ihr\w*|tu|su)\b",
+                _own,
+                match["what"].strip(),
+                flags=re.IGNORECASE,
+            )
             code = w.language(plain)
             verb = {"en": "is", "de": "ist", "es": "es"}[code]
             if code == "en" and re.search(r"\bare\b", plain, re.IGNORECASE):
@@ -338,7 +393,20 @@ def _fits(question: str, value: str) -> bool:
         return False
     asked = w.words(question)
     kinds = {each.kind for each in w.values(value)}
-    if set(asked) & {"size", "number", "old", "age", "many", "much", "grosse", "nummer", "alt", "talla", "numero", "edad"} or asked[:2] == ["how", "many"]:
+    if set(asked) & {
+        "size",
+        "number",
+        "old",
+        "age",
+        "many",
+        "much",
+        "grosse",
+        "nummer",
+        "alt",
+        "talla",
+        "numero",
+        "edad",
+    } or asked[:2] == ["how", "many"]:
         return bool(kinds) or bool(re.fullmatch(r"[smlx]{1,3}", value.strip(), re.IGNORECASE))
     if asked[0] in ("when", "wann", "cuando"):
         return bool(kinds)
@@ -355,7 +423,7 @@ def _said_before(before: Sequence[Said], known: Sequence[Line]) -> Understood:
     return Understood("statement", facts)
 
 
-def _kind(
+def _kind(  # noqa: PLR0911 - a kind each
     text: str, parts: Sequence[Sentence], facts: Sequence[Fact], question: str, secret: str
 ) -> Kind:
     if secret:
@@ -380,6 +448,6 @@ def _kind(
 
 
 _REACTION = -1.0
-_THEM = w._set("them they their ihnen sie deren ellos ellas ese esa")  # noqa: SLF001
-_WEAK = w._set("new old next first second neue neuer neues alte nuevo nueva viejo")  # noqa: SLF001
-_MINE = w._set("prefer like love hate have am need want mag habe bin tengo soy quiero")  # noqa: SLF001
+_THEM = w.word_set("them they their ihnen sie deren ellos ellas ese esa")
+_WEAK = w.word_set("new old next first second neue neuer neues alte nuevo nueva viejo")
+_MINE = w.word_set("prefer like love hate have am need want mag habe bin tengo soy quiero")

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def _set(*texts: str) -> frozenset[str]:
+def word_set(*texts: str) -> frozenset[str]:
+    """The words of some texts, folded."""
     return frozenset(fold(word) for text in texts for word in text.split())
 
 
-FUNCTION = _set(
+FUNCTION = word_set(
     """a an the and or but nor so yet if then than that this these those there here it its i me my
     mine we us our ours you your yours he him his she her hers they them their theirs who whom whose
     which what when where why how is are was were be been being am do does did done have has had
@@ -55,17 +56,17 @@ FUNCTION = _set(
 )
 """Words that say nothing by themselves."""
 
-GREETING = _set(
+GREETING = word_set(
     "hi hello hey hiya yo howdy morning evening afternoon hallo moin servus tag morgen abend guten "
     "gruss hola buenas buenos dias tardes noches saludos",
 )
-THANKS = _set(
+THANKS = word_set(
     "thanks thank thx ty tysm cheers thankyou danke dank merci dankeschon vielen herzlichen gracias",
 )
 CHAT = (
     GREETING
     | THANKS
-    | _set(
+    | word_set(
         """ok okay k kk yes yep yeah yup yea no nope nah sure right cool great nice good fine
         perfect awesome amazing brilliant lovely sweet super excellent wonderful lol lmao rofl haha
         hahaha hehe heh hm hmm mhm hmmm oh ah aha wow omg ugh argh meh phew whoa yay woohoo woo damn
@@ -84,13 +85,13 @@ CHAT = (
         buen finde fin semana""",
     )
 )
-INTERJECTION = _set(
+INTERJECTION = word_set(
     """lol lmao rofl haha hahaha hehe omg ugh argh arg meh phew whoa wow yay woohoo damn ouch oops
     ew yikes geez jeez gosh boy man ha hah heh bah grr sigh wtf boah puh uff ach oje ojemine krass
     hach juhu mann tja igitt menno manno herrje jaja jajaja jeje uf vaya anda ay madre uy ostras
     jolin bah hala caray caramba dios""",
 )
-_EMOTIVE = _set(
+_EMOTIVE = word_set(
     """tired exhausted hungry bored boring weird funny crazy annoying annoyed sad happy excited
     nervous stressed sleepy cold hot miserable awful terrible horrible ridiculous hilarious gorgeous
     cute adorable sweetheart insane wild mood vibes dreamed dreaming literally apparently honestly
@@ -104,7 +105,7 @@ _EMOTIVE = _set(
     contento contenta frio calor horrible ridiculo mono lluvia llueve tiempo trafico atasco cafe
     sueno increible pesadilla locura harto harta menudo menuda""",
 )
-DURABLE = _set(
+DURABLE = word_set(
     """owns own leads lead manages runs maintains heads covers handles lives live living based
     prefer prefers preferred hates hate avoid avoids allergic allergy intolerant vegetarian vegan
     decided decide agreed chose chosen picked settled switched moved moving move married engaged
@@ -140,7 +141,7 @@ DURABLE = _set(
     necesita necesito renuncio jubilo cumpleanos plazo cita reunion examen ensayo vuelo siempre nunca
     jamas encarga responsable encargado encargada toma bebe como come prestado debe""",
 )
-RELATION = _set(
+RELATION = word_set(
     """wife husband partner boyfriend girlfriend fiance fiancee mother mum mom mama father dad papa
     sister brother sibling son daughter kid kids child children baby aunt uncle cousin niece nephew
     grandmother grandma granny grandfather grandpa friend neighbour neighbor colleague coworker boss
@@ -158,30 +159,32 @@ RELATION = _set(
     casera profesor profesora maestro maestra entrenador entrenadora tutora perro perra gato gata
     suegra suegro nieto nieta""",
 )
-PRONOUN = _set(
+PRONOUN = word_set(
     "he she it they him her them this that these those er sie es ihn ihm ihr ihnen dies das ella "
     "ellos ellas esto eso este esta lo la le les his their its seine ihre su sus"
 )
-FIRST_PERSON = _set(
+FIRST_PERSON = word_set(
     "i im ive id ill my me mine we our us ich mir mich mein meine meinen meinem meiner wir uns "
     "unser unsere unseren unserem yo mi mis me nos nosotros nosotras nuestro nuestra nuestros "
     "nuestras estoy soy tengo vivo trabajo prefiero odio"
 )
-SECOND_PERSON = _set("you your you're youre u ur yourself du dein deine dir dich tu te ti usted")
-COPULA = _set(
+SECOND_PERSON = word_set(
+    "you your you're youre u ur yourself du dein deine dir dich tu te ti usted"
+)
+COPULA = word_set(
     "is are was were am s ist sind war waren bin seid es son era eran soy somos esta estan fue"
 )
-ARTICLE = _set(
+ARTICLE = word_set(
     "a an the our my your his her their its this that some der die das den dem des ein eine einen "
     "einem einer mein meine meinen meinem meiner unser unsere unseren unserem unserer dein deine "
     "el la los las un una unos unas mi mis nuestro nuestra nuestros nuestras su sus lo"
 )
-PREPOSITION = _set(
+PREPOSITION = word_set(
     "of in on at by for with from into to over under about as until till after before between "
     "during per via zu zum zur im in am an auf aus bei beim mit von vom vor nach fur uber um bis ab "
     "gegen ohne seit de del al a en con por para sin sobre hasta desde entre"
 )
-CONJUNCTION = _set(
+CONJUNCTION = word_set(
     "and or but because since so which who that when while if und oder aber weil da dass denn wenn "
     "sondern y e o pero porque que cuando si sino ya"
 )
@@ -210,36 +213,44 @@ _VALUES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("date", r"\b(?:the\s+)?\d{1,2}(?:st|nd|rd|th)\b"),
         (
             "time",
-            r"\b\d{1,2}(?::|h)\d\d(?:\s?[ap]m)?\b|\b\d{1,2}\s?[ap]m\b|\b\d{1,2}(?:[.:]\d\d)?\s?uhr\b"
-            r"|\b\d{1,2}\s?h\b|(?<=\bat )\d{1,2}\b(?!\s?%)|(?<=\bum )\d{1,2}\b|(?<=\ba las )\d{1,2}\b"
-            r"|\bnoon\b|\bmidnight\b|\bmediod[ií]a\b|\bhalb (?:\w+)\b",
+            (
+                r"\b\d{1,2}(?::|h)\d\d(?:\s?[ap]m)?\b|\b\d{1,2}\s?[ap]m\b|\b\d{1,2}(?:[.:]\d\d)?\s?uhr\b"
+                r"|\b\d{1,2}\s?h\b|(?<=\bat )\d{1,2}\b(?!\s?%)|(?<=\bum )\d{1,2}\b|(?<=\ba las )\d{1,2}\b"
+                r"|\bnoon\b|\bmidnight\b|\bmediod[ií]a\b|\bhalb (?:\w+)\b"
+            ),
         ),
         (
             "money",
-            r"[€$£]\s?\d[\d.,]*\s?[km]?\b(?:/\w+)?|\b\d[\d.,]*\s?(?:[km]\b\s?)?(?:€|\$|£|eur\b|euros?\b"
-            r"|usd\b|dollars?\b|pounds?\b|chf\b|franken\b|pesos?\b)(?:/\w+)?",
+            (
+                r"[€$£]\s?\d[\d.,]*\s?[km]?\b(?:/\w+)?|\b\d[\d.,]*\s?(?:[km]\b\s?)?(?:€|\$|£|eur\b|euros?\b"
+                r"|usd\b|dollars?\b|pounds?\b|chf\b|franken\b|pesos?\b)(?:/\w+)?"
+            ),
         ),
         ("percent", r"\b\d+(?:[.,]\d+)?\s?%|\b\d+\s(?:percent|prozent|por ciento)\b"),
         ("weekday", rf"\b(?:{_WEEKDAYS})\b"),
         ("month", rf"\b(?:{_MONTHS})\b"),
         (
             "day",
-            r"\b(?:today|tomorrow|tonight|tmrw|next (?:week|month|year|spring|summer|autumn|fall|winter)"
-            r"|heute|morgen|[uü]bermorgen|n[aä]chste[nsr]? (?:woche|monat|jahr)"
-            r"|hoy|mañana|la pr[oó]xima semana|el pr[oó]ximo (?:mes|año))\b",
+            (
+                r"\b(?:today|tomorrow|tonight|tmrw|next (?:week|month|year|spring|summer|autumn|fall|winter)"
+                r"|heute|morgen|[uü]bermorgen|n[aä]chste[nsr]? (?:woche|monat|jahr)"
+                r"|hoy|mañana|la pr[oó]xima semana|el pr[oó]ximo (?:mes|año))\b"
+            ),
         ),
         ("number", rf"[#~]?\b\d+(?:[.,]\d+)*(?:\s?(?:k|{_UNITS}))?\b"),
         (
             "number",
-            r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|zwei|drei"
-            r"|vier|f[uü]nf|sechs|sieben|acht|neun|zehn|elf|zw[oö]lf|dos|tres|cuatro|cinco|seis|siete"
-            r"|ocho|nueve|diez|once|doce)\b",
+            (
+                r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|zwei|drei"
+                r"|vier|f[uü]nf|sechs|sieben|acht|neun|zehn|elf|zw[oö]lf|dos|tres|cuatro|cinco|seis|siete"
+                r"|ocho|nueve|diez|once|doce)\b"
+            ),
         ),
     )
 )
 _AMBIGUOUS = frozenset({"may", "mar", "sat", "sun", "once", "morgen", "wed", "mon"})
 _CONCEPTS = tuple(
-    _set(line)
+    word_set(line)
     for line in """
     price pricing cost costs charge charges fee fees rent paid pays pay preis kosten kostet gebuhr miete precio cuesta cuestan cobra cobramos cobro tarifa alquiler cuota €
     music band dj song songs playlist musik kapelle musica grupo banda
@@ -276,7 +287,7 @@ _CONCEPTS = tuple(
     boss manager supervisor chief chef chefin jefe jefa
     """.strip().splitlines()
 )
-_WORD = re.compile(r"[^\W_]+(?:['’´][^\W_]+)*")  # noqa: RUF001 - apostrophes as people type them
+_WORD = re.compile(r"[^\W_]+(?:['’´][^\W_]+)*")
 _ENDINGS = tuple(
     sorted(
         """ings ing ungen ung ed es er ern en em s e n a o os as y ie ies ic isch ico ica ado ada
@@ -359,6 +370,11 @@ def concepts(word: str) -> frozenset[int]:
     )
 
 
+def synonyms(word: str) -> list[str]:
+    """Other words of the meanings of a folded word."""
+    return sorted(other for number in concepts(word) for other in _CONCEPTS[number])
+
+
 def values(text: str) -> list[Value]:
     """The exact values of a text, in order, without overlaps; the more telling kind wins."""
     found: list[Value] = []
@@ -394,21 +410,21 @@ def language(text: str) -> str:
 
 
 _MARKS = {
-    "en": _set(
+    "en": word_set(
         "the a an is are was and of to in on for with my our i we you it that this at from not who "
         "what when where how why does do did has have"
     ),
-    "de": _set(
+    "de": word_set(
         "der die das den dem ein eine einen ist sind war und von zu im in am fur mit mein meine ich "
         "wir sie nicht wer was wann wo wie warum hat haben auf aus bei nach wird unser unsere kein"
     ),
-    "es": _set(
+    "es": word_set(
         "el la los las un una es son era y de del en para con mi mis yo nosotros que no quien como "
         "cuando donde por tiene tengo se lo al su nuestra nuestro esta hay"
     ),
 }
 EMOTIVE = _EMOTIVE
-SINGULAR = _set(
+SINGULAR = word_set(
     "i im ive id ill my me mine ich mir mich mein meine meinen meinem meiner meines yo mi mis me "
     "estoy soy tengo vivo trabajo prefiero odio"
 )

@@ -81,7 +81,7 @@ _CODE_WORDS = (
 )
 _IS = (
     r"(?:(?!\s+(?:limit|budget|count|policy|reset|manager|length|change|rules?|usage|price|costs?)\b)"
-    r"(?:\s+[\w'’.-]+){0,5}?\s*(?:['’]s|\b(?:is|was|are|ist|lautet|sind|es|son)\b|[:=])"  # noqa: RUF001
+    r"(?:\s+[\w'’.-]+){0,5}?\s*(?:['’]s|\b(?:is|was|are|ist|lautet|sind|es|son)\b|[:=])"
     r"(?:\s*(?:now|jetzt|ahora|still|nun))?\s*|\s+)[\"'`“„«]?"
 )
 _SPOKEN_CODE = re.compile(
@@ -95,16 +95,136 @@ _PHRASE = re.compile(
 )
 _CARD = re.compile(r"(?<![\w.-])(?P<secret>\d{4}[ -]?\d{4}[ -]?\d{4}[ -]?\d{1,7})(?![\w-])")
 _IN_QUERY = re.compile(r"[?&][\w.-]*\Z")
+_STAND_IN = re.compile(
+    r"(?i)^(?:your|<|\$|\{|\[|xxx|\*{3}|\.)|example|changeme|redacted|placeholder|getenv|environ"
+)
 _NO_PASSWORD = frozenset(
-    """still always never also just only same different wrong correct right needed required expired
-    stored kept saved written under inside with from that this there here unknown missing gone lost
-    what where when changed reset very really about being something safe easy hard long short weak
-    strong secret empty none case-sensitive case sensitive your mine ours theirs valid invalid broken
-    known somewhere probably maybe taped shared managed protected generated longer shorter invalid
-    noch immer falsch richtig nicht nötig abgelaufen beim unter dort hier unbekannt weg gleich
-    dieselbe dasselbe sicher schwach stark lang kurz schon auch bereits jetzt sehr geändert notiert
-    todavía siempre nunca misma mismo igual incorrecta correcta necesaria está aquí allí débil fuerte
-    segura larga corta muy para desde bajo dentro importante clave""".split()
+    [
+        "still",
+        "always",
+        "never",
+        "also",
+        "just",
+        "only",
+        "same",
+        "different",
+        "wrong",
+        "correct",
+        "right",
+        "needed",
+        "required",
+        "expired",
+        "stored",
+        "kept",
+        "saved",
+        "written",
+        "under",
+        "inside",
+        "with",
+        "from",
+        "that",
+        "this",
+        "there",
+        "here",
+        "unknown",
+        "missing",
+        "gone",
+        "lost",
+        "what",
+        "where",
+        "when",
+        "changed",
+        "reset",
+        "very",
+        "really",
+        "about",
+        "being",
+        "something",
+        "safe",
+        "easy",
+        "hard",
+        "long",
+        "short",
+        "weak",
+        "strong",
+        "secret",
+        "empty",
+        "none",
+        "case-sensitive",
+        "case",
+        "sensitive",
+        "your",
+        "mine",
+        "ours",
+        "theirs",
+        "valid",
+        "invalid",
+        "broken",
+        "known",
+        "somewhere",
+        "probably",
+        "maybe",
+        "taped",
+        "shared",
+        "managed",
+        "protected",
+        "generated",
+        "longer",
+        "shorter",
+        "invalid",
+        "noch",
+        "immer",
+        "falsch",
+        "richtig",
+        "nicht",
+        "nötig",
+        "abgelaufen",
+        "beim",
+        "unter",
+        "dort",
+        "hier",
+        "unbekannt",
+        "weg",
+        "gleich",
+        "dieselbe",
+        "dasselbe",
+        "sicher",
+        "schwach",
+        "stark",
+        "lang",
+        "kurz",
+        "schon",
+        "auch",
+        "bereits",
+        "jetzt",
+        "sehr",
+        "geändert",
+        "notiert",
+        "todavía",
+        "siempre",
+        "nunca",
+        "misma",
+        "mismo",
+        "igual",
+        "incorrecta",
+        "correcta",
+        "necesaria",
+        "está",
+        "aquí",
+        "allí",
+        "débil",
+        "fuerte",
+        "segura",
+        "larga",
+        "corta",
+        "muy",
+        "para",
+        "desde",
+        "bajo",
+        "dentro",
+        "importante",
+        "clave",
+    ]
 )
 _LOOK_BACK = 40
 _MIN_ENTROPY = 3.0
@@ -184,32 +304,40 @@ def _spoken(text: str, start: int) -> Iterator[tuple[int, int, str]]:
     for match in _SPOKEN_CODE.finditer(text, start):
         yield *match.span("secret"), "PIN or code"
     for match in _SPOKEN_PASSWORD.finditer(text, start):
-        first, last = match.span("secret")
+        first = match.start("secret")
         secret = match["secret"].rstrip(".,;:!?)")
-        if _is_spoken_password(secret, text[match.start() : first], text[first + len(secret) : last + 1]):
+        if _is_spoken_password(secret, text[match.start() : first]):
             yield first, first + len(secret), "password"
     for match in _PHRASE.finditer(text, start):
         yield *match.span("secret"), "recovery phrase"
     for match in _CARD.finditer(text, start):
         digits = [int(char) for char in match["secret"] if char.isdigit()]
-        doubled = [n if place % 2 else sum(divmod(2 * n, 10)) for place, n in enumerate(digits[::-1], 1)]
+        doubled = [
+            n if place % 2 else sum(divmod(2 * n, 10)) for place, n in enumerate(digits[::-1], 1)
+        ]
         if len(set(digits)) > 2 and sum(doubled) % 10 == 0:  # noqa: PLR2004 - not 0000 ...
             yield *match.span("secret"), "card number"
 
 
-def _is_spoken_password(secret: str, before: str, after: str) -> bool:
+def _is_spoken_password(secret: str, before: str) -> bool:
     """Whether the word behind "password is" is one, rather than how the sentence goes on."""
-    del after
-    if len(secret) < 4 or _PLACEHOLDER.search(secret) and secret.isalpha() is False and "example" in secret:  # noqa: PLR2004
+    if _STAND_IN.search(secret):
         return False
     mixed = any(char.isdigit() for char in secret) and (
         any(char.isalpha() for char in secret) or len(secret) >= 4  # noqa: PLR2004
     )
     odd = re.search(r"[#$%&*!@^+=~]", secret) is not None and any(map(str.isalnum, secret))
-    said = re.search(r"(?i)(?:['’]s|\b(?:is|was|ist|lautet|es)\b|[:=])(?:\s*(?:now|jetzt|ahora))?\s*[\"'`“„«]?$", before)  # noqa: RUF001
+    said = re.search(
+        r"(?i)(?:['’]s|\b(?:is|was|ist|lautet|es)\b|[:=])(?:\s*(?:now|jetzt|ahora))?\s*[\"'`“„«]?$",
+        before,
+    )
     if not said or re.match(r"(?i)(?:clave|\w*\s?tokens?)\b", before):
         return mixed or odd
-    return mixed or odd or secret.casefold() not in _NO_PASSWORD and not secret.endswith(("ed", "ing", "ly"))
+    return (
+        mixed
+        or odd
+        or (secret.casefold() not in _NO_PASSWORD and not secret.endswith(("ed", "ing", "ly")))
+    )
 
 
 def _with_known_form(text: str, start: int) -> Iterator[tuple[int, int, str]]:

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Literal
 
 from kbtui.errors import KbtuiError, ModelError, WorkspaceBusyError
 from kbtui.memory.consolidation.ask import TRANSIENT, Condenser
+from kbtui.memory.consolidation.offline import extraction_of
 from kbtui.memory.consolidation.pending import pages_for, tokens_in
 from kbtui.memory.records.extraction import Extraction
 from kbtui.memory.records.transcript import tokens_of
-from kbtui.models.offline_model import OfflineModel
 from kbtui.sessions.slices import oldest_units
 from kbtui.settings import OFFLINE
 
@@ -224,21 +224,24 @@ class Consolidator:
             nothing = Extraction("An answer that drew on private entries isn't condensed.")
             run.add(page, await asyncio.to_thread(self._writer.save, page, nothing, OFFLINE))
             return
-        chosen = OfflineModel() if page.private else model
+        if page.private or model.name == OFFLINE:
+            told = await asyncio.to_thread(extraction_of, page)
+            run.add(page, await asyncio.to_thread(self._writer.save, page, told, OFFLINE))
+            return
         live = await asyncio.to_thread(self._writer.live_edits, page)
         memory = await asyncio.to_thread(self._writer.memory_text)
         try:
-            extraction = await self._condenser(chosen).extract(page, memory, live.files)
+            extraction = await self._condenser(model).extract(page, memory, live.files)
         except TRANSIENT:
             raise
         except ModelError as error:
-            worth_it = not run.halving and chosen.count_tokens(page.text) >= _WORTH_HALVING
+            worth_it = not run.halving and model.count_tokens(page.text) >= _WORTH_HALVING
             halves = page.halves() if worth_it else None
             if halves is None:
-                await self._keep_whole(run, page, chosen, error)
+                await self._keep_whole(run, page, model, error)
                 return
         else:
-            saved = await asyncio.to_thread(self._writer.save, page, extraction, chosen.name)
+            saved = await asyncio.to_thread(self._writer.save, page, extraction, model.name)
             run.add(page, saved)
             return
         run.halving = True

@@ -18,13 +18,14 @@ from kbtui.errors import ModelAnswerError, ModelError, NotFoundError
 from kbtui.history.change import Actor, Origin
 from kbtui.knowledge.statements import normalise, plain_fact, statements
 from kbtui.memory.consolidation.ask import ask_text
+from kbtui.memory.consolidation.offline import notes_of_page
 from kbtui.memory.consolidation.pending import pages_for
 from kbtui.memory.consolidation.prompts import SILENT, flush_prompt
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import absolute_dates, local
 from kbtui.memory.records.usable_answers import is_placeholder, usable_text, why_unusable
-from kbtui.models.offline_model import OfflineModel
 from kbtui.sessions.slices import split_text
+from kbtui.settings import OFFLINE
 from kbtui.text import shorten
 from kbtui.workspace import files
 
@@ -178,13 +179,15 @@ class MemoryFlusher:
         existing = await asyncio.to_thread(self._existing, flush.path)
         private = await asyncio.to_thread(self._pending.is_private, flush.path)
         for page in filter(lambda each: each.shown, flush.pages):
-            chosen = OfflineModel() if page.private else model
-            limit = max(_SHORTEST_PAGE, int(chosen.context_window * 0.5) - _INSTRUCTIONS)
-            for text in split_text(page.text, limit, chosen.count_tokens):
-                known = existing if chosen.is_local or not private else ""
+            if page.private or model.name == OFFLINE:
+                notes += [absolute_dates(line, page.day) for line in notes_of_page(page)]
+                continue
+            limit = max(_SHORTEST_PAGE, int(model.context_window * 0.5) - _INSTRUCTIONS)
+            for text in split_text(page.text, limit, model.count_tokens):
+                known = existing if model.is_local or not private else ""
                 prompt = flush_prompt(text, flush.time.date(), known)
                 try:
-                    found = await ask_text(chosen, prompt, read_bullets)
+                    found = await ask_text(model, prompt, read_bullets)
                 except ModelError as error:
                     log.info("notes of %s are raw: %s", flush.session, error.message)
                     return list(_excerpts(flush.pages)), True

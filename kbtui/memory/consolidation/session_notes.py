@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING
 from kbtui.errors import ModelAnswerError, ModelError
 from kbtui.history.change import Actor, Origin
 from kbtui.memory.consolidation.ask import ask_tool
+from kbtui.memory.consolidation.offline import session_memory_of
 from kbtui.memory.consolidation.prompts import CREATE_SESSION_MEMORY, notes_prompt
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import absolute_dates, local
 from kbtui.memory.records.usable_answers import usable_text
 from kbtui.models.schema import ArgumentError, parse_arguments
 from kbtui.models.tokens import cut_to_tokens
+from kbtui.settings import OFFLINE
 from kbtui.text import shorten, slugify
 from kbtui.workspace import files
 
@@ -136,6 +138,9 @@ class SessionMemoryWriter:
         try:
             model = await asyncio.to_thread(self._model)
             name = model.name
+            if name == OFFLINE:
+                slug, summary = session_memory_of(conversation, chosen)
+                return slug, summary, name
             text = "".join(conversation.line(message) for message in chosen)
             text = cut_to_tokens(text, model.context_window // 2)
             slug, summary = await ask_tool(

@@ -8,6 +8,7 @@ is written, so a run that fails, is cancelled or killed has not happened.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -23,6 +24,9 @@ from kbtui.memory.dream.tools import Toolbox
 from kbtui.memory.dream.working_copy import Desk
 from kbtui.memory.records.dates import local
 from kbtui.memory.records.transcript import said_by_user
+from kbtui.models.port import ToolCall
+from kbtui.offline.curate import curate
+from kbtui.settings import OFFLINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -147,7 +151,11 @@ class Dream:
         model = run.chosen
         run.tell("studying", f"Dream studies {run.entries} new archive entries{run.page}")
         material = await asyncio.to_thread(self._reader.material, page, desk.view, shares, model)
+        toolbox = Toolbox(desk, day, shares.answer * _CHARACTERS_PER_TOKEN)
         run.steps += 1
+        if model.name == OFFLINE:
+            await asyncio.to_thread(self._put_in_order, page, desk, toolbox)
+            return
         cursors = {entry.cursor for entry in page.entries}
         try:
             async with asyncio.timeout_at(deadline):
@@ -162,11 +170,17 @@ class Dream:
             run.steps += 1
             run.tell("editing", f"Dream edits, step {step} of {most}{run.page}", step, most)
 
-        toolbox = Toolbox(desk, day, shares.answer * _CHARACTERS_PER_TOKEN)
         limits = Limits(most, shares.window, deadline)
         editing = Editing(model, desk, toolbox, limits, tell)
         ended = await editing.run(edit_prompt(material, findings))
         run.ended = run.ended or ended.why
+
+    def _put_in_order(self, page: Page, desk: Desk, toolbox: Toolbox) -> None:
+        """Without a model: put right what is evidently out of order."""
+        found, texts = self._reader.disorder(page, desk.view)
+        for number, edit in enumerate(curate(found, texts), 1):
+            arguments = json.dumps(dict(edit.arguments), ensure_ascii=False)
+            toolbox.run(ToolCall(str(number), edit.operation, arguments))
 
     def _finish(self, run: _Run, batch: Batch, desk: Desk, dry_run: bool) -> DreamReport:  # noqa: FBT001 - passed on to a thread
         if run.ended:

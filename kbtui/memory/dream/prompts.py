@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kbtui.models.material import FINDINGS, as_block
-from kbtui.models.offline_dream import DREAM, STUDY
 from kbtui.models.port import Message, ToolSpec
 
 if TYPE_CHECKING:
@@ -13,6 +12,8 @@ if TYPE_CHECKING:
 
     from kbtui.memory.dream.study import Finding
 
+DREAM = "You are Dream"
+STUDY = "study_memory"
 KINDS = (
     "new",
     "changed",

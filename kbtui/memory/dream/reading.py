@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from kbtui.knowledge.info import EntryInfo
     from kbtui.knowledge.library import Library
     from kbtui.memory.dream.overlay import View
+    from kbtui.memory.dream.problems import Problem
     from kbtui.memory.records.archive import Archive, ArchiveEntry
     from kbtui.memory.records.cursors import Cursors
     from kbtui.models.port import ChatModel
@@ -163,6 +164,12 @@ class Reader:
         if found := problems(self._library, view, paths):
             parts.append(as_block(PROBLEMS, "\n".join(problem.line() for problem in found)))
         return "\n\n".join([*parts, *page.blocks])
+
+    def disorder(self, page: Page, view: View) -> tuple[list[Problem], dict[str, str]]:
+        """What is out of order in what a page is about; the notes with their texts as well."""
+        notes = [p for p in NOTES if view.exists(p) and not self._library.is_private(p)]
+        paths = [*notes, *(info.path for info in self._relevant(page, view))]
+        return problems(self._library, view, paths), {p: shown_text(view.data(p)) for p in notes}
 
     def _file(self, path: str, view: View, limit: int) -> str:
         text = shown_text(view.data(path))

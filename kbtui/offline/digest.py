@@ -20,7 +20,7 @@ from kbtui.text import clean_line, fold
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from kbtui.models.transcript import Said
+    from kbtui.offline.understand import Said
 
 _SENTENCE = re.compile(r"(?<=[.!?…])[\"')\]]*\s+|\n+")
 _WORD = re.compile(r"\w[\w'-]*")

@@ -68,10 +68,10 @@ _BEARER = re.compile(r"(?i)\b(?:authorization:\s*)?bearer\s+(?P<secret>[A-Za-z0-
 # Said in plain words: "the gate code is 4711", "pw hunter2", "mi contraseña es ...".
 _PASSWORD_WORDS = (
     r"pass(?:word|wort|phrase|code)s?|pwd?|passwd|kennw(?:ort|örter)|losung|contraseñas?|clave"
-    r"|(?:[\w-]*(?:passwort|kennwort))"
+    r"|[\w-]{0,24}(?:passwort|kennwort)"
 )
 _CODE_WORDS = (
-    r"pin(?:[ -](?:code|number|nummer))?|puk|cvv|cvc|tan|otp|(?:[\w-]+)?(?:pin|geheimzahl)"
+    r"pin(?:[ -](?:code|number|nummer))?|puk|cvv|cvc|tan|otp|(?:[\w-]{1,24})?(?:pin|geheimzahl)"
     r"|(?:door|gate|alarm|entry|access|security|backup|recovery|unlock|safe|locker|lock|garage|verification|2fa|keypad|key ?safe)"
     r"[ -](?:codes?|combination|combo)|(?:tür|tor|zugangs|alarm|tresor|sicherheits|garagen|schloss|safe|zahlen)[ -]?(?:codes?|kombination)"
     r"|(?:code|combination|combo)\s(?:for|to|of)\s(?:the\s)?(?:\w+\s)?(?:door|gate|alarm|safe|locker|garage|lock|house|flat|building|shed|office|entrance)"
@@ -81,17 +81,17 @@ _CODE_WORDS = (
 )
 _IS = (
     r"(?:(?!\s+(?:limit|budget|count|policy|reset|manager|length|change|rules?|usage|price|costs?)\b)"
-    r"(?:\s+[\w'’.-]+){0,5}?\s*(?:['’]s|\b(?:is|was|are|ist|lautet|sind|es|son)\b|[:=])"
-    r"(?:\s*(?:now|jetzt|ahora|still|nun))?\s*|\s+)[\"'`“„«]?"
+    r"(?:\s{1,3}[\w'’.-]{1,24}){0,5}?\s{0,3}(?:['’]s|\b(?:is|was|are|ist|lautet|sind|es|son)\b|[:=])"
+    r"(?:\s{0,3}(?:now|jetzt|ahora|still|nun))?\s{0,3}|\s{1,3})[\"'`“„«]?"
 )
 _SPOKEN_CODE = re.compile(
     rf"(?i)\b(?:{_CODE_WORDS}){_IS}(?P<secret>[#*]?\d[\d -]{{1,14}}\d[#*]?|[A-Z0-9]*\d[A-Z0-9-]{{3,}})(?![\w:/]|[.,]\d)"
 )
 _SPOKEN_PASSWORD = re.compile(
-    rf"(?i)\b(?:{_PASSWORD_WORDS}|(?:api |access |auth |secret )?tokens?|secret key|api key){_IS}(?P<secret>[^\s\"'`”“«»]{{4,80}})"
+    rf"(?i)(?<![?&\w.])(?:{_PASSWORD_WORDS}|(?:api |access |auth |secret )?tokens?|secret key|api key){_IS}(?P<secret>[^\s\"'`”“«»]{{4,80}})"
 )
 _PHRASE = re.compile(
-    r"(?i)\b(?:seed|recovery|backup) (?:phrase|words)\b[^\n:]{0,20}(?::|\bis\b|\bare\b)\s*(?P<secret>(?:[a-z]+[ ,]+){5,30}[a-z]+)"
+    r"(?i)\b(?:seed|recovery|backup) (?:phrase|words)\b[^\n:]{0,20}(?::|\bis\b|\bare\b)\s*(?P<secret>(?:[a-z]{2,12}[ ,]{1,2}){5,24}[a-z]{2,12})"
 )
 _CARD = re.compile(r"(?<![\w.-])(?P<secret>\d{4}[ -]?\d{4}[ -]?\d{4}[ -]?\d{1,7})(?![\w-])")
 _IN_QUERY = re.compile(r"[?&][\w.-]*\Z")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.agent.events import TextDelta
-from kbtui.models.offline_model import NOTICE
+from kbtui.agent.offline_turn import NOTICE
 from tests.agent.conftest import ask
 from tests.patience import PATIENCE
 

@@ -15,8 +15,8 @@ import pytest
 from kbtui.errors import ModelUnreachableError, NotFoundError, UsageError, WorkspaceBusyError
 from kbtui.memory.background.jobs import JobReport, WorkerEvent
 from kbtui.memory.background.queue import SessionQueue
-from kbtui.models.offline_model import OfflineModel
-from kbtui.models.port import Reply, Usage
+from kbtui.models.offline import OfflineModel
+from kbtui.models.port import Reply, ToolCall, Usage
 from tests.memory.memory_room import SEED, START, Clock, Room, open_room
 
 if TYPE_CHECKING:
@@ -34,8 +34,19 @@ def until(is_so: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
+ANSWERS = {
+    "save_memory": {
+        "history_entry": "The user told his favorite color and the languages he knows.",
+        "memory_update": {"facts": ["Favorite color: blue"], "corrections": []},
+        "knowledge_entries": [],
+    },
+    "create_session_memory": {"slug": "favorite-color", "summary": "Color and languages."},
+    "study_memory": {"findings": []},
+}
+
+
 class Model(OfflineModel):
-    """The offline model, at a price, behind a door that can be shut."""
+    """A model with a ready answer to everything, at a price, behind a door that can be shut."""
 
     name = "openai/dear"  # type: ignore[assignment]
 
@@ -55,8 +66,12 @@ class Model(OfflineModel):
         if self.hangs:
             self.stuck.set()
             await asyncio.Event().wait()
-        reply = await super().complete(*args, **options)
-        return Reply(reply.text, reply.tool_calls, reply.finish, Usage(1, 1, self.cost))
+        usage = Usage(1, 1, self.cost)
+        tool = options.get("force_tool")
+        if tool is None:
+            return Reply("- Favorite color: blue", (), "stop", usage)
+        call = ToolCall("1", tool, json.dumps(ANSWERS[tool]))
+        return Reply("", (call,), "tool_calls", usage)
 
 
 @dataclass

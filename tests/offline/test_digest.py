@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbtui.models.digest import digest
-from kbtui.models.transcript import Said
-
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-
+from kbtui.offline.digest import digest
+from kbtui.offline.understand import Said
 
 def _said(*texts: str) -> list[Said]:
-    return [Said(NOON, "user" if n % 2 == 0 else "assistant", text) for n, text in enumerate(texts)]
+    return [Said("user" if n % 2 == 0 else "assistant", text) for n, text in enumerate(texts)]
 
 
 def test_what_says_something_is_kept_and_small_talk_is_not() -> None:

@@ -139,7 +139,10 @@ class Agent:
             said.id,
             self.find_inbox() if self.find_inbox is not None else None,
         )
-        capture = Capture(self.find_editor, self._now) if self.find_editor is not None else None
+        before = [each for each in session.messages if each.id < said.id]
+        capture = None
+        if self.find_editor is not None:
+            capture = Capture(self.find_editor, self._now, text, before, Gathering(context))
         if isinstance(model, OfflineModel):
             return OfflineTurn(
                 turn_id,
@@ -151,15 +154,13 @@ class Agent:
                 self.toolbox,
                 1,
                 capture=capture,
-                gathering=Gathering(context),
-                text=text,
             )
         prompt = assemble(
             rooms,
             session,
             text,
             model=model,
-            before=[each for each in session.messages if each.id < said.id],
+            before=before,
             index=self._index_part(session.id),
             now=self._now,
         )
@@ -173,6 +174,7 @@ class Agent:
             self.toolbox,
             rooms.settings.budget.turn_steps,
             log_prompts=rooms.settings.log.prompts,
+            capture=capture,
         )
 
     def _index_part(self, session_id: str) -> IndexPart:

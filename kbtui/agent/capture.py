@@ -2,29 +2,52 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from kbtui.agent.events import TurnChange
+from kbtui.agent.gathering import before_of
 from kbtui.agent.tools.base import ToolContext, ToolResult
 from kbtui.agent.tools.review import is_reviewed, reviewed
 from kbtui.agent.tools.toolbox import Outcome
 from kbtui.errors import KbtuiError
 from kbtui.history.objects.commit import describe
+from kbtui.offline.understand import understand
+from kbtui.offline.words import content, words
 from kbtui.text import counted, shorten
+from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
+    from kbtui.agent.gathering import Gathering
     from kbtui.knowledge.fact import Fact
     from kbtui.memory.edits.editor import Editor
     from kbtui.memory.edits.editor import Outcome as FactOutcome
+    from kbtui.offline.lines import Line
+    from kbtui.offline.understand import Understood
+    from kbtui.sessions.store import SessionMessage
 
 _REASON = "The user said so."
-_SUMMARY_WIDTH = 120
+NOTHING_WRITTEN = "*Nothing was written.*"
+_MOSTLY = 0.6
+_CLAIMS = re.compile(
+    r"\bI(?:'ve| have| just|'ll| will)? (?:now |also |just )?(?:saved?|noted?|record(?:ed)?"
+    r"|stored?|added?|updated?|created?|written|wrote|kept|remember(?:ed)?|logged) (?!that you)"
+    r"|\b(?:here(?:'s| is) the (?:\w+ )?(?:entry|note)|(?:noted|saved) (?:in|to|under|as)"
+    r"|added (?:it )?to (?:your|the) (?:notes|memory|knowledge)"
+    r"|has been (?:saved|noted|recorded|stored|added|updated|created)"
+    r"|(?:entry|note) (?:was |is )?(?:created|updated|saved))\b"
+    r"|^\W*(?:noted|saved|recorded|got it, saved)\b"
+    r"|\bhabe (?:ich )?(?:\w+ ){0,5}(?:gespeichert|notiert|eingetragen|vermerkt|angelegt|gemerkt)\b"
+    r"|\b(?:he|ha sido|queda) (?:guardad|anotad|registrad|añadid|apuntad|cread)[oa]\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,31 +66,44 @@ class Kept:
 
 
 class Capture:
-    """Writes the facts of a turn through the one edit engine.
+    """Understands what the user says in a turn, and keeps it through the one edit engine.
 
     Args:
         editor: Gives the engine.
         now: The clock.
+        text: What the user says, secrets and all.
+        before: The messages before it.
+        gathering: Finds the lines that it may be about.
     """
 
-    def __init__(self, editor: Callable[[], Editor], now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        editor: Callable[[], Editor],
+        now: Callable[[], datetime],
+        text: str,
+        before: Sequence[SessionMessage],
+        gathering: Gathering,
+    ) -> None:
         self._editor = editor
         self._now = now
+        self.text = text
+        self.before = before
+        self.gathering = gathering
 
-    def keep(self, facts: Sequence[Fact], context: ToolContext, said: str) -> Kept:
+    def understood(self) -> tuple[Understood, list[Line]]:
+        """What the message says, and the lines that it was compared with."""
+        known = self.gathering.known(self.text, self.before)
+        return understand(self.text, before_of(self.before), known), known
+
+    def keep(self, facts: Sequence[Fact], context: ToolContext) -> Kept:
         """Write facts, or propose them where the user reviews every change.
-
-        Args:
-            facts: What to keep.
-            context: The turn.
-            said: The message that states them.
 
         Returns:
             What became of them, what went wrong included; nothing is raised for that.
         """
         found: list[FactOutcome] = []
         changes: list[TurnChange] = []
-        write = partial(self._write, facts, context, said, found, changes)
+        write = partial(self._write, facts, context, found, changes)
         try:
             if is_reviewed(context):
                 result, proposal = reviewed(context, write, is_new=False)
@@ -86,7 +122,6 @@ class Capture:
         self,
         facts: Sequence[Fact],
         context: ToolContext,
-        said: str,
         found: list[FactOutcome],
         changes: list[TurnChange],
     ) -> ToolResult:
@@ -97,7 +132,7 @@ class Capture:
             origin=context.origin,
             day=now.date(),
             reason=_REASON,
-            said=[(now, said)],
+            said=[(now, self.text)],
         )
         found += kept.outcomes
         if kept.commit is not None:
@@ -106,6 +141,25 @@ class Capture:
         told = [f"{each.kind}: {each.fact.text} ({each.title or each.why})" for each in found]
         written = sum(each.kind in ("created", "added", "corrected") for each in found)
         return ToolResult("\n".join(told), f"{counted(written, 'fact')} kept")
+
+
+def claims_a_write(answer: str) -> bool:
+    """Whether an answer says that something was written down."""
+    return _CLAIMS.search(answer.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")) is not None
+
+
+def unwritten(facts: Sequence[Fact], paths: Iterable[str], context: ToolContext) -> list[Fact]:
+    """The facts that none of the files says that were written meanwhile."""
+    told: set[str] = set()
+    for path in paths:
+        with suppress(KbtuiError):
+            told.update(words(files.read_text(context.workspace.root, path)))
+    return [fact for fact in facts if not _is_told(fact, told)]
+
+
+def _is_told(fact: Fact, told: set[str]) -> bool:
+    mine = set(content(fact.text))
+    return bool(mine) and len(mine & told) >= _MOSTLY * len(mine)
 
 
 def _link(path: str, title: str) -> str:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kbtui.agent.events import TextDelta, ToolFinished, ToolStarted, UsageReported
-from kbtui.agent.gathering import Gathering, before_of
+from kbtui.agent.events import TextDelta, ToolStarted, UsageReported
 from kbtui.agent.tools.toolbox import Outcome
 from kbtui.agent.turn import Turn
 from kbtui.agent.uninterrupted import in_thread
@@ -21,7 +19,6 @@ from kbtui.errors import KbtuiError
 from kbtui.models.port import Reply, ToolCall, Usage
 from kbtui.models.tokens import estimate_tokens
 from kbtui.offline.answer import answer
-from kbtui.offline.understand import understand
 from kbtui.text import counted
 
 if TYPE_CHECKING:
@@ -53,28 +50,20 @@ _SMALL_TALK = {
 _NOT_KEPT = "Not kept. Say “remember that” to keep it after all."
 
 
-@dataclass(slots=True)
 class OfflineTurn(Turn):
-    """A turn that no model answers.
-
-    Attributes:
-        capture: Writes what is kept.
-        gathering: Finds the lines that matter.
-        text: What the user says, secrets and all.
-    """
-
-    capture: Capture | None = field(kw_only=True)
-    gathering: Gathering = field(kw_only=True)
-    text: str = field(kw_only=True)
+    """A turn that no model answers."""
 
     async def _ask_until_answered(self) -> None:
-        text = self.text
-        before = [each for each in self.session.messages if each.id < self.said.id]
-        understood, known = await in_thread(partial(self._understood, text, before))
+        capture = self.capture
+        if capture is None:
+            raise KbtuiError("Nothing is configured that could answer.")
+        text, before = capture.text, capture.before
+        understood, known = await in_thread(capture.understood)
         self.judged = True
         parts: list[str] = []
-        if understood.facts and self.capture is not None:
-            parts += await self._keep(self.capture, understood)
+        if understood.facts:
+            kept = await self._keep_facts(capture, understood.facts)
+            parts += _told(kept)
         question = understood.question
         if (
             not question
@@ -83,7 +72,7 @@ class OfflineTurn(Turn):
         ):
             question = text
         if question:
-            parts += await self._answer(question, known)
+            parts += await self._answer(capture, question, known)
             if _FORGETS.match(text):
                 parts.append(
                     "I don't delete anything by myself: `/forget` shows all places and asks."
@@ -105,46 +94,30 @@ class OfflineTurn(Turn):
         self._emit(UsageReported(usage.prompt_tokens, usage.completion_tokens, usage.cost_usd))
         await in_thread(partial(self._keep_answer, Reply(answered, (), "stop", usage)), self._emit)
 
-    def _understood(self, text: str, before: Sequence[Any]) -> tuple[Understood, list[Line]]:
-        known = self.gathering.known(text, before)
-        return understand(text, before_of(before), known), known
-
     def _small_talk(self, understood: Understood) -> str:
         if understood.not_kept:
             return _NOT_KEPT
         return _SMALL_TALK.get(understood.kind, _SMALL_TALK["chat"])
 
-    # What is kept
-
-    async def _keep(self, capture: Capture, understood: Understood) -> list[str]:
-        arguments = {"facts": [fact.text for fact in understood.facts]}
-        call = ToolCall("1-keep", "keep", json.dumps(arguments, ensure_ascii=False))
-        self._emit(ToolStarted(call.id, call.name, arguments))
-        kept = await in_thread(partial(self._write, capture, call, understood))
-        return list(_told(kept))
-
-    def _write(self, capture: Capture, call: ToolCall, understood: Understood) -> Kept:
-        kept = capture.keep(understood.facts, self.context, self.text)
-        self._log(call, kept.outcome)
-        return kept
-
     # What is asked
 
-    async def _answer(self, question: str, known: Sequence[Line]) -> list[str]:
+    async def _answer(self, capture: Capture, question: str, known: Sequence[Line]) -> list[str]:
         arguments = {"query": question}
         call = ToolCall("2-search", SEARCH, json.dumps(arguments, ensure_ascii=False))
         self._emit(ToolStarted(call.id, call.name, arguments))
-        found = await in_thread(partial(self._search, call, question, known))
+        found = await in_thread(partial(self._search, capture, call, question, known))
         if not found.lines:
             about = f" about {found.about}" if found.about else " about that"
             return [f"I don't know: nothing in your notes{about}."]
         return list(self._quoted(found))
 
-    def _search(self, call: ToolCall, question: str, known: Sequence[Line]) -> Answer:
+    def _search(
+        self, capture: Capture, call: ToolCall, question: str, known: Sequence[Line]
+    ) -> Answer:
         try:
-            found = answer(question, self.gathering.candidates(question, known, self.said.id))
+            found = answer(question, capture.gathering.candidates(question, known, self.said.id))
         except KbtuiError as error:
-            self._log(call, Outcome(False, f"Error: {error}", error.message))
+            self._keep_step(call, Outcome(False, f"Error: {error}", error.message))
             raise
         private = {line.path: None for line in found.lines if self.context.is_private(line.path)}
         count = (
@@ -153,7 +126,7 @@ class OfflineTurn(Turn):
             else "nothing found"
         )
         told = "\n".join(f"{line.title}: {line.text}" for line in found.lines) or "Nothing found."
-        self._log(call, Outcome(True, told, count, private=tuple(private)))
+        self._keep_step(call, Outcome(True, told, count, private=tuple(private)))
         return found
 
     def _quoted(self, found: Answer) -> Iterator[str]:
@@ -165,23 +138,6 @@ class OfflineTurn(Turn):
                 day = line.day
             source = self.context.sources.add(line.path, max(1, line.number), line.text, line.title)
             yield f"> {line.text} [{source.n}]"
-
-    def _log(self, call: ToolCall, outcome: Outcome) -> None:
-        """Store a step as a call and its result, and tell it."""
-        usage = Usage()
-        self._keep_calls(Reply("", (call,), "tool_calls", usage))
-        self._keep_result(call, outcome)
-        self._emit(
-            ToolFinished(
-                call.id,
-                call.name,
-                outcome.ok,
-                outcome.summary,
-                outcome.output,
-                outcome.changes,
-                outcome.proposal,
-            )
-        )
 
 
 def _told(kept: Kept) -> Iterator[str]:

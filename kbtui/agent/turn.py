@@ -8,6 +8,7 @@ whole and can go on.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import secrets
 from contextlib import aclosing
@@ -15,9 +16,12 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from kbtui.agent.capture import NOTHING_WRITTEN, claims_a_write, unwritten
 from kbtui.agent.events import (
     ReasoningDelta,
     TextDelta,
+    ToolFinished,
+    ToolStarted,
     TurnChange,
     TurnFailed,
     TurnFinished,
@@ -27,17 +31,19 @@ from kbtui.agent.events import (
 from kbtui.agent.tool_rounds import ToolRounds
 from kbtui.agent.uninterrupted import in_thread
 from kbtui.errors import BudgetError, KbtuiError, ModelAnswerError
-from kbtui.models.port import Message, Reply, ReplyReasoning, ReplyText
+from kbtui.models.port import Message, Reply, ReplyReasoning, ReplyText, ToolCall, Usage
 from kbtui.models.tokens import prompt_tokens
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
+    from kbtui.agent.capture import Capture, Kept
     from kbtui.agent.context import Prompt
     from kbtui.agent.events import Citation, Event
     from kbtui.agent.tools.base import ToolContext
     from kbtui.agent.tools.toolbox import Outcome, Toolbox
-    from kbtui.models.port import ChatModel, ReplyEvent, ToolCall
+    from kbtui.knowledge.fact import Fact
+    from kbtui.models.port import ChatModel, ReplyEvent
     from kbtui.sessions.store import Session, SessionMessage
 
 log = logging.getLogger(__name__)
@@ -65,6 +71,7 @@ class Turn:
         toolbox: The tools.
         steps: How many times the model may be asked.
         log_prompts: Whether prompts and answers go into the log.
+        capture: Keeps what the user states where the model wrote nothing.
         judged: What the user states was kept in this turn, as far as it is worth it.
     """
 
@@ -77,9 +84,11 @@ class Turn:
     toolbox: Toolbox
     steps: int
     log_prompts: bool = False
+    capture: Capture | None = None
     judged: bool = False
     _messages: list[Message] = field(default_factory=list)
     _changes: list[TurnChange] = field(default_factory=list)
+    _proposed: bool = False
     _private: dict[str, None] = field(default_factory=dict)
     _partial: list[str] = field(default_factory=list)
     _events: asyncio.Queue[Event | None] = field(default_factory=asyncio.Queue)
@@ -128,6 +137,7 @@ class Turn:
                 await in_thread(partial(self._keep_calls, reply))
                 await rounds.run(reply.tool_calls)
             elif reply.text.strip():
+                reply = await self._captured(reply)
                 await in_thread(partial(self._keep_answer, reply), self._emit)
                 return
             elif not may_be_empty:
@@ -140,6 +150,42 @@ class Turn:
             f"The turn was stopped after {self.steps} steps.",
             "Say “go on” to continue, or raise budget.turn_steps.",
         )
+
+    async def _captured(self, reply: Reply) -> Reply:
+        """Keep what the user stated and the model didn't; mark a claim to have written.
+
+        Returns:
+            The answer, with the mark if it claims a write that wasn't made.
+        """
+        capture = self.capture
+        if capture is None or self._proposed:
+            return reply
+        try:
+            understood, _ = await in_thread(capture.understood)
+            paths = [path for change in self._changes for path in change.paths]
+            facts = await in_thread(partial(unwritten, understood.facts, paths, self.context))
+            self.judged = True
+            if facts:
+                await self._keep_facts(capture, facts)
+        except KbtuiError as error:
+            log.info("what was said isn't kept in turn %s: %s", self.id, error)
+        if self._changes or self._proposed or not claims_a_write(reply.text):
+            return reply
+        self._emit(TextDelta(f"\n\n{NOTHING_WRITTEN}"))
+        return replace(reply, text=f"{reply.text.rstrip()}\n\n{NOTHING_WRITTEN}")
+
+    async def _keep_facts(self, capture: Capture, facts: Sequence[Fact]) -> Kept:
+        """Keep facts, as a step that is stored and told like a tool's."""
+        arguments = {"facts": [fact.text for fact in facts]}
+        call = ToolCall(f"{self.id}-keep", "keep", json.dumps(arguments, ensure_ascii=False))
+        self._emit(ToolStarted(call.id, call.name, arguments))
+
+        def work() -> Kept:
+            kept = capture.keep(facts, self.context)
+            self._keep_step(call, kept.outcome)
+            return kept
+
+        return await in_thread(work)
 
     async def _ask(self) -> Reply:
         """Ask the model once; its pieces are told as they come.
@@ -196,6 +242,7 @@ class Turn:
         if outcome.changes:
             meta["changes"] = [asdict(change) for change in outcome.changes]
         if outcome.proposal:
+            self._proposed = True
             meta["proposal"] = outcome.proposal
         if self._private:
             # A result repeats what the call said, which may come from what was read before.
@@ -209,6 +256,13 @@ class Turn:
             meta=meta,
         )
         self._messages.append(Message("tool", outcome.output, tool_call_id=call.id, name=call.name))
+
+    def _keep_step(self, call: ToolCall, outcome: Outcome) -> None:
+        """Store a step that no model asked for as a call and its result, and tell it."""
+        self._keep_calls(Reply("", (call,), "tool_calls", Usage()))
+        self._keep_result(call, outcome)
+        told = (outcome.ok, outcome.summary, outcome.output, outcome.changes, outcome.proposal)
+        self._emit(ToolFinished(call.id, call.name, *told))
 
     def _keep_answer(self, reply: Reply) -> TurnFinished:
         citations = self.context.sources.cited_in(reply.text)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from kbtui.offline.digest import digest
 from kbtui.offline.understand import Said
 
+
 def _said(*texts: str) -> list[Said]:
     return [Said("user" if n % 2 == 0 else "assistant", text) for n, text in enumerate(texts)]
 

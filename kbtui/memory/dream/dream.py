@@ -25,7 +25,7 @@ from kbtui.memory.dream.working_copy import Desk
 from kbtui.memory.records.dates import local
 from kbtui.memory.records.transcript import said_by_user
 from kbtui.models.port import ToolCall
-from kbtui.offline.curate import curate
+from kbtui.offline.curate import Archived, curate, learned
 from kbtui.settings import OFFLINE
 
 if TYPE_CHECKING:
@@ -177,8 +177,10 @@ class Dream:
 
     def _put_in_order(self, page: Page, desk: Desk, toolbox: Toolbox) -> None:
         """Without a model: put right what is evidently out of order."""
-        found, texts = self._reader.disorder(page, desk.view)
-        for number, edit in enumerate(curate(found, texts), 1):
+        found, texts, changed = self._reader.disorder(page, desk.view)
+        archive = [Archived(each.content, each.timestamp) for each in page.entries if not each.raw]
+        edits = [*curate(found, texts), *learned(archive, texts, changed)]
+        for number, edit in enumerate(edits, 1):
             arguments = json.dumps(dict(edit.arguments), ensure_ascii=False)
             toolbox.run(ToolCall(str(number), edit.operation, arguments))
 

@@ -165,11 +165,18 @@ class Reader:
             parts.append(as_block(PROBLEMS, "\n".join(problem.line() for problem in found)))
         return "\n\n".join([*parts, *page.blocks])
 
-    def disorder(self, page: Page, view: View) -> tuple[list[Problem], dict[str, str]]:
-        """What is out of order in what a page is about; the notes with their texts as well."""
-        notes = [p for p in NOTES if view.exists(p) and not self._library.is_private(p)]
-        paths = [*notes, *(info.path for info in self._relevant(page, view))]
-        return problems(self._library, view, paths), {p: shown_text(view.data(p)) for p in notes}
+    def disorder(self, page: Page, view: View) -> tuple[list[Problem], dict[str, str], str]:
+        """What is out of order in what a page is about.
+
+        Returns:
+            The problems, the texts of the notes and entries that were looked at, and when the
+            first of the notes was changed last.
+        """
+        paths = [p for p in NOTES if view.exists(p) and not self._library.is_private(p)]
+        last = next(iter(self._history.log(NOTES[0], limit=1)), None)
+        paths += [info.path for info in self._relevant(page, view)]
+        texts = {path: shown_text(view.data(path)) for path in paths}
+        return problems(self._library, view, paths), texts, stamp(last.time) if last else ""
 
     def _file(self, path: str, view: View, limit: int) -> str:
         text = shown_text(view.data(path))

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 from kbtui.agent.events import TurnChange
 from kbtui.agent.gathering import before_of
 from kbtui.agent.tools.base import ToolContext, ToolResult
-from kbtui.agent.tools.review import is_reviewed, reviewed
+from kbtui.agent.tools.review import is_reviewed, propose
 from kbtui.agent.tools.toolbox import Outcome
 from kbtui.errors import KbtuiError
 from kbtui.history.objects.commit import describe
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from kbtui.agent.gathering import Gathering
+    from kbtui.history.change import Change
     from kbtui.knowledge.fact import Fact
     from kbtui.memory.edits.editor import Editor
     from kbtui.memory.edits.editor import Outcome as FactOutcome
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _REASON = "The user said so."
 NOTHING_WRITTEN = "*Nothing was written.*"
+_SUMMARY_WIDTH = 120
 _MOSTLY = 0.6
 _CLAIMS = re.compile(
     r"\bI(?:'ve| have| just|'ll| will)? (?:now |also |just )?(?:saved?|noted?|record(?:ed)?"
@@ -103,12 +104,12 @@ class Capture:
         """
         found: list[FactOutcome] = []
         changes: list[TurnChange] = []
-        write = partial(self._write, facts, context, found, changes)
+        proposal = ""
         try:
             if is_reviewed(context):
-                result, proposal = reviewed(context, write, is_new=False)
+                result, proposal = self._propose(facts, context, found)
             else:
-                result, proposal = write(), ""
+                result = self._write(facts, context, found, changes)
         except KbtuiError as error:
             summary = shorten(error.message, _SUMMARY_WIDTH)
             failed = Outcome(False, f"Error: {error}", summary, tuple(changes))
@@ -117,6 +118,22 @@ class Capture:
         refused = tuple(each.why for each in found if each.kind == "refused")
         waiting = tuple(dict.fromkeys(fact.subject for fact in facts)) if proposal else ()
         return Kept(outcome, tuple(found), refused, waiting)
+
+    def _propose(
+        self, facts: Sequence[Fact], context: ToolContext, found: list[FactOutcome]
+    ) -> tuple[ToolResult, str]:
+        now = self._now()
+        said = [(now, self.text)]
+        plan = self._editor().plan(facts, actor=context.actor, day=now.date(), said=said)
+        found += [each for each in plan.outcomes if each.kind in ("known", "refused")]
+        waiting: list[Change] = []
+        with context.history.change(
+            context.actor, _REASON, context.origin, sink=waiting.append
+        ) as change:
+            plan.stage(change)
+        if not waiting or not waiting[0].edits:
+            return ToolResult("It says so already.", "known already"), ""
+        return propose(context, waiting[0], is_new=False)
 
     def _write(
         self,

@@ -73,7 +73,7 @@ _WHERE = re.compile(
     re.IGNORECASE,
 )
 _SEASON = re.compile(
-    r"\b(?:morning|afternoon|evening|night|noon|spring|summer|autumn|winter|weekend|year|month|week|early|late|morgens?|abends?|nachmittags?|nachts?|frühling|sommer|herbst|winter|wochenende|jahr|monat|woche|mañana|tarde|noche|primavera|verano|otoño|invierno|semana|mes|año|20\d\d)s?\b",
+    r"\b(?:morning|afternoon|evening|night|noon|spring|summer|autumn|winter|weekend|year|month|week|hour|minute|day|stunde|minute|tag|hora|minuto|d[ií]a|early|late|morgens?|abends?|nachmittags?|nachts?|frühling|sommer|herbst|winter|wochenende|jahr|monat|woche|mañana|tarde|noche|primavera|verano|otoño|invierno|semana|mes|año|20\d\d)s?\b",
     re.IGNORECASE,
 )
 _SCAFFOLD = w.word_set(

@@ -161,7 +161,7 @@ def _entry(sentence: str) -> Iterator[Edit]:
     else:
         kind, title = about(sentence)
         told = sentence
-        if kind != "person":
+        if kind != "person" or title.casefold() == "user":
             return
     arguments = {
         "type": kind,

@@ -208,6 +208,8 @@ def _labelled(label: str, value: str) -> str:
 
 def _kind(text: str, title: str) -> str:
     folded = set(w.words(title))
+    if re.search(r"\b(?:favou?rite|lieblings\w*|favorit[oa]s?)\b", text, re.IGNORECASE):
+        return "preference"
     if folded & {"project", "projekt", "proyecto"}:
         return "project"
     if w.words(text)[:1] and _PREFERS.match(text) and w.FIRST_PERSON & set(w.words(text)[:2]):

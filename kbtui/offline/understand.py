@@ -111,6 +111,10 @@ def understand(text: str, before: Sequence[Said] = (), known: Sequence[Line] = (
     parts = sentences(hidden.text)
     if _REMEMBER_THAT.match(spoken):
         return _said_before(before, known)
+    asked = [each for each in parts if _REMEMBER_THAT.match(each.text)]
+    if asked:
+        parts = [each for each in parts if each not in asked]
+        spoken = " ".join(each.text for each in parts)
     if secret:
         parts = [each for each in parts if "[redacted" not in each.text]
         parts = [
@@ -121,6 +125,8 @@ def understand(text: str, before: Sequence[Said] = (), known: Sequence[Line] = (
     facts = reader.facts()
     if not facts and not secret and not question:
         facts = _answered(spoken, before)
+        if asked and not facts:
+            facts = [Fact(_plain(each.said), *about(each.said)) for each in parts]
     kind = _kind(spoken, parts, facts, question, secret)
     not_kept = ""
     if not facts and not secret and not question and kind in ("statement", "hypothetical"):

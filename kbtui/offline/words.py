@@ -118,7 +118,7 @@ DURABLE = word_set(
     arrives arriving visiting rents rented plays collects drives rides takes birthday anniversary
     deadline meeting appointment interview exam rehearsal flight train password always never usually
     every only must cannot stored stays staying lent borrowed owes owe responsible charge
-    diagnosed prescribed raised hosting hosts turns vaccinated enrolled transferred promoted
+    know knows diagnosed prescribed raised hosting hosts turns vaccinated enrolled transferred promoted
     gehort leitet besitzt wohnt wohne wohnen arbeitet arbeite arbeiten lebt lebe leben bevorzuge
     bevorzugt mag hasse hasst vermeide allergisch allergie vegetarier vegetarisch vegan entschieden
     beschlossen entschlossen einigt geeinigt gewahlt ausgesucht gewechselt umgezogen zieht

@@ -170,9 +170,9 @@ async def test_offline_the_stated_facts_are_noted(room: Room) -> None:
     assert await _flush(room, session.id)
     text = room.read(f"memory/{_day()}.md")
     tomorrow = (START.astimezone() + timedelta(days=1)).date().isoformat()
-    assert "- Favorite color: blue\n" in text
-    assert "- Programming languages: Python, JavaScript, Go\n" in text
-    assert f"- I need to call Bob on {tomorrow}\n" in text
+    assert "- My favorite color is blue\n" in text
+    assert "- I know Python, JavaScript, and Go\n" in text
+    assert f"- I need to call Bob on {tomorrow}.\n" in text
 
 
 async def test_offline_small_talk_is_silent(room: Room) -> None:

@@ -283,7 +283,7 @@ def test_dream_log_and_dream_restore_show_and_take_back(kb: KnowledgeBase) -> No
 def test_everything_durable_but_sessions_is_recorded(kb: KnowledgeBase) -> None:
     condensed(kb, talk(kb))
     paths = set(kb.history.tree("HEAD"))
-    assert {MEMORY, "memory/history.jsonl", "memory/HISTORY.md"} <= paths
+    assert {"memory/history.jsonl", "memory/HISTORY.md"} <= paths
     assert any(path.startswith("knowledge/") for path in paths)
     assert not any(path.startswith("sessions/") for path in paths)
 

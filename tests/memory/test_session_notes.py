@@ -147,8 +147,8 @@ async def test_offline_it_is_made_of_what_was_said(room: Room) -> None:
     assert not notes.is_raw
     assert notes.path == f"memory/{_ended('%Y-%m-%d')}-favorite-color.md"
     text = room.read(notes.path)
-    assert "- Favorite color: blue" in text
-    assert "- Programming languages: Python, JavaScript, Go" in text
+    assert "- My favorite color is blue" in text
+    assert "- I know Python, JavaScript, and Go" in text
 
 
 async def test_a_slug_cannot_lead_elsewhere(room: Room) -> None:

@@ -51,7 +51,7 @@ def _why(room: Room, path: str, text: str) -> Why:
 async def test_a_condensed_fact_leads_to_what_was_said(room: Room) -> None:
     talk = room.talk(SAID)
     await room.pipeline.consolidator.run(talk.id, everything=True, trigger=Trigger.CLOSED)
-    why = _why(room, MEMORY, "blue")
+    why = _why(room, "knowledge/preferences/favorite-color.md", "is blue")
     assert why.origin.actor is Actor.CONSOLIDATOR
     assert why.session == talk.id
     assert [message.id for message in why.messages] == [1, 2, 3, 4, 5, 6]

@@ -47,7 +47,12 @@ def reviewed(
     result = tool.run(replace(context, sink=changes.append), arguments)
     if not changes:
         return result, ""
-    proposal, done = _propose(context, changes[0], is_new=is_new)
+    return propose(context, changes[0], is_new=is_new)
+
+
+def propose(context: ToolContext, change: Change, *, is_new: bool) -> tuple[ToolResult, str]:
+    """Put a change that isn't made into the inbox; see `reviewed`."""
+    proposal, done = _propose(context, change, is_new=is_new)
     output = (
         f"Proposed, not written: the user reviews every change. It waits as {proposal.id} in the"
         " inbox (F6, or `kbtui inbox`), and until it is accepted the files say what they said."

@@ -170,10 +170,10 @@ class Reader:
 
         Returns:
             The problems, the texts of the notes and entries that were looked at, and when the
-            first of the notes was changed last.
+            MEMORY.md was changed last.
         """
         paths = [p for p in NOTES if view.exists(p) and not self._library.is_private(p)]
-        last = next(iter(self._history.log(NOTES[0], limit=1)), None)
+        last = next(iter(self._history.log(NOTES[-1], limit=1)), None)
         paths += [info.path for info in self._relevant(page, view)]
         texts = {path: shown_text(view.data(path)) for path in paths}
         return problems(self._library, view, paths), texts, stamp(last.time) if last else ""

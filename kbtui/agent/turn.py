@@ -169,10 +169,13 @@ class Turn:
                 await self._keep_facts(capture, facts)
         except KbtuiError as error:
             log.info("what was said isn't kept in turn %s: %s", self.id, error)
-        if self._changes or self._proposed or not claims_a_write(reply.text):
+        if self._wrote() or not claims_a_write(reply.text):
             return reply
         self._emit(TextDelta(f"\n\n{NOTHING_WRITTEN}"))
         return replace(reply, text=f"{reply.text.rstrip()}\n\n{NOTHING_WRITTEN}")
+
+    def _wrote(self) -> bool:
+        return bool(self._changes) or self._proposed
 
     async def _keep_facts(self, capture: Capture, facts: Sequence[Fact]) -> Kept:
         """Keep facts, as a step that is stored and told like a tool's."""

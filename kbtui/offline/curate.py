@@ -137,8 +137,8 @@ def learned(
 
 
 def _facts(text: str) -> Iterator[str]:
-    for match in _NOTED.finditer(text):
-        yield from (fact.strip().rstrip(".") for fact in match["facts"].split("; "))
+    for noted in _NOTED.finditer(text):
+        yield from (fact.strip().rstrip(".") for fact in noted["facts"].split("; "))
     for sentence in _statements(text):
         if match := _USER.match(sentence):
             yield match["rest"][:1].upper() + match["rest"][1:]
@@ -163,7 +163,7 @@ def _entry(sentence: str) -> Iterator[Edit]:
         told = sentence
         if kind != "person" or title.casefold() == "user":
             return
-    arguments = {
+    arguments: dict[str, Any] = {
         "type": kind,
         "title": title,
         "summary": "",

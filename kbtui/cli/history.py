@@ -19,13 +19,12 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
 
 _SCREENFUL = 30
-_ACTORS = "you, agent, consolidator, flusher, session-memory, dream, import, mcp, sync"
 
 
 @click.command()
 @click.argument("path", required=False, shell_complete=entry_names)
 @click.option("-n", "limit", metavar="N", type=click.IntRange(1), help="At most so many.")
-@click.option("--actor", metavar="A", help=f"Only by one of: {_ACTORS}.")
+@click.option("--actor", metavar="A", help="Only by one: you, agent, dream, ...")
 @json_option
 @pass_place
 def log(place: Place, path: str | None, limit: int | None, actor: str | None, as_json: bool) -> int:
@@ -71,7 +70,9 @@ def _actor(name: str) -> Actor:
     try:
         return Actor(name.lower())
     except ValueError:
-        raise UsageError(f"There is no actor {name!r}.", f"Use one of: {_ACTORS}.") from None
+        raise UsageError(
+            f"There is no actor {name!r}.", f"Use one of: {', '.join(Actor)}."
+        ) from None
 
 
 def print_commit(commit: Commit) -> None:

@@ -117,3 +117,8 @@ OUTPUTS: Mapping[str, Schema] = {
     ),
     "undo_change": _result(undone=_TEXT),
 }
+
+
+def output_of(tool: str) -> Schema:
+    """The shape of a tool's result; what isn't said of one in `OUTPUTS` is at least this much."""
+    return OUTPUTS.get(tool) or _result()

@@ -17,7 +17,7 @@ from kbtui.agent.uninterrupted import in_thread
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.logs import log_file
 from kbtui.mcp_server.resources import TEMPLATE, uri_of
-from kbtui.mcp_server.schemas import OUTPUTS
+from kbtui.mcp_server.schemas import output_of
 from kbtui.text import clean_line
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _tool(offer: Offer) -> types.Tool:
         title=title,
         description=offer.spec.description,
         input_schema=dict(offer.spec.parameters),
-        output_schema=OUTPUTS[name],
+        output_schema=output_of(name),
         annotations=types.ToolAnnotations(
             title=title,
             read_only_hint=not offer.writes,

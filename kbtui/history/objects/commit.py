@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 from kbtui.history.looking.moves import Moved
 from kbtui.text import clean, clean_line
@@ -28,17 +28,35 @@ _TRAILER = re.compile(r"^(?P<key>[A-Z][a-z]+): (?P<value>.*)$")
 
 
 class Actor(StrEnum):
-    """Who made a change."""
+    """Who made a change: one row says all that people are told of it.
 
-    YOU = "you"
-    AGENT = "agent"
-    CONSOLIDATOR = "consolidator"
-    FLUSHER = "flusher"
-    SESSION_MEMORY = "session-memory"
-    DREAM = "dream"
-    IMPORT = "import"
-    MCP = "mcp"
-    SYNC = "sync"
+    Attributes:
+        letter: Its sign beside a line.
+        account: How a line came about that it wrote, in a sentence.
+    """
+
+    letter: str
+    account: str
+
+    YOU = "you", "y", "You wrote it."
+    AGENT = "agent", "A", "The agent wrote it in a conversation."
+    CONSOLIDATOR = (
+        "consolidator", "C", "It was taken from a conversation when that was condensed."
+    )  # fmt: skip
+    FLUSHER = "flusher", "F", "It was noted before a long conversation was cut."
+    SESSION_MEMORY = "session-memory", "S", "It sums up a conversation that had ended."
+    DREAM = "dream", "D", "Dream wrote it from what the archive says."
+    IMPORT = "import", "I", "It was imported."
+    MCP = "mcp", "M", "A program wrote it over MCP."
+    SYNC = "sync", "s", "It came with a sync."
+
+    def __new__(cls, value: str, letter: str = "", account: str = "") -> Self:
+        """Make a member; it is its own name in commits and in all output."""
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.letter = letter
+        member.account = account
+        return member
 
     @property
     def is_machine(self) -> bool:

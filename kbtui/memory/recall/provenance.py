@@ -40,17 +40,6 @@ _MOST_REWORDINGS = 8
 _ALIKE = 55.0
 _NEARLY = 0.6  # of what the best one has in common with the line
 _SPEAKERS = frozenset({"user", "assistant"})
-_WHO = {
-    Actor.YOU: "You wrote it.",
-    Actor.AGENT: "The agent wrote it in a conversation.",
-    Actor.CONSOLIDATOR: "It was taken from a conversation when that was condensed.",
-    Actor.FLUSHER: "It was noted before a long conversation was cut.",
-    Actor.SESSION_MEMORY: "It sums up a conversation that had ended.",
-    Actor.DREAM: "Dream wrote it from what the archive says.",
-    Actor.IMPORT: "It was imported.",
-    Actor.MCP: "A program wrote it over MCP.",
-    Actor.SYNC: "It came with a sync.",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +129,7 @@ class Provenance:
         if why.origin.commit is None:
             return replace(why, note="You wrote it; it isn't recorded yet.")
         commit = self._history.commit(why.origin.commit)
-        why = replace(why, commit=commit, note=_WHO[commit.actor])
+        why = replace(why, commit=commit, note=commit.actor.account)
         if commit.actor is Actor.DREAM:
             return self._of_dream(why, commit, rewordings)
         of = commit.origin

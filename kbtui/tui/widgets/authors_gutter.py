@@ -19,17 +19,15 @@ WIDTH = 7
 NARROW_WIDTH = 2
 """Without the age, where there is little room."""
 NARROW = 44
-LETTERS = {
-    Actor.YOU: ("y", "$text-success"),
-    Actor.AGENT: ("A", "$text-primary"),
-    Actor.CONSOLIDATOR: ("C", "$text-secondary"),
-    Actor.FLUSHER: ("F", "$text-secondary"),
-    Actor.SESSION_MEMORY: ("S", "$text-secondary"),
-    Actor.DREAM: ("D", "$text-accent"),
-    Actor.IMPORT: ("I", "$text-warning"),
-    Actor.MCP: ("M", "$text-warning"),
-    Actor.SYNC: ("s", "$text-muted"),
+STYLES = {
+    Actor.YOU: "$text-success",
+    Actor.AGENT: "$text-primary",
+    Actor.DREAM: "$text-accent",
+    Actor.IMPORT: "$text-warning",
+    Actor.MCP: "$text-warning",
+    Actor.SYNC: "$text-muted",
 }
+_STYLE = "$text-secondary"
 _UNITS = (
     (timedelta(days=365), "y"),
     (timedelta(days=30), "mo"),
@@ -67,7 +65,7 @@ class AuthorsGutter:
         origin = self._origin(index)
         if origin is None:
             return Content()
-        letter, style = LETTERS[origin.actor]
+        letter, style = origin.actor.letter, STYLES.get(origin.actor, _STYLE)
         before = self._origin(index - 1) if index else None
         if before is not None and before.commit == origin.commit:
             return Content.styled("│", f"{style} dim")

@@ -296,9 +296,13 @@ class History(HistoryReader):
             UsageError: Nothing is left to undo, or there is no such path or hunk.
         """
         plan = self._undo.of_commit(self.resolve(rev), paths, hunk, decisions)
-        if origin is not None:
-            plan = replace(plan, origin=replace(origin, undoes=plan.origin.undoes))
-        return self._apply_undo(plan, actor)
+        return self._apply_undo(_from(plan, origin), actor)
+
+    def plan_undo(self, rev: str, sink: Sink, *, actor: Actor, origin: Origin) -> None:
+        """Hand to `sink` what `undo` of a commit would change; raises as that does."""
+        plan = _from(self._undo.of_commit(self.resolve(rev), (), None, None), origin)
+        with self.change(actor, plan.reason, plan.origin, sink) as change:
+            _put(change, plan)
 
     def undo_turn(
         self, turn: str, *, actor: Actor = Actor.YOU, decisions: Decisions | None = None
@@ -479,3 +483,10 @@ def _put(change: Change, plan: UndoPlan) -> None:
             change.delete(path, expecting=expecting)
         else:
             change.write(path, data, expecting=expecting)
+
+
+def _from(plan: UndoPlan, origin: Origin | None) -> UndoPlan:
+    """Say where an undo comes from, if that is to be recorded."""
+    if origin is None:
+        return plan
+    return replace(plan, origin=replace(origin, undoes=plan.origin.undoes))

@@ -200,6 +200,11 @@ class UndoChange:
                 f"Tell the user: `kbtui undo {commit.id[:_SHORT]}` takes it back.",
             )
         try:
+            if context.sink is not None:
+                context.history.plan_undo(
+                    commit.id, context.sink, actor=context.actor, origin=context.origin
+                )
+                return ToolResult("Proposed.", "proposed")
             undone = context.history.undo(commit.id, actor=context.actor, origin=context.origin)
         except UndoConflictError as error:
             places = ", ".join(f"{short_name(c.path)}:{c.line}" for c in error.conflicts)

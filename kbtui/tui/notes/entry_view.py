@@ -34,14 +34,11 @@ _PASSING = 0.05
 
 
 class _Place(NamedTuple):
-    path: str
-    scroll: int
+    """A file, and where in it: at a line, or scrolled to `top` (None: where it was)."""
 
-
-class _Coming(NamedTuple):
     path: str
-    line: int | None
-    top: int | None
+    line: int | None = None
+    top: int | None = 0
 
 
 class EntryView(Vertical):
@@ -87,7 +84,7 @@ class EntryView(Vertical):
         self._past: list[_Place] = []
         self._future: list[_Place] = []
         self._shows_authors = False
-        self._coming: _Coming | None = None
+        self._coming: _Place | None = None
         self._arrived = asyncio.Event()
         self._in_passing = False
         self.document: Document | None = None
@@ -125,18 +122,16 @@ class EntryView(Vertical):
         Of a conversation, `line` is the id of a message.
         """
         self._leave_here(path)
-        self._in_passing = False
-        self._load(path, line)
+        self._load(_Place(path, line))
 
     def look_at(self, path: str) -> None:
         """Show a file in passing: it is no place to go back to."""
-        top = 0
         if self._in_passing and self._past and self._past[-1].path == path:
-            top, self._in_passing = self._past.pop().scroll, False
+            self._load(self._past.pop(), after=_PASSING)
         else:
             self._leave_here(path)
+            self._load(_Place(path), after=_PASSING)
             self._in_passing = True
-        self._load(path, None, top=top, after=_PASSING)
 
     def _leave_here(self, path: str) -> None:
         """Remember the place, unless it was only passed, before another file is shown."""
@@ -149,10 +144,10 @@ class EntryView(Vertical):
 
         Reading what is shown would then show that in place of what was asked for since.
         """
-        if self._coming is not None:
-            self._load(self._coming.path, self._coming.line, top=self._coming.top)
-        elif self.document is not None:
-            self._load(self.document.path, None, top=None)
+        if self.path is not None:
+            passing = self._in_passing
+            self._load(self._coming or _Place(self.path, top=None))
+            self._in_passing = passing
 
     def go_back(self) -> bool:
         """Return to what was shown before; False where nothing was."""
@@ -166,49 +161,43 @@ class EntryView(Vertical):
         """A file was renamed: know it by its new name, and show that."""
         for places in (self._past, self._future):
             places[:] = [p._replace(path=new) if p.path == old else p for p in places]
-        if self._coming is not None:
-            if self._coming.path == old:
-                self._load(new, self._coming.line, top=self._coming.top)
-        elif self.document is not None and self.document.path == old:
-            self._load(new, None, top=None)
+        if self.path == old:
+            here = self._coming or _Place(old, top=None)
+            self._load(here._replace(path=new))
 
     def leave(self, path: str) -> bool:
         """Show what came before a file that is gone; False where there was nothing else."""
         self._past = [place for place in self._past if place.path != path]
         self._future = [place for place in self._future if place.path != path]
-        if not self._past:
-            return False
-        place = self._past.pop()
-        self._in_passing = False
-        self._load(place.path, None, top=place.scroll)
-        return True
+        if self._past:
+            self._load(self._past.pop())
+            return True
+        return False
 
     def _travel(self, source: list[_Place], target: list[_Place]) -> bool:
         if not source or self.document is None:
             return False
         target.append(self._here())
-        place = source.pop()
-        self._in_passing = False
-        self._load(place.path, None, top=place.scroll)
+        self._load(source.pop())
         return True
 
     def _here(self) -> _Place:
-        if self._coming is not None:
-            return _Place(self._coming.path, self._coming.top or 0)
-        return _Place(self.document.path if self.document else "", round(self.body.scroll_y))
+        shown = self.document.path if self.document else ""
+        return self._coming or _Place(shown, top=round(self.body.scroll_y))
 
-    def _load(self, path: str, line: int | None, *, top: int | None = 0, after: float = 0) -> None:
-        self._coming = _Coming(path, line, top)
+    def _load(self, place: _Place, *, after: float = 0) -> None:
+        self._coming = place
+        self._in_passing = False
         self._arrived.clear()
         # Keys wait for what is being loaded, but not for what is only passed.
         for group in ("load", "look"):
             self.workers.cancel_group(self, group)
-        group = "look" if after else "load"
-        run_latest(self, group, self._loaded, path, line, top=top, after=after)
+        run_latest(self, "look" if after else "load", self._loaded, place, after)
 
-    async def _loaded(self, path: str, line: int | None, *, top: int | None, after: float) -> None:
+    async def _loaded(self, place: _Place, after: float) -> None:
         from kbtui.tui.notes.documents import load_document, load_links, message_line
 
+        path, line, top = place
         if after:
             await asyncio.sleep(after)
         document = await asyncio.to_thread(load_document, self._kb, path)

@@ -198,28 +198,16 @@ def _letters_in_order(text: str, query: str) -> list[tuple[int, int]]:
     return spans
 
 
-class EntryNames:
-    """The index over a library's entries, made again only when they changed."""
-
-    def __init__(self, library: Library) -> None:
-        self._library = library
-        self._entries: list[EntryInfo] = []
-        self._index = FuzzyIndex([])
-
-    def current(self) -> FuzzyIndex:
-        """The index over what the library holds now; reads, so it is called in a thread."""
-        entries = self._library.infos()
-        if entries != self._entries:
-            self._entries, self._index = entries, FuzzyIndex(entries)
-        return self._index
+_indexes: WeakKeyDictionary[Library, tuple[list[EntryInfo], FuzzyIndex]] = WeakKeyDictionary()
 
 
-_names: WeakKeyDictionary[Library, EntryNames] = WeakKeyDictionary()
-
-
-def names_of(library: Library) -> EntryNames:
-    """The index that everybody who looks into this library shares."""
-    return _names.setdefault(library, EntryNames(library))
+def names_of(library: Library) -> FuzzyIndex:
+    """The index over a library's entries, made again only when they changed; for threads."""
+    entries = library.infos()
+    known = _indexes.get(library)
+    if known is None or known[0] != entries:
+        known = _indexes[library] = entries, FuzzyIndex(entries)
+    return known[1]
 
 
 def worth_searching(query: str) -> bool:

@@ -9,6 +9,7 @@ from textual.binding import Binding
 from textual.content import Content
 
 from kbtui.text import clean_line, slugify
+from kbtui.tui.notes.fuzzy import matched_spans
 from kbtui.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
@@ -294,8 +295,6 @@ class KnowledgeTree(RowList):
     def _with_matches(self, name: Content, title: str, offset: int) -> Content:
         if not self._query:
             return name
-        from kbtui.tui.notes.fuzzy import matched_spans
-
         for start, end in matched_spans(title, self._query):
             name = name.stylize(".rows--match", start + offset, end + offset)
         return name

@@ -14,6 +14,7 @@ from textual.widgets import Input, Static
 
 from kbtui.errors import KbtuiError
 from kbtui.tui.messages import OpenSearch, go_to
+from kbtui.tui.notes.fuzzy import names_of
 from kbtui.tui.notes.knowledge_tree import KnowledgeTree, Mark, build_tree
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.row_list import RowList
@@ -134,7 +135,7 @@ class TreePanel(Vertical):
         if path in self.entries:
             self.reveal(path)
         # The next search by name should not have to wait for this.
-        await asyncio.to_thread(_prepare_names, self._kb)
+        await asyncio.to_thread(names_of, self._kb.library)
 
     def _show_count(self) -> None:
         count = f"  {len(self.entries):,}"
@@ -238,18 +239,10 @@ def _read_entries(kb: KnowledgeBase) -> tuple[dict[str, EntryInfo], Folder]:
     return {info.path: info for info in infos}, build_tree(infos)
 
 
-def _prepare_names(kb: KnowledgeBase) -> None:
-    from kbtui.tui.notes.fuzzy import names_of
-
-    names_of(kb.library).current()
-
-
 def _matching_tree(
     kb: KnowledgeBase, text: str, stale: Callable[[], bool]
 ) -> tuple[Folder, str | None]:
     """The tree of what matches, and the path of the best match."""
-    from kbtui.tui.notes.fuzzy import names_of
-
-    matches = names_of(kb.library).current().search(text, stale=stale)
+    matches = names_of(kb.library).search(text, stale=stale)
     best = matches[0].entry.path if matches else None
     return build_tree(match.entry for match in matches), best

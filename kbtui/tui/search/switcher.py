@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge.library import EntryInfo
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.notes.fuzzy import FuzzyIndex
 
 LIMIT = 200
 
@@ -169,10 +168,9 @@ class SwitcherScreen(Finder, ModalScreen[None]):
         """Show the entries of that name, or the newest for no name."""
         self._searches += 1
         number = self._searches
-        names = names_of(self.kb.library)
 
         def found() -> list[EntryInfo]:
-            index: FuzzyIndex = names.current()
+            index = names_of(self.kb.library)
             if not query:
                 return index.recent(LIMIT)
             matches = index.search(query, LIMIT, stale=lambda: number != self._searches)

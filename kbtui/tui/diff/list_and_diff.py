@@ -18,8 +18,8 @@ _BESIDE_FROM = 120
 class ListAndDiff(Screen[None]):
     """Moves in both; the class ``-full`` gives the difference the whole screen.
 
-    A subclass composes a title (``lad-title``), and a body (``lad-body``) of a list (``lad-list``)
-    and of what holds the difference (``lad-detail``).
+    A subclass composes a title (``split-title``), and a body (``split-body``) of a list (``split-list``)
+    and of what holds the difference (``split-detail``).
 
     Attributes:
         rows: The list.
@@ -28,17 +28,17 @@ class ListAndDiff(Screen[None]):
 
     DEFAULT_CSS = """
     ListAndDiff {
-        .lad-title { height: 1; padding: 0 1; color: $text-muted; background: $boost; }
-        .lad-body { height: 1fr; layout: vertical; }
-        .lad-list { height: 2fr; }
-        .lad-detail { height: 3fr; border-top: solid $foreground 20%; }
-        &.-beside .lad-body { layout: horizontal; }
-        &.-beside .lad-list { width: 2fr; height: 100%; }
-        &.-beside .lad-detail {
+        .split-title { height: 1; padding: 0 1; color: $text-muted; background: $boost; }
+        .split-body { height: 1fr; layout: vertical; }
+        .split-list { height: 2fr; }
+        .split-detail { height: 3fr; border-top: solid $foreground 20%; }
+        &.-beside .split-body { layout: horizontal; }
+        &.-beside .split-list { width: 2fr; height: 100%; }
+        &.-beside .split-detail {
             width: 3fr; height: 100%; border-top: none; border-left: solid $foreground 20%;
         }
-        &.-full .lad-list { display: none; }
-        &.-full .lad-detail { width: 1fr; height: 100%; border: none; }
+        &.-full .split-list { display: none; }
+        &.-full .split-detail { width: 1fr; height: 100%; border: none; }
     }
     """
 

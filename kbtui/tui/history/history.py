@@ -81,8 +81,8 @@ class HistoryScreen(ListAndDiff):
         super().__init__()
         self.kb = kb
         self.path = path
-        self.rows = CommitList(kb.history, path, commit, classes="lad-list")
-        self.detail = CommitDetail(kb.history, path, classes="lad-detail")
+        self.rows = CommitList(kb.history, path, commit, classes="split-list")
+        self.detail = CommitDetail(kb.history, path, classes="split-detail")
         self.diff = self.detail.diff
         self._whose = name
         self.turns = InTurn(self, "do")
@@ -91,8 +91,8 @@ class HistoryScreen(ListAndDiff):
         """Title, list, details."""
         whose = self._whose if self.path is None else short_name(self.path)
         title = Content(f"HISTORY  {clean_line(whose)}".rstrip())
-        yield Static(title, id="history-title", classes="lad-title")
-        yield Container(self.rows, self.detail, classes="lad-body")
+        yield Static(title, id="history-title", classes="split-title")
+        yield Container(self.rows, self.detail, classes="split-body")
         yield Footer()
 
     @property

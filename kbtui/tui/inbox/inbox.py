@@ -87,10 +87,10 @@ class InboxScreen(ListAndDiff):
         }
         #inbox-what { height: auto; max-height: 5; padding: 0 1; }
         PlaceView { height: 1fr; }
-        .lad-detail { height: 4fr; }
-        &.-editing .lad-list { height: 4; }
-        &.-editing.-beside .lad-list { height: 100%; }
-        &.-empty .lad-body { display: none; }
+        .split-detail { height: 4fr; }
+        &.-editing .split-list { height: 4; }
+        &.-editing.-beside .split-list { height: 100%; }
+        &.-empty .split-body { display: none; }
         &.-empty #inbox-empty { display: block; }
     }
     """
@@ -101,7 +101,7 @@ class InboxScreen(ListAndDiff):
     def __init__(self, kb: KnowledgeBase, proposal: str = "") -> None:
         """Show what waits, with `proposal` selected if it is there."""
         super().__init__()
-        self.rows = ProposalList(classes="lad-list")
+        self.rows = ProposalList(classes="split-list")
         self.diff = PlaceView()
         self.turns = InTurn(self, "decide")
         self._kb = kb
@@ -113,11 +113,11 @@ class InboxScreen(ListAndDiff):
 
     def compose(self) -> ComposeResult:
         """Title, list, details, keys."""
-        yield Static(Content("INBOX"), id="inbox-title", classes="lad-title")
+        yield Static(Content("INBOX"), id="inbox-title", classes="split-title")
         yield Static(Content("Looking …"), id="inbox-empty")
-        with Container(classes="lad-body"):
+        with Container(classes="split-body"):
             yield self.rows
-            with Vertical(classes="lad-detail"):
+            with Vertical(classes="split-detail"):
                 yield Static(id="inbox-what")
                 yield self.diff
         yield Footer()
@@ -332,7 +332,7 @@ class InboxScreen(ListAndDiff):
             return
         conflict = hunk.state == "conflict"
         editor = PlaceEditor(plan.proposal.id, hunk.key, draft, conflict=conflict)
-        await self.query_one(".lad-detail").mount(editor)
+        await self.query_one(".split-detail").mount(editor)
         self.add_class("-editing")
         self.refresh_bindings()
 

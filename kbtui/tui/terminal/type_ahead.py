@@ -32,6 +32,8 @@ _OPENING = frozenset(
     {"open", "load", "action", "close", "command", "decide", "edit", "follow", "link", "save"}
 )
 """Groups of workers that a key starts to open something."""
+_ASKING = frozenset({"action", "decide"})
+"""Those that ask something first: with the answer they go on to open it."""
 _LONGEST_WAIT_SECONDS = 3.0
 """Seconds after which keys go on all the same: something hangs, and Ctrl+C must get through."""
 _ROUNDS = 8
@@ -130,6 +132,7 @@ class Moment:
     def __init__(self, app: App[None]) -> None:
         self._app = app
         self._screen: Screen[object] = app.screen
+        self._below: list[Screen[object]] = app.screen_stack[:-1]
         self._workers: set[Worker[object]] = set(app.workers)
         target = app.focused or self._screen
         self._way: list[MessagePump] = [*target.ancestors_with_self]
@@ -145,13 +148,15 @@ class Moment:
                         await self._queues_rest()  # which may lead to more
 
     def _opening(self) -> bool:
-        """True while a worker of the key's is about to open something."""
-        if self._app.screen is not self._screen:
+        """True while a worker of the key's is about to open something, and hasn't yet."""
+        front = self._app.screen
+        answered = front in self._below and not front.is_modal
+        if front is not self._screen and not answered:
             return False
         return any(
             worker.group in _OPENING and not worker.is_finished
             for worker in self._app.workers
-            if worker not in self._workers
+            if worker not in self._workers or (answered and worker.group in _ASKING)
         )
 
     async def _queues_rest(self) -> None:

@@ -63,6 +63,17 @@ async def test_letters_after_the_edit_key_are_written_into_the_entry(tmp_path):
     assert kb.history.head() == head
 
 
+async def test_letters_after_an_answer_are_written_into_what_it_opens(tmp_path):
+    kb = make_kb(tmp_path)
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        notes = await ready(pilot)
+        type_at_once(app, "j", "n", *"Zebra", "enter", *"dud")
+        await until(pilot, lambda: notes.editor is not None)
+        await until(pilot, lambda: "dud" in notes.editor.text_area.text)
+        assert len(kb.library.infos()) == 5
+
+
 async def test_enter_and_a_letter_act_on_the_entry_that_enter_opened(tmp_path):
     app = NotesApp(make_kb(tmp_path))
     async with app.run_test() as pilot:

@@ -18,8 +18,8 @@ _BESIDE_FROM = 120
 class ListAndDiff(Screen[None]):
     """Moves in both; the class ``-full`` gives the difference the whole screen.
 
-    A subclass composes a title (``split-title``), and a body (``split-body``) of a list (``split-list``)
-    and of what holds the difference (``split-detail``).
+    A subclass composes a title (``split-title``), and a body (``split-body``) of a list
+    (``split-list``) and of what holds the difference (``split-detail``).
 
     Attributes:
         rows: The list.

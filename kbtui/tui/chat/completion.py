@@ -190,11 +190,11 @@ class Completions:
 
     async def _saying(self, kb: KnowledgeBase, query: str) -> list[Choice]:
         """The entries whose text says it, best first, after a pause in the typing."""
-        from kbtui.tui.notes.fuzzy import PAUSE, entries_saying, worth_searching
+        from kbtui.tui.notes.fuzzy import TEXTS_AFTER_SECONDS, entries_saying, worth_searching
 
         if not worth_searching(query):
             return []
-        await asyncio.sleep(PAUSE)
+        await asyncio.sleep(TEXTS_AFTER_SECONDS)
         found = await asyncio.to_thread(entries_saying, kb, query)
         return [_choice(info, f"{info.title} · in its text, line {line}") for info, line in found]
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kbtui.history.looking.diff import FileDiff
     from kbtui.tui.diff.lines import DiffLayout, HunkPlace
 
-_DRAWING = 0.25
+_DRAWING_SECONDS = 0.25
 """Seconds for which the rest of a difference waits for its beginning to be drawn, at most."""
 
 
@@ -84,9 +84,9 @@ class DiffView(LineView):
     @property
     def side_by_side(self) -> bool:
         """True if before and after stand beside each other."""
-        from kbtui.tui.diff.lines import SIDE_BY_SIDE_FROM
+        from kbtui.tui.diff.lines import SIDE_BY_SIDE_COLUMNS
 
-        return self.text_width >= SIDE_BY_SIDE_FROM if self._asked is None else self._asked
+        return self.text_width >= SIDE_BY_SIDE_COLUMNS if self._asked is None else self._asked
 
     def toggle_side_by_side(self) -> None:
         """Change the way of showing, for as long as the view lives."""
@@ -118,7 +118,7 @@ class DiffView(LineView):
         drawn = asyncio.Event()
         self.call_after_refresh(drawn.set)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(drawn.wait(), _DRAWING)
+            await asyncio.wait_for(drawn.wait(), _DRAWING_SECONDS)
 
     def _parts(
         self, diffs: Sequence[FileDiff], width: int, *, beside: bool, at_once: bool

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from kbtui.history.looking.diff import FileDiff
 
-SIDE_BY_SIDE_FROM = 120
+SIDE_BY_SIDE_COLUMNS = 120
 """Columns from which on before and after stand beside each other by themselves."""
 MAX_LINES = 20_000
-_FIRST, _MORE = 400, 2_000
+_FIRST_LINES, _MORE_LINES = 400, 2_000
 """Lines of the first part, which no screen shows at once, and of each that follows."""
 _KINDS = {"added": "new", "deleted": "deleted", "modified": "", "renamed": "renamed"}
 
@@ -66,7 +66,7 @@ def lay_out_parts(
     diffs: Sequence[FileDiff], width: int, *, side_by_side: bool, note: str = ""
 ) -> Iterator[DiffLayout]:
     """Do it in parts, of which the first is there soon; hunks are counted from the very top."""
-    part, above, size = DiffLayout(), 0, _FIRST
+    part, above, size = DiffLayout(), 0, _FIRST_LINES
     for each in _flow(diffs, width, note, side_by_side=side_by_side):
         if isinstance(each, _Begin):
             part.hunks.append(HunkPlace(above + len(part.lines), each.path, each.number))
@@ -75,7 +75,7 @@ def lay_out_parts(
         if len(part.lines) == size:
             yield part
             above += size
-            part, size = DiffLayout(), _MORE
+            part, size = DiffLayout(), _MORE_LINES
     yield part
 
 

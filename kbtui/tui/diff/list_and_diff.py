@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from kbtui.tui.diff.diff_view import DiffView
     from kbtui.tui.widgets.row_list import RowList
 
-_BESIDE_FROM = 120
+_BESIDE_COLUMNS = 120
 
 
 class ListAndDiff(Screen[None]):
@@ -47,7 +47,7 @@ class ListAndDiff(Screen[None]):
 
     def on_resize(self, event: events.Resize) -> None:
         """Put list and difference beside each other where there is room."""
-        self.set_class(event.size.width >= _BESIDE_FROM, "-beside")
+        self.set_class(event.size.width >= _BESIDE_COLUMNS, "-beside")
 
     def give_room(self, *, to_diff: bool) -> None:
         """Give the difference the whole screen, or share it with the list again."""

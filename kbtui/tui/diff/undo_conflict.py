@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from kbtui.history.objects.commit import Commit
 
 Decided = dict["Conflict", "Resolution"]
-_WIDTH = 96
-_LONGEST = 40
+_SIDE_COLUMNS = 96
+_SIDE_LINES = 40
 _KINDS = {
     "line": "was changed again",
     "key": "this key was changed again",
@@ -235,8 +235,8 @@ def _side(title: str, text: str, sign: str, *, chosen: bool) -> Iterator[Line]:
     mark, style = ("● ", ".diff--name") if chosen else ("○ ", ".diff--muted")
     yield Line(Content.styled(f"  {mark}{title}", style))
     shown = clean(text).rstrip("\n").split("\n") if text else ["(nothing)"]
-    for part in shown[:_LONGEST]:
-        for index, piece in enumerate(Content(part.expandtabs(4)).wrap(_WIDTH)):
+    for part in shown[:_SIDE_LINES]:
+        for index, piece in enumerate(Content(part.expandtabs(4)).wrap(_SIDE_COLUMNS)):
             yield Line(Content(f"  {sign if not index else ' '} ") + piece, 0, fill)
-    if len(shown) > _LONGEST:
-        yield Line(Content.styled(f"    … {len(shown) - _LONGEST} more lines", ".diff--muted"))
+    if len(shown) > _SIDE_LINES:
+        yield Line(Content.styled(f"    … {len(shown) - _SIDE_LINES} more lines", ".diff--muted"))

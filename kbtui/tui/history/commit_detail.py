@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from kbtui.history.objects.commit import Commit
     from kbtui.tui.history.commit_diffs import ShownPlace
 
-_AFTER = 0.04
+_SELECTED_SECONDS = 0.04
 """Seconds that a commit stays selected until it is read: a cursor may only run over it."""
-_PATIENCE = 0.15
-_CONTEXT = 3
-_MAX_CONTEXT = 99
-_FINE_STEPS = 5
+_QUIET_SECONDS = 0.15
+_CONTEXT_LINES = 3
+_MAX_CONTEXT_LINES = 99
+_FINE_STEP_LINES = 5
 
 
 class CommitDetail(Vertical):
@@ -60,7 +60,7 @@ class CommitDetail(Vertical):
         self.diff = DiffView(id="history-diff")
         self._history = history
         self._path = path
-        self._around = _CONTEXT
+        self._around = _CONTEXT_LINES
         self._shown: tuple[Commit, tuple[FileDiff, ...]] | None = None
 
     def compose(self) -> ComposeResult:
@@ -80,8 +80,8 @@ class CommitDetail(Vertical):
 
     def change_context(self, commit: Commit, by: int) -> None:
         """Show more unchanged lines around each changed place of a commit, or fewer."""
-        step = by * (1 if self._around + min(by, 0) < _FINE_STEPS else _FINE_STEPS)
-        self._around = max(0, min(_MAX_CONTEXT, self._around + step))
+        step = by * (1 if self._around + min(by, 0) < _FINE_STEP_LINES else _FINE_STEP_LINES)
+        self._around = max(0, min(_MAX_CONTEXT_LINES, self._around + step))
         run_latest(self, "diff", self._read, commit, keep=True)
 
     def place_in(self, commit: Commit) -> ShownPlace | None:
@@ -98,7 +98,7 @@ class CommitDetail(Vertical):
     async def _show(self, commit: Commit) -> None:
         from kbtui.tui.notes.why import description
 
-        await asyncio.sleep(_AFTER)
+        await asyncio.sleep(_SELECTED_SECONDS)
         self.query_one("#history-what", Static).update(description(commit))
         await self._read(commit)
 
@@ -107,7 +107,7 @@ class CommitDetail(Vertical):
         from kbtui.tui.history.commit_diffs import hidden_files
 
         reading = asyncio.create_task(asyncio.to_thread(self._read_diffs, commit))
-        done, _ = await asyncio.wait({reading}, timeout=_PATIENCE)
+        done, _ = await asyncio.wait({reading}, timeout=_QUIET_SECONDS)
         if not done and not keep:
             self.diff.show_text("Reading the change …")
         try:

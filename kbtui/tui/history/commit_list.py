@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from kbtui.history.looking.reading import HistoryReader
     from kbtui.history.objects.commit import Commit
 
-_FIRST = 200
-_MORE = 1_000
+_FIRST_COMMITS = 200
+_MORE_COMMITS = 1_000
 _READING = "Reading the history …"
 
 
@@ -97,7 +97,7 @@ class CommitList(RowList):
         part: list[Commit] = []
         try:
             commits = await asyncio.to_thread(matching_commits, self._history, text, self._path)
-            part = await asyncio.to_thread(_take, commits, _FIRST)
+            part = await asyncio.to_thread(_take, commits, _FIRST_COMMITS)
         except KbtuiError as error:
             nothing = str(error)
         self._nothing = nothing
@@ -107,18 +107,18 @@ class CommitList(RowList):
         self.rows_changed(next(places, 0))
         if not part:
             self.post_message(self.Empty())
-        await self._read_on(commits, full=len(part) == _FIRST)
+        await self._read_on(commits, full=len(part) == _FIRST_COMMITS)
 
     async def _read_on(self, commits: Iterator[Commit], *, full: bool) -> None:
         """Read the older ones; what can't be read ends the list."""
         while full:
             try:
-                part = await asyncio.to_thread(_take, commits, _MORE)
+                part = await asyncio.to_thread(_take, commits, _MORE_COMMITS)
             except KbtuiError:
                 return
             self._add(part)
             self._resize_canvas()
-            full = len(part) == _MORE
+            full = len(part) == _MORE_COMMITS
 
     def _add(self, part: Sequence[Commit]) -> None:
         self.commits.extend(part)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.inbox.plan import Plan, PlannedHunk
 
-_MANY = 5
+_MANY_PLACES = 5
 """From so many places on, deciding on all of them is asked about."""
 _OWN = {binding.action for binding in bindings("inbox")}
 _EMPTY = """\
@@ -310,7 +310,7 @@ class InboxScreen(ListAndDiff):
     async def _is_sure(self, plan: Plan, what: str) -> bool:
         """Ask before many places are decided at once."""
         count = len(plan.hunks)
-        if count < _MANY:
+        if count < _MANY_PLACES:
             return True
         text = f"{what} {count} places in {files_of(plan)}?"
         return await self._ask(f"{what} all", text, {"y": f"{what.lower()} all"}) == "y"

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.inbox.plan import Plan
 
-_EVERY = 3.0
+_LOOK_SECONDS = 3.0
 """Seconds after which somebody looks whether another process has put something in."""
-_REASON = 100
+_REASON_CHARACTERS = 100
 
 
 class InboxWatch:
@@ -36,7 +36,7 @@ class InboxWatch:
         self._stamp = -1
         self._unsubscribe = self._inbox.subscribe(self._changed)
         self._reading = False
-        self._timer = widget.set_interval(_EVERY, self._look_again)
+        self._timer = widget.set_interval(_LOOK_SECONDS, self._look_again)
         self.look()
 
     def stop(self) -> None:
@@ -92,6 +92,6 @@ class InboxWatch:
         told = [proposal for proposal in new if proposal.actor is not Actor.AGENT]
         if told:
             more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
-            reason = shorten(clean_line(told[0].reason), _REASON)
+            reason = shorten(clean_line(told[0].reason), _REASON_CHARACTERS)
             text = f"F6: {told[0].actor} proposes a change of your notes{more}: {reason}"
             self._widget.post_message(Notify(text))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kbtui.tui.markdown.inline import LinkRef
 
 Kind = Literal["entry", "text", "conversation", "binary", "missing"]
-READ_LIMIT = 20 * 1024 * 1024
+READ_LIMIT_BYTES = 20 * 1024 * 1024
 _MARKDOWN_SUFFIXES = (".md", ".markdown")
 _SHOWN_ELSEWHERE = frozenset(
     {"type", "created", "updated", "related", "tags", "tag", "aliases", "alias", "title",
@@ -88,7 +88,7 @@ def _file(kb: KnowledgeBase, path: str) -> Document:
     if isinstance(library, PastLibrary):
         data = library.read(path)
     else:
-        data = read_bytes(kb.workspace.root, path, READ_LIMIT)
+        data = read_bytes(kb.workspace.root, path, READ_LIMIT_BYTES)
     if _is_binary(data):
         title = clean_line(path.rpartition("/")[2])
         return Document(path, "binary", title, reason=f"{_size(len(data))}, not text.")

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.notes.documents import Document
 
-_DRAFT_DELAY = 0.8
+_DRAFT_AFTER_SECONDS = 0.8
 """Seconds without a key after which the draft is stored."""
-MAX_EDITED = 400_000
+MAX_EDITED_CHARACTERS = 400_000
 """Characters up to which a file is edited in place; the text field gets slow with more."""
 _END = re.compile(r"(?:\r\n|[\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029])\Z")
 
@@ -138,7 +138,7 @@ class EntryEditor(Vertical):
         self._show_state()
         if self._draft_timer is not None:
             self._draft_timer.stop()
-        self._draft_timer = self.set_timer(_DRAFT_DELAY, self._store_draft)
+        self._draft_timer = self.set_timer(_DRAFT_AFTER_SECONDS, self._store_draft)
 
     def _show_state(self) -> None:
         name = clean_line(short_name(self.path))
@@ -320,7 +320,7 @@ def why_not_editable(document: Document) -> str:
     """The reason why a document can't be edited in place; empty where it can."""
     if not document.editable:
         return "This file can't be edited here without changing other bytes of it."
-    if len(document.text) > MAX_EDITED:
+    if len(document.text) > MAX_EDITED_CHARACTERS:
         return "This file is too long to be edited here; E opens it in your editor."
     return ""
 

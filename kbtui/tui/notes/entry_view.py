@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from kbtui.tui.notes.documents import Document, DocumentLinks
 
 _RECORDED = frozenset({"entry", "text"})
-_KEPT = 100
+_BACK_PLACES = 100
 """Places that Back remembers."""
-_PASSING = 0.05
+_PASSING_SECONDS = 0.05
 """Seconds that the tree's cursor stays on an entry until it is read: it may only run over it."""
 
 
@@ -127,16 +127,16 @@ class EntryView(Vertical):
     def look_at(self, path: str) -> None:
         """Show a file in passing: it is no place to go back to."""
         if self._in_passing and self._past and self._past[-1].path == path:
-            self._load(self._past.pop(), after=_PASSING)
+            self._load(self._past.pop(), after=_PASSING_SECONDS)
         else:
             self._leave_here(path)
-            self._load(_Place(path), after=_PASSING)
+            self._load(_Place(path), after=_PASSING_SECONDS)
             self._in_passing = True
 
     def _leave_here(self, path: str) -> None:
         """Remember the place, unless it was only passed, before another file is shown."""
         if self.document is not None and self.path != path and not self._in_passing:
-            self._past = [*self._past[1 - _KEPT :], self._here()]
+            self._past = [*self._past[1 - _BACK_PLACES :], self._here()]
             self._future = []
 
     def reload(self) -> None:

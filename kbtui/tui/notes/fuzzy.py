@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from kbtui.knowledge.library import EntryInfo, Library
     from kbtui.knowledge_base import KnowledgeBase
 
-PAUSE = 0.15
+TEXTS_AFTER_SECONDS = 0.15
 """Seconds without a key before texts are searched."""
-_SHORTEST_IN_TEXTS = 3
-_MOST_IN_TEXTS = 10
-_FEW = 1
-_SURE = 500
-_TYPO_CUTOFF = 74.0
-_CHECK_EVERY = 512
+_SHORTEST_CHARACTERS = 3
+_MOST_ENTRIES = 10
+_FEW_MATCHES = 1
+_SURE_SCORE = 500
+_TYPO_SCORE = 74.0
+_CHECK_EVERY_CANDIDATES = 512
 _WORDS = re.compile(r"[^\W_]+")
 
 
@@ -81,14 +81,14 @@ class FuzzyIndex:
         fitting: list[_Candidate] = []
         scorer = _Scorer(folded)
         for number, candidate in enumerate(self._narrowed(folded)):
-            if number % _CHECK_EVERY == 0 and stale():
+            if number % _CHECK_EVERY_CANDIDATES == 0 and stale():
                 return []
             score = scorer.score(candidate)
             if score:
                 fitting.append(candidate)
                 found.append(Match(score + candidate.recency, candidate.entry))
         self._last = (folded, fitting)
-        if sum(match.score >= _SURE for match in found) < _FEW:
+        if sum(match.score >= _SURE_SCORE for match in found) < _FEW_MATCHES:
             found = _best_of([*found, *_with_typos(folded, self._candidates)])
         found.sort(key=lambda match: (-match.score, match.entry.path))
         return found[:limit]
@@ -158,7 +158,7 @@ def _with_typos(query: str, candidates: Sequence[_Candidate]) -> list[Match]:
     if len(query) <= 2:  # noqa: PLR2004 - two letters resemble everything
         return []
     names = [candidate.names[0] if candidate.names else "" for candidate in candidates]
-    similar = process.extract(query, names, scorer=fuzz.WRatio, score_cutoff=_TYPO_CUTOFF, limit=20)
+    similar = process.extract(query, names, scorer=fuzz.WRatio, score_cutoff=_TYPO_SCORE, limit=20)
     return [Match(3.8 * score, candidates[index].entry) for _, score, index in similar]
 
 
@@ -212,7 +212,7 @@ def names_of(library: Library) -> FuzzyIndex:
 
 def worth_searching(query: str) -> bool:
     """True if texts are searched for it: almost every text says one or two letters."""
-    return len(query) >= _SHORTEST_IN_TEXTS
+    return len(query) >= _SHORTEST_CHARACTERS
 
 
 def entries_saying(kb: KnowledgeBase, query: str) -> list[tuple[EntryInfo, int]]:
@@ -221,7 +221,7 @@ def entries_saying(kb: KnowledgeBase, query: str) -> list[tuple[EntryInfo, int]]
     None where search can't answer: names are enough here, and the search screen says what is wrong.
     """
     try:
-        hits = kb.search.search(query, "knowledge", _MOST_IN_TEXTS, semantic=False).hits
+        hits = kb.search.search(query, "knowledge", _MOST_ENTRIES, semantic=False).hits
     except KbtuiError:
         return []
     lines: dict[str, int] = {}

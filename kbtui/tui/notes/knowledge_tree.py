@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge.library import EntryInfo
 
-SMALL = 40
+SMALL_TREE_ENTRIES = 40
 """Entries up to which a tree starts unfolded."""
 
 
@@ -126,7 +126,7 @@ class KnowledgeTree(RowList):
 
     def show_tree(self, root: Folder) -> None:
         """Show a newly read tree; folds and cursor stay as they are."""
-        if not self._filled and root.count <= SMALL:
+        if not self._filled and root.count <= SMALL_TREE_ENTRIES:
             self._expanded = all_folders(root)
         self._filled = True
         self._root = root

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kbtui.tui.notes.knowledge_tree import KnowledgeTree
 
 _More = ParamSpec("_More")
-_SIDE_BY_SIDE = 130
+_BESIDE_COLUMNS = 130
 """Columns from which on the tree stands beside the entry."""
 
 
@@ -118,7 +118,7 @@ class NotesPane(Vertical):
 
     def on_resize(self, event: events.Resize) -> None:
         """Put tree and entry beside each other where there is room."""
-        self.set_class(event.size.width >= _SIDE_BY_SIDE, "-beside")
+        self.set_class(event.size.width >= _BESIDE_COLUMNS, "-beside")
 
     # Parts
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.notes.knowledge_tree import Folder
 
-_REFRESH_DELAY = 0.05
+_REFRESH_SECONDS = 0.05
 _PEOPLE = frozenset({"you", "sync", "import"})
 
 
@@ -118,7 +118,7 @@ class TreePanel(Vertical):
         if self._kb is None:
             return
         if self.entries:
-            await asyncio.sleep(_REFRESH_DELAY)
+            await asyncio.sleep(_REFRESH_SECONDS)
         try:
             self.entries, root = await asyncio.to_thread(_read_entries, self._kb)
         except KbtuiError as error:

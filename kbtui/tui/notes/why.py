@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from kbtui.memory.recall.provenance import Why
     from kbtui.sessions.store import SessionMessage
 
-_ROWS = 12
-_LONGEST = 600
-_WIDEST = 400
+_MESSAGE_ROWS = 12
+_ARCHIVE_CHARACTERS = 600
+_MESSAGE_CHARACTERS = 400
 
 
 class WhyScreen(ModalScreen[Message | None]):
@@ -103,7 +103,7 @@ class WhyScreen(ModalScreen[Message | None]):
             first = next((n for n, m in enumerate(why.messages) if m.id in why.telling), 0)
             said = self.query_one(ChoiceList)
             said.show_choices(choices, first)
-            said.styles.height = min(_ROWS, len(choices))
+            said.styles.height = min(_MESSAGE_ROWS, len(choices))
             said.focus()
 
     def _ask(self) -> Why:
@@ -161,7 +161,7 @@ def _explained(why: Why) -> Iterator[Content]:
         yield Content()
         head = f"Archive entry {entry.cursor}, {clean_line(entry.timestamp)}"
         yield Content.styled(head, "bold")
-        yield Content(shorten(clean(entry.content), _LONGEST))
+        yield Content(shorten(clean(entry.content), _ARCHIVE_CHARACTERS))
     if why.messages:
         yield Content()
         yield Content.styled(clean_line(why.title), "bold")
@@ -170,7 +170,7 @@ def _explained(why: Why) -> Iterator[Content]:
 def _choice(message: SessionMessage, why: Why) -> Choice:
     who = "you" if message.role == "user" else "kb "
     mark = "●" if message.id in why.telling else "·"
-    said = shorten(clean_line(message.content), _WIDEST)
+    said = shorten(clean_line(message.content), _MESSAGE_CHARACTERS)
     when = f"{message.time.astimezone():%Y-%m-%d %H:%M}"
     return Choice(f"{mark} {who}  {said}", when, message.id)
 

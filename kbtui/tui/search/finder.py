@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.search.query.marking import Marker
 
-_WIDE = 110
+_WIDE_COLUMNS = 110
 """Columns from which on a preview stands beside the list."""
-_DELAY = 0.06
-_LONGEST_LINE = 2_000
+_LOOK_SECONDS = 0.06
+_LONGEST_LINE_CHARACTERS = 2_000
 
 
 class Preview(MarkdownView):
@@ -73,7 +73,7 @@ class Preview(MarkdownView):
     async def _look_at(self, path: str, lines: tuple[int, int] | None, message: int | None) -> None:
         from kbtui.tui.notes.documents import load_document, message_line
 
-        await asyncio.sleep(_DELAY)
+        await asyncio.sleep(_LOOK_SECONDS)
         document = await asyncio.to_thread(load_document, self._kb, path)
         reveal: tuple[int, int | None] | None = lines
         if document.kind == "conversation" and message is not None:
@@ -84,7 +84,7 @@ class Preview(MarkdownView):
     def content_at(self, index: int) -> Content:
         """A line with what was looked for marked in it."""
         content = super().content_at(index)
-        if self._marker is None or len(content.plain) > _LONGEST_LINE:
+        if self._marker is None or len(content.plain) > _LONGEST_LINE_CHARACTERS:
             return content
         marks = [Span(start, end, ".preview--match") for start, end in self._marker(content.plain)]
         return content.add_spans(marks) if marks else content
@@ -151,7 +151,7 @@ class Finder(Screen[None]):
 
     def on_resize(self, event: events.Resize) -> None:
         """Put the preview beside the list where there is room."""
-        self.set_class(event.size.width >= _WIDE, "-wide-finder")
+        self.set_class(event.size.width >= _WIDE_COLUMNS, "-wide-finder")
 
     # Finding
 

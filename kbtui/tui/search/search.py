@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 SCOPES = ("default", "knowledge", "memory", "docs", "sessions", "all")
 LIMIT = 50
-_WORDS_AFTER = 0.05
-_MEANING_AFTER = 0.35
+_WORDS_AFTER_SECONDS = 0.05
+_MEANING_AFTER_SECONDS = 0.35
 FILTERS = 'type:decision  tag:auth  path:projects/  updated:week  "exact phrase"  -without  begin*'
 """Conditions that narrow a search, shown where nothing is typed yet."""
 
@@ -152,9 +152,9 @@ class SearchScreen(Finder):
         if not query:
             self._show_nothing()
             return
-        await asyncio.sleep(_WORDS_AFTER)
+        await asyncio.sleep(_WORDS_AFTER_SECONDS)
         if await self._ask(query, semantic=False):
-            await asyncio.sleep(_MEANING_AFTER - _WORDS_AFTER)
+            await asyncio.sleep(_MEANING_AFTER_SECONDS - _WORDS_AFTER_SECONDS)
             await self._ask(query, semantic=True)
 
     async def find_at_once(self, query: str) -> None:

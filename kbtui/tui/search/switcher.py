@@ -13,7 +13,13 @@ from textual.widgets import Input
 from kbtui.text import clean_line, slugify
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.messages import errors_told
-from kbtui.tui.notes.fuzzy import PAUSE, entries_saying, matched_spans, names_of, worth_searching
+from kbtui.tui.notes.fuzzy import (
+    TEXTS_AFTER_SECONDS,
+    entries_saying,
+    matched_spans,
+    names_of,
+    worth_searching,
+)
 from kbtui.tui.search.finder import Finder, Preview
 from kbtui.tui.widgets.row_list import RowList
 
@@ -161,7 +167,7 @@ class SwitcherScreen(Finder, ModalScreen[None]):
         """Show the entries of that name, and after a pause those that say it in their text."""
         await self.find_at_once(query)
         if worth_searching(query):
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(TEXTS_AFTER_SECONDS)
             self.names.show_in_texts(await asyncio.to_thread(entries_saying, self.kb, query))
 
     async def find_at_once(self, query: str) -> None:

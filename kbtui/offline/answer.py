@@ -42,10 +42,11 @@ _KIND: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         (
             "amount",
             (
-                r"\bhow (?:many|much|old|long|big|tall|far|often|heavy|high|large|wide|deep)\b|\bwie (?:viele?|alt|lange?|gro(?:ß|ss)|weit|oft|schwer|hoch|teuer)\b|\bcu[aá]nt[oa]s?\b|\bqu[eé] edad\b|\bwhat (?:size|age|time|price|dose|dosage|percentage)\b"
+                r"\bhow (?:many|much|old|long|big|tall|far|often|heavy|high|large|wide|deep)\b|\bwie (?:viele?|alt|lange?|gro(?:ß|ss)|weit|oft|schwer|hoch|teuer)\b|\bcu[aá]nt[oa]s?\b|\bqu[eé] edad\b|\bwhat (?:size|age|price|dose|dosage|percentage)\b"
                 r"|\b(?:cost|costs|price|charge|pay|kostet|kosten|preis|cuesta|precio|cobramos|cobro)\b"
             ),
         ),
+        ("time", r"\bwhat time\b|\bum wie ?viel uhr\b|\bqu[eé] hora\b"),
         (
             "when",
             r"\bwhen(?:['’]?s)?\b|\bwhat (?:day|date|time)\b|\bwhich (?:day|date|month)\b|\bwann\b|\bwelche[nmr]? tag\b|\bum wie ?viel uhr\b|\bcu[aá]ndo\b|\bqu[eé] (?:d[ií]a|hora|fecha)\b|\bdeadline\b",
@@ -82,22 +83,33 @@ _SCAFFOLD = w.word_set(
     information info detail details please currently happen happened happening please plan
     ding sache zeug name genau nochmal sag zeig erinnere zeige liste alles erzahl weisst notizen
     steht notiert cosa nombre exactamente muestra dime recuerda recuerdame lista busca todo sabes
-    notas dice guardado favour tagged person planned sobre dije acerca doing chosen
+    notas dice guardado mr mrs ms dr frau herr senor senora doctor doctora favour tagged person planned sobre dije acerca doing chosen
     """
 )
 _LIGHT = w.word_set(
     """pick picked choose chose chosen decide decided happen start starts begin have get got number
     give booked book set supposed called work works long old much many time day date people size
-    ask asked said does doing live own eat stay handle deal open
+    ask asked said does doing live own eat stay handle deal open high big far tall often
+    hoch gross weit schwer oft teuer hab liegt steht
     wahlen gewahlt entschieden bekommen anfangen fangt beginnt heisst zeit tag uhr alt lange viel
     elegimos elegir decidimos empieza comienza hora dia fecha edad llama
     """
 )
-_THRESHOLD = 0.62
+_ATTRIBUTES: tuple[tuple[frozenset[str], re.Pattern[str]], ...] = (
+    (w.word_set("ip"), re.compile(r"\d+\.\d+\.\d+")),
+    (
+        w.word_set(
+            "phone telephone telefon telefonnummer handynummer telefono movil extension durchwahl"
+        ),
+        re.compile(r"\d[\d /()-]{4,}\d|\b(?:ext|durchwahl|dw)\b\.?\s*\d", re.IGNORECASE),
+    ),
+    (w.word_set("email mail correo"), re.compile("@")),
+)
+_THRESHOLD = 0.66
 _MOST = 3
 _MOST_ABOUT = 6
 _MOST_OF_ME = 12
-_NEAR_BEST = 0.8
+_NEAR_BEST, _NEAR_ENOUGH = 0.93, 0.8
 _RANK: Mapping[str, int] = {"entry": 0, "memory": 0, "note": 1, "said": 2}
 
 
@@ -129,23 +141,30 @@ def answer(question: str, lines: Sequence[Line]) -> Answer:
             by_file.setdefault(line.path, set()).update(w.words(f"{line.title} {line.text}"))
     scores = [(asked.score(line, by_file.get(line.path, set())), line) for line in told]
     good = [(score, line) for score, line in scores if score >= _THRESHOLD]
-    current = [(score, line) for score, line in good if line.current]
-    past = [(score, line) for score, line in good if not line.current]
-    if past and max(s for s, _ in past) > max((s for s, _ in current), default=0.0) + 0.05:
-        instead = _instead(max(past, key=lambda each: each[0])[1], told)
-        if instead and not current:
-            return Answer(tuple(instead), about)
-    if not current:
+    over = {fold(line.text) for line in told if not line.current}
+    past = max(
+        ((score, line) for score, line in good if not line.current), key=_score, default=None
+    )
+    good = [(score, line) for score, line in good if line.current and fold(line.text) not in over]
+    current = [(score, line) for score, line in good if _RANK[line.source] == 0]
+    if past is not None and not current:
+        return Answer(tuple(_instead(past[1], told)), about)
+    if not good:
         return Answer((), about)
-    first = min(_RANK[line.source] for _, line in current)
-    current = [(score, line) for score, line in current if _RANK[line.source] == first]
+    first = min(_RANK[line.source] for _, line in good)
+    current = [(score, line) for score, line in good if _RANK[line.source] == first]
     best = max(score for score, _ in current)
+    near = _NEAR_ENOUGH if asked.told else _NEAR_BEST
     chosen = sorted(
-        ((s, line) for s, line in current if s >= best * _NEAR_BEST), key=lambda each: -each[0]
+        ((s, line) for s, line in current if s >= best * near), key=lambda each: -each[0]
     )
     return Answer(
         _distinct([line for _, line in chosen], _MOST_ABOUT if asked.told else _MOST), about
     )
+
+
+def _score(scored: tuple[float, Line]) -> float:
+    return scored[0]
 
 
 def asked_about(question: str) -> str:
@@ -199,12 +218,15 @@ class _Asked:
         got = total = 0.0
         own = False
         for word, weight in self.words.items():
-            part = _match(word, mine)
+            part = _attribute(word, line.text)
+            if part == 0:
+                return 0.0
+            part = _match(word, mine) if part is None else part
             own = own or part > 0
             if not part:
                 part = 0.85 * _match(word, title)
             if not part and file:
-                part = 0.55 * _match(word, list(file))
+                part = 0.25 * _match(word, list(file))
             if not part and weight > 1:
                 return 0.0
             got += weight * part
@@ -223,6 +245,12 @@ class _Asked:
         if not own:
             score *= 0.95
         return score
+
+
+def _attribute(word: str, text: str) -> float | None:
+    """Whether a line holds what a word like *phone* asks for; None for other words."""
+    form = next((form for group, form in _ATTRIBUTES if word in group), None)
+    return None if form is None else 0.9 if form.search(text) else 0.0
 
 
 def _match(word: str, others: Sequence[str]) -> float:
@@ -255,7 +283,7 @@ def _of_me(lines: Sequence[Line]) -> tuple[Line, ...]:
         if line.current
         and line.source in ("entry", "memory")
         and (
-            w.SINGULAR & {word.partition("'")[0] for word in w.words(line.text)}
+            w.SINGULAR & {word.partition("'")[0] for word in w.words(line.text)[:2]}
             or line.source == "memory"
             or line.kind == "preference"
         )
@@ -306,6 +334,8 @@ def _who(line: Line) -> float:
 
 def _when(line: Line) -> float:
     kinds = {value.kind for value in w.values(line.text)}
+    if re.search(r"\b(?:mo|di|mi|do|fr|sa)\b[ ,:/-]", line.text, re.IGNORECASE):
+        return 1.0
     if kinds & {"date", "time", "weekday", "month", "day"} or _SEASON.search(line.text):
         return 1.0
     return 0.7 if ends_something(line.text) else 0.3
@@ -326,6 +356,7 @@ _TYPED: Mapping[str, Callable[[Line], float]] = {
     "mail": lambda line: 1.0 if "@" in line.text else 0.3,
     "amount": _amount,
     "when": _when,
+    "time": lambda line: 1.0 if any(v.kind == "time" for v in w.values(line.text)) else 0.3,
     "who": _who,
     "where": lambda line: 1.0 if _WHERE.search(line.text) else 0.6,
 }

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from kbtui.offline.lines import Line
 
 _CUE = re.compile(
-    r"^(?:(?:oh|ah|oops|ups|uy|hm+|ok|wait|hang on|hold on|sorry|no|nope|nein|ach|moment|warte|halt|perdón|espera|ay|well|so|and|und|y|pero|aber|but)[\s,.!:–-]+)*"
-    r"(?:(?P<strong>no|nope|wait|oops|sorry|actually|correction|i meant|i mean|make that|that['’]s wrong|not right|my mistake|my bad|change of plan(?:s)?|scratch that|update"
-    r"|nein|doch nicht|korrektur|stimmt nicht|das stimmt nicht|ich meinte|ich meine|quatsch|ups|sorry|verschrieben|berichtigung|planänderung|doch"
+    r"^(?:(?:oh dear|dear|oh|ah|oops|ups|uy|hm+|ok|wait|hang on|hold on|sorry|no|nope|nein|nee|nö|ach|moment|warte|halt|perdón|espera|ay|well|so|and|und|y|pero|aber|but)[\s,.!:–-]+)*"
+    r"(?:(?P<strong>no|nope|wait|oops|sorry|actually|correction|i meant|i mean|make that|that['’]s wrong|not right|my mistake|i made a mistake|my bad|change of plan(?:s)?|scratch that|update"
+    r"|nein|nee|nö|doch nicht|korrektur|stimmt nicht|das stimmt nicht|ich meinte|ich meine|quatsch|ups|sorry|verschrieben|berichtigung|planänderung|doch"
     r"|perdón|en realidad|corrección|me equivoqué|mejor dicho|quise decir|digo|rectifico|cambio de planes?|al final|error m[ií]o)(?=[\s,.!:–-])[\s,.!:–-]+)"
     r"(?:(?:wait|no|nope|sorry|actually|i meant|it['’]?s actually|nein|eigentlich|doch|es|perdón|en realidad|ha sido)(?=[\s,.!:])[\s,.!:]+)*",
     re.IGNORECASE,
@@ -83,6 +83,7 @@ _SAID_AGAIN = w.word_set(
 _LEAST = 1.0
 _RECENT = 4
 _WHOLE_LINE = 16
+_SURE = 2.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,7 @@ def find(said: str, known: Sequence[Line], before: Sequence[str], title: str) ->
             Correction(line, text, more=_says_more(told, line, text)) if text != line.text else None
         )
     if told.strong or told.old or _same_slot(told.said, line.text):
-        whole = len(line.text.split()) <= _WHOLE_LINE
+        whole = len(line.text.split()) <= _WHOLE_LINE or best[0] > _SURE
         return Correction(line, told.said) if whole else None
     return None
 
@@ -255,6 +256,8 @@ def _fits(new: w.Value, old: w.Value, said: str, text: str) -> bool:
         return True
     mine, theirs = (w.words(said[new.end :])[:1], w.words(text[old.end :])[:1])
     counted = bool(mine and theirs and mine == theirs and w.is_content(mine[0]))
+    named, there = (w.words(said[: new.start])[-1:], w.words(text[: old.start])[-1:])
+    counted = counted or bool(named and named == there and w.is_content(named[0]))
     numbers = [v for v in w.values(text) if _KINDS.get(v.kind) == "number"]
     if len(numbers) == 1 or counted:
         return True

@@ -67,6 +67,8 @@ _TODO = re.compile(
 _ASKS = re.compile(
     r"^(?:(?:and|but|so|wait|ok|und|aber|y|pero|e)\s+)?(?:"
     r"(?:what|who|whom|whose|why|when|where|which|how)(?:['’]?s|['’]re|['’]d)?\b"
+    r"|(?:in|at|on|for|with|from|by|to|since|until) (?:which|what|whom|when|where)\b"
+    r"|(?:in|an|auf|für|mit|bei|von|um|seit|bis|zu|aus|nach) (?:welche[nrms]?|wem|wen|was|wann|wie)\b"
     r"|(?:do|does|did|is|are|was|were|can|could|should|shall|will|would|have|has|am|may)"
     r"(?:n['’]?t)?\s+(?:i|we|you|he|she|it|they|there|the|my|our|your|this|that|any\w*|[A-Z]\w+|\w+)\b"
     r"|any (?:idea|news|chance|thoughts)\b|remind me (?:what|who|when|where|how|why|which)\b"
@@ -78,6 +80,11 @@ _ASKS = re.compile(
     r"|(?:qu[eé]|qui[eé]n(?:es)?|cu[aá]l(?:es)?|cu[aá]nt[oa]s?|d[oó]nde|ad[oó]nde|cu[aá]ndo|c[oó]mo|por qu[eé]"
     r"|(?:a|de|con|en|para) (?:qu[eé]|qui[eé]n|cu[aá]l|d[oó]nde))\b|(?:sabes|dime|cu[eé]ntame)\b"
     r")",
+    re.IGNORECASE,
+)
+# Spanish as it is typed without accents: "cuando llega el horno".
+_ASKS_PLAINLY = re.compile(
+    r"^(?:cuando|donde|quien(?:es)?|cual(?:es)?|cuant[oa]s?|por que|como (?:se|esta|es)|que (?:dia|hora))\s[^,.;]{2,60}$",
     re.IGNORECASE,
 )
 # "When I'm in Berlin I stay ...", "what a day", "wie schön", "cuando llueve, ...": no questions.
@@ -150,7 +157,7 @@ _SARCASM = re.compile(
     re.IGNORECASE,
 )
 _HERE_AND_NOW = re.compile(
-    r"\b(?:just (?:had|got|saw|hung|woke|finished|did|made|ate|came|went|spilled|dropped)|right now|rn|today was|this morning was|long day|what a|so (?:tired|bored|hungry|good|bad|much fun|annoying|cute|weird|funny|many|cold|hot)|can['’]?t believe|can you believe|cannot believe|someone|somebody|apparently"
+    r"\b(?:just (?:had|got|saw|hung|woke|finished|did|made|ate|came|went|spilled|dropped)|right now|rn|today was|this morning was|long day|what a|so (?:tired|bored|hungry|good|bad|much fun|annoying|cute|weird|funny|many|cold|hot)|can['’]?t believe|can you believe|i swear|cannot believe|someone|somebody|apparently"
     r"|gerade eben|so (?:müde|kaputt|ein tag|viel)|heute war|jemand|kann nicht glauben|unfassbar|schon wieder|hab ich einen hunger"
     r"|acabo de|qué (?:día|cansancio|sueño|hambre|calor|frío)|hoy ha sido|alguien|no me lo creo|no puedo creer|otra vez|estoy (?:muerto|muerta|hecho|hecha|agotad[oa]|cansad[oa]))\b",
     re.IGNORECASE,
@@ -162,6 +169,11 @@ _ADVICE = re.compile(
 _ON_QUOTE = re.compile(r"^\s*[\"“„«‘']\s*[^\"”“»]{12,}[\"”“»’']", re.DOTALL)
 _PASTE_LINE = re.compile(
     r"^\s*(?:Traceback |File \"|at [\w.$]+\(|\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S* +\[?[A-Z]{4,5}|\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL)\b|>{1,3} |\$ \w|(?:From|To|Subject|Cc|Von|An|Betreff|De|Para|Asunto|Sent|Gesendet|Date): |-{3,}|#include|import \w+$|def \w+\(|class \w+|[{}\[\]();]+$|\w+ = \w+\(|<\/?\w+[^>]*>|diff --git|@@ |Exception in |Caused by:|error\[?|npm ERR|\w+Error: )"
+)
+_TITLED = re.compile(r"\b(?:dr|mr|mrs|ms|prof|frau|herr|señora?|sra?|doña)\b\.? \w+", re.IGNORECASE)
+_EXCLAIMS = re.compile(
+    r"^(?:what an? |how (?!to|ever)\w+ |was für (?:ein|eine) |wie (?:schön|nett|süß|lustig)|qué (?!hay|tengo|es)\w+ )",
+    re.IGNORECASE,
 )
 _NEGATED = frozenset(
     [
@@ -231,12 +243,23 @@ def sentences(text: str) -> list[Sentence]:
                 )
                 continue
             said = _BULLET.sub("", item)
+            listed = _judged(said, start + line.index(said), start + len(line))
+            if listed.form == "statement" or (listed.form == "command" and _in_list(text)):
+                worth = _item_worth(item)
+                found.append(
+                    Sentence(said, "", "statement", worth, (item,), start, start + len(line))
+                )
+                continue
             found.append(_judged(said, start + line.index(said), start + len(line)))
             continue
         found += [
             _judged(line[first:last], start + first, start + last) for first, last in _cut(line)
         ]
     return found
+
+
+def _in_list(text: str) -> bool:
+    return sum(bool(_BULLET.match(line)) for line in text.split("\n")) > 1
 
 
 def is_paste(text: str) -> bool:
@@ -265,6 +288,8 @@ def is_question(text: str) -> bool:
     if re.search(r"[?]+[\s!?.\"')]*$", plain) or plain.lstrip().startswith("¿"):
         return True
     plain = _LEAD.sub("", plain.strip())
+    if _ASKS_PLAINLY.match(plain):
+        return True
     if _NOT_ASKED.match(plain):
         return False
     return _ASKS.match(plain) is not None and not plain.rstrip().endswith("!")
@@ -334,7 +359,7 @@ def _form(text: str, said: str) -> tuple[Form, str, float]:  # noqa: PLR0911 - a
         ):
             return "question", said, 0.0
         return "remember", remember["what"].strip(), 2.0
-    if _HYPOTHETICAL.match(said) or _UNREAL.search(said):
+    if any(_HYPOTHETICAL.match(each) for each in (said, text.strip())) or _UNREAL.search(said):
         return "hypothetical", said, 0.0
     if is_question(text):
         return "question", said, 0.0
@@ -357,6 +382,11 @@ def _is_wish(said: str) -> bool:
     )
 
 
+def _acts(said: str, bare: Sequence[str]) -> bool:
+    """Whether a Spanish sentence begins with a verb in the first person: *tomo*, *hemos*."""
+    return w.language(said) == "es" and bool(re.fullmatch(r"\w{2,}(?:o|[aei]mos)", bare[0]))
+
+
 def _item_worth(item: str) -> float:
     return 0.6 + 0.4 * bool(w.values(item)) + 0.4 * (label_of(_BULLET.sub("", item)) is not None)
 
@@ -371,7 +401,7 @@ def worth_of(text: str, said: str) -> float:
     telling = [word for word in told if w.is_content(word)]
     bare = [word.partition("'")[0] for word in told]
     worth = -0.6
-    worth += 1.2 * bool(kinds & {"date", "weekday", "time", "money", "month", "percent", "id"})
+    worth += 1.5 * bool(kinds & {"date", "weekday", "time", "money", "month", "percent", "id"})
     worth += 0.8 * bool(kinds & {"number", "day"})
     named = list(w.names(plain))
     german = w.language(said) == "de"
@@ -394,8 +424,8 @@ def worth_of(text: str, said: str) -> float:
             & set(bare)
         )
     )
-    mine = bool(w.FIRST_PERSON & set(bare[:2])) and len(telling) >= 3  # noqa: PLR2004
-    worth += 0.7 * mine + 0.8 * (mine and bool(_NEGATED & set(bare)))
+    mine = bool(w.FIRST_PERSON & set(bare[:2]) or _acts(said, bare)) and len(telling) > 1
+    worth += 0.8 * mine + 0.8 * (mine and bool(_NEGATED & set(bare)))
     worth += 0.8 * bool(_STANDING.search(said))
     worth += 1.4 * (label_of(plain) is not None)
     worth += 0.3 * (len(telling) >= 6) + 0.3 * (len(telling) >= 3)  # noqa: PLR2004
@@ -411,7 +441,9 @@ def worth_of(text: str, said: str) -> float:
         * (not kinds)
     )
     worth -= 0.9 * min(2, len(w.EMOTIVE & set(bare))) * (not durable or not kinds)
+    worth += 0.8 * bool(_TITLED.search(plain))
     worth -= 1.2 * bool(_HERE_AND_NOW.search(said))
+    worth -= 2.0 * bool(_EXCLAIMS.match(said))
     worth -= 2.5 * bool(_SARCASM.search(said))
     worth -= 1.2 * bool(_UNCERTAIN.search(said))
     worth -= 3.0 * bool(_ADVICE.match(said))

@@ -157,6 +157,9 @@ class _Reader:
     def _pieces(self) -> list[Sentence]:
         """What may be kept: sentences that go on from each other as one, clauses apart."""
         pieces: list[Sentence] = []
+        one = self._one_correction()
+        if one is not None:
+            return [one]
         stated = [
             each
             for each in self._parts
@@ -181,6 +184,15 @@ class _Reader:
         for piece in pieces:
             out += self._clauses(piece)
         return out
+
+    def _one_correction(self) -> Sentence | None:
+        """All that is stated as one piece, where only together it corrects something."""
+        stated = [each for each in self._parts if each.form in ("statement", "remember")]
+        if len(stated) < 2 or any(each.bullets for each in stated):  # noqa: PLR2004 - together
+            return None
+        whole = self._join(stated[0], stated[-1])
+        alone = any(self._corrects(each) for each in stated)
+        return None if alone or not self._corrects(whole) else whole
 
     def _corrects(self, each: Sentence) -> bool:
         if each.form not in ("statement", "remember"):
@@ -259,17 +271,29 @@ class _Reader:
                     facts.append(self._fact(said, line.kind, line.title, line=line))
                 return facts
         said, _ = without_cue(piece.said)
+        if piece.bullets and not said:
+            kind, title = self._title(_as_item(piece.bullets[0]).removeprefix("- "), earlier)
+            return [self._fact(self._listed("", piece), kind, title)]
         kind, title = self._title(said, earlier)
         text = said
         if piece.bullets:
-            text = "\n".join(
-                [piece.said.split("\n")[0], *(_as_item(each) for each in piece.bullets)]
-            )
+            text = self._listed(said, piece)
         if piece.form == "wish":
             return [Fact(_plain(text), "preference", title or about(said)[1], place="memory")]
         if title in ("My name", "Mein Name", "Mi nombre"):
             return [Fact(_plain(text), "fact", title, place="memory")]
         return [self._fact(text, kind, title)]
+
+    @staticmethod
+    def _listed(said: str, piece: Sentence) -> str:
+        """A list with the line above it; a list of one item is a line."""
+        items = [_as_item(each) for each in piece.bullets]
+        head = said.split("\n", maxsplit=1)[0]
+        return (
+            items[0].removeprefix("- ")
+            if not head and len(items) == 1
+            else "\n".join(filter(None, [head, *items]))
+        )
 
     @staticmethod
     def _fact(

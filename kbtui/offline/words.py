@@ -117,7 +117,7 @@ DURABLE = word_set(
     requires needs works work quit resigned retired joined joining joins leaves leaving left
     arrives arriving visiting rents rented plays collects drives rides takes birthday anniversary
     deadline meeting appointment interview exam rehearsal flight train password always never usually
-    every only must cannot stored stays staying lent borrowed owes owe responsible charge
+    every only must cannot stored stays staying hangs lent borrowed owes owe responsible charge
     know knows diagnosed prescribed raised hosting hosts turns vaccinated enrolled transferred promoted
     gehort leitet besitzt wohnt wohne wohnen arbeitet arbeite arbeiten lebt lebe leben bevorzuge
     bevorzugt mag hasse hasst vermeide allergisch allergie vegetarier vegetarisch vegan entschieden
@@ -126,11 +126,11 @@ DURABLE = word_set(
     spricht kostet kosten bezahlt zahlt zahlen beginnt fangt endet offnet schliesst fallig lauft ab
     versprochen unterschrieben gekauft verkauft eingestellt gebucht bestellt ersetzt geandert
     umbenannt abgesagt verschoben verlegt geplant installiert gepflanzt repariert nutzt benutze
-    benutzen verwenden verwendet wiegt misst liegt steht befindet braucht brauche gekundigt
+    benutzen verwenden verwendet wiegt misst liegt steht hangt befindet vertrage vertragt braucht brauche gekundigt
     geburtstag frist termin treffen prufung probe flug immer nie niemals jeden jede jedes montags
     dienstags mittwochs donnerstags freitags samstags sonntags zustandig verantwortlich ubernimmt
     trage tragt fahrt fahre spielt spiele esse isst trinke trinkt ausgeliehen geliehen schuldet
-    posee dirige lleva vive vivo vivimos trabaja trabajo trabajamos prefiero prefiere odio odia
+    cuelga guarda posee dirige lleva vive vivo vivimos trabaja trabajo trabajamos prefiero prefiere odio odia
     evito alergico alergica alergia vegetariano vegetariana vegano vegana decidimos decidido decidi
     acordamos acordado elegimos elegido escogido cambiado cambiamos mudado mudo mudarse mudamos
     casado casada prometido divorciado nacio murio llama llamamos llaman estudia ensena habla cuesta
@@ -252,7 +252,7 @@ _AMBIGUOUS = frozenset({"may", "mar", "sat", "sun", "once", "morgen", "wed", "mo
 _CONCEPTS = tuple(
     word_set(line)
     for line in """
-    price pricing cost costs charge charges fee fees rent paid pays pay preis kosten kostet gebuhr miete precio cuesta cuestan cobra cobramos cobro tarifa alquiler cuota €
+    price pricing cost costs charge charges fee fees rent paid pays pay rate preis stundensatz satz kosten kostet gebuhr miete precio cuesta cuestan cobra cobramos cobro pagamos pagar pago paga tarifa alquiler cuota €
     music band dj song songs playlist musik kapelle musica grupo banda
     guest guests people persons attendees gaste gasten personen leute invitados personas
     phone number ext extension telephone mobile cell telefon nummer handy durchwahl telefono movil numero
@@ -265,7 +265,7 @@ _CONCEPTS = tuple(
     kids children kid child son daughter kinder kind sohn tochter hijos hijo hija ninos
     park parking lot garage parken parkplatz aparcar aparcamiento aparco parking
     live lives living address moved wohnt wohne wohnung adresse umgezogen vive vivo direccion mudado mudo
-    meeting standup call sync besprechung sitzung termin reunion
+    meeting standup sync besprechung sitzung termin reunion
     host hosts hosting hosted server servers cloud provider aws azure gcp hetzner heroku ovh digitalocean netlify vercel hosten gehostet alojar alojamos
     deploy deployment ship release ausrollen desplegar despliegue
     car auto wagen coche carro
@@ -283,6 +283,7 @@ _CONCEPTS = tuple(
     like likes prefer prefers preference favourite favorite love mag lieber bevorzugt lieblings prefiere gusta favorito favorita
     buy bought purchased gekauft compramos comprado
     dog puppy hund perro
+    hour hourly hr hrs h stunde stundlich hora
     cat katze gato
     boss manager supervisor chief chef chefin jefe jefa
     """.strip().splitlines()
@@ -327,7 +328,8 @@ def stem(word: str) -> str:
         return word
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _LEAST_STEM:
-            return word[: -len(ending)]
+            word = word[: -len(ending)]
+            return word[:-1] if len(word) > _LEAST_STEM and word[-1] == word[-2] else word
     return word
 
 

@@ -75,6 +75,7 @@ _CODE_WORDS = (
     r"|(?:door|gate|alarm|entry|access|security|backup|recovery|unlock|safe|locker|lock|garage|verification|2fa|keypad|key ?safe)"
     r"[ -](?:codes?|combination|combo)|(?:tür|tor|zugangs|alarm|tresor|sicherheits|garagen|schloss|safe|zahlen)[ -]?(?:codes?|kombination)"
     r"|(?:code|combination|combo)\s(?:for|to|of)\s(?:the\s)?(?:\w+\s)?(?:door|gate|alarm|safe|locker|garage|lock|house|flat|building|shed|office|entrance)"
+    r"|(?<!\w)(?!error|zip|post|area|country|status|dress|source|exit|product|discount|promo|bar|qr|colou?r|class|course|booking|response)[a-zäöü]{3,16}[ -]code"
     r"|code\s(?:für|zu|zum|zur)\s(?:der|die|das|den|dem|\w+)?\s?\w+"
     r"|c[oó]digo\s(?:de|del|para)\s(?:la\s|el\s)?(?:puerta|alarma|caja(?:\s\w+)?|portal|garaje|entrada|edificio|acceso|seguridad)"
     r"|(?:clave|combinaci[oó]n)\s(?:de|del)\s(?:la\s|el\s)?[\w-]+(?:\s[\w-]+)?|ssn|social security number"
@@ -82,7 +83,8 @@ _CODE_WORDS = (
 _IS = (
     r"(?:(?!\s+(?:limit|budget|count|policy|reset|manager|length|change|rules?|usage|price|costs?)\b)"
     r"(?:\s{1,3}[\w'’.-]{1,24}){0,5}?\s{0,3}(?:['’]s|\b(?:is|was|are|ist|lautet|sind|es|son)\b|[:=])"
-    r"(?:\s{0,3}(?:now|jetzt|ahora|still|nun))?\s{0,3}|\s{1,3})[\"'`“„«]?"
+    r"(?:\s{0,3}(?:now|jetzt|ahora|still|nun))?\s{0,3}"
+    r"|\s(?:for|of|on|to|vom|von|fürs?|zum|zur|del?|para)(?:\s[\w'’.-]{1,24}){1,4}?\s|\s{1,3})[\"'`“„«]?"
 )
 _SPOKEN_CODE = re.compile(
     rf"(?i)\b(?:{_CODE_WORDS}){_IS}(?P<secret>[#*]?\d[\d -]{{1,14}}\d[#*]?|[A-Z0-9]*\d[A-Z0-9-]{{3,}})(?![\w:/]|[.,]\d)"
@@ -315,7 +317,7 @@ def _spoken(text: str, start: int) -> Iterator[tuple[int, int, str]]:
         doubled = [
             n if place % 2 else sum(divmod(2 * n, 10)) for place, n in enumerate(digits[::-1], 1)
         ]
-        if len(set(digits)) > 2 and sum(doubled) % 10 == 0:  # noqa: PLR2004 - not 0000 ...
+        if len(set(digits)) > 1 and sum(doubled) % 10 == 0:
             yield *match.span("secret"), "card number"
 
 

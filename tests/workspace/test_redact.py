@@ -161,3 +161,46 @@ def test_what_only_grew_is_searched_where_it_grew() -> None:
     assert [finding.line for finding in result.found] == [2]
     key = "-----BEGIN PRIVATE KEY-----\nMIIE\n"
     assert "MIIE" not in redact(key + "abc\n-----END PRIVATE KEY-----\n", keep=key).text
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("med cabinet pin is 90417, who comes up with these", "90417"),
+        ("my bank card pin is 4411", "4411"),
+        ("PIN for the gym locker 5519", "5519"),
+        ("aws root login founders@vetly.example pw Tr0ub4dor&3!kk", "Tr0ub4dor&3!kk"),
+        ("the wifi password is swordfish", "swordfish"),
+        ("the gate code is 2580", "2580"),
+        ("the controlled drugs cabinet code is 8823.", "8823"),
+        ("Das WLAN-Passwort ist Sonnenblume7", "Sonnenblume7"),
+        ("der Türcode ist 4711", "4711"),
+        ("pin vom schrank 5590", "5590"),
+        ("Mi contraseña es gatito99", "gatito99"),
+        ("La clave del wifi es Masa_2024", "Masa_2024"),
+        ("el PIN de la tarjeta es 7731", "7731"),
+        ("token: tok_live_93jd82hskq", "tok_live_93jd82hskq"),
+        ("card 4111 1111 1111 1111 exp 12/27 cvv 123", "4111 1111"),
+    ],
+)
+def test_what_is_told_in_plain_words_is_taken_out(text: str, secret: str) -> None:
+    found = redact(text)
+    assert secret not in found.text
+    assert found.found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "remember that the staging server is at 10.0.3.7 and the password is in the vault",
+        "password is stored in the safe",
+        "error code is 404, zip code is 90210",
+        "the token limit is 4096",
+        "password policy: 12 characters",
+        "her PIN is the same as mine",
+        "we moved to password managers in 2024",
+        "la clave del éxito es trabajar",
+    ],
+)
+def test_what_only_speaks_of_secrets_stays(text: str) -> None:
+    assert redact(text).text == text

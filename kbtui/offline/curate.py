@@ -35,6 +35,9 @@ _USERS = re.compile(
 _DECIDED = re.compile(
     r"^(?:(?:the )?(?:user|team|users)|we|they)?\s*(?P<rest>(?:decided|agreed) .+)$", re.IGNORECASE
 )
+_SPOKEN = re.compile(
+    r"^[-*\s]*(?:(?:The )?(?:user|assistant) said:|(?:User|Assistant):)", re.IGNORECASE
+)
 _SILENT = frozenset(
     ["a", "an", "the", "user", "users", "s", "i", "my", "is", "are", "was", "were", "also", "now"]
 )
@@ -148,6 +151,8 @@ def _facts(text: str) -> Iterator[str]:
 
 def _statements(text: str) -> Iterator[str]:
     for line in _NOTED.sub("", text).splitlines():
+        if _SPOKEN.match(line):
+            continue  # what was said was judged when it was said
         for each in sentences(_BULLET.sub("", line).strip()):
             if each.form in ("statement", "chat"):
                 yield each.text.rstrip(".!").strip()

@@ -50,7 +50,8 @@ class Line:
 
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?|^\s*>\s?")
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
-_DATED = re.compile(r"^\d{4}-\d\d-\d\d:?\s+")
+_DATED = re.compile(r"^(?:until )?\d{4}-\d\d-\d\d:?\s+")
+_BEFORE = re.compile(r"\(before: (?P<was>.+)\)$")
 _NOT_SAID = re.compile(
     r"^\s*(?:\||-{3,}|\*{3,}|<!--|```|~~~)|^\d{4}-\d\d-\d\d:? (?:recorded|created)\.?$",
     re.IGNORECASE,
@@ -79,6 +80,8 @@ def lines_of(path: str, title: str, text: str, source: Source, first: int = 1) -
         if fence or not said or _NOT_SAID.match(said):
             continue
         past = source == "entry" and heading.casefold() == EVOLUTION.casefold()
-        yield Line(
-            path, title, _DATED.sub("", said) if past else said, number, source, not past, heading
-        )
+        if past:
+            said = _DATED.sub("", said)
+            was = _BEFORE.search(said)
+            said = was["was"] if was else said
+        yield Line(path, title, said, number, source, not past, heading)

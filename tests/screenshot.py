@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 PICTURES = Path(__file__).resolve().parent / "data"
 SIZE = (132, 38)
+TOLD = "we decided to use PostgreSQL for analytics because of its JSON operators; Alice owns it"
 QUESTION = "why did we choose SQLite for the readings?"
 ENTRY = "knowledge/decisions/2026-09-sqlite-for-readings.md"
 
@@ -27,10 +28,11 @@ async def _take(workspace: Path) -> dict[str, str]:
     app = KbtuiApp(workspace)
     async with app.run_test(size=SIZE) as pilot:
         await _until(pilot, lambda: app.kb is not None)
-        await pilot.press(*QUESTION)
-        await pilot.press("enter")
-        await _until(pilot, lambda: bool(app.main.chat.conversation.session))
-        await _until(pilot, lambda: not app.main.chat.conversation.busy)
+        for message in (TOLD, QUESTION):
+            await pilot.press(*message)
+            await pilot.press("enter")
+            await _until(pilot, lambda: bool(app.main.chat.conversation.session))
+            await _until(pilot, lambda: not app.main.chat.conversation.busy)
         app.main.post_message(OpenEntry(ENTRY, 12))
         await _rest(pilot)
         app.main.chat.focus_prompt()

@@ -28,7 +28,10 @@ _LEAST_SECONDS_BETWEEN_VIEWS = 1.0
 class Comparison:
     """One query and the vectors of a corpus; see `fusion.Meaning`."""
 
-    def __init__(self, query: NDArray[np.float32], view: View, matrix: Matrix) -> None:
+    def __init__(
+        self, query: NDArray[np.float32], view: View, matrix: Matrix, *, is_calibrated: bool
+    ) -> None:
+        self.is_calibrated = is_calibrated
         self._query = query
         self._view = view
         self._matrix = matrix

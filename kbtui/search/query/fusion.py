@@ -47,6 +47,10 @@ class Meaning(Protocol):
     def cosines(self) -> Scores:
         """The cosine of each document; NaN where it has no vector (yet)."""
 
+    @property
+    def is_calibrated(self) -> bool:
+        """True if it is known how near an answer is: of the bundled model only."""
+
     def nearer(self, numbers: NDArray[np.int64]) -> Scores:
         """The cosines of the query when it is moved towards some documents."""
 

@@ -119,7 +119,7 @@ def rank(
     if recency is not None and asked.has_words:
         fused = replace(fused, scores=fused.scores * recency)
     direction = meaning.direction if meaning is not None else _no_direction
-    evidence = relevance.gather(corpus, asked, semantic, mask)
+    evidence = relevance.gather(corpus, asked, meaning, mask)
     return Ranking(
         fused, lexical, semantic, frozenset(terms), evidence, recency, weights, direction
     )

@@ -1,118 +1,158 @@
 """How likely a hit answers the query, on a scale that compares between queries.
 
 The score that orders hits says nothing of that: the best of a hundred wrong passages has a high
-one. Relevance is a small logistic model over measures that are absolute: how much of the query's
-telling words the passage holds and how much the best passage does, and how near both are by
-meaning. Its weights are fitted on questions with and without an answer by
-`tests/benchmarks/relevance.py`; words alone have weights of their own.
+one. Relevance is a logistic model over a few absolute measures of a query and a corpus: how much
+of the query's words the best passage holds, how near the nearest one is by meaning, whether a name
+is asked for that nobody mentions. `tests/benchmarks/relevance.py` fits the weights on questions
+with and without an answer; where only words are compared, there are weights of their own.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kbtui.search.index import analyser
+from kbtui.search.query.parser import MOST_TERMS
+from kbtui.search.results import RELEVANT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
     from kbtui.search.index.bm25f import Corpus, Mask
+    from kbtui.search.query.fusion import Meaning
     from kbtui.search.query.parser import Query
 
     Scores = NDArray[np.float64]
 
+# Fitted; in the order of `Evidence.features`, the constant first.
+BY_WORDS = (-5.6, 13.7, -2.2, 3.6, 1.3, -9.3)
+BY_BOTH = (-8.3, 14.1, -2.0, 1.5, 1.3, -8.3, 20.0, -9.5)
 # A small corpus can't tell common words from rare ones: as if it had so many more passages.
 _FURTHER_PASSAGES = 50
-_BEGINNING = 0.8
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """Weights of a logistic model, in the order of `Evidence.features`."""
-
-    bias: float
-    weights: tuple[float, ...]
-
-    def __call__(self, features: Iterable[float]) -> float:
-        """A probability."""
-        total = self.bias + sum(w * x for w, x in zip(self.weights, features, strict=True))
-        return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
+# In a large corpus something is near to any query by chance; fitted within these sizes.
+_SIZES = (30, 3000)
+# Before so much of a corpus has vectors, words decide.
+_MOSTLY = 0.8
+# What a part of a word counts, and what a longer word does that begins with it.
+_PART = 0.8
+_SHORTEST_BEGINNING = 4
+# How much weaker hits than the best lose: of words, and of meaning.
+_FEWER_WORDS = 1.6
+_FARTHER = 3.2
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What speaks for the documents of a corpus being answers to one query.
+    """What speaks for an answer to one query among the documents of a corpus.
 
-    `coverage` is the share of the query's words, by their rarity, that each document holds;
-    `cosines` are NaN where a document has no vector.
+    Attributes:
+        passages: How many documents there are.
+        words: How many telling words the query has.
+        unknown: The share of them, by their rarity, that no document holds.
+        missing_name: True if one of those is written as a name.
+        coverage: The share of the words, by their rarity, that each document holds.
+        cosines: How near each document is, NaN without a vector; None where only words count.
+        best_coverage: The highest coverage.
+        best_cosine: The highest cosine.
     """
 
+    passages: int
+    words: int
+    unknown: float
+    missing_name: bool
     coverage: Scores
     cosines: Scores | None
     best_coverage: float
     best_cosine: float
-    words: int
 
-    def features(self, number: int) -> tuple[float, ...]:
-        """Of one document."""
-        return (self.best_coverage, float(self.coverage[number]))
+    def features(self) -> tuple[float, ...]:
+        """What the weights are for."""
+        passages = min(max(self.passages, _SIZES[0]), _SIZES[1])
+        by_words = (
+            self.best_coverage,
+            float(self.missing_name),
+            math.log1p(self.words),
+            self.unknown,
+            math.log(passages + _FURTHER_PASSAGES) / 10,
+        )
+        if self.cosines is None:
+            return by_words
+        return (*by_words, self.best_cosine, self.best_cosine * self.best_coverage)
+
+    def answered(self) -> float:
+        """How likely any document answers the query, in 0..1."""
+        constant, *weights = BY_WORDS if self.cosines is None else BY_BOTH
+        total = constant + sum(w * x for w, x in zip(weights, self.features(), strict=True))
+        return 1 / (1 + math.exp(-total))
 
     def relevance(self, number: int) -> float:
-        """How likely a document answers the query, in 0..1."""
-        cosine = float("nan") if self.cosines is None else float(self.cosines[number])
-        covered = 0.7 * self.best_coverage + 0.3 * float(self.coverage[number])
-        if not math.isfinite(cosine):
-            return _WORDS((covered,))
-        return _BOTH((covered, 0.7 * self.best_cosine + 0.3 * cosine))
+        """How likely a document answers the query, in 0..1.
+
+        Of a query that is likely to have an answer all hits count as relevant, the less like the
+        best ones the less: what answers is often not what comes first.
+        """
+        answered = self.answered()
+        if answered < RELEVANT:
+            return answered
+        behind = 0.0
+        if self.best_coverage:
+            behind += _FEWER_WORDS * (1 - float(self.coverage[number]) / self.best_coverage)
+        if self.cosines is not None and np.isfinite(self.cosines[number]):
+            behind += _FARTHER * (self.best_cosine - float(self.cosines[number]))
+        return RELEVANT + (answered - RELEVANT) * math.exp(-behind)
 
 
-_WORDS = Model(-4.0, (8.0,))
-_BOTH = Model(-6.0, (5.0, 9.0))
-
-
-def gather(corpus: Corpus, asked: Query, cosines: Scores | None, mask: Mask) -> Evidence:
+def gather(corpus: Corpus, asked: Query, meaning: Meaning | None, mask: Mask) -> Evidence:
     """Look at what the documents of `mask` hold of a query."""
-    weights = _word_weights(corpus, asked)
+    words = list(_telling_words(corpus, asked.text))
+    whole = sum(weight for weight, _, _ in words) or 1.0
+    unknown = 0.0
+    missing_name = False
     coverage = np.zeros(corpus.size)
-    whole = sum(weight for weight, _ in weights) or 1.0
-    for weight, terms in weights:
+    for weight, word, terms in words:
         held = np.zeros(corpus.size)
         for term, share in terms.items():
             ids = corpus.impacts(term)[0]
             held[ids] = np.maximum(held[ids], share)
-        coverage += weight / whole * held
-    best_cosine = 0.0
-    if cosines is not None and (known := mask & np.isfinite(cosines)).any():
-        best_cosine = float(cosines[known].max())
-    best = float(coverage[mask].max(initial=0.0))
-    return Evidence(coverage, cosines, best, best_cosine, len(weights))
+        if held[mask].any():
+            coverage += weight / whole * held
+        else:
+            unknown += weight / whole
+            missing_name |= word[:1].isupper() and not asked.text.startswith(word)
+    cosines = meaning.cosines if meaning is not None and meaning.is_calibrated else None
+    if cosines is not None and np.isfinite(cosines).sum() < _MOSTLY * corpus.count:
+        cosines = None
+    return Evidence(
+        passages=corpus.count,
+        words=len(words),
+        unknown=unknown,
+        missing_name=missing_name,
+        coverage=coverage,
+        cosines=cosines,
+        best_coverage=float(coverage[mask].max(initial=0.0)),
+        best_cosine=0.0 if cosines is None else float(np.nanmax(cosines, initial=0.0, where=mask)),
+    )
 
 
-def _word_weights(corpus: Corpus, asked: Query) -> list[tuple[float, Mapping[str, float]]]:
-    """Each telling word of a query: its weight, and the terms that count for it with their share.
+def _telling_words(corpus: Corpus, text: str) -> Iterator[tuple[float, str, dict[str, float]]]:
+    """Each telling word: its weight by rarity, itself, and the terms that count for it.
 
     A word that no passage holds weighs most: who asks for it asks for what isn't there.
     """
-    every = corpus.count + _FURTHER_PASSAGES
-    of_word: dict[str, list[str]] = {}
-    for term, word in asked.terms().items():
-        of_word.setdefault(word, []).append(term)
-    found: list[tuple[float, Mapping[str, float]]] = []
-    for terms in of_word.values():
-        known = {term: 1.0 if i == 0 else _BEGINNING for i, term in enumerate(terms)}
-        for term in terms:
-            if not corpus.knows(term) and len(term) > 1:
-                beginning = corpus.expand(term, ("title", "headings", "tags", "body"))
-                known.update(dict.fromkeys(beginning, _BEGINNING))
-        held = max((len(corpus.impacts(term)[0]) for term in known), default=0)
-        found.append((math.log((every + 1) / (held + 0.5)), known))
-    for start in asked.beginnings:
-        begun = corpus.expand(analyser.fold(start), ("title", "headings", "tags", "body"))
-        found.append((math.log(every + 1), dict.fromkeys(begun, 1.0)))
-    return found
+    every = [(text[start:end], terms) for start, end, terms in analyser.spans(text) if terms]
+    telling = [each for each in every if each[0].casefold() not in analyser.STOP_WORDS]
+    passages = corpus.count + _FURTHER_PASSAGES
+    for word, terms in islice(telling or every, MOST_TERMS):
+        shares = {term: _PART if i else 1.0 for i, term in enumerate(terms)}
+        if len(word) >= _SHORTEST_BEGINNING and not any(map(corpus.knows, terms)):
+            longer = corpus.expand(terms[0], ("title", "headings", "tags", "body"))
+            shares = dict.fromkeys(longer, _PART)
+        held = max((len(corpus.impacts(term)[0]) for term in shares), default=0)
+        yield math.log((passages + 1) / (held + 0.5)), word, shares

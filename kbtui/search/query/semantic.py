@@ -13,6 +13,7 @@ from kbtui.search.embedding.vectors import VectorStore
 from kbtui.search.index.store import KEY_BYTES
 from kbtui.search.query.comparison import Comparison, View
 from kbtui.search.query.progress import Pace, notice_of
+from kbtui.settings import BUNDLED_EMBEDDING_MODEL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -148,7 +149,7 @@ class Semantic:
         vector = self._embed_query(text)
         if vector is None or self._vectors is None:
             return None
-        return Comparison(vector, self._view_of(corpus, store), self._vectors.matrix)
+        return self._comparison(vector, self._view_of(corpus, store), self._vectors)
 
     def compare_tree(
         self, text: str, tree: TreeIndex, stop: threading.Event, *, load: bool, wait: bool
@@ -177,7 +178,13 @@ class Semantic:
         vector = self._embed_query(text)
         if vector is None:
             return None, self.message
-        return Comparison(vector, view, self._vectors.matrix), ""
+        return self._comparison(vector, view, self._vectors), ""
+
+    def _comparison(
+        self, vector: NDArray[np.float32], view: View, vectors: VectorStore
+    ) -> Comparison:
+        bundled = self.name == BUNDLED_EMBEDDING_MODEL
+        return Comparison(vector, view, vectors.matrix, is_calibrated=bundled)
 
     def _embed_query(self, text: str) -> NDArray[np.float32] | None:
         if self._embedder is None or not text.strip():

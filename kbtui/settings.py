@@ -44,6 +44,7 @@ _QUICK = {
     "KBTUI_API_BASE": ("models", "chat", "api_base"),
     "KBTUI_API_KEY": ("models", "chat", "api_key"),
 }
+_RETIRED = frozenset({"diversity", "link_boost", "neighbour_boost"})
 _NOT_SETTINGS = frozenset({"KBTUI_WORKSPACE", "KBTUI_DATA", "KBTUI_LOG", *_QUICK})
 
 
@@ -110,16 +111,17 @@ class SearchSettings(_Section):
         default_factory=dict,
         description="half-life of a hit's score, in days by folder: memory = 90; 0 or none: never",
     )
-    diversity: float = Field(0, ge=0, le=1, description="how much to push down look-alikes; 0: off")
-    link_boost: float = Field(
-        0, ge=0, le=10, description="lift hits linked with better ones; 0: off"
-    )
-    neighbour_boost: float = Field(
-        0, ge=0, le=10, description="lift messages said next to better ones; 0: off"
-    )
     sync_interval_seconds: float = Field(60, gt=0, description="look at all files so often")
     max_file_megabytes: float = Field(5, gt=0, description="larger files are listed, not indexed")
     roots: tuple[str, ...] = Field((), description="further folders of the workspace to index")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_retired(cls, values: Any) -> Any:
+        """Pass over options of older versions, which files may still hold: they changed little."""
+        if not isinstance(values, dict):
+            return values
+        return {name: value for name, value in values.items() if name not in _RETIRED}
 
     @field_validator("roots")
     @classmethod

@@ -18,7 +18,7 @@ from kbtui.cli.output import (
     say_styled,
 )
 from kbtui.errors import UsageError
-from kbtui.text import clean
+from kbtui.text import clean, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -116,9 +116,14 @@ def _read(queries: Iterable[str]) -> Iterator[tuple[Any, str]]:
 
 def _print(result: SearchResult) -> None:
     for hit in result.hits:
-        place = f"{hit.path}:{hit.line}"
-        say_line(say_styled(place, fg="cyan"), "  ", say_styled(hit.heading, bold=True))
+        where = f"{hit.path}:{hit.line}"
+        say_line(say_styled(where, fg="cyan"), "  ", say_styled(hit.heading, bold=True))
         say_line("    ", _highlighted(hit))
+        if hit.also:
+            places = ", ".join(f"{clean(other.path)}:{other.line}" for other in hit.also)
+            say_line(
+                "    ", say_styled(f"also in {counted(len(hit.also), 'place')}: {places}", dim=True)
+            )
     if result.notice:
         note(f"kbtui: {result.notice}")
     if not result.hits:

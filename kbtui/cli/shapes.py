@@ -89,6 +89,8 @@ def hit_shape(hit: Hit) -> dict[str, Any]:
         "lines": list(hit.lines),
         "line": hit.line,
         "score": hit.score,
+        "relevance": hit.relevance,
+        "also": [{"path": place.path, "line": place.line} for place in hit.also],
         "snippet": hit.snippet,
         "matches": [list(match) for match in hit.matches],
         "explain": {
@@ -102,6 +104,7 @@ def hit_shape(hit: Hit) -> dict[str, Any]:
     if hit.session is not None:
         shape["session"] = hit.session
         shape["messages"] = list(hit.messages) if hit.messages else None
+        shape["speaker"] = hit.speaker or None
     return shape
 
 

@@ -46,6 +46,8 @@ _HIT = _object(
     lines=_list(_NUMBER),
     score={"type": "number"},
     text=_TEXT,
+    relevance={"type": "number"},
+    also=_TEXTS,
     session=_TEXT,
     messages=_list(_NUMBER),
 )

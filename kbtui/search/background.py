@@ -1,4 +1,7 @@
-"""The threads behind a running app: one keeps the words index up to date, one embeds, one warms."""
+"""The threads behind a running app: one keeps the words index up to date, one embeds, one warms.
+
+They know the index as `Work`, what they have it do; a fourth thread watches for outside edits.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,48 @@ import os
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, TypeVar
+import unicodedata
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from kbtui.errors import KbtuiError
-from kbtui.search.index.watcher import Watcher
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Sequence
 
-    from kbtui.search.search_index import SearchIndex
+    from kbtui.search.results import SyncReport
+
+
+_MOMENT = 0.3
+_LONGEST = 1.0
+_LOOK_AGAIN = 0.05
+
+
+class Pause:
+    """Asked by the worker between two batches; told by whoever needs the machine.
+
+    Attributes:
+        stopped: The work rests until this is False again.
+    """
+
+    def __init__(self) -> None:
+        self.stopped = False
+        self._until = 0.0
+
+    def step_aside(self) -> None:
+        """Rest for a moment from now on; costs nothing to call."""
+        self._until = time.monotonic() + _MOMENT
+
+    def wait(self, end: threading.Event) -> None:
+        """Rest as long as is wanted, but for steps aside at most a second; `end` ends it."""
+        since = time.monotonic()
+        while not end.is_set():
+            now = time.monotonic()
+            aside = now < self._until and now - since < _LONGEST
+            if not self.stopped and not aside:
+                return
+            end.wait(_LOOK_AGAIN)
+
 
 _LOG = logging.getLogger(__name__)
 _SETTLED_SECONDS = 1.1  # an adopted file must have been stable for a second
@@ -27,10 +62,39 @@ _BREATH_SECONDS = 0.002
 _Result = TypeVar("_Result")
 
 
-class Background:
-    """Runs a `SearchIndex` in threads until it is stopped."""
+class Work(Protocol):
+    """What there is to do on an index; see `SearchIndex`, whose methods these are."""
 
-    def __init__(self, index: SearchIndex, root: Path, areas: Sequence[str]) -> None:
+    @property
+    def on_outside_edit(self) -> Callable[[frozenset[str]], None] | None:
+        """Told the paths that others edited, once they have settled."""
+
+    def sync(self) -> SyncReport:
+        """Look at all files."""
+
+    def refresh(self, paths: Iterable[str]) -> None:
+        """Take note that files changed."""
+
+    def refresh_now(self) -> SyncReport | None:
+        """Index what `refresh` was told."""
+
+    def tidy(self) -> None:
+        """Write the index in fewer files."""
+
+    def warm_up(self, proceed: Callable[[], bool]) -> None:
+        """Read what questions will need."""
+
+    def load_model(self) -> bool:
+        """Get the embedding model ready; tells whether it is."""
+
+    def embed_missing(self) -> int:
+        """Embed what has no vector; tells how much it did."""
+
+
+class Background:
+    """Does the work of an index in threads until it is stopped."""
+
+    def __init__(self, index: Work, root: Path, areas: Sequence[str]) -> None:
         self._index = index
         self._stop = threading.Event()
         self._wake = threading.Event()
@@ -167,3 +231,75 @@ def _step_back() -> None:
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
         except OSError as error:
             _LOG.debug("The priority can't be lowered: %s", error)
+
+
+_LOG = logging.getLogger(__name__)
+_DEBOUNCE_MS = 200
+_STEP_MS = 50
+
+
+class Watcher:
+    """Watches folders of a workspace in a thread of its own, as long as that is possible."""
+
+    def __init__(
+        self, root: Path, areas: Sequence[str], changed: Callable[[set[str]], None]
+    ) -> None:
+        """`changed` is told the workspace paths, in the watching thread."""
+        self._root = root
+        self._areas = areas
+        self._changed = changed
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._watched: set[Path] = set()
+
+    def follow(self) -> None:
+        """Start watching; again if a folder came or went since."""
+        folders = {self._root / area for area in self._areas if (self._root / area).is_dir()}
+        running = self._thread is not None and self._thread.is_alive()
+        if folders == self._watched and (running or not folders):
+            return
+        self.stop()
+        self._watched = folders
+        if folders:
+            self._stop = threading.Event()
+            self._thread = threading.Thread(
+                target=self._watch, args=(self._stop, folders), name="kbtui-watch", daemon=True
+            )
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Stop watching; returns when the thread has ended."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        self._watched = set()
+
+    def _watch(self, stop: threading.Event, folders: set[Path]) -> None:
+        import watchfiles
+
+        logging.getLogger("watchfiles").setLevel(logging.WARNING)
+        try:
+            for changes in watchfiles.watch(
+                *folders,
+                watch_filter=None,
+                debounce=_DEBOUNCE_MS,
+                step=_STEP_MS,
+                stop_event=stop,
+                raise_interrupt=False,
+                ignore_permission_denied=True,
+            ):
+                paths = {path for _, name in changes if (path := self._relative(name))}
+                if paths and not stop.is_set():
+                    self._changed(paths)
+        except (OSError, RuntimeError) as error:
+            # Too many folders for this machine, or one vanished: the sweep finds edits as well.
+            _LOG.info("Folders can't be watched: %s", error)
+
+    def _relative(self, name: str) -> str:
+        try:
+            path = Path(name).relative_to(self._root).as_posix()
+        except ValueError:
+            return ""
+        hidden = any(part.startswith(".") for part in path.split("/"))
+        return "" if hidden else unicodedata.normalize("NFC", path)

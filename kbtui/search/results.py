@@ -28,11 +28,12 @@ class Explain:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A further place that says what a hit says; `messages` are those of a conversation."""
+    """A further place that says what a hit says; of a conversation with its messages."""
 
     path: str
     title: str
     line: int
+    session: str | None = None
     messages: tuple[int, int] | None = None
 
 

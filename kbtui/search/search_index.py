@@ -16,24 +16,24 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kbtui.errors import KbtuiError, StorageError, UsageError
 from kbtui.listeners import Listeners
-from kbtui.search.index.pause import Pause
+from kbtui.search.background import Pause
+from kbtui.search.index.builder import Scopes
 from kbtui.search.results import IndexStatus, SearchResult, SyncReport
-from kbtui.search.scopes import Scopes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from kbtui.search.background import Background
     from kbtui.search.embedding.prepared import EmbeddingModel
-    from kbtui.search.index.bm25f import Corpus
+    from kbtui.search.index.bm25f import Corpus, Mask
     from kbtui.search.index.chunker import ChunkLimits
-    from kbtui.search.index.generations import Generations
+    from kbtui.search.index.generation import Generations
+    from kbtui.search.index.tree_index import TreeReader
     from kbtui.search.query.fusion import Meaning
     from kbtui.search.query.hits import Rows
     from kbtui.search.query.parser import Query
     from kbtui.search.query.ranking import Weights
     from kbtui.search.query.semantic import Semantic
-    from kbtui.search.query.tree_index import TreeReader
     from kbtui.search.results import Hit
     from kbtui.settings import RoleSettings, SearchSettings
     from kbtui.workspace.layout import Workspace
@@ -61,6 +61,7 @@ class _Request:
     wait: bool
     relevant_only: bool
     statements_only: bool
+    before: tuple[str, int] | None
 
 
 class SearchIndex:
@@ -157,7 +158,7 @@ class SearchIndex:
 
     def _sync(self, only: frozenset[str] | None) -> SyncReport:
         from kbtui.search.index.builder import Builder, scan
-        from kbtui.search.index.generations import CacheBusyError
+        from kbtui.search.index.generation import CacheBusyError
 
         started = time.perf_counter()
         builder = Builder(
@@ -199,7 +200,7 @@ class SearchIndex:
 
     def tidy(self) -> None:
         """Write the index in fewer files where there are many; for idle moments."""
-        from kbtui.search.index.generations import CacheBusyError
+        from kbtui.search.index.generation import CacheBusyError
 
         generations = self._generations()
         try:
@@ -244,7 +245,7 @@ class SearchIndex:
 
     def status(self) -> IndexStatus:
         """How far the index is, in words as well."""
-        from kbtui.search.query.progress import status_of
+        from kbtui.search.query.semantic import status_of
 
         with self._lock:
             opened, meaning = self._opened, self._meaning
@@ -316,6 +317,7 @@ class SearchIndex:
         at: str | None = None,
         relevant_only: bool = False,
         statements_only: bool = False,
+        before: tuple[str, int] | None = None,
     ) -> SearchResult:
         """Find the places that answer a query, by words and by meaning.
 
@@ -329,6 +331,7 @@ class SearchIndex:
             relevant_only: Leave out what probably doesn't answer the query: a query that nothing
                 answers has no hits.
             statements_only: Of conversations leave out what kbtui said, and what was only asked.
+            before: A session and a message of it: what it said from there on is left out.
 
         Raises:
             UsageError: `at` where there is no history.
@@ -346,6 +349,7 @@ class SearchIndex:
             wait=wait,
             relevant_only=relevant_only,
             statements_only=statements_only,
+            before=before,
         )
         if at is not None:
             result = self._search_tree(request, at)
@@ -356,7 +360,7 @@ class SearchIndex:
         return replace(result, took_ms=(time.perf_counter() - started) * 1000)
 
     def _search(self, request: _Request) -> SearchResult:
-        from kbtui.search.query.suggestion import suggest
+        from kbtui.search.query.hits import suggest
 
         notice = self._catch_up()
         generation = self._generations().serving
@@ -382,7 +386,7 @@ class SearchIndex:
         )
 
     def _search_tree(self, request: _Request, at: str) -> SearchResult:
-        from kbtui.search.query.tree_index import TreeReader
+        from kbtui.search.index.tree_index import TreeReader
 
         if self._tree_at is None:
             raise UsageError("There is no history to search.", "Leave out the revision.")
@@ -418,25 +422,18 @@ class SearchIndex:
             self._scopes.folders(request.scope),
             meaning,
             self._weights(half_lives),
-            statements_only=request.statements_only,
+            left_out=_left_out(request, corpus, rows),
         )
+        if request.relevant_only and request.asked.has_words and not ranking.evidence.is_answered:
+            return ()
         return best_hits(
-            corpus,
-            rows,
-            request.asked,
-            ranking,
-            request.limit,
-            relevant_only=request.relevant_only,
+            corpus, rows, request.asked, ranking, request.limit, is_private=self._is_private
         )
 
     def _weights(self, half_lives: Mapping[str, float]) -> Weights:
         from kbtui.search.query.ranking import Weights
 
-        ours = self._settings
-        meaning, words = ours.vector_weight, ours.text_weight
-        return Weights(
-            meaning, words, half_lives, ours.diversity, ours.link_boost, ours.neighbour_boost
-        )
+        return Weights(self._settings.vector_weight, self._settings.text_weight, half_lives)
 
     def _catch_up(self) -> str:
         """See that the index is as new as it should be; gives a notice where it isn't."""
@@ -464,7 +461,7 @@ class SearchIndex:
             if self._stop.is_set():
                 raise KbtuiError("The search index is closed.")
             if self._opened is None:
-                from kbtui.search.index.generations import Generations
+                from kbtui.search.index.generation import Generations
 
                 self._opened = Generations(self._workspace.cache / "search", self._limits())
             return self._opened
@@ -478,7 +475,7 @@ class SearchIndex:
         except KbtuiError:
             raise
         except Exception as error:
-            from kbtui.search.index.generations import is_no_room
+            from kbtui.search.index.generation import is_no_room
 
             if self._stop.is_set():
                 raise KbtuiError("The search index is closed.") from error
@@ -492,3 +489,19 @@ class SearchIndex:
         else:
             self._background.sync_soon()
         return work()
+
+
+def _left_out(request: _Request, corpus: Corpus, rows: Rows) -> Mask:
+    """The documents of conversations that aren't to be found."""
+    from kbtui.search.index.rows import ASKED, ASSISTANT
+
+    found = corpus.holding("said", (ASSISTANT, ASKED) if request.statements_only else ())
+    if request.before is not None:
+        session, first = request.before
+        numbers = corpus.holding("path", [f"sessions/{session}.jsonl"]).nonzero()[0]
+        chunks = corpus.chunks[numbers].tolist()
+        said = rows.rows(chunks)
+        for number, chunk in zip(numbers.tolist(), chunks, strict=True):
+            messages = said[chunk].messages if chunk in said else None
+            found[number] |= messages is not None and messages[1] >= first
+    return found

@@ -290,7 +290,7 @@ def test_searches_answer_in_the_shape_of_the_seed(kb: KnowledgeBase, tools: Tool
     assert "The zebra token lives an hour." in docs
     assert "docs/api/auth.md" in tools.ok("vector_search", query="zebra", project="api")
     assert "There are: api" in tools.error("vector_search", query="zebra", project="../knowledge")
-    assert tools.ok("memory_search", query="quagga").startswith("Nothing found for 'quagga'.")
+    assert tools.ok("memory_search", query="quagga").startswith("No memories found for 'quagga'.")
     assert "empty" in tools.error("memory_search", query="  ")
 
 

@@ -26,8 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kbtui.search.embedding.model_source import locate, models_folder
-from kbtui.search.embedding.prepared import ConfiguredModel
+from kbtui.search.embedding.prepared import ConfiguredModel, locate, models_folder
 from kbtui.search.index.bm25f import Corpus, PostingsCache
 from kbtui.search.query.fusion import best_first
 from kbtui.search.query.parser import parse

@@ -50,7 +50,7 @@ def _write_until(desk: Desk, found) -> None:
 def test_the_sweep_finds_what_the_watcher_missed(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kbtui.search.index.watcher import Watcher
+    from kbtui.search.background import Watcher
     from kbtui.settings import SearchSettings
 
     monkeypatch.setattr(Watcher, "follow", lambda self: None)

@@ -21,7 +21,7 @@ from tests.search.helpers import Desk, eventually, paths
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kbtui.search.embedding.child_process import ChildProcess
+    from kbtui.search.embedding.child_embedder import ChildProcess
 
 pytestmark = pytest.mark.faults
 MODEL = ModelIdentity("tired", "f" * 24, "", 2, 256, "mean", (), 0, (1.0, 0.0))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kbtui.search.query.marking import marker
+from kbtui.search.query.snippets import marker
 
 
 @pytest.mark.parametrize(

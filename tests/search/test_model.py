@@ -20,8 +20,13 @@ from kbtui.errors import ConfigurationError, ModelError, UnreadableError
 from kbtui.search.embedding import child, model_source
 from kbtui.search.embedding.child_embedder import ChildEmbedder
 from kbtui.search.embedding.embedder import GRAPH_FILE, IDENTITY_FILE, ModelIdentity, OnnxEmbedder
-from kbtui.search.embedding.model_source import BUNDLED_SHA256, locate, models_folder
-from kbtui.search.embedding.prepared import ConfiguredModel, StoppedError
+from kbtui.search.embedding.prepared import (
+    BUNDLED_SHA256,
+    ConfiguredModel,
+    StoppedError,
+    locate,
+    models_folder,
+)
 from kbtui.settings import RoleSettings, SearchSettings
 from tests.search.helpers import Desk, eventually, paths
 

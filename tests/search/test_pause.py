@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import threading
 
-from kbtui.search.index.pause import Pause
+from kbtui.search.background import Pause
 from tests.patience import PATIENCE
 
 

@@ -87,3 +87,59 @@ def test_an_entry_may_end_with_a_question(desk: Desk) -> None:
 )
 def test_what_only_asks_is_told_from_what_states(text: str, *, asks: bool) -> None:
     assert is_question(text) is asks
+
+
+def test_a_fact_is_found_once_with_its_other_places(desk: Desk) -> None:
+    desk.write("knowledge/topics/gozo.md", "# Trip\n\n- The ferry to Gozo leaves at nine\n")
+    desk.write("memory/MEMORY.md", "# Memory\n\n- 2026-11-22: the ferry to Gozo leaves at nine.\n")
+    desk.write("sessions/s.jsonl", said(("user", "By the way, the ferry to Gozo leaves at nine!")))
+    (hit,) = desk.index().search("ferry to Gozo", "all").hits
+    assert hit.path == "knowledge/topics/gozo.md"
+    assert {place.path: place.line for place in hit.also} == {
+        "memory/MEMORY.md": 3,
+        "sessions/s.jsonl": 1,
+    }
+    assert {place.session for place in hit.also} == {None, "s"}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "The ferry to Gozo doesn't leave, and never at nine",
+        "It is not true that the ferry to Gozo leaves at nine",
+        "The ferry to Gozo leaves at ten",
+        "Does the ferry to Gozo leave at nine?",
+        "The ferry to Gozo leaves at nine, and Ann meets us there with both cars and the tent",
+    ],
+)
+def test_what_is_merely_similar_stays_apart(desk: Desk, other: str) -> None:
+    desk.write("knowledge/topics/gozo.md", "# Trip\n\nThe ferry to Gozo leaves at nine\n")
+    desk.write("sessions/s.jsonl", said(("user", other)))
+    hits = desk.index().search("ferry to Gozo", "all").hits
+    assert len(hits) == 2
+    assert not any(hit.also for hit in hits)
+
+
+def test_what_only_a_private_entry_says_is_not_joined_with_what_isnt(desk: Desk) -> None:
+    fact = "The ferry to Gozo leaves at nine\n"
+    desk.write("knowledge/topics/gozo.md", f"---\nprivate: true\n---\n# Trip\n\n{fact}")
+    desk.write("knowledge/topics/ferry.md", f"# Ferry\n\n{fact}")
+    assert len(desk.index().search("ferry to Gozo").hits) == 2
+
+
+def test_the_first_hits_are_the_same_for_any_limit_where_some_are_joined(desk: Desk) -> None:
+    for n in range(12):
+        fact = f"The ferry number {n} to Gozo leaves at nine"
+        desk.write(f"knowledge/topics/n{n}.md", f"# Trip {n}\n\n{fact}\n")
+        desk.write(f"memory/2026-11-{n + 10}.md", f"# Day\n\n{fact}.\n")
+    index = desk.index()
+    whole = index.search("ferry gozo", limit=50).hits
+    for limit in (1, 3, 10, 20):
+        assert index.search("ferry gozo", limit=limit).hits == whole[:limit]
+
+
+def test_what_a_session_says_from_a_message_on_is_left_out(talk: Desk) -> None:
+    index = talk.index()
+    found = index.search("ferry gozo", "all", before=("s", 2)).hits
+    assert [hit.messages for hit in found] == [(1, 1)]
+    assert not index.search("ferry gozo", "all", before=("s", 1)).hits

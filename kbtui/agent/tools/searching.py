@@ -1,4 +1,4 @@
-"""The tools ``memory_search`` and ``vector_search``, in the shape that seed 001 gave them."""
+"""The tools ``memory_search`` and ``vector_search``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kbtui.workspace import files
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kbtui.search.results import Hit, SearchResult
+    from kbtui.search.results import Hit, Place, SearchResult
 
 _LIMIT = 8
 _MOST_HITS = 20
@@ -37,7 +37,7 @@ class MemorySearch:
     writes = False
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Search; what this turn itself said is left out."""
+        """Search for what answers, in what was told: not in kbtui's own words, nor questions."""
         scope = ",".join(("knowledge", "memory", "sessions", *context.settings.search.roots))
         return _search(context, arguments, scope, "memory")
 
@@ -85,13 +85,20 @@ def _search(
         raise RefusedError("The query is empty.", "Say what to look for.")
     limit = max(1, min(arguments.get("limit", _LIMIT), _MOST_HITS))
     # A few more, as some may have to be left out.
-    result = context.search.search(query, scope, limit + _LIMIT)
+    result = context.search.search(
+        query,
+        scope,
+        limit + _LIMIT,
+        relevant_only=True,
+        statements_only=True,
+        before=(context.session, context.message),
+    )
     hits = [hit for hit in result.hits if _may_show(context, hit)][:limit]
     count = counted(len(hits), f"{what} result")
     shown = [_shown(context, hit) for hit in hits]
     data = {"hits": [each.data for each in shown], "notice": result.notice}
     if not hits:
-        return ToolResult(_nothing(context, result, query), f"no {what} results", data=data)
+        return ToolResult(_nothing(context, result, query, what), f"no {what} results", data=data)
     parts = [f"Found {count} for '{shorten(query, _SHOWN)}':", ""]
     for each in shown:
         parts += [each.text, ""]
@@ -101,28 +108,19 @@ def _search(
     return ToolResult("\n".join(parts).rstrip(), count, private, data)
 
 
-def _nothing(context: ToolContext, result: SearchResult, query: str) -> str:
+def _nothing(context: ToolContext, result: SearchResult, query: str, what: str) -> str:
     # A word out of a private entry would tell of it.
     may_suggest = result.suggestion and (context.is_local or not context.has_private)
     meant = f" Did you mean '{result.suggestion}'?" if may_suggest else ""
-    return f"Nothing found for '{shorten(query, _SHOWN)}'.{meant}"
+    found = "memories" if what == "memory" else f"{what}s"
+    return f"No {found} found for '{shorten(query, _SHOWN)}'.{meant}"
 
 
-def _may_show(context: ToolContext, hit: Hit) -> bool:
+def _may_show(context: ToolContext, hit: Hit | Place) -> bool:
+    """True if the model may know that there is such a hit, or such a place of one."""
     if context.names_private or context.is_local:
-        return not _is_own(context, hit)
-    return not (
-        _is_own(context, hit) or context.conceals(hit.path) or _is_private_talk(context, hit)
-    )
-
-
-def _is_own(context: ToolContext, hit: Hit) -> bool:
-    """Whether a hit is what the user has just said in this very turn."""
-    return (
-        hit.session == context.session
-        and hit.messages is not None
-        and hit.messages[1] >= context.message
-    )
+        return True
+    return not (context.conceals(hit.path) or _is_private_talk(context, hit))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +143,9 @@ def _shown(context: ToolContext, hit: Hit) -> _Shown:
     place = f"score: {hit.score:.2f}"
     if hit.messages is not None:
         place += f", messages {hit.messages[0]}-{hit.messages[1]}"
+    also = [clean_line(place.path) for place in hit.also if _may_show(context, place)]
+    if also:
+        place += f", also in {counted(len(also), 'place')}: {', '.join(dict.fromkeys(also))}"
     title = clean_line(" > ".join(part for part in (hit.title, hit.heading) if part))
     data = {
         "path": hit.path,
@@ -152,6 +153,8 @@ def _shown(context: ToolContext, hit: Hit) -> _Shown:
         "lines": [source.first, source.last],
         "score": round(hit.score, 4),
         "text": source.text,
+        "relevance": hit.relevance,
+        "also": also,
     }
     if hit.session is not None and hit.messages is not None:
         data |= {"session": hit.session, "messages": list(hit.messages)}
@@ -173,8 +176,8 @@ def _lines_of(context: ToolContext, hit: Hit) -> tuple[int, list[str]]:
     return first, text_lines(hit.text or hit.snippet)
 
 
-def _is_private_talk(context: ToolContext, hit: Hit) -> bool:
-    """Whether a conversation drew on a private entry where it was found."""
+def _is_private_talk(context: ToolContext, hit: Hit | Place) -> bool:
+    """True if a conversation drew on a private entry where it was found."""
     if hit.session is None or hit.messages is None:
         return False
     first, last = hit.messages

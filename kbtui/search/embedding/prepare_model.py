@@ -39,7 +39,7 @@ from kbtui.search.embedding.embedder import (
     ModelIdentity,
     OnnxEmbedder,
 )
-from kbtui.search.embedding.model_source import ModelSource, locate, models_folder
+from kbtui.search.embedding.prepared import ModelSource, locate, models_folder
 from kbtui.text import shorten
 
 if TYPE_CHECKING:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
 from kbtui.search.index.chunker import ChunkLimits, Document, is_indexed, read_document
-from kbtui.search.index.properties import Properties
+from kbtui.search.index.markdown import Properties
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
@@ -15,6 +16,43 @@ if TYPE_CHECKING:
 
     from kbtui.search.index.generation import Generation
     from kbtui.workspace.scan import FileState, Scanner
+
+
+DEFAULT = "default"
+ALL = "all"
+SESSIONS = "sessions"
+_AREAS = ("knowledge", "memory", "docs")
+
+
+@dataclass(frozen=True, slots=True)
+class Scopes:
+    """The folders of one workspace that are indexed; `roots` are further ones of its own."""
+
+    roots: tuple[str, ...] = ()
+
+    @property
+    def default(self) -> tuple[str, ...]:
+        """What is searched unless said otherwise: all but the conversations."""
+        return (*_AREAS, *self.roots)
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """All that is indexed."""
+        return (*_AREAS, SESSIONS, *self.roots)
+
+    def folders(self, scope: str) -> list[str]:
+        """The folders that a scope names, e.g. ``memory,docs/nanobot`` or ``all``."""
+        found: list[str] = []
+        for part in scope.split(","):
+            name = part.strip().strip("/")
+            if name in {"", DEFAULT}:
+                found += self.default
+            elif name == ALL:
+                found += self.all
+            else:
+                found.append(name)
+        return found
+
 
 # The first chunks of a large folder are searchable at once, later ones come in larger lots.
 _FIRST_LOT = 500

@@ -19,8 +19,16 @@ from kbtui.search.index.conversation import (
     session_messages,
     shown_title,
 )
-from kbtui.search.index.markdown import Block, Outline, cut_block, estimate, outline, pack
-from kbtui.search.index.properties import Properties, read_properties
+from kbtui.search.index.markdown import (
+    Block,
+    Outline,
+    Properties,
+    cut_block,
+    estimate,
+    outline,
+    pack,
+    read_properties,
+)
 from kbtui.workspace.files import decode
 
 if TYPE_CHECKING:

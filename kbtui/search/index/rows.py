@@ -30,7 +30,8 @@ READ = (
     " chunks.role, chunks.passages, chunks.keys, chunks.check_sum"
 )
 _SIGNATURE_BYTES = 12
-# Marks a message that asks and states nothing.
+# Who said a message, and what marks one that asks and states nothing.
+ASSISTANT = "assistant"
 ASKED = "question"
 
 

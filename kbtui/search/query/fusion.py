@@ -54,9 +54,6 @@ class Meaning(Protocol):
     def nearer(self, numbers: NDArray[np.int64]) -> Scores:
         """The cosines of the query when it is moved towards some documents."""
 
-    def direction(self, number: int) -> NDArray[np.float32] | None:
-        """The unit vector of a whole document; None if it has no vector."""
-
 
 @dataclass(frozen=True, slots=True)
 class Fused:

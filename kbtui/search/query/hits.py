@@ -3,29 +3,63 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
-from dataclasses import replace
-from itertools import islice, pairwise
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from kbtui.search.index import analyser
+from kbtui.search.index.conversation import is_question
 from kbtui.search.query import parser as query
 from kbtui.search.query import snippets
 from kbtui.search.query.fusion import best_first, rank_of
-from kbtui.search.query.reorder import MOST_REORDERED, beside, linked, spread
-from kbtui.search.results import Explain, Hit
+from kbtui.search.results import Explain, Hit, Place
 from kbtui.text import clean_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
     from kbtui.search.index.bm25f import Corpus
     from kbtui.search.index.rows import ChunkRow
     from kbtui.search.query.parser import Query
     from kbtui.search.query.ranking import Ranking
 
+
+# Compared with each other, whatever the limit is.
+_COMPARED = 20
+_LEAST_WORDS = 4
+_LEAST_LETTERS = 8
+_MOST_OF_IT = 0.6
+_DENYING = frozenset(
+    [
+        "no",
+        "not",
+        "never",
+        "nor",
+        "don't",
+        "doesn't",
+        "didn't",
+        "isn't",
+        "wasn't",
+        "won't",
+        "can't",
+        "cannot",
+        "dont",
+        "nein",
+        "nicht",
+        "nie",
+        "kein",
+        "keine",
+        "non",
+        "pas",
+        "jamais",
+        "nunca",
+    ]
+)
+_BETWEEN_STATEMENTS = re.compile("(?<=[.!?])\\s+|\n+|(?<=[\u3002\uff01\uff1f])")
 # Found and checked whatever the limit is, so that the first ones don't depend on it.
 LOOKED_AT = 300
 _MORE = 4  # fetched beyond the limit, as some are left out
@@ -33,7 +67,6 @@ _CHECKED_FOR_PHRASES = 3000
 _LOOKED_AT_FOR_PAIRS = 20
 # An entry is one thing and shown once; of a long document or log several places may answer.
 _OF_ONE_FILE = {"knowledge": 1, "memory": 3, "docs": 3}
-_LIFTING = {"links": linked, "neighbours": beside}
 _NUMBER = re.compile(r"([0-9]{1,18})")
 
 
@@ -51,24 +84,104 @@ def best_hits(
     ranking: Ranking,
     limit: int,
     *,
-    relevant_only: bool = False,
+    is_private: Callable[[str], bool] = lambda _path: False,
 ) -> tuple[Hit, ...]:
-    """The best hits, at most `limit`; the first ones are the same for any limit."""
-    shown: list[Hit] = []
-    of_file: Counter[str] = Counter()
+    """The best hits, at most `limit`; the first ones are the same for any limit.
+
+    Those that say the same are one hit, unless only one of them `is_private`. Where probably
+    nothing answers, what is only near by meaning is left out: it is near by chance.
+    """
     rows = _Fetched(rows)
-    ranking = _reordered(corpus, rows, asked, _with_pairs(corpus, rows, asked, ranking))
-    for number, row in _in_order(corpus, rows, asked, ranking, limit):
+    ranking = _with_pairs(corpus, rows, asked, ranking)
+    groups: list[list[_Said]] = []
+    of_file: Counter[str] = Counter()
+    near_by_chance = ranking.evidence.cosines is not None and not ranking.evidence.is_answered
+    taken = 0
+    for number, row in _in_order(corpus, rows, asked, ranking, max(limit, _COMPARED)):
         most = 1 if not asked.has_words else _OF_ONE_FILE.get(row.path.partition("/")[0], LOOKED_AT)
-        if of_file[row.path] < most and _has_phrases(row, asked):
-            hit = _hit(row, number, asked, ranking)
-            if relevant_only and not hit.is_relevant:
-                continue
-            of_file[row.path] += 1
-            shown.append(hit)
-            if len(shown) >= limit:
+        if of_file[row.path] >= most or not _has_phrases(row, asked):
+            continue
+        if near_by_chance and not ranking.lexical[number]:
+            continue
+        if taken >= _COMPARED and len(groups) >= limit:
+            break
+        of_file[row.path] += 1
+        said = _Said(number, row, *_statement(row, ranking.terms if taken < _COMPARED else ()))
+        taken += 1
+        for group in groups:
+            both = {row.private or is_private(row.path) for row in (row, group[0].row)}
+            if len(both) == 1 and _same(group[0].words, said.words):
+                group.append(said)
                 break
-    return tuple(shown)
+        else:
+            groups.append([said])
+    return tuple(_joined(group, asked, ranking) for group in groups[:limit])
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A document among the best, and what it says of the query: its words, and from which line."""
+
+    number: int
+    row: ChunkRow
+    words: tuple[str, ...]
+    line: int
+
+
+def _joined(group: Sequence[_Said], asked: Query, ranking: Ranking) -> Hit:
+    """One hit for all that say the same: an entry rather than what was said, with its places."""
+    first = min(group, key=lambda said: _standing(said.row))
+    hit = _hit(first.row, first.number, asked, ranking)
+    if len(group) == 1:
+        return hit
+    also = [
+        Place(
+            said.row.path,
+            clean_line(said.row.title),
+            said.line,
+            said.row.session,
+            said.row.messages,
+        )
+        for said in group
+        if said is not first
+    ]
+    score = round(float(ranking.fused.scores[group[0].number]), 6)
+    return replace(hit, score=score, also=tuple(also))
+
+
+def _standing(row: ChunkRow) -> int:
+    """Entries and documents before notes, before the archive, before what was said."""
+    if row.path.startswith("sessions/"):
+        return 4 if row.role == "assistant" else 3
+    if row.path.startswith("memory/"):
+        return 2 if row.path.endswith(".jsonl") else 1
+    return 0
+
+
+def _statement(row: ChunkRow, terms: Container[str]) -> tuple[tuple[str, ...], int]:
+    """The words of the sentence or line that holds the most of the terms, and its line."""
+    starts = [0, *(match.end() for match in _BETWEEN_STATEMENTS.finditer(row.text)), len(row.text)]
+    held: dict[int, set[str]] = {}
+    for start, _, term in analyser.matches(row.text, terms):
+        held.setdefault(bisect_right(starts, start) - 1, set()).add(term)
+    if not held:
+        return (), row.lines[0]
+    best = min(held, key=lambda place: (-len(held[place]), place))
+    text = row.text[starts[best] : starts[best + 1]]
+    line = min(row.lines[0] + row.text.count("\n", 0, starts[best]), row.lines[1])
+    return (() if is_question(text) else tuple(analyser.words(text))), line
+
+
+def _same(one: Sequence[str], other: Sequence[str]) -> bool:
+    """True if one statement is the other, or most of it, word for word, and nothing is denied."""
+    short, long = sorted((one, other), key=len)
+    if len(short) < _LEAST_WORDS:
+        return short == long and sum(map(len, short)) >= _LEAST_LETTERS
+    if len(short) < _MOST_OF_IT * len(long):
+        return False
+    whole, part = f" {' '.join(long)} ", f" {' '.join(short)} "
+    before, found, after = whole.partition(part)
+    return bool(found) and _DENYING.isdisjoint([*before.split(), *after.split()])
 
 
 class _Fetched:
@@ -103,29 +216,6 @@ def _with_pairs(corpus: Corpus, rows: Rows, asked: Query, ranking: Ranking) -> R
             scores[number] += ranking.fused.unit * share
     scores = np.round(scores / (1 + ranking.fused.unit), 9)
     return replace(ranking, fused=replace(ranking.fused, scores=scores))
-
-
-def _reordered(corpus: Corpus, rows: Rows, asked: Query, ranking: Ranking) -> Ranking:
-    """Lift those of the best that have to do with others of them, lower those that repeat one."""
-    if not asked.has_words:
-        return ranking
-    boosts: dict[int, dict[str, float]] = {}
-    for name, share in ranking.weights.reordering():
-        scores = ranking.fused.scores.copy()
-        in_order = _in_order(corpus, rows, asked, ranking, MOST_REORDERED)
-        best = list(islice((f for f in in_order if _has_phrases(f[1], asked)), MOST_REORDERED))
-        if name == "diversity":
-            factors = spread(scores, best, share, ranking.direction)
-        else:
-            factors = _LIFTING[name](scores, best, share)
-            scores = scores / (1 + share)
-        for (number, _), factor in zip(best, factors.tolist(), strict=True):
-            scores[number] *= factor
-            if factor != 1:
-                boosts.setdefault(number, {})[name] = round(factor, 6)
-        fused = replace(ranking.fused, scores=np.round(scores, 9))
-        ranking = replace(ranking, fused=fused, boosts=boosts)
-    return ranking
 
 
 def _pairs(corpus: Corpus, asked: Query) -> dict[tuple[str, str], float]:
@@ -226,8 +316,7 @@ def _hit(row: ChunkRow, number: int, asked: Query, ranking: Ranking) -> Hit:
 
 def _boosts(number: int, ranking: Ranking) -> Mapping[str, float]:
     left = 1.0 if ranking.recency is None else float(ranking.recency[number])
-    faded = {"recency": round(left, 6)} if left < 1 else {}
-    return {**faded, **ranking.boosts.get(number, {})}
+    return {"recency": round(left, 6)} if left < 1 else {}
 
 
 def _first_prose(row: ChunkRow) -> int:
@@ -249,3 +338,47 @@ def _heading_at(row: ChunkRow, line: int) -> str:
         if first <= line:
             path = heading
     return path
+
+
+_SHORTEST_TYPO = 4
+_LOOK_ALIKES = 20
+_WRITTEN = ("title", "body")
+
+
+def suggest(corpus: Corpus, asked: Query, words: Callable[[], Sequence[str]]) -> str | None:
+    """The query with its unknown words replaced by known ones that look alike.
+
+    `words` gives the words that texts hold, or held once.
+    """
+    changed = asked.text
+    for word in asked.words:
+        bare = word.strip(".,;:!?()[]{}\"'")
+        folded = analyser.fold(bare)
+        if len(folded) >= _SHORTEST_TYPO and folded.isalpha() and _is_unknown(corpus, folded):
+            better = _look_alike(corpus, folded, words())
+            changed = changed.replace(bare, better) if better else changed
+    return changed if changed != asked.text else None
+
+
+def _is_unknown(corpus: Corpus, folded: str) -> bool:
+    term = analyser.terms(folded)[0]
+    return not corpus.knows(term) and not corpus.expand(term, _WRITTEN, most=1)
+
+
+def _look_alike(corpus: Corpus, folded: str, words: Sequence[str]) -> str | None:
+    """The nearest word that is in use; of equally near ones the most frequent."""
+    from rapidfuzz import process
+    from rapidfuzz.distance import DamerauLevenshtein
+
+    near = process.extract(
+        folded,
+        words,
+        scorer=DamerauLevenshtein.distance,
+        score_cutoff=1 if len(folded) <= _SHORTEST_TYPO else 2,
+        limit=_LOOK_ALIKES,
+    )
+    frequency = {
+        word: len(corpus.impacts(analyser.terms(word)[0], _WRITTEN)[0]) for word, *_ in near
+    }
+    used = [(distance, -frequency[word], word) for word, distance, _ in near if frequency[word]]
+    return min(used)[2] if used else None

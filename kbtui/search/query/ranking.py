@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kbtui.search.index import analyser
-from kbtui.search.index.rows import ASKED
+from kbtui.search.index.bm25f import SCORED_FIELDS
+from kbtui.search.index.rows import ASSISTANT
+from kbtui.search.query import parser as query
 from kbtui.search.query import relevance
-from kbtui.search.query.conditions import demanded
 from kbtui.search.query.fusion import Fused, fuse
 
 if TYPE_CHECKING:
@@ -24,40 +25,25 @@ if TYPE_CHECKING:
     from kbtui.search.query.fusion import Meaning
     from kbtui.search.query.parser import Query
     from kbtui.search.query.relevance import Evidence
-    from kbtui.search.query.reorder import Direction
 
     Scores = NDArray[np.float64]
+    from kbtui.search.query.parser import Condition
+
 
 _BEGINNING_WEIGHT = 0.8
 _SHORT_QUERY = 4  # terms
 _TITLED = 1.3
 # What kbtui said itself counts less than what it was told.
-_ASSISTANT = "assistant"
 _SECOND_HAND = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How much meaning and words count, and in how many days what is in a folder loses half.
-
-    `links`, `neighbours` and `diversity` reorder the best hits; see `kbtui.search.query.reorder`.
-    """
+    """How much meaning and words count, and in how many days what is in a folder loses half."""
 
     meaning: float = 0.7
     words: float = 0.3
     half_lives: Mapping[str, float] = field(default_factory=dict)
-    diversity: float = 0.0
-    links: float = 0.0
-    neighbours: float = 0.0
-
-    def reordering(self) -> list[tuple[str, float]]:
-        """What reorders the best hits, one after the other, with its share."""
-        names = ("links", "neighbours", "diversity")
-        return [(name, share) for name in names if (share := getattr(self, name))]
-
-
-def _no_direction(_number: int) -> None:
-    return None
 
 
 @dataclass(frozen=True)
@@ -70,9 +56,6 @@ class Ranking:
     terms: frozenset[str]
     evidence: Evidence
     recency: Scores | None = None
-    weights: Weights = field(default_factory=Weights)
-    direction: Direction = _no_direction
-    boosts: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
 
     @cached_property
     def word_scores(self) -> Scores:
@@ -92,12 +75,12 @@ def rank(
     meaning: Meaning | None = None,
     weights: Weights = Weights(),
     *,
-    statements_only: bool = False,
+    left_out: Mask | None = None,
 ) -> Ranking:
-    """Score every document of some folders; with `statements_only` of what somebody told kbtui."""
+    """Score every document of some folders, but for those that are `left_out`."""
     mask = demanded(corpus, asked, scope)
-    if statements_only:
-        mask &= ~corpus.holding("said", (_ASSISTANT, ASKED))
+    if left_out is not None:
+        mask &= ~left_out
     terms = weighted_terms(corpus, asked)
     lexical = corpus.scores(terms.items())
     lexical[_titled(corpus, asked)] *= _TITLED
@@ -111,18 +94,15 @@ def rank(
     )
     if not asked.has_words:
         fused = Fused(np.where(mask, 1.0, 0.0), mask)
-    elif (second_hand := corpus.holding("said", (_ASSISTANT,))).any():
+    elif (second_hand := corpus.holding("said", (ASSISTANT,))).any():
         lowered = np.where(second_hand, _SECOND_HAND * fused.scores, fused.scores)
         fused = replace(fused, scores=lowered)
     semantic = meaning.cosines if meaning is not None else None
     recency = _recency(corpus, weights.half_lives)
     if recency is not None and asked.has_words:
         fused = replace(fused, scores=fused.scores * recency)
-    direction = meaning.direction if meaning is not None else _no_direction
     evidence = relevance.gather(corpus, asked, meaning, mask)
-    return Ranking(
-        fused, lexical, semantic, frozenset(terms), evidence, recency, weights, direction
-    )
+    return Ranking(fused, lexical, semantic, frozenset(terms), evidence, recency)
 
 
 def _recency(corpus: Corpus, half_lives: Mapping[str, float]) -> Scores | None:
@@ -160,3 +140,57 @@ def weighted_terms(corpus: Corpus, asked: Query) -> dict[str, float]:
         for term in corpus.expand(beginning, ("title", "headings", "tags", "body")):
             found.setdefault(term, _BEGINNING_WEIGHT * corpus.rarity(term))
     return found
+
+
+def demanded(corpus: Corpus, asked: Query, scope: Sequence[str]) -> Mask:
+    """The documents of some folders that meet all conditions, words and phrases of a query.
+
+    Of a phrase only the words are looked at here, not whether they stand together.
+    """
+    mask = corpus.live & corpus.holding("scope", scope)
+    for condition in asked.conditions:
+        mask &= _meets(corpus, condition)
+    for text in (*asked.required, *asked.demanded_phrases):
+        mask &= _holds(corpus, text)
+    for word in asked.excluded:
+        mask &= ~_holds(corpus, word)
+    return mask
+
+
+def _holds(corpus: Corpus, text: str, fields: Sequence[str] = tuple(SCORED_FIELDS)) -> Mask:
+    """Which documents hold all words of a text, anywhere in the fields."""
+    mask: Mask = np.ones(corpus.size, dtype=np.bool_)
+    for _, _, terms in analyser.spans(text):
+        if len(terms) and len(terms[0]) == 1 and analyser.is_unspaced(terms[0]):
+            # A single letter of such a script is only indexed as part of pairs.
+            pairs = corpus.expand(terms[0], fields) or terms
+            mask &= np.any([_holding(corpus, term, fields) for term in pairs], axis=0)
+        elif terms:
+            mask &= _holding(corpus, terms[0], fields)
+    return mask
+
+
+def _holding(corpus: Corpus, term: str, fields: Sequence[str]) -> Mask:
+    mask: Mask = np.zeros(corpus.size, dtype=np.bool_)
+    for name in fields:
+        mask[corpus.postings(name, term)[0]] = True
+    return mask
+
+
+def _meets(corpus: Corpus, condition: Condition) -> Mask:
+    value = analyser.fold(condition.value)
+    match condition.field:
+        case "title":
+            mask = _holds(corpus, condition.value, ("title",))
+        case "heading":
+            mask = _holds(corpus, condition.value, ("headings",))
+        case "created" | "updated":
+            since, until = query.days(condition.value) or ("", "")
+            known = corpus.expand("", (condition.field,), most=1_000_000)
+            mask = corpus.holding(condition.field, [d for d in known if since <= d <= until])
+        case "path":
+            known = corpus.expand("", ("path",), most=10_000_000)
+            mask = corpus.holding("path", [p for p in known if value in analyser.fold(p)])
+        case _:
+            mask = corpus.holding(condition.field, [value])
+    return ~mask if condition.negated else mask

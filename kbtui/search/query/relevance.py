@@ -9,8 +9,11 @@ with and without an answer; where only words are compared, there are weights of 
 
 from __future__ import annotations
 
+import calendar
 import math
+import re
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -32,17 +35,21 @@ if TYPE_CHECKING:
     Scores = NDArray[np.float64]
 
 # Fitted; in the order of `Evidence.features`, the constant first.
-BY_WORDS = (-5.6, 13.7, -2.2, 3.6, 1.3, -9.3)
-BY_BOTH = (-8.3, 14.1, -2.0, 1.5, 1.3, -8.3, 20.0, -9.5)
+BY_WORDS = (-5.6, 13.7, -2.2, 3.6, 1.3)
+BY_BOTH = (-8.3, 14.1, -2.0, 1.5, 1.3, 20.0, -9.5)
 # A small corpus can't tell common words from rare ones: as if it had so many more passages.
 _FURTHER_PASSAGES = 50
-# In a large corpus something is near to any query by chance; fitted within these sizes.
-_SIZES = (30, 3000)
 # Before so much of a corpus has vectors, words decide.
 _MOSTLY = 0.8
 # What a part of a word counts, and what a longer word does that begins with it.
 _PART = 0.8
 _SHORTEST_BEGINNING = 4
+_POSSESSIVE = ("'s", "\N{RIGHT SINGLE QUOTATION MARK}s")
+_SUBJECT = re.compile(
+    r"\b(?:do|does|did|has|have|had|is|was|will|would|can|could|should|might)\s+([^\W\d_]{3,}\b)",
+    re.IGNORECASE,
+)
+_DATES = frozenset([*calendar.month_name, *calendar.day_name])
 # How much weaker hits than the best lose: of words, and of meaning.
 _FEWER_WORDS = 1.6
 _FARTHER = 3.2
@@ -53,20 +60,18 @@ class Evidence:
     """What speaks for an answer to one query among the documents of a corpus.
 
     Attributes:
-        passages: How many documents there are.
         words: How many telling words the query has.
         unknown: The share of them, by their rarity, that no document holds.
-        missing_name: True if one of those is written as a name.
+        missing_names: The share of its names, see `_names`, that no document holds.
         coverage: The share of the words, by their rarity, that each document holds.
         cosines: How near each document is, NaN without a vector; None where only words count.
         best_coverage: The highest coverage.
         best_cosine: The highest cosine.
     """
 
-    passages: int
     words: int
     unknown: float
-    missing_name: bool
+    missing_names: float
     coverage: Scores
     cosines: Scores | None
     best_coverage: float
@@ -74,18 +79,22 @@ class Evidence:
 
     def features(self) -> tuple[float, ...]:
         """What the weights are for."""
-        passages = min(max(self.passages, _SIZES[0]), _SIZES[1])
         by_words = (
             self.best_coverage,
-            float(self.missing_name),
+            self.missing_names,
             math.log1p(self.words),
             self.unknown,
-            math.log(passages + _FURTHER_PASSAGES) / 10,
         )
         if self.cosines is None:
             return by_words
         return (*by_words, self.best_cosine, self.best_cosine * self.best_coverage)
 
+    @property
+    def is_answered(self) -> bool:
+        """True if probably some document answers the query."""
+        return self.answered >= RELEVANT
+
+    @cached_property
     def answered(self) -> float:
         """How likely any document answers the query, in 0..1."""
         constant, *weights = BY_WORDS if self.cosines is None else BY_BOTH
@@ -98,7 +107,7 @@ class Evidence:
         Of a query that is likely to have an answer all hits count as relevant, the less like the
         best ones the less: what answers is often not what comes first.
         """
-        answered = self.answered()
+        answered = self.answered
         if answered < RELEVANT:
             return answered
         behind = 0.0
@@ -114,31 +123,40 @@ def gather(corpus: Corpus, asked: Query, meaning: Meaning | None, mask: Mask) ->
     words = list(_telling_words(corpus, asked.text))
     whole = sum(weight for weight, _, _ in words) or 1.0
     unknown = 0.0
-    missing_name = False
+    names = _names(asked.text)
+    named: list[bool] = []  # whether a name is missing
     coverage = np.zeros(corpus.size)
     for weight, word, terms in words:
         held = np.zeros(corpus.size)
         for term, share in terms.items():
             ids = corpus.impacts(term)[0]
             held[ids] = np.maximum(held[ids], share)
-        if held[mask].any():
-            coverage += weight / whole * held
-        else:
-            unknown += weight / whole
-            missing_name |= word[:1].isupper() and not asked.text.startswith(word)
+        missing = not held[mask].any()
+        coverage += weight / whole * held
+        unknown += weight / whole * missing
+        if word in names:
+            named.append(missing)
     cosines = meaning.cosines if meaning is not None and meaning.is_calibrated else None
     if cosines is not None and np.isfinite(cosines).sum() < _MOSTLY * corpus.count:
         cosines = None
     return Evidence(
-        passages=corpus.count,
         words=len(words),
         unknown=unknown,
-        missing_name=missing_name,
+        missing_names=sum(named) / max(1, len(named)),
         coverage=coverage,
         cosines=cosines,
         best_coverage=float(coverage[mask].max(initial=0.0)),
         best_cosine=0.0 if cosines is None else float(np.nanmax(cosines, initial=0.0, where=mask)),
     )
+
+
+def _names(text: str) -> set[str]:
+    """The words that are probably names: by a capital letter, or by where they stand."""
+    found = {match[1] for match in _SUBJECT.finditer(text)}
+    for start, end, _ in analyser.spans(text):
+        if (start and text[start].isupper()) or text[start:end].endswith(_POSSESSIVE):
+            found.add(text[start:end])
+    return found - _DATES
 
 
 def _telling_words(corpus: Corpus, text: str) -> Iterator[tuple[float, str, dict[str, float]]]:

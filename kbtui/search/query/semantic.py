@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ from kbtui.search.embedding.prepared import StoppedError, explain
 from kbtui.search.embedding.vectors import VectorStore
 from kbtui.search.index.store import KEY_BYTES
 from kbtui.search.query.comparison import Comparison, View
-from kbtui.search.query.progress import Pace, notice_of
+from kbtui.search.results import IndexStatus, State
 from kbtui.settings import BUNDLED_EMBEDDING_MODEL
 
 if TYPE_CHECKING:
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
     from kbtui.search.embedding.prepared import EmbeddingModel
     from kbtui.search.index.bm25f import Corpus
     from kbtui.search.index.store import StateStore
+    from kbtui.search.index.tree_index import TreeIndex
     from kbtui.search.query.parser import Query
-    from kbtui.search.query.tree_index import TreeIndex
 
-State = Literal["waiting", "preparing", "ready", "failed"]
+
+ModelState = Literal["waiting", "preparing", "ready", "failed"]
 # Small, so that closing doesn't wait long; what is stored at once is what a kill can lose.
 _BATCH = 16
 _STORED_AT_ONCE = 128
@@ -50,7 +52,7 @@ class Semantic:
         is_private: Callable[[str], bool] = lambda _path: False,
     ) -> None:
         """Take the folder of the vectors, and the model to load."""
-        self.state: State = "waiting"
+        self.state: ModelState = "waiting"
         self.message = ""
         self.pace = Pace()
         self._folder = folder
@@ -350,3 +352,72 @@ def _not_kept(error: OSError) -> StorageError:
 
 def _split(keys: bytes) -> tuple[bytes, ...]:
     return tuple(keys[i : i + KEY_BYTES] for i in range(0, len(keys), KEY_BYTES))
+
+
+PREPARING = "Preparing the embedding model, once; searching by words meanwhile."
+_MINUTE = 60
+_LEAST_SECONDS = 3.0
+
+
+class Pace:
+    """Estimates how long something takes from how fast it went so far."""
+
+    def __init__(self) -> None:
+        self._started = 0.0
+        self._first_left = 0
+
+    def left(self, left: int) -> str:
+        """How long `left` more will take, as people say it; empty while that isn't known."""
+        now = time.monotonic()
+        if not self._started or left > self._first_left:
+            self._started, self._first_left = now, left
+        done, passed = self._first_left - left, now - self._started
+        if not left or not done or passed < _LEAST_SECONDS:
+            return ""
+        seconds = left * passed / done
+        if seconds < _MINUTE:
+            return "under a minute left"
+        return f"about {round(seconds / _MINUTE)} min left"
+
+
+def status_of(
+    store: StateStore, meaning: Semantic | None, activity: str, *, synced: bool
+) -> IndexStatus:
+    """The status as it is now; without `meaning` only words are searched."""
+    state, message = _state(store, meaning, activity, synced=synced)
+    embedded = meaning.embedded if meaning else 0
+    name = meaning.name if meaning else ""
+    return IndexStatus(state, *store.counts(), embedded, message, name)
+
+
+def notice_of(store: StateStore, meaning: Semantic) -> str:
+    """What a search says of the model, where it isn't all there."""
+    if meaning.message:
+        return meaning.message
+    if meaning.state == "ready":
+        return f"{_embedding(store, meaning)}." if meaning.left(store) else ""
+    return PREPARING
+
+
+def _state(
+    store: StateStore, meaning: Semantic | None, activity: str, *, synced: bool
+) -> tuple[State, str]:
+    if activity or not synced:
+        return "syncing", activity
+    if meaning is None or meaning.state == "failed":
+        return "lexical-only", meaning.message if meaning else ""
+    if meaning.state != "ready":
+        return "preparing", PREPARING
+    if meaning.left(store):
+        return "embedding", _embedding(store, meaning)
+    return "ready", ""
+
+
+def _embedding(store: StateStore, meaning: Semantic) -> str:
+    left = meaning.left(store)
+    if left < 0:
+        return "Reading for meaning"
+    whole = meaning.embedded + left
+    done = f"Reading for meaning: {100 * meaning.embedded // max(1, whole)} %"
+    estimate = meaning.pace.left(left)
+    return f"{done}, {estimate}" if estimate else done

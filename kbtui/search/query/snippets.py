@@ -8,10 +8,14 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from kbtui.search.index import analyser
+from kbtui.search.query.parser import parse
 from kbtui.text import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Callable, Container, Sequence
+
+    Marker = Callable[[str], list[tuple[int, int]]]
+
 
 WIDTH = 240
 _SPACE = re.compile(r"\s+")
@@ -119,3 +123,34 @@ def _on_one_line(text: str, start: int, end: int, matches: list[tuple[int, int, 
 def _squeeze(text: str, *, first: bool) -> str:
     squeezed = _SPACE.sub(" ", clean(text))
     return squeezed.lstrip() if first else squeezed
+
+
+def marker(query: str) -> Marker:
+    """A function that finds the words, phrases and beginnings of a query in a text.
+
+    It gives ranges of characters, in order and apart from each other. Words are compared as the
+    index does it, so that ``plans`` is found where ``planning`` was asked for.
+    """
+    asked = parse(query)
+    terms = asked.terms()
+    patterns = [p for phrase in asked.phrases if (p := phrase_pattern(phrase)) is not None]
+    patterns += [
+        re.compile(rf"\b{re.escape(start)}\w*", re.IGNORECASE) for start in asked.beginnings
+    ]
+
+    def mark(text: str) -> list[tuple[int, int]]:
+        found = [(start, end) for start, end, _ in analyser.matches(text, terms)]
+        found += [match.span() for pattern in patterns for match in pattern.finditer(text)]
+        return _apart(sorted(found))
+
+    return mark
+
+
+def _apart(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    apart: list[tuple[int, int]] = []
+    for start, end in spans:
+        if apart and start < apart[-1][1]:
+            apart[-1] = (apart[-1][0], max(end, apart[-1][1]))
+        elif end > start:
+            apart.append((start, end))
+    return apart

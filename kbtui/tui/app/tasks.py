@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.search.index.pause import Pause
+    from kbtui.search.background import Pause
     from kbtui.search.results import IndexStatus
     from kbtui.tui.chat.chat_pane import ChatPane
 

@@ -76,6 +76,7 @@ class HitList(RowList):
         head = Content.assemble(
             (f" {clean_line(hit.title)}", ".rows--strong"),
             (f"  {clean_line(hit.heading)}" if hit.heading else "", ".rows--muted"),
+            (f"  also in {counted(len(hit.also), 'place')}" if hit.also else "", ".rows--muted"),
         )
         right = Content.styled(short_place_of(hit), ".rows--accent").truncate(
             width // 2, ellipsis=True

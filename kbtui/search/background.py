@@ -63,7 +63,7 @@ _Result = TypeVar("_Result")
 
 
 class Work(Protocol):
-    """What there is to do on an index; see `SearchIndex`, whose methods these are."""
+    """The work that an index has; see `SearchIndex`, whose methods these are."""
 
     @property
     def on_outside_edit(self) -> Callable[[frozenset[str]], None] | None:

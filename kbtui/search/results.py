@@ -1,4 +1,4 @@
-"""What a search answers with. Nothing here imports an engine."""
+"""The shapes that a search answers with. Nothing here imports an engine."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Hit:
 
     @property
     def is_relevant(self) -> bool:
-        """Whether the hit is likely to answer the query."""
+        """True if the hit is likely to answer the query."""
         return self.relevance >= RELEVANT
 
 
@@ -102,7 +102,7 @@ class IndexStatus:
 
 @dataclass(frozen=True, slots=True)
 class SyncReport:
-    """What one sync did; `skipped` are files that are listed but not indexed, with the reason."""
+    """The outcome of a sync; `skipped` are files that are listed but not indexed, with the reason."""
 
     files: int
     chunks: int

@@ -51,7 +51,7 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What `SearchIndex.search` was asked, with the query as it was understood."""
+    """A question to `SearchIndex.search`, with the query as it was understood."""
 
     asked: Query
     query: str

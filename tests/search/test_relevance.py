@@ -34,7 +34,7 @@ def talk(desk: Desk) -> Desk:
 
 def test_a_question_that_nothing_answers_has_no_relevant_hits(talk: Desk) -> None:
     index = talk.index()
-    asked = "which blood type does the zookeeper have, and does he leave his ferry?"
+    asked = "why did the zookeeper paint his ferry"
     assert index.search(asked, "all").hits
     assert not index.search(asked, "all", relevant_only=True).hits
 
@@ -55,7 +55,7 @@ def test_statements_only_leaves_out_kbtui_and_questions(talk: Desk) -> None:
 def test_what_kbtui_said_stands_behind_what_it_was_told(desk: Desk) -> None:
     desk.write(
         "sessions/s.jsonl",
-        said(("assistant", "The vet is in Oak Street"), ("user", "The vet is in Oak Street")),
+        said(("assistant", "Your vet: Oak Street 4"), ("user", "The vet in Oak Street, no 5")),
     )
     result = desk.index().search("vet oak street", "all")
     assert [hit.speaker for hit in result.hits] == ["user", "assistant"]

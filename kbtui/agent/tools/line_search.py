@@ -39,7 +39,7 @@ print(json.dumps(found))
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """What is looked for."""
+    """The text or expression that is looked for."""
 
     text: str
     regex: bool = False

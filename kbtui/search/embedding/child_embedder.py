@@ -102,7 +102,7 @@ class ChildProcess:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it runs."""
+        """True while it runs."""
         return self._process.poll() is None
 
     def ask(self, line: bytes, seconds: float | None, closing: Callable[[], bool]) -> bytes:

@@ -36,7 +36,7 @@ _BATCH_TOKENS = 2048
 
 @dataclass(frozen=True, slots=True)
 class ModelIdentity:
-    """What a prepared model is; stored beside it, and compared before it is used."""
+    """A prepared model's properties; stored beside it, and compared before it is used."""
 
     name: str
     fingerprint: str
@@ -56,7 +56,7 @@ class ModelIdentity:
 
     @property
     def has_graph(self) -> bool:
-        """Whether the model could be exported; if not, sentence-transformers itself runs it."""
+        """True if the model could be exported; if not, sentence-transformers itself runs it."""
         return self.graph_bytes > 0
 
     def to_json(self) -> str:
@@ -86,7 +86,7 @@ class Embedder(Protocol):
 
     @property
     def identity(self) -> str:
-        """What vectors of this embedder are stored under; another identity, other vectors."""
+        """The name that its vectors are stored under; another identity, other vectors."""
 
     @property
     def name(self) -> str:
@@ -98,7 +98,7 @@ class Embedder(Protocol):
 
     @property
     def is_local(self) -> bool:
-        """Whether texts stay on this machine."""
+        """True if texts stay on this machine."""
 
     def documents(self, texts: Sequence[str]) -> Vectors:
         """Embed passages, one row each."""
@@ -111,7 +111,7 @@ class Embedder(Protocol):
 
 
 class PreparedEmbedder:
-    """What embedders of a model that was prepared on this machine have in common."""
+    """The common part of embedders of a model that was prepared on this machine."""
 
     is_local = True
 

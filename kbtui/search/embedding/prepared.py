@@ -124,7 +124,7 @@ class EmbeddingModel(Protocol):
     """A model that can be loaded; loading may take a while the first time."""
 
     def is_prepared(self) -> bool:
-        """Whether `load` takes no more than a moment; raises `KbtuiError` if it can't work."""
+        """True if `load` takes no more than a moment; raises `KbtuiError` if it can't work."""
 
     def load(self, stop: Event) -> Embedder:
         """Load it.
@@ -146,7 +146,7 @@ class ConfiguredModel:
         return bool(self._role.model) and str(self._role.model).startswith(REMOTE)
 
     def is_prepared(self) -> bool:
-        """Whether the model can be loaded at once.
+        """True if the model can be loaded at once.
 
         Raises:
             ConfigurationError: it isn't on this machine.

@@ -76,7 +76,7 @@ class RemoteEmbedder:
 
     @property
     def is_local(self) -> bool:
-        """Whether the endpoint is this machine."""
+        """True if the endpoint is this machine."""
         return urlsplit(self._base or "").hostname in _LOOPBACK
 
     def documents(self, texts: Sequence[str]) -> Vectors:
@@ -131,7 +131,7 @@ class RemoteEmbedder:
 
 
 def _kind_of(error: BaseException) -> type[ModelError]:
-    """What went wrong: litellm reports a lost connection as a server's error, by its cause."""
+    """The kind of an error, by its cause: litellm reports a lost connection as a server's."""
     chain: list[BaseException] = []
     cause: BaseException | None = error
     while cause is not None and cause not in chain:

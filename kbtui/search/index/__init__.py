@@ -1,4 +1,4 @@
-"""What is searched: files cut into chunks, with their postings (Whoosh) and properties (SQLite).
+"""Files cut into chunks, with their postings (Whoosh) and their properties (SQLite).
 
 `builder` brings a `generation` up to date with the files; `bm25f.Corpus` is a state that queries
 run on, `tree_index` the same for the files of one commit. Knows neither queries nor vectors.

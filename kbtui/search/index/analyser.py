@@ -171,7 +171,7 @@ def vocabulary(text: str) -> set[str]:
 
 
 def is_unspaced(text: str) -> bool:
-    """Whether the text has letters of a script that puts no blanks between words."""
+    """True if the text has letters of a script that puts no blanks between words."""
     return _IS_UNSPACED.search(text) is not None
 
 

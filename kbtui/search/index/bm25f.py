@@ -52,7 +52,7 @@ class Segment(Protocol):
 
     @property
     def name(self) -> str:
-        """What its postings are cached under."""
+        """The name that its postings are cached under."""
 
     @property
     def chunks(self) -> NDArray[np.int64]:
@@ -236,7 +236,7 @@ class Corpus:
         return found
 
     def impacts(self, term: str, fields: tuple[str, ...] = tuple(SCORED_FIELDS)) -> Postings:
-        """What a term adds to the score of each document that holds it, over all fields."""
+        """The share of a term in the score of each document that holds it, over all fields."""
         key = (term, fields)
         held = self._impacts.get(key)
         if held is None:
@@ -298,7 +298,7 @@ class Corpus:
         return mask
 
     def knows(self, term: str, fields: Sequence[str] = tuple(SCORED_FIELDS)) -> bool:
-        """Whether any live document holds the term."""
+        """True if any live document holds the term."""
         return len(self.impacts(term, tuple(fields))[0]) > 0
 
     def expand(self, prefix: str, fields: Sequence[str], most: int = MOST_EXPANSIONS) -> list[str]:

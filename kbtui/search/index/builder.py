@@ -32,7 +32,7 @@ class Scopes:
 
     @property
     def default(self) -> tuple[str, ...]:
-        """What is searched unless said otherwise: all but the conversations."""
+        """The folders that are searched unless said otherwise: all but the conversations."""
         return (*_AREAS, *self.roots)
 
     @property

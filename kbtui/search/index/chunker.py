@@ -80,7 +80,7 @@ class Chunk:
     role: str = ""
 
     def passage_texts(self) -> list[str]:
-        """What is embedded, in the order of `passages`."""
+        """The texts that are embedded, in the order of `passages`."""
         return [f"{p.context}{self.text[p.start : p.end]}" for p in self.passages]
 
 
@@ -107,7 +107,7 @@ class ChunkLimits:
 
 
 def is_indexed(path: str) -> bool:
-    """Whether a file is searched at all, by its path."""
+    """True if a file is searched at all, by its path."""
     name = path.rpartition("/")[2]
     if _NOT_INDEXED.fullmatch(path) or name == INDEX_NAME or ".conflict-" in name:
         return False
@@ -137,7 +137,7 @@ def read_document(path: str, data: bytes, limits: ChunkLimits) -> Document:
 
 
 def passage_key(text: str) -> bytes:
-    """What a passage's vector is stored under: 16 bytes of the hash of what is embedded."""
+    """The key of a passage's vector: 16 bytes of the hash of what is embedded."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
@@ -194,7 +194,7 @@ def _passages(found: Outline, first: int, start: int, end: int, title: str) -> I
 
 
 def _pieces(found: Outline, first: int, start: int, end: int) -> Iterator[tuple[Block, int, int]]:
-    """What of the blocks lies in ``text[start:end]``, in pieces: block, start, tokens."""
+    """The parts of the blocks that lie in ``text[start:end]``, in pieces: block, start, tokens."""
     for block in found.blocks[first:]:
         if block.start >= end:
             break

@@ -36,7 +36,7 @@ _ASKS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What somebody said; `range` are the message ids it covers, `line` is where it is stored.
+    """Something said; `range` are the message ids it covers, `line` is where it is stored.
 
     `role` is ``user`` or ``assistant``; empty for a record of the archive.
     """

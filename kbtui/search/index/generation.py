@@ -91,7 +91,7 @@ class Generation:
 
     @property
     def complete(self) -> bool:
-        """Whether all files were indexed once."""
+        """True once all files were indexed."""
         return self.store.get("complete") == "1"
 
     def mark_complete(self) -> None:
@@ -345,7 +345,7 @@ class Generations:
 
 
 def is_no_room(error: Exception) -> bool:
-    """Whether the machine is at its limits, rather than the index damaged."""
+    """True if the machine is at its limits, rather than the index damaged."""
     if isinstance(error, OSError):
         return error.errno in _NO_ROOM
     said = str(error)

@@ -36,7 +36,7 @@ ASKED = "question"
 
 
 class DamagedStoreError(Exception):
-    """What is stored can't be what was stored; the index is to be built anew."""
+    """The store doesn't give back what it was given; the index is to be built anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class ChunkRow:
     keys: bytes
 
     def passage_texts(self) -> list[str]:
-        """What is embedded of this chunk, in the order of `keys`."""
+        """The texts of this chunk that are embedded, in the order of `keys`."""
         return [f"{p.context}{self.text[p.start : p.end]}" for p in self.passages]
 
 
@@ -111,7 +111,7 @@ def row_of(document: Document, chunk: Chunk, number: int, order: int) -> ChunkRo
 
 
 def stored_values(row: ChunkRow, chunk: Chunk) -> tuple[Any, ...]:
-    """What is stored of a row, in the order of `STORED`."""
+    """The values that are stored of a row, in the order of `STORED`."""
     passages = json.dumps([[p.start, p.end, p.context] for p in row.passages])
     headings = json.dumps(row.headings)
     return (
@@ -189,7 +189,7 @@ def _check_sum(text: str, headings: str, passages: str, keys: bytes) -> int:
 
 
 def lexical_document(row: ChunkRow) -> LexicalDocument:
-    """What the words index holds of a chunk."""
+    """A chunk as the words index holds it."""
     headings = dict.fromkeys(part for _, path in row.headings for part in path.split(" > "))
     return LexicalDocument(
         row.id,

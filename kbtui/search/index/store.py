@@ -1,4 +1,4 @@
-"""What the index knows of each file and chunk, in SQLite: the part that isn't postings.
+"""The state of each file and chunk, in SQLite: the part of the index that isn't postings.
 
 The words index is committed apart from this, so a change of a file takes three steps: its new
 chunks are stored and the file marked, the words index is committed, the old chunks go and the
@@ -123,7 +123,7 @@ class StateStore:
         return {path: "" if marked else blob for path, blob, marked in rows}
 
     def has_marks(self) -> bool:
-        """Whether a change is under way, or was when its process died."""
+        """True if a change is under way, or was when its process died."""
         with self._lock:
             found = self._connection.execute("SELECT 1 FROM files WHERE marked LIMIT 1").fetchone()
         return found is not None

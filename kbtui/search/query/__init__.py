@@ -1,4 +1,4 @@
-"""What answers a query: `parser` reads it, `ranking` scores every document, `hits` shows the best.
+"""From a query to hits: `parser` reads it, `ranking` scores all documents, `hits` shows the best.
 
 `semantic` compares by meaning, `fusion` joins that with the words, `relevance` tells an answer from
 none. Stands above index/ and embedding/.

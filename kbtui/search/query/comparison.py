@@ -137,6 +137,6 @@ class View:
         return self.rows[self._starts[place] : end]
 
     def fits(self, corpus: Corpus, count: int, *, busy: bool) -> bool:
-        """Whether this is still the view to use; while vectors are being made, for a second."""
+        """True if this is still the view to use; while vectors are being made, for a second."""
         recent = time.monotonic() - self._made < _LEAST_SECONDS_BETWEEN_VIEWS
         return self._corpus is corpus and (self._count == count or (busy and recent))

@@ -1,4 +1,4 @@
-"""What people type, read tolerantly: any text is a query.
+"""Reads what people type, tolerantly: any text is a query.
 
 ``type:decision tag:auth "exact phrase" -draft updated:2026 archi*`` are filters, a phrase, an
 exclusion and a beginning; everything else is words of which the best answers hold the most. A
@@ -68,7 +68,7 @@ class Query:
 
     @property
     def has_words(self) -> bool:
-        """Whether there is anything to rank by, beside filters."""
+        """True if there is anything to rank by, beside filters."""
         return bool(self.words or self.phrases or self.required or self.beginnings)
 
     @property
@@ -118,7 +118,7 @@ def parse(text: str) -> Query:
 
 
 def _says_nothing(match: re.Match[str]) -> bool:
-    """Whether a part is an operator that holds anyway, or a filter without its value yet."""
+    """True if a part is an operator that holds anyway, or a filter without its value yet."""
     if match["phrase"] is not None:
         return not match["phrase"].strip()
     word: str = match["word"]

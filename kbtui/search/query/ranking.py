@@ -106,7 +106,7 @@ def rank(
 
 
 def _recency(corpus: Corpus, half_lives: Mapping[str, float]) -> Scores | None:
-    """What is left of each score: half after a half-life; all of it without a date in the past."""
+    """The share left of each score: half after a half-life; all without a date in the past."""
     if not any(half_lives.values()):
         return None
     left = np.ones(corpus.size)

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     Scores = NDArray[np.float64]
 
 # Fitted; in the order of `Evidence.features`, the constant first.
-BY_WORDS = (-5.6, 13.7, -2.2, 3.6, 1.3)
-BY_BOTH = (-8.3, 14.1, -2.0, 1.5, 1.3, 20.0, -9.5)
+BY_WORDS = (-16.3, 19.1, -4.19, 5.25, 3.37)
+BY_BOTH = (-22.13, 24.04, -4.44, 2.97, 3.42, 30.58, -24.27)
 # A small corpus can't tell common words from rare ones: as if it had so many more passages.
 _FURTHER_PASSAGES = 50
 # Before so much of a corpus has vectors, words decide.
@@ -57,7 +57,7 @@ _FARTHER = 3.2
 
 @dataclass(frozen=True)
 class Evidence:
-    """What speaks for an answer to one query among the documents of a corpus.
+    """Measures of one query and a corpus that speak for an answer, or against one.
 
     Attributes:
         words: How many telling words the query has.
@@ -78,7 +78,7 @@ class Evidence:
     best_cosine: float
 
     def features(self) -> tuple[float, ...]:
-        """What the weights are for."""
+        """The numbers that the weights are for."""
         by_words = (
             self.best_coverage,
             self.missing_names,

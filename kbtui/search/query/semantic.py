@@ -391,7 +391,7 @@ def status_of(
 
 
 def notice_of(store: StateStore, meaning: Semantic) -> str:
-    """What a search says of the model, where it isn't all there."""
+    """The notice that a search gives where the model isn't all there."""
     if meaning.message:
         return meaning.message
     if meaning.state == "ready":

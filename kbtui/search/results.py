@@ -102,7 +102,7 @@ class IndexStatus:
 
 @dataclass(frozen=True, slots=True)
 class SyncReport:
-    """The outcome of a sync; `skipped` are files that are listed but not indexed, with the reason."""
+    """The outcome of a sync; `skipped` are files that are listed, not indexed, with the reason."""
 
     files: int
     chunks: int

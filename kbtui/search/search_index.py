@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from kbtui.search.query.fusion import Meaning
     from kbtui.search.query.hits import Rows
     from kbtui.search.query.parser import Query
-    from kbtui.search.query.ranking import Weights
     from kbtui.search.query.semantic import Semantic
     from kbtui.search.results import Hit
     from kbtui.settings import RoleSettings, SearchSettings
@@ -421,7 +420,8 @@ class SearchIndex:
             request.asked,
             self._scopes.folders(request.scope),
             meaning,
-            self._weights(half_lives),
+            (self._settings.vector_weight, self._settings.text_weight),
+            half_lives=half_lives,
             left_out=_left_out(request, corpus, rows),
         )
         if request.relevant_only and request.asked.has_words and not ranking.evidence.is_answered:
@@ -429,11 +429,6 @@ class SearchIndex:
         return best_hits(
             corpus, rows, request.asked, ranking, request.limit, is_private=self._is_private
         )
-
-    def _weights(self, half_lives: Mapping[str, float]) -> Weights:
-        from kbtui.search.query.ranking import Weights
-
-        return Weights(self._settings.vector_weight, self._settings.text_weight, half_lives)
 
     def _catch_up(self) -> str:
         """See that the index is as new as it should be; gives a notice where it isn't."""

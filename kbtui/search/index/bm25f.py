@@ -77,9 +77,6 @@ class Segment(Protocol):
     def beginning_with(self, field: str, prefix: str) -> Sequence[str]:
         """The terms of a field that start with `prefix`."""
 
-    def vocabulary(self, field: str) -> Sequence[str]:
-        """All terms of a field."""
-
 
 class PostingsCache:
     """The postings of the terms that were asked for last, by segment; bounded in bytes."""

@@ -107,15 +107,8 @@ class LexicalIndex:
             self._storage.create_index(_schema())
         self._index = self._storage.open_index()
 
-    def generation(self) -> int:
-        """Counts the commits."""
-        return int(self._index.latest_generation())
-
-    def write(self, added: Iterable[LexicalDocument], removed: Iterable[int] = ()) -> int:
-        """Take chunks out and put others in, in one commit; `added` ascends by chunk id.
-
-        Returns the number of the commit.
-        """
+    def write(self, added: Iterable[LexicalDocument], removed: Iterable[int] = ()) -> None:
+        """Take chunks out and put others in, in one commit; `added` ascends by chunk id."""
         shutil.rmtree(self._folder / "MAIN.tmp", ignore_errors=True)
         gone = set(removed)
         writer = _BulkWriter(self._index)
@@ -129,7 +122,6 @@ class LexicalIndex:
             if not writer.is_closed:
                 writer.cancel()
             raise
-        return int(writer.generation)
 
     def corpus(self) -> Corpus:
         """The state of the index now; segments that were open before are used again."""
@@ -190,7 +182,6 @@ class WhooshSegment:
         weakref.finalize(self, reader.close)
         self._segment = reader.segment()
         self._lock = threading.Lock()  # a reader's file position is shared
-        self._vocabulary: dict[str, list[str]] = {}
         self.name = str(self._segment.segment_id())
         self.chunks = self._column(_CHUNK, ">i4", -1).astype(np.int64)
         self.files = self._column(_FILE, ">i4", 0).astype(np.int64)
@@ -250,13 +241,6 @@ class WhooshSegment:
             self._reader.schema[field].format,
         )
         return _read_blocks(reader)
-
-    def vocabulary(self, field: str) -> list[str]:
-        """All terms of a field; read once."""
-        with self._lock:
-            if field not in self._vocabulary:
-                self._vocabulary[field] = _decoded(self._reader.lexicon(field))
-            return self._vocabulary[field]
 
     def beginning_with(self, field: str, prefix: str) -> list[str]:
         """The terms that start with `prefix`, found through the index's order."""

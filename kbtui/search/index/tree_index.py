@@ -73,10 +73,6 @@ class MemorySegment:
         """The terms that start with `prefix`."""
         return [term for term in self._terms.get(field, ()) if term.startswith(prefix)]
 
-    def vocabulary(self, field: str) -> list[str]:
-        """All terms of a field."""
-        return list(self._terms.get(field, ()))
-
 
 class TreeIndex:
     """The files of one commit, indexed."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,15 +38,6 @@ _TITLED = 1.3
 _SECOND_HAND = 0.8
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """How much meaning and words count, and in how many days what is in a folder loses half."""
-
-    meaning: float = 0.7
-    words: float = 0.3
-    half_lives: Mapping[str, float] = field(default_factory=dict)
-
-
 @dataclass(frozen=True)
 class Ranking:
     """The scores of all documents of a corpus, joined and apart, and what matched."""
@@ -73,11 +65,22 @@ def rank(
     asked: Query,
     scope: Sequence[str],
     meaning: Meaning | None = None,
-    weights: Weights = Weights(),
+    weights: tuple[float, float] = (0.7, 0.3),
     *,
+    half_lives: Mapping[str, float] = MappingProxyType({}),
     left_out: Mask | None = None,
 ) -> Ranking:
-    """Score every document of some folders, but for those that are `left_out`."""
+    """Score every document of some folders, but for those that are `left_out`.
+
+    Args:
+        corpus: The documents.
+        asked: The query.
+        scope: The folders.
+        meaning: The query compared by meaning, if it was.
+        weights: How much meaning counts, and words.
+        half_lives: In how many days a document of a folder loses half of its score.
+        left_out: Documents that aren't found.
+    """
     mask = demanded(corpus, asked, scope)
     if left_out is not None:
         mask &= ~left_out
@@ -85,12 +88,7 @@ def rank(
     lexical = corpus.scores(terms.items())
     lexical[_titled(corpus, asked)] *= _TITLED
     fused = fuse(
-        lexical,
-        meaning,
-        mask,
-        (weights.meaning, weights.words),
-        live=corpus.live,
-        best_of_file=corpus.best_of_file,
+        lexical, meaning, mask, weights, live=corpus.live, best_of_file=corpus.best_of_file
     )
     if not asked.has_words:
         fused = Fused(np.where(mask, 1.0, 0.0), mask)
@@ -98,7 +96,7 @@ def rank(
         lowered = np.where(second_hand, _SECOND_HAND * fused.scores, fused.scores)
         fused = replace(fused, scores=lowered)
     semantic = meaning.cosines if meaning is not None else None
-    recency = _recency(corpus, weights.half_lives)
+    recency = _recency(corpus, half_lives)
     if recency is not None and asked.has_words:
         fused = replace(fused, scores=fused.scores * recency)
     evidence = relevance.gather(corpus, asked, meaning, mask)

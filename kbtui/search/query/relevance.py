@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     Scores = NDArray[np.float64]
 
 # Fitted; in the order of `Evidence.features`, the constant first.
-BY_WORDS = (-16.3, 19.1, -4.19, 5.25, 3.37)
-BY_BOTH = (-22.13, 24.04, -4.44, 2.97, 3.42, 30.58, -24.27)
+BY_WORDS = (-12.73, 15.73, -3.56, 3.8, 3.23)
+BY_BOTH = (-16.8, 18.95, -3.91, 1.14, 3.25, 28.03, -20.41)
 # A small corpus can't tell common words from rare ones: as if it had so many more passages.
 _FURTHER_PASSAGES = 50
 # Before so much of a corpus has vectors, words decide.

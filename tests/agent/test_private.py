@@ -148,7 +148,7 @@ async def test_a_talk_about_it_that_a_local_model_finds_is_private_as_well(
     script = [
         Reply(tool_calls=[call("read_entry", entry="diary")]),
         Reply(f"It says {SECRET}."),
-        Reply(tool_calls=[call("memory_search", query="what did the walrus talk say?")]),
+        Reply(tool_calls=[call("memory_search", query="when does the walrus sleep?")]),
         Reply(f"We said that {SECRET}."),
         Reply("No idea."),
     ]

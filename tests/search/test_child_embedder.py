@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import ModelError
-from kbtui.search.embedding import child
+from kbtui.search.embedding import child_embedder
 from kbtui.search.embedding.child_embedder import ChildEmbedder
 from kbtui.search.embedding.embedder import ModelIdentity
 from tests.search.fakes import ReadyModel
@@ -46,7 +46,7 @@ def test_vectors_that_cannot_be_read_are_a_models_error(
 ) -> None:
     answer = json.dumps({"vectors": packed})
     code = f"import sys\nfor _ in sys.stdin:\n    print({answer!r}, flush=True)"
-    monkeypatch.setattr(child.sys, "executable", _script(tmp_path / "odd", code))
+    monkeypatch.setattr(child_embedder.sys, "executable", _script(tmp_path / "odd", code))
     embedder = ChildEmbedder(MODEL, tmp_path)
     with pytest.raises(ModelError, match="can't be read"):
         embedder.query("four")
@@ -56,7 +56,7 @@ def test_vectors_that_cannot_be_read_are_a_models_error(
 def test_a_child_that_cannot_be_started_is_a_models_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(child.sys, "executable", str(tmp_path / "missing"))
+    monkeypatch.setattr(child_embedder.sys, "executable", str(tmp_path / "missing"))
     embedder = ChildEmbedder(MODEL, tmp_path)
     with pytest.raises(ModelError, match="can't be started"):
         embedder.documents(["a"])
@@ -90,7 +90,7 @@ class Stuck:
 @pytest.fixture
 def stuck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stuck]:
     script = _script(tmp_path / "stuck", STUCK)
-    monkeypatch.setattr(child.sys, "executable", script)
+    monkeypatch.setattr(child_embedder.sys, "executable", script)
     mark, stop = Path(f"{script}.stuck"), threading.Event()
     mark.touch()
     embedder = ChildEmbedder(MODEL, tmp_path, stop, patience=60)
@@ -174,7 +174,7 @@ def test_who_waits_for_a_stuck_child_is_let_go_when_the_program_closes(
 def test_a_child_that_dies_is_an_error_once_and_started_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(child.sys, "executable", _script(tmp_path / "echo", ECHO))
+    monkeypatch.setattr(child_embedder.sys, "executable", _script(tmp_path / "echo", ECHO))
     embedder = ChildEmbedder(MODEL, tmp_path)
     assert embedder.query("four").tolist() == [1, 4]
     with pytest.raises(ModelError, match="ended"):

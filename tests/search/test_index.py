@@ -287,7 +287,7 @@ def test_old_hits_fade_in_the_folders_that_are_told_to(desk: Desk) -> None:
     desk.write("memory/2020-01-01.md", "The tokens rotate weekly, tokens and tokens.")
     desk.write(f"memory/{datetime.now(UTC).date()}.md", "The tokens rotate daily now, they say.")
     desk.write("memory/MEMORY.md", "A note of no date at all about wombats.")
-    desk.write("docs/p/2020-01-02.md", "The tokens rotate weekly, tokens and tokens.")
+    desk.write("docs/p/2020-01-02.md", "Once a week tokens rotate: tokens and tokens.")
 
     def order(**decay: float) -> list[str]:
         index = desk.index(settings=SearchSettings(semantic=False, decay_days=decay))

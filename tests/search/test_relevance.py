@@ -123,7 +123,13 @@ def test_what_is_merely_similar_stays_apart(desk: Desk, other: str) -> None:
 def test_what_only_a_private_entry_says_is_not_joined_with_what_isnt(desk: Desk) -> None:
     fact = "The ferry to Gozo leaves at nine\n"
     desk.write("knowledge/topics/gozo.md", f"---\nprivate: true\n---\n# Trip\n\n{fact}")
-    desk.write("knowledge/topics/ferry.md", f"# Ferry\n\n{fact}")
+    desk.write("memory/2026-11-22.md", f"# Ferry\n\n{fact}")
+    assert len(desk.index().search("ferry to Gozo").hits) == 2
+
+
+def test_two_entries_that_say_the_same_are_two_hits(desk: Desk) -> None:
+    for name in ("gozo", "malta"):
+        desk.write(f"knowledge/topics/{name}.md", "# Trip\n\nThe ferry to Gozo leaves at nine\n")
     assert len(desk.index().search("ferry to Gozo").hits) == 2
 
 

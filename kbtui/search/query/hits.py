@@ -88,14 +88,14 @@ def best_hits(
 ) -> tuple[Hit, ...]:
     """The best hits, at most `limit`; the first ones are the same for any limit.
 
-    Those that say the same are one hit, unless only one of them `is_private`. Where probably
-    nothing answers, what is only near by meaning is left out: it is near by chance.
+    Those that say the same are one hit, unless only one of them `is_private`. Where nothing is
+    nearer by meaning than by chance, only what holds a word of the query is shown.
     """
     rows = _Fetched(rows)
     ranking = _with_pairs(corpus, rows, asked, ranking)
     groups: list[list[_Said]] = []
     of_file: Counter[str] = Counter()
-    near_by_chance = ranking.evidence.cosines is not None and not ranking.evidence.is_answered
+    near_by_chance = ranking.evidence.is_near_by_chance
     taken = 0
     for number, row in _in_order(corpus, rows, asked, ranking, max(limit, _COMPARED)):
         most = 1 if not asked.has_words else _OF_ONE_FILE.get(row.path.partition("/")[0], LOOKED_AT)
@@ -109,8 +109,7 @@ def best_hits(
         said = _Said(number, row, *_statement(row, ranking.terms if taken < _COMPARED else ()))
         taken += 1
         for group in groups:
-            both = {row.private or is_private(row.path) for row in (row, group[0].row)}
-            if len(both) == 1 and _same(group[0].words, said.words):
+            if _may_join(row, group[0].row, is_private) and _same(group[0].words, said.words):
                 group.append(said)
                 break
         else:
@@ -147,6 +146,13 @@ def _joined(group: Sequence[_Said], asked: Query, ranking: Ranking) -> Hit:
     ]
     score = round(float(ranking.fused.scores[group[0].number]), 6)
     return replace(hit, score=score, also=tuple(also))
+
+
+def _may_join(one: ChunkRow, other: ChunkRow, is_private: Callable[[str], bool]) -> bool:
+    """True unless both are entries or documents, or one is private and the other isn't."""
+    if not _standing(one) and not _standing(other):
+        return False
+    return (one.private or is_private(one.path)) == (other.private or is_private(other.path))
 
 
 def _standing(row: ChunkRow) -> int:

@@ -39,6 +39,8 @@ BY_WORDS = (-12.73, 15.73, -3.56, 3.8, 3.23)
 BY_BOTH = (-16.8, 18.95, -3.91, 1.14, 3.25, 28.03, -20.41)
 # A small corpus can't tell common words from rare ones: as if it had so many more passages.
 _FURTHER_PASSAGES = 50
+# As near are most of the nearest passages to questions about something else.
+_BY_CHANCE = 0.35
 # Before so much of a corpus has vectors, words decide.
 _MOSTLY = 0.8
 # What a part of a word counts, and what a longer word does that begins with it.
@@ -93,6 +95,11 @@ class Evidence:
     def is_answered(self) -> bool:
         """True if probably some document answers the query."""
         return self.answered >= RELEVANT
+
+    @property
+    def is_near_by_chance(self) -> bool:
+        """True if probably nothing answers, and no document is nearer than others are by chance."""
+        return self.cosines is not None and not self.is_answered and self.best_cosine < _BY_CHANCE
 
     @cached_property
     def answered(self) -> float:

@@ -26,6 +26,13 @@ def test_later_sources_win(tmp_path: Path) -> None:
     assert (search.chunk_tokens, search.chunk_overlap, search.text_weight) == (100, 20, 0.3)
 
 
+def test_options_of_older_versions_are_passed_over(tmp_path: Path) -> None:
+    old = "diversity = 0.3\nlink_boost = 0.1\nneighbour_boost = 0.2\nchunk_tokens = 100\n"
+    (tmp_path / "kbtui.toml").write_text(f"[search]\n{old}")
+    assert load_settings(tmp_path).search.chunk_tokens == 100
+    assert "search.diversity" not in setting_names()
+
+
 def test_the_quick_variables_set_the_chat_model() -> None:
     chat = load_settings(
         environment={

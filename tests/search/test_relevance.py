@@ -39,6 +39,14 @@ def test_a_question_that_nothing_answers_has_no_relevant_hits(talk: Desk) -> Non
     assert not index.search(asked, "all", relevant_only=True).hits
 
 
+@pytest.mark.parametrize("text", ["ok", "thanks a lot", "hello"])
+def test_small_talk_asks_for_nothing(desk: Desk, text: str) -> None:
+    desk.write("sessions/s.jsonl", said(("user", "Hello, thanks a lot, the tent is ok")))
+    index = desk.index()
+    assert index.search(text, "all").hits
+    assert not index.search(text, "all", relevant_only=True).hits
+
+
 def test_a_question_that_something_answers_has_relevant_hits(talk: Desk) -> None:
     index = talk.index()
     result = index.search("when does the ferry to Gozo leave?", "all", relevant_only=True)

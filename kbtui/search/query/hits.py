@@ -33,32 +33,11 @@ _COMPARED = 20
 _LEAST_WORDS = 4
 _LEAST_LETTERS = 8
 _MOST_OF_IT = 0.6
-_DENYING = frozenset(
-    [
-        "no",
-        "not",
-        "never",
-        "nor",
-        "don't",
-        "doesn't",
-        "didn't",
-        "isn't",
-        "wasn't",
-        "won't",
-        "can't",
-        "cannot",
-        "dont",
-        "nein",
-        "nicht",
-        "nie",
-        "kein",
-        "keine",
-        "non",
-        "pas",
-        "jamais",
-        "nunca",
-    ]
-)
+_DENYING_WORDS = """
+    no not never nor don't doesn't didn't isn't wasn't won't can't cannot dont nein nicht nie kein
+    keine non pas jamais nunca
+"""
+_DENYING = frozenset(_DENYING_WORDS.split())
 _BETWEEN_STATEMENTS = re.compile("(?<=[.!?])\\s+|\n+|(?<=[\u3002\uff01\uff1f])")
 # Found and checked whatever the limit is, so that the first ones don't depend on it.
 LOOKED_AT = 300
@@ -109,7 +88,8 @@ def best_hits(
         said = _Said(number, row, *_statement(row, ranking.terms if taken < _COMPARED else ()))
         taken += 1
         for group in groups:
-            if _may_join(row, group[0].row, is_private) and _same(group[0].words, said.words):
+            may_join = all(_may_join(row, other.row, is_private) for other in group)
+            if may_join and _same(group[0].words, said.words):
                 group.append(said)
                 break
         else:

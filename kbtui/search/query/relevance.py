@@ -43,6 +43,12 @@ _FURTHER_PASSAGES = 50
 _BY_CHANCE = 0.35
 # Before so much of a corpus has vectors, words decide.
 _MOSTLY = 0.8
+# They ask for nothing.
+_GREETINGS = """
+    hello hi hey thanks thank thx lot ok okay yes yep please bye goodbye hallo danke bitte tschüss ja
+    bonjour salut merci hola gracias
+"""
+_SMALL_TALK = frozenset(_GREETINGS.split())
 # What a part of a word counts, and what a longer word does that begins with it.
 _PART = 0.8
 _SHORTEST_BEGINNING = 4
@@ -172,9 +178,12 @@ def _telling_words(corpus: Corpus, text: str) -> Iterator[tuple[float, str, dict
     A word that no passage holds weighs most: who asks for it asks for what isn't there.
     """
     every = [(text[start:end], terms) for start, end, terms in analyser.spans(text) if terms]
-    telling = [each for each in every if each[0].casefold() not in analyser.STOP_WORDS]
+    asking = [each for each in every if each[0].casefold() not in _SMALL_TALK]
+    telling = [each for each in asking if each[0].casefold() not in analyser.STOP_WORDS]
+    if not telling and asking == every:
+        telling = every
     passages = corpus.count + _FURTHER_PASSAGES
-    for word, terms in islice(telling or every, MOST_TERMS):
+    for word, terms in islice(telling, MOST_TERMS):
         shares = {term: _PART if i else 1.0 for i, term in enumerate(terms)}
         if len(word) >= _SHORTEST_BEGINNING and not any(map(corpus.knows, terms)):
             longer = corpus.expand(terms[0], ("title", "headings", "tags", "body"))

@@ -45,8 +45,8 @@ _BY_CHANCE = 0.35
 _MOSTLY = 0.8
 # They ask for nothing.
 _GREETINGS = """
-    hello hi hey thanks thank thx lot ok okay yes yep please bye goodbye hallo danke bitte tschüss ja
-    bonjour salut merci hola gracias
+    hello hi hey thanks thank thx lot ok okay yes yep please bye goodbye hallo danke bitte tschüss
+    ja bonjour salut merci hola gracias
 """
 _SMALL_TALK = frozenset(_GREETINGS.split())
 # What a part of a word counts, and what a longer word does that begins with it.

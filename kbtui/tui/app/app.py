@@ -338,7 +338,7 @@ class KbtuiApp(KeysInOrder):
 
     def browse(self, folder: str = "") -> None:
         """Look at the history of another git repository."""
-        from kbtui.tui.history.foreign import browse
+        from kbtui.tui.history.history import browse
         from kbtui.tui.terminal.background import run_latest
 
         main = self._to_main()

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
 
 from textual import on
 from textual.containers import Container
 from textual.content import Content
 from textual.widgets import Footer, Input, Static
 
+from kbtui.errors import UsageError
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.diff.list_and_diff import ListAndDiff
 from kbtui.tui.history.commit_detail import CommitDetail
 from kbtui.tui.history.commit_list import CommitList
-from kbtui.tui.messages import KnowledgeChanged, leave_for, tell, with_errors_told
+from kbtui.tui.messages import KnowledgeChanged, errors_told, leave_for, tell, with_errors_told
 from kbtui.tui.terminal.background import InTurn, run_latest
 from kbtui.tui.widgets.row_list import RowList
 from kbtui.workspace.layout import short_name
@@ -27,7 +29,9 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
     from textual.message import Message
+    from textual.screen import Screen
 
+    from kbtui.history.looking.foreign import ForeignHistory
     from kbtui.history.merging.conflict import Conflict, Resolution
     from kbtui.history.objects.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase
@@ -259,7 +263,7 @@ class HistoryScreen(ListAndDiff):
     @_in_turn
     async def action_restore(self, commit: Commit) -> None:
         """Bring a file back to how it was after this change."""
-        from kbtui.tui.history.restoring import restore_file
+        from kbtui.tui.history.time_travel import restore_file
 
         path = await self._which_path(commit)
         if path is not None:
@@ -285,7 +289,7 @@ class HistoryScreen(ListAndDiff):
     @_in_turn
     async def action_restore_all(self, commit: Commit) -> None:
         """Bring everything durable back to how it was before this change."""
-        from kbtui.tui.history.restoring import restore_before
+        from kbtui.tui.history.time_travel import restore_before
 
         done = await restore_before(self, self.kb.history, commit)
         if done is not None:
@@ -300,3 +304,55 @@ class HistoryScreen(ListAndDiff):
             entries = [c.path for c in commit.paths if not c.path.endswith("INDEX.md")]
             path = self.path or next(iter(entries), None)
             self.app.push_screen(TimeTravelScreen(self.kb, commit, path))
+
+
+class _NoSearch:
+    def search(self, *_args: Any, **_more: Any) -> NoReturn:
+        raise UsageError("Another repository's history can't be searched; / filters its tree.")
+
+
+class _NoProvenance:
+    def why(self, *_args: Any, **_more: Any) -> NoReturn:
+        raise UsageError(
+            "What a line was made of is known of your own notes only.",
+            "The commit says who changed it, and when.",
+        )
+
+
+class ForeignKnowledge:
+    """As much of a `KnowledgeBase` as history and time travel ask for; it can't be written."""
+
+    workspace = None
+    sessions = None
+    library = None
+
+    def __init__(self, folder: Path, history: ForeignHistory) -> None:
+        self.folder = folder
+        self.history = history
+        self.search = _NoSearch()
+        self.provenance = _NoProvenance()
+
+
+async def browse(screen: Screen[None], folder: str) -> None:
+    """Show the history of a git repository; asks for its folder where none is given."""
+    from kbtui.tui.widgets.dialogs import TextDialog
+
+    wanted: str | None = folder.strip()
+    if not wanted:
+        wanted = await screen.app.push_screen_wait(
+            TextDialog("Which repository?", "", "A folder with a git repository, bare or not.")
+        )
+    if not wanted:
+        return
+    with errors_told(screen):
+        kb = await asyncio.to_thread(_opened, wanted)
+        name = f"{kb.folder.name} (only to look at)"
+        # It has all of a knowledge base that looking at a history asks for.
+        screen.app.push_screen(HistoryScreen(cast("KnowledgeBase", kb), name=name))
+
+
+def _opened(folder: str) -> ForeignKnowledge:
+    from kbtui.history.looking.foreign import open_foreign
+
+    place = Path(folder).expanduser()
+    return ForeignKnowledge(place, open_foreign(place))

@@ -4,8 +4,7 @@ import pytest
 
 from kbtui.tui.actions.registry import actions
 from kbtui.tui.diff.confirm import ConfirmScreen
-from kbtui.tui.history.foreign import browse
-from kbtui.tui.history.history import HistoryScreen
+from kbtui.tui.history.history import HistoryScreen, browse
 from kbtui.tui.history.time_travel import TimeTravelScreen, travel
 from kbtui.tui.messages import AskAbout
 from kbtui.tui.notes.why import WhyScreen

@@ -29,6 +29,7 @@ class Fact:
             conversation needs.
         related: Names of other entries that it mentions.
         tags: Labels for its entry.
+        summary: One line for the catalogue, where it says another thing than the text.
     """
 
     text: str
@@ -39,3 +40,4 @@ class Fact:
     place: Place = "entry"
     related: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    summary: str = ""

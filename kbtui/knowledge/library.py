@@ -15,11 +15,12 @@ from kbtui.knowledge.dates import DateKeeper
 from kbtui.knowledge.entry import Entry, parse_entry
 from kbtui.knowledge.info import EntryInfo
 from kbtui.knowledge.links import Link
+from kbtui.knowledge.overlay import Overlay
 from kbtui.knowledge.prompt_index import PromptIndex
-from kbtui.knowledge.reshape import Reshaper, new_name
+from kbtui.knowledge.repair import new_name
 from kbtui.knowledge.shelf import Shelf
 from kbtui.knowledge.templates import ENTRY_TYPES, TYPE_OF_FOLDER, render_entry
-from kbtui.text import MAX_SLUG, clean_line, slugify
+from kbtui.text import clean_line
 from kbtui.workspace import files
 from kbtui.workspace.files import checked_path
 from kbtui.workspace.layout import short_name
@@ -113,13 +114,16 @@ class Library:
         self._history = history
         self._now = now or (lambda: datetime.now().astimezone())
         self._shelf = Shelf(workspace, scanner, private_paths)
-        self._reshaper = Reshaper(workspace, history, self._shelf)
         self._prompt_index = PromptIndex()
         self._creating = threading.Lock()
         self.catalog = Catalog(workspace, history, self._shelf)
         history.add_companion(DateKeeper(workspace, self._now).companion)
         history.add_companion(self.catalog.companion)
         history.subscribe(self._catch_up)
+
+    def overlay(self) -> Overlay:
+        """The files as they are, for working out edits on top of them; nothing is written."""
+        return Overlay(self._workspace.root, self._shelf)
 
     def refresh(self) -> None:
         """Look for files that changed without passing through here."""
@@ -254,7 +258,7 @@ class Library:
             summary=content.get("summary", ""),
         )
         with self._creating:  # two threads must not find the same name free
-            path = self._free_path(type_, title, day)
+            path = self.overlay().free_path(type_, title, day)
             with self._history.change(actor, f"new {type_}: {title}", origin, sink) as change:
                 change.write(path, text, expecting=None)
         return Written(path, change.result)
@@ -311,8 +315,12 @@ class Library:
         """
         info = self._entry_info(ref)
         name = new_name(info, new)
-        commit = self._reshaper.rename(info, name, actor, origin, sink)
-        return Written(name.path, commit)
+        overlay = self.overlay()
+        edits = overlay.renamed(info.path, name)
+        reason = f"rename {info.name} to {short_name(name.path)}"
+        with self._history.change(actor, reason, origin, sink) as change:
+            overlay.stage(change, edits)
+        return Written(name.path, change.result)
 
     def delete(
         self,
@@ -327,10 +335,14 @@ class Library:
             NotFoundError: there is no such entry.
         """
         info = self._entry_info(ref)
-        commit = self._reshaper.delete(info, actor, origin)
-        if commit is None:
+        overlay = self.overlay()
+        edits = overlay.removed(info.path)
+        reason = f"delete {info.name}"
+        with self._history.change(actor, reason, origin) as change:
+            overlay.stage(change, edits)
+        if change.result is None:
             raise NotFoundError(f"{info.name} is gone already.")
-        return commit
+        return change.result
 
     def outgoing(self, path: str) -> list[ResolvedLink]:
         """The links of a file, in the order they are written."""
@@ -421,18 +433,6 @@ class Library:
                 f"{path} is not an entry.", "Only files under knowledge/ are renamed or deleted."
             )
         return info
-
-    def _free_path(self, type_: str, title: str, day: date) -> str:
-        prefix = f"{day:%Y-%m}-" if type_ == "decision" else ""
-        index = self._shelf.index()
-        number = 1
-        while True:
-            suffix = f"-{number}" if number > 1 else ""
-            slug = slugify(title, MAX_SLUG - len(prefix) - len(suffix))
-            path = f"knowledge/{ENTRY_TYPES[type_]}/{prefix}{slug}{suffix}.md"
-            if index.at_path(path) is None and not files.exists(self._workspace.root, path):
-                return path
-            number += 1
 
 
 def _encoded_as(old: bytes, text: str, path: str) -> bytes:

@@ -1,13 +1,14 @@
-"""Keeps links whole when an entry is renamed or deleted."""
+"""Keeps names and links whole when an entry is renamed, merged or deleted."""
 
 from __future__ import annotations
 
 import posixpath
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from kbtui.errors import UnreadableError
+from kbtui.errors import UnreadableError, UsageError
 from kbtui.knowledge import frontmatter
 from kbtui.knowledge.links import (
     PlacedLink,
@@ -19,24 +20,80 @@ from kbtui.knowledge.links import (
 )
 from kbtui.knowledge.resolve import RULES
 from kbtui.knowledge.retarget import new_target, relative_target
+from kbtui.text import MAX_SLUG, clean_line, slugify
+from kbtui.workspace.files import checked_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kbtui.knowledge.entry import Entry
     from kbtui.knowledge.info import EntryInfo
     from kbtui.knowledge.links import Link
-    from kbtui.knowledge.resolve import Found, LinkIndex
+    from kbtui.knowledge.resolve import Found, LinkIndex, Named
+
+
+_DATED = re.compile(r"\d{4}-\d{2}(?:-\d{2})?-")
+_SLUG = re.compile(r"[^\W_A-Z]+(?:[-._][^\W_A-Z]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class NewName:
+    """What an entry shall be called: its path, and its title if that changes too."""
+
+    path: str
+    title: str | None
+
+
+def new_name(info: Entry | EntryInfo, wanted: str) -> NewName:
+    """Understand what a person wants an entry renamed to: a title, a slug or category/slug.
+
+    Raises:
+        UsageError: nothing was named.
+        UnsafePathError: the name leads out of the workspace.
+    """
+    # What a terminal passes on of another encoding can't be written.
+    wanted = clean_line(wanted.encode("utf-8", "replace").decode()).removeprefix("knowledge/")
+    category, slash, name = wanted.rpartition("/")
+    if not name or (slash and " " in category):
+        category, slash, name = info.category, "", wanted
+    if not name:
+        raise UsageError("The new name is empty.", "Give a title, or a name like people/<name>.")
+    if not slash:
+        category = info.category
+    title = None
+    slug = name.removesuffix(".md")
+    if not _SLUG.fullmatch(slug):
+        title, slug = slug, slugify(slug)
+        dated = _DATED.match(info.slug)
+        if dated and not _DATED.match(slug):
+            slug = dated.group() + slugify(slug, MAX_SLUG - len(dated.group()))
+    folder = f"knowledge/{category}" if category else "knowledge"
+    return NewName(checked_path(f"{folder}/{slug}.md"), title if title != info.title else None)
+
+
+def titled(data: bytes, title: str, new: str | None) -> bytes:
+    """Change the title where it is written: in the frontmatter, in the first heading."""
+    if new is None:
+        return data
+    if "title" in frontmatter.parse(data).values:
+        data = frontmatter.set_keys(data, {"title": new})
+    parts = frontmatter.split(data)
+    pattern = re.compile(
+        rf"^( {{0,3}}#[ \t]+){re.escape(title)}(?=[ \t]*#*[ \t]*\r?$)", re.MULTILINE
+    )
+    body = pattern.sub(lambda found: found[1] + new, parts.body.decode(), count=1)
+    return parts.join()[: len(data) - len(parts.body)] + body.encode()
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
     """An entry before and after a rename, with the indexes of both times."""
 
-    old: EntryInfo
-    new: EntryInfo
+    old: Named
+    new: Named
     before: LinkIndex
     after: LinkIndex
-    entry_at: Callable[[str], EntryInfo | None]
+    entry_at: Callable[[str], Named | None]
     file_exists: Callable[[str], bool]
 
     def target_of(self, link: Link, source: str) -> str | None:

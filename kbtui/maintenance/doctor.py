@@ -14,10 +14,13 @@ from importlib import metadata
 from typing import TYPE_CHECKING
 
 from kbtui import __version__
-from kbtui.errors import KbtuiError
+from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.logs import log_file
+from kbtui.memory.edits.memory_file import MEMORY
+from kbtui.memory.edits.spotlight import MOST_LINES, count_lines, is_near_full
 from kbtui.settings import config_file
 from kbtui.text import counted
+from kbtui.workspace import files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,6 +61,7 @@ def examine(
         ("workspace", _workspace(workspace)),
         ("history", _history(history)),
         ("entries", _entries(library)),
+        ("memory", _memory(workspace, settings)),
         ("search", _search(search, settings)),
         ("models", _models(models)),
     )
@@ -141,6 +145,23 @@ def _entries(library: Library) -> Iterator[Finding]:
     if len(broken) > _SHOWN:
         more = f"and {len(broken) - _SHOWN} more that can't be read as entries"
         yield Finding("entries", ok=False, text=more)
+
+
+def _memory(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
+    """How full MEMORY.md is, which stands in every prompt."""
+    try:
+        text = files.read_text(workspace.root, MEMORY)
+    except NotFoundError:
+        return
+    limit = settings.context.memory_tokens
+    lines = count_lines(text)
+    near = is_near_full(text, limit)
+    yield Finding(
+        "memory",
+        ok=None if near else True,
+        text=f"MEMORY.md has {counted(lines, 'line')} of at most {MOST_LINES}",
+        hint="It is in every prompt: move what has an entry of its own there." if near else "",
+    )
 
 
 def _search(search: SearchIndex, settings: Settings) -> Iterator[Finding]:

@@ -32,19 +32,16 @@ WATCHED = ("open", "os.", "fcntl.", "sqlite3.")
 
 def work(root: Path, session: str, tell: int) -> None:
     """Do what the worker does about a session that is over."""
-    memory = {"flush": {"threshold_tokens": 1_000_000}}
     models = {"consolidate": {"context_window": 3000}}
-    room = open_room(root, Clock(START), memory=memory, models=models)
+    room = open_room(root, Clock(START), models=models)
     room.history.adopt(settle=0)
     pipeline = room.pipeline
 
     async def all_of_it() -> None:
-        with contextlib.suppress(WorkspaceBusyError):  # another process is at it
-            await pipeline.flusher.maybe_flush(session, 1, 0)
         outcome = await pipeline.consolidator.run(session, everything=True)
         if outcome.commit:
             os.write(tell, f"{outcome.commit}\n".encode())
-        with contextlib.suppress(WorkspaceBusyError):
+        with contextlib.suppress(WorkspaceBusyError):  # another process is at it
             notes = await pipeline.session_notes.write_session_memory(session)
             if notes is not None:
                 os.write(tell, f"{notes.commit}\n".encode())

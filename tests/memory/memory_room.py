@@ -134,7 +134,7 @@ def call_save(
     corrections: Sequence[dict[str, str]] = (),
     entries: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
-    """The tool call of a model that does as it is told."""
+    """The same in the older form, with whole entries."""
     return {
         "name": "save_memory",
         "arguments": {
@@ -143,6 +143,12 @@ def call_save(
             "knowledge_entries": list(entries),
         },
     }
+
+
+def call_slice(summary: str = "They talked.", **more: Any) -> dict[str, Any]:
+    """The tool call of a model that does as it is asked: facts one by one."""
+    empty: dict[str, Any] = {"notes": [], "facts": [], "corrections": []}
+    return {"name": "save_memory", "arguments": {"summary": summary, **empty, **more}}
 
 
 def entry(type_: str, title: str, body: str, **more: Any) -> dict[str, Any]:

@@ -13,9 +13,8 @@ from kbtui.errors import NotFoundError
 from kbtui.history.change import Actor, Origin
 from kbtui.history.history import History
 from kbtui.memory.records.archive import ARCHIVE, PROJECTION, Archive, is_record
-from kbtui.memory.records.archive_lines import read_book
+from kbtui.memory.records.archive_lines import parse_old_history, read_book
 from kbtui.memory.records.cursors import CURSORS, Cursors
-from kbtui.memory.records.legacy_history import parse_old_history
 from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:

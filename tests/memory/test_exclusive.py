@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import WorkspaceBusyError
-from kbtui.memory.records.lock import MemoryLock
+from kbtui.memory.records.committing import MemoryLock
 from kbtui.workspace.layout import create_workspace
 from tests.patience import PATIENCE
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HOLDER = """
 import asyncio, sys
 from pathlib import Path
-from kbtui.memory.records.lock import MemoryLock
+from kbtui.memory.records.committing import MemoryLock
 from kbtui.workspace.layout import open_workspace
 async def main():
     async with MemoryLock(open_workspace(Path(sys.argv[1]))).hold():

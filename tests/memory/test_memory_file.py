@@ -10,13 +10,13 @@ from kbtui.history.change import Actor
 from kbtui.knowledge.statements import normalise, plain_fact
 from kbtui.memory.edits.memory_file import (
     MAX_LOST,
+    Correction,
     apply_facts,
     apply_rewrite,
+    default_section,
     lost_share,
     review_reason,
 )
-from kbtui.memory.edits.sections import section_of
-from kbtui.memory.records.extraction import Correction
 
 SEED = """# User Preferences
 
@@ -137,7 +137,7 @@ def test_forgotten_facts_are_refused_in_every_way() -> None:
     ],
 )
 def test_facts_find_their_section(fact: str, section: str) -> None:
-    assert section_of(fact) == section
+    assert default_section(fact) == section
 
 
 facts = st.lists(

@@ -12,11 +12,11 @@ from kbtui.errors import ConflictError
 from kbtui.history.change import Actor, Origin
 from kbtui.history.looking.diff import split_lines
 from kbtui.history.looking.tracking import keys_of
-from kbtui.memory.inbox.conflict_markers import region, theirs_of
 from kbtui.memory.inbox.decide import accepted, edited, rejected
 from kbtui.memory.inbox.hunks import MOST_CUTS, cut, put
 from kbtui.memory.inbox.plan import Current, Plan, plan_file
 from kbtui.memory.inbox.proposal import Proposal, ProposedEdit
+from kbtui.memory.inbox.showing import region, theirs_of
 
 PATH = "memory/MEMORY.md"
 HEAD = "---\ntype: topic\ntags: [a]\nupdated: 2026-11-01\nsummary: Old.\n---\n"

@@ -190,16 +190,15 @@ def test_a_session_that_ends_leaves_a_file_of_its_last_messages(kb: KnowledgeBas
     assert asyncio.run(kb.memory.session_notes.write_session_memory(short.id)) is None
 
 
-def test_near_the_limit_notes_are_flushed_once_into_the_file_of_the_day(kb: KnowledgeBase) -> None:
+def test_what_is_condensed_is_noted_once_in_the_file_of_the_day(kb: KnowledgeBase) -> None:
     session = talk(kb)
-    flush = kb.memory.flusher.maybe_flush
-    assert asyncio.run(flush(session.id, 9_000, 12_000))
+    condensed(kb, session)
     day = datetime.now(UTC).astimezone().date().isoformat()
     text = read(kb, f"memory/{day}.md")
-    assert f"(session: {session.id})" in text
+    assert text.count(f"(session: {session.id})") == 1
     assert "## Flush at " in text
-    assert not asyncio.run(flush(session.id, 9_000, 12_000))
-    assert not asyncio.run(flush(session.id, 1_000, 12_000))
+    condensed(kb, session)
+    assert read(kb, f"memory/{day}.md") == text
 
 
 def test_memory_and_docs_are_indexed_in_scopes_of_their_own(kb: KnowledgeBase) -> None:

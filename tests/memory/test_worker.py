@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbtui.errors import ModelUnreachableError, NotFoundError, UsageError, WorkspaceBusyError
-from kbtui.memory.background.jobs import JobReport, WorkerEvent
-from kbtui.memory.background.queue import SessionQueue
+from kbtui.memory.background.jobs import JobReport, SessionQueue, WorkerEvent
 from kbtui.models.offline import OfflineModel
 from kbtui.models.port import Reply, ToolCall, Usage
 from tests.memory.memory_room import SEED, START, Clock, Room, open_room
@@ -36,11 +35,12 @@ def until(is_so: Callable[[], object]) -> None:
 
 ANSWERS = {
     "save_memory": {
-        "history_entry": "The user told his favorite color and the languages he knows.",
-        "memory_update": {"facts": ["Favorite color: blue"], "corrections": []},
-        "knowledge_entries": [],
+        "summary": "The user told his favorite color and the languages he knows.",
+        "title": "Favorite color",
+        "notes": [],
+        "facts": [{"text": "Favorite color: blue", "type": "user", "subject": ""}],
+        "corrections": [],
     },
-    "create_session_memory": {"slug": "favorite-color", "summary": "Color and languages."},
     "study_memory": {"findings": []},
 }
 
@@ -137,20 +137,6 @@ def test_after_a_turn_a_long_session_is_condensed(kept: Kept) -> None:
     until(lambda: any(event.outcome for event in kept.events))
     kinds = [event.kind for event in kept.events if event.job == "consolidate"]
     assert (kinds[-3:], kinds.count("progress")) == (["started", "progress", "finished"], 1)
-
-
-def test_notes_of_the_day_come_before_condensing(tmp_path: Path) -> None:
-    kept = _kept(tmp_path / "notes", Model(), memory={"consolidate_tokens": 60})
-    kept.worker.start()
-    session = kept.room.talk()
-    kept.worker.turn_ended(session.id)
-
-    def actors() -> list[str]:
-        return [commit.actor.value for commit in kept.room.history.log()]
-
-    until(lambda: actors()[:2] == ["consolidator", "flusher"])
-    kept.worker.close()
-    kept.room.close()
 
 
 def test_a_closed_session_is_condensed_to_its_end_and_leaves_its_notes(kept: Kept) -> None:

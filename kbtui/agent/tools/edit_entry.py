@@ -20,7 +20,8 @@ from kbtui.knowledge import frontmatter
 from kbtui.knowledge.entry import parse_entry
 from kbtui.knowledge.templates import append_to_section
 from kbtui.knowledge.values import items
-from kbtui.text import clean_line, shorten
+from kbtui.memory.edits.operations import replaced
+from kbtui.text import clean_line
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
@@ -135,9 +136,9 @@ def _edited(entry: Entry, arguments: Mapping[str, Any]) -> str:
         head = edited.removesuffix(_unix(entry.body))
         old, new = arguments["old"], arguments.get("new", "")
         if edited[len(head) :].count(old) == 1:
-            edited = head + _replaced(edited[len(head) :], old, new, entry.path)
+            edited = head + replaced(edited[len(head) :], old, new, entry.path)
         else:
-            edited = _replaced(edited, old, new, entry.path)
+            edited = replaced(edited, old, new, entry.path)
     if arguments.get("body"):
         body = arguments["body"].strip("\n")
         edited = edited.removesuffix(_unix(entry.body)) + f"{body}\n"
@@ -158,24 +159,6 @@ def _unix(whole: str) -> str:
     """A text with the line ends that a model writes; `Library.write` gives CRLF files theirs."""
     unix = whole.replace("\r\n", "\n")
     return unix if unix.count("\n") == whole.count("\r\n") else whole
-
-
-def _replaced(whole: str, old: str, new: str, path: str) -> str:
-    count = whole.count(old)
-    if not count:
-        raise NotFoundError(
-            f"{short_name(path)} doesn't contain {shorten(old, 80)!r}.",
-            "Read it again and copy the passage exactly.",
-        )
-    if count > 1:
-        raise RefusedError(
-            f"{shorten(old, 80)!r} is in {short_name(path)} {count} times.",
-            "Give more of the text around it.",
-        )
-    if not new and f"{old}\n" in whole and (whole.startswith(old) or f"\n{old}\n" in whole):
-        # A whole line that goes takes its line break with it.
-        return whole.replace(f"{old}\n", "", 1)
-    return whole.replace(old, new, 1)
 
 
 def _appended(whole: str, addition: str, section: str) -> str:

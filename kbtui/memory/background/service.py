@@ -17,24 +17,21 @@ from kbtui.memory.background.jobs import DREAMING, DreamJob
 from kbtui.memory.background.session_job import SessionWork
 from kbtui.memory.background.worker import BackgroundWorker
 from kbtui.memory.consolidation.consolidator import Consolidator, Outcome, Trigger
-from kbtui.memory.consolidation.flusher import MemoryFlusher
+from kbtui.memory.consolidation.notes import SessionMemoryWriter
 from kbtui.memory.consolidation.page_writer import MemoryWriter
 from kbtui.memory.consolidation.pending import Pending
-from kbtui.memory.consolidation.session_notes import SessionMemoryWriter
 from kbtui.memory.dream.dream import Dream
 from kbtui.memory.dream.log import DreamLog
 from kbtui.memory.dream.reading import Reader
-from kbtui.memory.dream.working_copy import Surroundings
 from kbtui.memory.dream.writing import Writer
-from kbtui.memory.edits.authorship import Authorship
 from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.subjects import Subjects
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.recall.forget import Forgetting
 from kbtui.memory.recall.remember import Remembering
+from kbtui.memory.records.committing import MemoryLock
 from kbtui.memory.records.cursors import Cursors
 from kbtui.memory.records.ledger import Ledger
-from kbtui.memory.records.lock import MemoryLock
 from kbtui.memory.records.tombstones import Tombstones
 
 if TYPE_CHECKING:
@@ -73,7 +70,6 @@ class Memory:
         models: The models that it may use.
         editor: Writes facts.
         consolidator: Condenses conversations.
-        flusher: Takes the notes of the day.
         session_notes: Writes the file of an ended session.
         dream: Curates the lasting files by what is new in the archive.
         dream_log: What it did.
@@ -99,10 +95,8 @@ class Memory:
         self.lock = MemoryLock(workspace)
         self.budget = Budget(rooms.settings.budget.daily_usd)
         self.models = BackgroundModels(rooms.models, rooms.settings, self.budget)
-        self._subjects = Subjects(library, rooms.search)
-        self.editor = Editor(
-            workspace, history, library, self.inbox, self.tombstones, self._subjects
-        )
+        subjects = Subjects(library, rooms.search)
+        self.editor = Editor(workspace, history, library, self.inbox, self.tombstones, subjects)
         self._make_condensing(clock)
         self.dream = self._made_dream(clock)
         self.dream_log = DreamLog(history)
@@ -116,33 +110,23 @@ class Memory:
         writer = MemoryWriter(
             rooms.workspace,
             rooms.history,
-            rooms.library,
             self.archive,
             self.inbox,
-            self.tombstones,
-            self._subjects,
+            self.editor,
+            settings.flush,
         )
         self.consolidator = Consolidator(
             self.pending, rooms.library, writer, self.lock, self._model, rooms.settings, clock
-        )
-        self.flusher = MemoryFlusher(
-            rooms.workspace,
-            rooms.history,
-            self.pending,
-            self.tombstones,
-            self.lock,
-            self._model,
-            settings.flush,
         )
         self.session_notes = SessionMemoryWriter(
             rooms.workspace,
             rooms.history,
             self.pending,
+            self.archive,
             self.lock,
-            self._model,
             settings.session_notes,
         )
-        work = SessionWork(self.pending, self.consolidator, self.flusher, self.session_notes)
+        work = SessionWork(self.consolidator, self.session_notes)
         self.worker = BackgroundWorker(
             rooms.sessions, work, self.consolidator, self.budget, settings, clock
         )
@@ -154,9 +138,7 @@ class Memory:
         return Dream(
             Reader(history, library, self.archive, cursors, rooms.search),
             Writer(workspace, history, library, self.archive, cursors, self.inbox),
-            Surroundings(
-                workspace.root, library, self._subjects, Authorship(history), self.tombstones
-            ),
+            self.editor,
             self.pending,
             self.lock,
             lambda: self.models.get("dream"),

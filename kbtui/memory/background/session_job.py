@@ -1,4 +1,4 @@
-"""What is done about one session: notes of the day, condensing, and the notes of its end."""
+"""What is done about one session: condensing, and the note of its end."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, WorkspaceBusyError
-from kbtui.memory.background.jobs import CONDENSING, FLUSHING, NOTING, WorkerEvent
+from kbtui.memory.background.jobs import CONDENSING, NOTING, WorkerEvent
 from kbtui.memory.consolidation.consolidator import Outcome, Trigger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kbtui.memory.consolidation.consolidator import Consolidator, Progress
-    from kbtui.memory.consolidation.flusher import MemoryFlusher
-    from kbtui.memory.consolidation.pending import Pending
-    from kbtui.memory.consolidation.session_notes import SessionMemoryWriter
+    from kbtui.memory.consolidation.notes import SessionMemoryWriter
 
     Tell = Callable[[WorkerEvent], None]
 
@@ -37,18 +35,14 @@ class SessionReport:
 
 
 class SessionWork:
-    """Does it, in the order of seed 001: flush, condense, write the session's notes."""
+    """Condenses a session, and at its end writes its note."""
 
     def __init__(
         self,
-        pending: Pending,
         consolidator: Consolidator,
-        flusher: MemoryFlusher,
         notes: SessionMemoryWriter,
     ) -> None:
-        self._pending = pending
         self._consolidator = consolidator
-        self._flusher = flusher
         self._notes = notes
 
     async def run(self, session: str, *, closing: bool, tell: Tell) -> SessionReport:
@@ -60,24 +54,14 @@ class SessionWork:
             tell: Told what begins, how far it is, and what ended.
         """
         try:
-            if not closing:
-                await self._flush(session, tell)
             outcome = await self._condense(session, closing=closing, tell=tell)
             if closing:
-                await self._write_notes(session, tell)
+                await self._write_notes(session, outcome, tell)
         except KbtuiError as error:
             return SessionReport(notice="" if _is_quiet(error) else str(error), error=error)
         if outcome is None:
             return SessionReport()
         return SessionReport(outcome, outcome.notice, outcome.error)
-
-    async def _flush(self, session: str, tell: Tell) -> None:
-        tokens = await asyncio.to_thread(self._pending.tokens, session)
-        if not self._flusher.is_near(tokens, self._consolidator.limit_tokens):
-            return
-        tell(WorkerEvent("started", FLUSHING, session, "Taking notes of the day"))
-        await self._flusher.maybe_flush(session, tokens, self._consolidator.limit_tokens)
-        tell(WorkerEvent("finished", FLUSHING, session))
 
     async def _condense(self, session: str, *, closing: bool, tell: Tell) -> Outcome | None:
         trigger = await asyncio.to_thread(self._consolidator.trigger, session)
@@ -96,9 +80,9 @@ class SessionWork:
         tell(WorkerEvent("finished", CONDENSING, session, outcome=outcome))
         return outcome
 
-    async def _write_notes(self, session: str, tell: Tell) -> None:
+    async def _write_notes(self, session: str, outcome: Outcome | None, tell: Tell) -> None:
         tell(WorkerEvent("started", NOTING, session, f"Writing the notes of {session}"))
-        await self._notes.write_session_memory(session)
+        await self._notes.write_session_memory(session, outcome.title if outcome else "")
         tell(WorkerEvent("finished", NOTING, session))
 
 

@@ -19,15 +19,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kbtui.errors import KbtuiError, NotFoundError, WorkspaceBusyError
 from kbtui.listeners import Listeners
 from kbtui.memory.background.budget import ConsentNeededError
-from kbtui.memory.background.jobs import CONDENSING, Job, JobReport, WorkerEvent, WorkerStatus
-from kbtui.memory.background.queue import SessionQueue
+from kbtui.memory.background.jobs import (
+    CONDENSING,
+    Job,
+    JobReport,
+    SessionQueue,
+    WorkerEvent,
+    WorkerStatus,
+)
 from kbtui.memory.background.session_job import progress_teller
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from kbtui.memory.background.budget import Budget
-    from kbtui.memory.background.queue import Wanted
+    from kbtui.memory.background.jobs import Wanted
     from kbtui.memory.background.session_job import SessionReport, SessionWork
     from kbtui.memory.consolidation.consolidator import Consolidator, Outcome
     from kbtui.sessions.store import SessionStore

@@ -1,7 +1,8 @@
 """Asks a model for what a conversation leaves behind, and takes nothing but a usable answer.
 
 An answer in words, of the wrong tool, with wrong types, cut short, empty, or echoing the prompt is
-asked for once more, with what was wrong about it. Calls don't stream (decision 18).
+asked for once more, with what was wrong about it. Calls don't stream:
+a stream that was cut can look like a whole answer.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import logging
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from kbtui.errors import (
     ModelAccessError,
@@ -20,19 +21,23 @@ from kbtui.errors import (
     ModelOverloadedError,
     ModelUnreachableError,
 )
+from kbtui.knowledge.fact import Fact
+from kbtui.memory.consolidation.answer import SAVE_MEMORY, Answer, read_answer
 from kbtui.memory.consolidation.prompts import consolidation_prompt
+from kbtui.memory.edits.growing import stated
 from kbtui.memory.edits.memory_file import MEMORY, apply_rewrite
-from kbtui.memory.records.extraction import SAVE_MEMORY, Extraction, parse_extraction
+from kbtui.memory.edits.subjects import named_in
 from kbtui.models.port import Message
 from kbtui.models.tokens import cut_to_tokens
 from kbtui.sessions.slices import split_text
+from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from kbtui.knowledge.library import Library
-    from kbtui.memory.consolidation.live_edits import Written
     from kbtui.memory.consolidation.page import Page
+    from kbtui.memory.edits.editor import Written
     from kbtui.models.port import ChatModel, Reply, ToolSpec
 
 T = TypeVar("T")
@@ -45,24 +50,11 @@ LONGEST_CALL_SECONDS = 600.0
 _LONGEST_PAGE = 16_000
 _SHORTEST_PAGE = 200
 _LONGEST_ANSWER = 4_096
+_MOST_SUBJECTS = 12
 _SAFETY = 0.8  # tokens are estimated
 _ECHO_CHARACTERS = 40
 _DONE = frozenset({"stop", "tool_calls"})
 _SENTENCE = re.compile(r"[^.!?\n]+")
-
-
-def _widened(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of ``save_memory`` with the seeds' older forms of it.
-
-    There `memory_update` is a text, and there are no entries; both are read, but not asked for.
-    """
-    properties = dict(parameters["properties"])
-    update = properties["memory_update"]
-    properties["memory_update"] = {"properties": update["properties"]}
-    return {"type": "object", "properties": properties, "required": ["history_entry"]}
-
-
-ASKED_FOR = replace(SAVE_MEMORY, accepted=_widened(SAVE_MEMORY.parameters))
 
 
 async def ask_tool(
@@ -88,18 +80,6 @@ async def ask_tool(
         return accept(calls[0].arguments)
 
     return await _ask(model, list(prompt), (tool,), read)
-
-
-async def ask_text(model: ChatModel, prompt: Sequence[Message], accept: Callable[[str], T]) -> T:
-    """Have a model answer in words; see `ask_tool`."""
-
-    def read(reply: Reply, prompt: Sequence[Message]) -> T:
-        if reply.finish != "stop" or reply.tool_calls:
-            raise ModelAnswerError(_instead(reply, None))
-        _check_echo(reply.text, prompt)
-        return accept(reply.text)
-
-    return await _ask(model, list(prompt), (), read)
 
 
 async def _ask(
@@ -131,7 +111,7 @@ async def _ask(
 
 
 class Condenser:
-    """Gets an `Extraction` of a page out of a model."""
+    """Gets an `Answer` about a page out of a model."""
 
     def __init__(self, model: ChatModel, library: Library, index_tokens: int) -> None:
         self._model = model
@@ -143,10 +123,11 @@ class Condenser:
         """How many tokens of conversation fit into one prompt beside everything else."""
         answer = min(_LONGEST_ANSWER, self._window // 4)
         known = min(self._model.count_tokens(memory), self._window // 4) + self._index_tokens
+        known += self._window // 8
         free = self._window - answer - known - self._model.count_tokens(self._instructions())
         return max(_SHORTEST_PAGE, min(_LONGEST_PAGE, free))
 
-    async def extract(self, page: Page, memory: str, written: Sequence[Written]) -> Extraction:
+    async def extract(self, page: Page, memory: str, written: Sequence[Written]) -> Answer:
         """Condense a page; one message that is too long for a prompt goes in parts.
 
         Args:
@@ -157,7 +138,7 @@ class Condenser:
         Raises:
             ModelError: no usable answer, for at least one part.
         """
-        told = [line for each in written for line in each.lines(tell=self._may_tell(each.path))]
+        told = [line for each in written for line in _told(each, tell=self._may_tell(each.path))]
         catalogue = self._library.prompt_index(
             page.text,
             self._index_tokens,
@@ -165,20 +146,37 @@ class Condenser:
             show_private=self._model.is_local,
         )
         known = memory if self._may_tell(MEMORY) else ""
-        parts = [page.text]
+        conversation = page.numbered
+        parts = [conversation]
         if len(page.units) == 1:
-            parts = split_text(page.text, self.page_limit(known), self._model.count_tokens)
+            parts = split_text(conversation, self.page_limit(known), self._model.count_tokens)
         found = []
         for number, text in enumerate(parts, 1):
             prompt = consolidation_prompt(
                 text,
                 memory=cut_to_tokens(known, self._window // 4),
                 catalogue=catalogue,
+                subjects=self._subjects(page.text),
                 written=told,
                 part=f"{number} of {len(parts)}" if len(parts) > 1 else "",
             )
-            found.append(await ask_tool(self._model, prompt, ASKED_FOR, parse_extraction))
+            found.append(await ask_tool(self._model, prompt, SAVE_MEMORY, read_answer))
         return found[0] if len(found) == 1 else _joined(found, memory)
+
+    def _subjects(self, text: str) -> str:
+        """What is known already of the entries that a conversation names."""
+        blocks: list[str] = []
+        left = self._window // 8
+        for info in named_in(self._library.infos(), text)[:_MOST_SUBJECTS]:
+            if not self._may_tell(info.path):
+                continue
+            told = "\n".join(f"- {each}" for each in stated(self._library.get(info.path).text))
+            block = f"{info.name} ({info.title}):\n{told}"
+            left -= self._model.count_tokens(block)
+            if left < 0:
+                break
+            blocks.append(block)
+        return "\n".join(blocks)
 
     def _may_tell(self, path: str) -> bool:
         return self._model.is_local or not self._library.is_private(path)
@@ -190,22 +188,34 @@ class Condenser:
         return "\n".join([*(message.content for message in prompt), schema])
 
 
-def _joined(parts: Sequence[Extraction], memory: str) -> Extraction:
-    """The extractions of the parts of one message as one.
+def _told(written: Written, *, tell: bool) -> Iterator[str]:
+    """What was written meanwhile as a model is told it; not `tell`: only where."""
+    name = short_name(written.path)
+    if not tell:
+        yield f"- {name}"
+        return
+    if written.statements:
+        yield f"- {name}: {'; '.join(written.statements)}"
+    if written.removed:
+        yield f"- {name}, no longer true: {'; '.join(written.removed)}"
+
+
+def _joined(parts: Sequence[Answer], memory: str) -> Answer:
+    """The answers about the parts of one message as one.
 
     A rewritten memory knows only its own part, so nothing but what it adds is taken of it.
     """
     facts = [fact for part in parts for fact in part.facts]
     for part in parts:
-        if part.full_memory is not None:
-            facts += apply_rewrite(memory, part.full_memory).added
+        if part.memory is not None:
+            added = apply_rewrite(memory, part.memory).added
+            facts += [Fact(line, "fact", place="memory") for line in added]
     return replace(
         parts[0],
-        history_entry="\n".join(part.history_entry for part in parts),
+        summary="\n".join(part.summary for part in parts),
         facts=tuple(dict.fromkeys(facts)),
-        corrections=tuple(each for part in parts for each in part.corrections),
-        drafts=tuple(each for part in parts for each in part.drafts),
-        full_memory=None,
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        memory=None,
     )
 
 

@@ -1,6 +1,6 @@
 """Condenses the oldest part of a conversation: into the archive, MEMORY.md and entries.
 
-The Consolidator of seeds 000 and 003, with the three outputs of seed 004 §3.4. It runs beside
+One call a page gives all that it leaves behind. It runs beside
 the conversation and never blocks it; one at a time, over all processes: the memory lock is held
 while a model works. Session logs are never trimmed; what is archived follows from the archive
 itself, so a crash at any point leaves a page either pending or archived.
@@ -16,10 +16,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
 from kbtui.errors import KbtuiError, ModelError, WorkspaceBusyError
+from kbtui.memory.consolidation.answer import Answer
 from kbtui.memory.consolidation.ask import TRANSIENT, Condenser
-from kbtui.memory.consolidation.offline import extraction_of
+from kbtui.memory.consolidation.offline import answer_of
 from kbtui.memory.consolidation.pending import pages_for, tokens_in
-from kbtui.memory.records.extraction import Extraction
 from kbtui.memory.records.transcript import tokens_of
 from kbtui.sessions.slices import oldest_units
 from kbtui.settings import OFFLINE
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kbtui.memory.consolidation.page import Page
     from kbtui.memory.consolidation.page_writer import MemoryWriter, Saved
     from kbtui.memory.consolidation.pending import Pending
-    from kbtui.memory.records.lock import MemoryLock
+    from kbtui.memory.records.committing import MemoryLock
     from kbtui.memory.records.ranges import Range
     from kbtui.memory.records.transcript import Conversation
     from kbtui.models.port import ChatModel
@@ -70,6 +70,7 @@ class Outcome:
         pages: How many archive entries were made.
         proposals: The ids of what waits in the inbox.
         notice: What a person should be told, ready to be shown; empty: nothing.
+        title: What the session was about, as far as a model said so.
         error: Why it was postponed.
     """
 
@@ -81,6 +82,7 @@ class Outcome:
     pages: int = 0
     proposals: tuple[str, ...] = ()
     notice: str = ""
+    title: str = ""
     error: KbtuiError | None = None
 
 
@@ -132,7 +134,7 @@ class Consolidator:
 
     @property
     def limit_messages(self) -> int:
-        """At so many pending messages a session is condensed (`memory_window` of seed 000)."""
+        """At so many pending messages a session is condensed (`context.memory_window`)."""
         return self._settings.memory.consolidate_messages or self._settings.context.memory_window
 
     def trigger(self, session: str) -> Trigger | None:
@@ -221,17 +223,18 @@ class Consolidator:
     async def _condense(self, run: _Run, page: Page, model: ChatModel) -> None:
         """Condense a page; where that fails for good, its halves; else keep it whole."""
         if not page.shown:
-            nothing = Extraction("An answer that drew on private entries isn't condensed.")
+            nothing = Answer("An answer that drew on private entries isn't condensed.")
             run.add(page, await asyncio.to_thread(self._writer.save, page, nothing, OFFLINE))
             return
         if page.private or model.name == OFFLINE:
-            told = await asyncio.to_thread(extraction_of, page)
+            told = await asyncio.to_thread(answer_of, page)
             run.add(page, await asyncio.to_thread(self._writer.save, page, told, OFFLINE))
+            run.title = told.title or run.title
             return
         live = await asyncio.to_thread(self._writer.live_edits, page)
         memory = await asyncio.to_thread(self._writer.memory_text)
         try:
-            extraction = await self._condenser(model).extract(page, memory, live.files)
+            answer = await self._condenser(model).extract(page, memory, live.files)
         except TRANSIENT:
             raise
         except ModelError as error:
@@ -241,8 +244,9 @@ class Consolidator:
                 await self._keep_whole(run, page, model, error)
                 return
         else:
-            saved = await asyncio.to_thread(self._writer.save, page, extraction, model.name)
+            saved = await asyncio.to_thread(self._writer.save, page, answer, model.name)
             run.add(page, saved)
+            run.title = answer.title or run.title
             return
         run.halving = True
         for half in halves:
@@ -262,6 +266,7 @@ class _Run:
 
     session: str
     pages: list[tuple[Page, Saved]] = field(default_factory=list)
+    title: str = ""
     why_raw: str = ""
     raw_in_a_row: int = 0
     halving: bool = False
@@ -290,6 +295,7 @@ class _Run:
             pages=len(self.pages),
             proposals=tuple(each for _, saved in self.pages for each in saved.proposals),
             notice=self._notice(),
+            title=self.title,
             error=self.error,
         )
 

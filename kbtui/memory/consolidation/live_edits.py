@@ -1,4 +1,4 @@
-"""What was written, taken out and proposed while a conversation went on (decision 13).
+"""What was written, taken out and proposed while a conversation went on.
 
 Who condenses the conversation must not write it again: not what stands in an entry already, not
 what the agent or the user took out since, and not what waits for the user's decision.
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from kbtui.history.change import Actor
 from kbtui.knowledge.statements import normalise, statements, states
+from kbtui.memory.edits.editor import Written
 from kbtui.memory.edits.memory_file import MEMORY
-from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,26 +31,6 @@ _MOST_FILES = 50
 _MOST_OTHERS = 100
 _LIVE = frozenset({Actor.AGENT, Actor.YOU})
 _KEYS = ("type", "created", "updated", "related", "tags", "aliases", "sources", "summary")
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What the agent wrote into a file, or would have, while a page was said; what it took out."""
-
-    path: str
-    statements: tuple[str, ...]
-    removed: tuple[str, ...] = ()
-
-    def lines(self, *, tell: bool = True) -> Iterator[str]:
-        """It as a model is told it; not `tell`: only that there is something."""
-        name = short_name(self.path)
-        if not tell:
-            yield f"- {name}"
-            return
-        if self.statements:
-            yield f"- {name}: {'; '.join(self.statements)}"
-        if self.removed:
-            yield f"- {name}, no longer true: {'; '.join(self.removed)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,15 @@ class Page:
         return "".join(self.conversation.line(each) for each in self.messages if self.shows(each))
 
     @property
+    def numbered(self) -> str:
+        """The same, each message with its number, so that a model can say which one says what."""
+        lines = (self.conversation.line(each) for each in self.messages if self.shows(each))
+        shown = (each for each in self.messages if self.shows(each))
+        return "".join(
+            line.replace("]", f" #{each.id}]", 1) for each, line in zip(shown, lines, strict=True)
+        )
+
+    @property
     def dropped(self) -> list[tuple[int, str]]:
         """What a model isn't shown, with the reasons."""
         return self.conversation.dropped(*self.range)

@@ -1,4 +1,4 @@
-"""Writes what a page leaves behind as one commit: archive entry, MEMORY.md and entries.
+"""Writes what a page leaves behind as one commit: archive, MEMORY.md, entries and day's notes.
 
 Proposals are stored before the commit: a crash in between costs nothing, since the page is then
 condensed again and the same proposal is the same.
@@ -11,32 +11,29 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError
 from kbtui.history.change import Actor, Origin
+from kbtui.knowledge.statements import plain_fact
 from kbtui.memory.consolidation.live_edits import live_edits
-from kbtui.memory.edits.drafting import Drafting, Edits, Said
+from kbtui.memory.consolidation.notes import RAW, stage_day_notes, stage_raw_notes
+from kbtui.memory.edits.growing import is_said
 from kbtui.memory.edits.memory_file import MEMORY
-from kbtui.memory.edits.merging import is_said
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import absolute_dates, without_stamp
 from kbtui.memory.records.ranges import holds
 from kbtui.workspace import files
-from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from kbtui.history.change import Change
     from kbtui.history.history import History
-    from kbtui.knowledge.library import Library
+    from kbtui.memory.consolidation.answer import Answer
     from kbtui.memory.consolidation.live_edits import LiveEdits
     from kbtui.memory.consolidation.page import Page
-    from kbtui.memory.edits.subjects import Subjects
+    from kbtui.memory.edits.editor import Editor, Plan
     from kbtui.memory.inbox.inbox import Inbox
     from kbtui.memory.records.archive import Archive
-    from kbtui.memory.records.extraction import Extraction
-    from kbtui.memory.records.tombstones import Tombstones
+    from kbtui.settings import FlushSettings
     from kbtui.workspace.layout import Workspace
-
-RAW = "[RAW]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +53,20 @@ class MemoryWriter:
         self,
         workspace: Workspace,
         history: History,
-        library: Library,
         archive: Archive,
         inbox: Inbox,
-        tombstones: Tombstones,
-        subjects: Subjects,
+        editor: Editor,
+        notes: FlushSettings,
     ) -> None:
         self._workspace = workspace
         self._history = history
-        self._library = library
         self._archive = archive
         self._inbox = inbox
-        self._drafting = Drafting(workspace, history, library, subjects, tombstones)
+        self._editor = editor
+        self._notes = notes
 
     def live_edits(self, page: Page) -> LiveEdits:
-        """What was done with entries and MEMORY.md while a page was said (decision 13)."""
+        """What was done with entries and MEMORY.md while a page was said."""
         return live_edits(self._history, self._inbox, page)
 
     def memory_text(self) -> str:
@@ -80,8 +76,8 @@ class MemoryWriter:
         except NotFoundError:
             return ""
 
-    def save(self, page: Page, extraction: Extraction, model: str) -> Saved | None:
-        """Write an extraction; None where another process has archived the page meanwhile.
+    def save(self, page: Page, answer: Answer, model: str) -> Saved | None:
+        """Write an answer; None where another process has archived the page meanwhile.
 
         Raises:
             WorkspaceBusyError: somebody else kept writing.
@@ -92,29 +88,33 @@ class MemoryWriter:
             return None
         origin = self._origin(page, model)
         live = self.live_edits(page)
-        content = absolute_dates(without_stamp(extraction.history_entry), page.day)
+        content = absolute_dates(without_stamp(answer.summary), page.day)
 
         def work(change: Change) -> Saved:
-            self._library.refresh()
-            said = page.said
-            context = Said(
-                page.day,
-                said,
-                live.files,
-                lambda fact: live.is_removed(fact, said) or is_said(fact, live.waiting),
-            )
-            edits = self._drafting.edits(context, extraction)
-            proposals = tuple(self._propose(edits, origin))
+            plan = self._plan(page, answer, live)
+            proposals = plan.propose(self._inbox, origin)
             cursor = self._stage(change, page, content)
-            for path, text in edits.texts.items():
-                before = edits.before[path]
-                blob = None if before is None else files.blob_id(before)
-                change.write(path, text, expecting=blob)
-            return Saved(cursor, "", proposals, tuple(edits.notices))
+            plan.stage(change)
+            if self._notes.enabled:
+                stage_day_notes(change, page, _notes_of(answer), plan.copy.must_not)
+            return Saved(cursor, "", proposals)
 
         first, last = page.range
         reason = f"Archived messages {first} to {last} of {page.session}."
         return self._committed(reason, origin, work)
+
+    def _plan(self, page: Page, answer: Answer, live: LiveEdits) -> Plan:
+        said = page.said
+        return self._editor.plan(
+            answer.facts,
+            actor=Actor.CONSOLIDATOR,
+            day=page.day,
+            said=said,
+            written=live.files,
+            refuse=lambda fact: live.is_removed(fact, said) or is_said(fact, live.waiting),
+            memory=answer.memory,
+            everywhere=not answer.is_old,
+        )
 
     def save_raw(self, page: Page, model: str, why: str) -> Saved | None:
         """Write a page whole, where no model could condense it; see `save`."""
@@ -123,7 +123,10 @@ class MemoryWriter:
         content = f"{RAW} {page.shown} messages\n{page.text.rstrip()}"
 
         def work(change: Change) -> Saved:
-            return Saved(self._stage(change, page, content, raw=True), "")
+            saved = Saved(self._stage(change, page, content, raw=True), "")
+            if self._notes.enabled:
+                stage_raw_notes(change, page)
+            return saved
 
         return self._committed(f"Archived whole. {why}", self._origin(page, model), work)
 
@@ -147,22 +150,16 @@ class MemoryWriter:
         change.origin = replace(change.origin, cursor=cursor)
         return cursor
 
-    def _propose(self, edits: Edits, origin: Origin) -> Iterable[str]:
-        """Store what is only proposed, unless the user has rejected that before."""
-        for path, (why, text) in edits.proposals.items():
-            proposal = self._inbox.add_unless_rejected(
-                Actor.CONSOLIDATOR,
-                f"An update of {short_name(path)} waits for you: {why}.",
-                {path: text.removeprefix("\ufeff")},
-                origin=origin,
-                bases=edits.before,
-            )
-            if proposal is not None:
-                yield proposal.id
-
     def _is_archived(self, page: Page) -> bool:
         covered = self._archive.covered(page.session)
         return any(holds(covered, message.id) for message in page.messages)
 
     def _origin(self, page: Page, model: str) -> Origin:
         return Origin(session=page.session, messages=page.range, model=model)
+
+
+def _notes_of(answer: Answer) -> list[str]:
+    """The day's notes of an answer; one in an older form has none, and its facts stand for them."""
+    if answer.notes or not answer.is_old:
+        return list(answer.notes)
+    return [plain_fact(line) for fact in answer.facts for line in fact.text.splitlines()[:1]]

@@ -1,4 +1,4 @@
-"""Dream: reads what is new in the archive, and curates the lasting files (seed 003).
+"""Dream: reads what is new in the archive, and curates the lasting files.
 
 Two phases: it studies what is new against what is known, then makes the smallest honest edits.
 All of a run is one change through the door, with the cursor in the same commit; until then nothing
@@ -15,13 +15,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from kbtui.errors import BudgetError, KbtuiError
+from kbtui.history.change import Actor
 from kbtui.memory.dream.editing import Editing, Limits
 from kbtui.memory.dream.prompts import edit_prompt
 from kbtui.memory.dream.reading import Shares
 from kbtui.memory.dream.report import DreamProgress, DreamReport
 from kbtui.memory.dream.study import study
 from kbtui.memory.dream.tools import Toolbox
-from kbtui.memory.dream.working_copy import Desk
 from kbtui.memory.records.dates import local
 from kbtui.memory.records.transcript import said_by_user
 from kbtui.models.port import ToolCall
@@ -35,10 +35,11 @@ if TYPE_CHECKING:
     from kbtui.memory.consolidation.pending import Pending
     from kbtui.memory.dream.reading import Batch, Page, Reader
     from kbtui.memory.dream.report import Phase
-    from kbtui.memory.dream.working_copy import Surroundings
     from kbtui.memory.dream.writing import Writer
+    from kbtui.memory.edits.editor import Editor
+    from kbtui.memory.edits.working_copy import WorkingCopy
     from kbtui.memory.records.archive import ArchiveEntry
-    from kbtui.memory.records.lock import MemoryLock
+    from kbtui.memory.records.committing import MemoryLock
     from kbtui.models.port import ChatModel
     from kbtui.settings import Settings
 
@@ -54,7 +55,7 @@ class Dream:
     Args:
         reader: What gathers what is shown to the model.
         writer: What writes the outcome.
-        around: The files, what they are called, and who wrote them.
+        editor: The files to work on.
         pending: Reads sessions, to know what the user said himself.
         lock: One at a time, over all processes.
         model: Gives the model of the role ``dream``; may raise a `ModelError`.
@@ -67,7 +68,7 @@ class Dream:
         self,
         reader: Reader,
         writer: Writer,
-        around: Surroundings,
+        editor: Editor,
         pending: Pending,
         lock: MemoryLock,
         model: Callable[[], ChatModel],
@@ -78,7 +79,7 @@ class Dream:
     ) -> None:
         self._reader = reader
         self._writer = writer
-        self._around = around
+        self._editor = editor
         self._pending = pending
         self._lock = lock
         self._model = model
@@ -130,19 +131,19 @@ class Dream:
         most = max(1, self._settings.dream.max_batch_size >> self._failures)
         batch = await asyncio.to_thread(self._reader.batch, most, shares, model)
         run.entries = len(batch.entries)
-        desk = await asyncio.to_thread(self._desk, batch)
+        copy = await asyncio.to_thread(self._working_copy, batch)
         deadline = asyncio.get_running_loop().time() + self._longest
         for number, page in enumerate(batch.pages, 1):
             run.page = f", part {number} of {len(batch.pages)}" if len(batch.pages) > 1 else ""
-            await self._work_in(run, page, desk, shares, deadline, self._day(batch))
+            await self._work_in(run, page, copy, shares, deadline, self._day(batch))
         run.tell("writing", "Dream writes what it has changed")
-        return await _whole(self._finish, run, batch, desk, dry_run)
+        return await _whole(self._finish, run, batch, copy, dry_run)
 
     async def _work_in(
         self,
         run: _Run,
         page: Page,
-        desk: Desk,
+        copy: WorkingCopy,
         shares: Shares,
         deadline: float,
         day: date,
@@ -150,11 +151,11 @@ class Dream:
         """Both phases, for one page."""
         model = run.chosen
         run.tell("studying", f"Dream studies {run.entries} new archive entries{run.page}")
-        material = await asyncio.to_thread(self._reader.material, page, desk.view, shares, model)
-        toolbox = Toolbox(desk, day, shares.answer * _CHARACTERS_PER_TOKEN)
+        material = await asyncio.to_thread(self._reader.material, page, copy.files, shares, model)
+        toolbox = Toolbox(copy, day, shares.answer * _CHARACTERS_PER_TOKEN)
         run.steps += 1
         if model.name == OFFLINE:
-            await asyncio.to_thread(self._put_in_order, page, desk, toolbox)
+            await asyncio.to_thread(self._put_in_order, page, copy, toolbox)
             return
         cursors = {entry.cursor for entry in page.entries}
         try:
@@ -171,30 +172,29 @@ class Dream:
             run.tell("editing", f"Dream edits, step {step} of {most}{run.page}", step, most)
 
         limits = Limits(most, shares.window, deadline)
-        editing = Editing(model, desk, toolbox, limits, tell)
+        editing = Editing(model, copy, toolbox, limits, tell)
         ended = await editing.run(edit_prompt(material, findings))
         run.ended = run.ended or ended.why
 
-    def _put_in_order(self, page: Page, desk: Desk, toolbox: Toolbox) -> None:
+    def _put_in_order(self, page: Page, copy: WorkingCopy, toolbox: Toolbox) -> None:
         """Without a model: put right what is evidently out of order."""
-        found, texts, changed = self._reader.disorder(page, desk.view)
+        found, texts, changed = self._reader.disorder(page, copy.files)
         archive = [Archived(each.content, each.timestamp) for each in page.entries if not each.raw]
         edits = [*curate(found, texts), *learned(archive, texts, changed)]
         for number, edit in enumerate(edits, 1):
             arguments = json.dumps(dict(edit.arguments), ensure_ascii=False)
             toolbox.run(ToolCall(str(number), edit.operation, arguments))
 
-    def _finish(self, run: _Run, batch: Batch, desk: Desk, dry_run: bool) -> DreamReport:  # noqa: FBT001 - passed on to a thread
+    def _finish(self, run: _Run, batch: Batch, copy: WorkingCopy, dry_run: bool) -> DreamReport:  # noqa: FBT001 - passed on to a thread
         if run.ended:
-            desk = desk.again(careful=True)
+            copy = copy.again(careful=True)
         if dry_run:
-            return self._writer.preview(batch, desk)
-        return self._writer.write(batch, desk, run.chosen.name)
+            return self._writer.preview(batch, copy)
+        return self._writer.write(batch, copy, run.chosen.name)
 
-    def _desk(self, batch: Batch) -> Desk:
-        self._around.library.refresh()
+    def _working_copy(self, batch: Batch) -> WorkingCopy:
         said = [each for entry in batch.entries for each in self._said(entry)]
-        return Desk(replace(self._around, said=tuple(said)))
+        return self._editor.open(Actor.DREAM, said, shows_private=False)
 
     def _said(self, entry: ArchiveEntry) -> Iterable[tuple[datetime, str]]:
         """What the user said in the messages that an entry condenses."""

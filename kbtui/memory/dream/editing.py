@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kbtui.memory.dream.tools import Toolbox
-    from kbtui.memory.dream.working_copy import Desk
+    from kbtui.memory.edits.working_copy import WorkingCopy
     from kbtui.models.port import ChatModel, Reply, ToolCall
 
 log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class Editing:
 
     Args:
         model: Which one.
-        desk: What it edits.
+        copy: What it edits.
         toolbox: With what.
         limits: How long.
         tell: Told before each step.
@@ -66,13 +66,13 @@ class Editing:
     def __init__(
         self,
         model: ChatModel,
-        desk: Desk,
+        copy: WorkingCopy,
         toolbox: Toolbox,
         limits: Limits,
         tell: Callable[[int], None],
     ) -> None:
         self._model = model
-        self._desk = desk
+        self._copy = copy
         self._toolbox = toolbox
         self._limits = limits
         self._tell = tell
@@ -82,7 +82,7 @@ class Editing:
     async def run(self, prompt: Sequence[Message]) -> Ended:
         """Let the model edit until it is done or something runs out.
 
-        What it has edited by then stays on the desk; nothing is written.
+        What it has edited by then stays in the working copy; nothing is written.
 
         Raises:
             ModelError: it gave no usable answer, or could not be reached.
@@ -158,12 +158,12 @@ class Editing:
 
     def _give_up(self, step: int, error: ModelAnswerError) -> Ended:
         """Keep what complete, valid calls have edited; without any, the answers were bad."""
-        if not self._desk.operations:
+        if not self._copy.operations:
             raise error
         return Ended(step, error.message)
 
     def _cut_short(self, step: int, error: BudgetError) -> Ended:
-        if not self._desk.operations:
+        if not self._copy.operations:
             raise error
         return Ended(step, error.message)
 

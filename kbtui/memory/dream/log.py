@@ -52,7 +52,7 @@ class DreamLog:
         return self._history.restore_before_preview(self._dreamt(rev).id)
 
     def restore(self, rev: str, *, actor: Actor = Actor.YOU) -> Commit | None:
-        """Make everything durable what it was before a change of Dream's (design 10, 14).
+        """Make everything durable what it was before a change of Dream's.
 
         Dream's cursor goes back as well: it reads again what it had read since. To take back only
         that change there is `History.undo`.

@@ -9,12 +9,12 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from kbtui.knowledge import frontmatter
+from kbtui.knowledge.overlay import shown_text
 from kbtui.knowledge.statements import normalise, plain_fact, statements
 from kbtui.knowledge.summary import summary_of
-from kbtui.memory.dream.names import NOTES
-from kbtui.memory.dream.overlay import shown_text
-from kbtui.memory.edits.memory_review import is_statement, line_key, split_lines
-from kbtui.memory.edits.merging import is_said
+from kbtui.memory.edits.growing import is_said
+from kbtui.memory.edits.memory_file import is_statement, line_key, split_lines
+from kbtui.memory.edits.working_copy import NOTES
 from kbtui.text import slugify
 from kbtui.workspace.layout import short_name
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge.info import EntryInfo
     from kbtui.knowledge.library import Library
-    from kbtui.memory.dream.overlay import View
+    from kbtui.knowledge.overlay import Overlay
 
 MOST = 12
 _MOST_READ = 40
@@ -52,26 +52,26 @@ class Problem:
         return f"- {self.kind} in {self.path}: {self.what}{right}"
 
 
-def problems(library: Library, view: View, shown: Iterable[str]) -> list[Problem]:
+def problems(library: Library, files: Overlay, shown: Iterable[str]) -> list[Problem]:
     """The first problems of each kind; private entries and broken ones are passed over.
 
     Args:
         library: The entries.
-        view: Reads files.
+        files: Reads them.
         shown: The files whose texts a model is shown.
     """
     infos = [info for info in library.infos() if not info.private and info.problem is None]
-    texts = {path: shown_text(view.data(path)) for path in shown}
+    texts = {path: shown_text(files.data(path)) for path in shown}
     share = MOST // 3
     found = [
-        *islice(_same_twice(infos, view), share),
+        *islice(_same_twice(infos, files), share),
         *islice(_repeated({path: texts[path] for path in NOTES if path in texts}), share),
         *islice(_old_summaries(texts), share),
     ]
     return [*found, *islice(_broken_links(library, infos), MOST - len(found))]
 
 
-def _same_twice(infos: Iterable[EntryInfo], view: View) -> Iterator[Problem]:
+def _same_twice(infos: Iterable[EntryInfo], files: Overlay) -> Iterator[Problem]:
     """Entries of one name in one folder, of which one says all that the other does."""
     groups: dict[tuple[str, str], list[EntryInfo]] = defaultdict(list)
     for info in infos:
@@ -80,13 +80,13 @@ def _same_twice(infos: Iterable[EntryInfo], view: View) -> Iterator[Problem]:
         kept, *others = sorted(group, key=lambda info: (len(info.slug), info.slug))
         for other in others:
             paths = (other.path, kept.path)
-            if _is_within(view, *paths) or _is_within(view, *reversed(paths)):
+            if _is_within(files, *paths) or _is_within(files, *reversed(paths)):
                 yield Problem("same twice", other.path, short_name(other.path), kept.name)
 
 
-def _is_within(view: View, path: str, other: str) -> bool:
-    said = statements(shown_text(view.data(other)))
-    return all(is_said(each, said) for each in statements(shown_text(view.data(path))))
+def _is_within(files: Overlay, path: str, other: str) -> bool:
+    said = statements(shown_text(files.data(other)))
+    return all(is_said(each, said) for each in statements(shown_text(files.data(path))))
 
 
 def _repeated(texts: Mapping[str, str]) -> Iterator[Problem]:

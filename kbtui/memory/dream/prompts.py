@@ -39,8 +39,8 @@ STUDY_MEMORY = ToolSpec(
                         "kind": {"type": "string", "enum": list(KINDS)},
                         "about": {
                             "type": "string",
-                            "description": "The file or entry that it belongs into, such as "
-                            "MEMORY.md or people/alice; for a new entry its title.",
+                            "description": "The file that it belongs into: MEMORY.md, or an "
+                            "entry as category/slug; for a new entry its title.",
                         },
                         "what": {
                             "type": "string",

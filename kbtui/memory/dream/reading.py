@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
-from kbtui.memory.dream.names import NOTES
-from kbtui.memory.dream.overlay import shown_text
+from kbtui.knowledge.overlay import shown_text
 from kbtui.memory.dream.problems import problems
 from kbtui.memory.dream.prompts import edit_prompt
 from kbtui.memory.dream.tools import SPECS
+from kbtui.memory.edits.subjects import named_in
+from kbtui.memory.edits.working_copy import NOTES
 from kbtui.memory.records.dates import stamp
 from kbtui.models.material import ARCHIVE, CATALOGUE, FILE, PROBLEMS, as_block
 from kbtui.models.tokens import cut_to_tokens
 from kbtui.sessions.slices import split_text
-from kbtui.text import fold, shorten
+from kbtui.text import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from kbtui.history.history import History
     from kbtui.knowledge.info import EntryInfo
     from kbtui.knowledge.library import Library
-    from kbtui.memory.dream.overlay import View
+    from kbtui.knowledge.overlay import Overlay
     from kbtui.memory.dream.problems import Problem
     from kbtui.memory.records.archive import Archive, ArchiveEntry
     from kbtui.memory.records.cursors import Cursors
@@ -41,8 +41,6 @@ _MOST_ENTRIES = 12
 _MOST_ENTRY_TOKENS = 16_000
 _HITS = 3
 _QUERY_WIDTH = 400
-_WORD = re.compile(r"\w+")
-_SHORTEST_NAME = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,42 +142,42 @@ class Reader:
         pages = pages if chosen else []
         return Batch(tuple(chosen), tuple(pages), len(waiting) - len(chosen))
 
-    def material(self, page: Page, view: View, shares: Shares, model: ChatModel) -> str:
+    def material(self, page: Page, files: Overlay, shares: Shares, model: ChatModel) -> str:
         """All that a model is shown for a page, what changes least first."""
-        paths = [p for p in NOTES if view.exists(p) and not self._library.is_private(p)]
-        parts = [self._file(path, view, shares.note) for path in paths]
+        paths = [p for p in NOTES if files.exists(p) and not self._library.is_private(p)]
+        parts = [self._file(path, files, shares.note) for path in paths]
         catalogue = self._library.prompt_index(
             page.text, shares.catalogue, model.count_tokens, show_private=False
         )
         if catalogue:
             parts.append(as_block(CATALOGUE, catalogue))
         left = shares.entries
-        for info in self._relevant(page, view):
-            block = self._file(info.path, view, left)
+        for info in self._relevant(page, files):
+            block = self._file(info.path, files, left)
             left -= model.count_tokens(block)
             if left < 0:
                 break
             paths.append(info.path)
             parts.append(block)
-        if found := problems(self._library, view, paths):
+        if found := problems(self._library, files, paths):
             parts.append(as_block(PROBLEMS, "\n".join(problem.line() for problem in found)))
         return "\n\n".join([*parts, *page.blocks])
 
-    def disorder(self, page: Page, view: View) -> tuple[list[Problem], dict[str, str], str]:
+    def disorder(self, page: Page, files: Overlay) -> tuple[list[Problem], dict[str, str], str]:
         """What is out of order in what a page is about.
 
         Returns:
-            The problems, the texts of the notes and entries that were looked at, and when the
+            The problems, the texts of the notes and entries that were looked at, and when
             MEMORY.md was changed last.
         """
-        paths = [p for p in NOTES if view.exists(p) and not self._library.is_private(p)]
+        paths = [p for p in NOTES if files.exists(p) and not self._library.is_private(p)]
         last = next(iter(self._history.log(NOTES[-1], limit=1)), None)
-        paths += [info.path for info in self._relevant(page, view)]
-        texts = {path: shown_text(view.data(path)) for path in paths}
-        return problems(self._library, view, paths), texts, stamp(last.time) if last else ""
+        paths += [info.path for info in self._relevant(page, files)]
+        texts = {path: shown_text(files.data(path)) for path in paths}
+        return problems(self._library, files, paths), texts, stamp(last.time) if last else ""
 
-    def _file(self, path: str, view: View, limit: int) -> str:
-        text = shown_text(view.data(path))
+    def _file(self, path: str, files: Overlay, limit: int) -> str:
+        text = shown_text(files.data(path))
         cut = cut_to_tokens(text, limit)
         last = next(iter(self._history.log(path, limit=1)), None)
         return as_block(
@@ -190,14 +188,14 @@ class Reader:
             cut=None if cut == text else "the rest can be read with read_file",
         )
 
-    def _relevant(self, page: Page, view: View) -> list[EntryInfo]:
+    def _relevant(self, page: Page, files: Overlay) -> list[EntryInfo]:
         """The entries that the new ones are about: those that are named, then those found."""
         infos = {
             info.path: info
             for info in self._library.infos()
-            if not info.private and info.problem is None and view.exists(info.path)
+            if not info.private and info.problem is None and files.exists(info.path)
         }
-        named = _named(infos.values(), page.text)
+        named = named_in(infos.values(), page.text)
         found = [infos[path] for path in self._found(page.entries) if path in infos]
         return list(dict.fromkeys([*named, *found]))[:_MOST_ENTRIES]
 
@@ -224,20 +222,3 @@ def _block(entry: ArchiveEntry, text: str, part: str | None = None) -> str:
         raw="true" if entry.raw else None,
         part=part,
     )
-
-
-def _named(infos: Iterable[EntryInfo], text: str) -> list[EntryInfo]:
-    """The entries that a text calls by a name, in the order in which it does."""
-    words = _WORD.findall(fold(text))
-    whole, known = f" {' '.join(words)} ", set(words)
-    places: list[tuple[int, EntryInfo]] = []
-    for info in infos:
-        for name in (info.title, info.slug, *info.aliases):
-            parts = _WORD.findall(fold(name.replace("-", " ")))
-            called = " ".join(parts)
-            if len(called) >= _SHORTEST_NAME and known.issuperset(parts):
-                place = whole.find(f" {called} ")
-                if place >= 0:
-                    places.append((place, info))
-                    break
-    return [info for _, info in sorted(places, key=lambda each: each[0])]

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
+from kbtui.knowledge.overlay import shown_text
 from kbtui.knowledge.templates import ENTRY_TYPES
-from kbtui.memory.dream import operations
-from kbtui.memory.dream import restructure as reshaping
-from kbtui.memory.dream.overlay import shown_text
+from kbtui.memory.consolidation.answer import read_entry
+from kbtui.memory.edits import operations
 from kbtui.memory.records.dates import absolute_dates
-from kbtui.memory.records.extraction import read_draft
 from kbtui.memory.records.usable_answers import clean_answer, is_placeholder
 from kbtui.models.port import ToolSpec
 from kbtui.models.schema import parse_arguments
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import date
 
-    from kbtui.memory.dream.operations import Operation
-    from kbtui.memory.dream.working_copy import Desk
+    from kbtui.memory.edits.working_copy import Operation, WorkingCopy
     from kbtui.models.port import ToolCall
 
 log = logging.getLogger(__name__)
@@ -106,7 +104,7 @@ SPECS = (
             "summary": {"type": "string", "description": "one sentence for the catalogue"},
             "body": {"type": "string", "description": "Markdown, without a title"},
             "tags": _TEXTS,
-            "related": {**_TEXTS, "description": "other entries, such as people/alice"},
+            "related": {**_TEXTS, "description": "other entries, as category/slug"},
         },
     ),
     _spec(
@@ -152,13 +150,13 @@ class Toolbox:
     """Runs the calls of one run.
 
     Args:
-        desk: What they work on.
+        copy: What they work on.
         day: The day of the newest thing that is being worked in.
         most_characters: How much of a file is shown at once.
     """
 
-    def __init__(self, desk: Desk, day: date, most_characters: int) -> None:
-        self._desk = desk
+    def __init__(self, copy: WorkingCopy, day: date, most_characters: int) -> None:
+        self._copy = copy
         self._day = day
         self._most = most_characters
         self._made: set[tuple[str, str]] = set()
@@ -185,19 +183,19 @@ class Toolbox:
         spec = self._specs.get(call.name)
         if spec is None:
             return Outcome(f"Error: There is no tool {call.name!r}; use {', '.join(self._specs)}.")
-        before = len(self._desk.operations)
+        before = len(self._copy.operations)
         try:
             outcome = self._tools[call.name](parse_arguments(call.arguments, spec.parameters))
         except KbtuiError as error:
             log.info("%s is refused: %s", call.name, error.message)
             outcome = Outcome(f"Error: {error}")
-        if len(self._desk.operations) > before:
+        if len(self._copy.operations) > before:
             self._made.clear()  # what was read before may be different now
         self._made.add(identity)
         return outcome
 
     def _perform(self, *wanted: Operation) -> Outcome:
-        done = [self._desk.perform(each) for each in wanted]
+        done = [self._copy.perform(each) for each in wanted]
         paths = sorted({short_name(p) for each in done for p in each.paths if not each.proposed})
         asked = [each.proposed for each in done if each.proposed]
         parts = [f"Changed {', '.join(paths)}."] if paths else []
@@ -208,10 +206,10 @@ class Toolbox:
         return Outcome(" ".join(parts) or "Nothing to change: it says so already.", bool(parts))
 
     def _read_file(self, arguments: Mapping[str, Any]) -> Outcome:
-        path = self._desk.names.file(arguments["path"])
-        if not self._desk.view.exists(path):
+        path = self._copy.file(arguments["path"])
+        if not self._copy.files.exists(path):
             raise NotFoundError(f"There is no {path} yet.", "Use add_line.")
-        lines = shown_text(self._desk.view.data(path)).splitlines()
+        lines = shown_text(self._copy.files.data(path)).splitlines()
         first = max(1, arguments.get("from_line", 1))
         shown: list[str] = []
         size = 0
@@ -249,20 +247,20 @@ class Toolbox:
             key: absolute_dates(value, self._day) if key in ("summary", "body") else value
             for key, value in arguments.items()
         }
-        draft = read_draft(dated)
-        if draft is None:
+        fact = read_entry(dated)
+        if fact is None:
             raise UsageError("The entry says nothing.", "Give it a body.")
-        return self._perform(*operations.create_entry(draft, self._day))
+        return self._perform(*operations.keep_in_entry(fact, self._day))
 
     def _rename_entry(self, arguments: Mapping[str, Any]) -> Outcome:
-        return self._perform(reshaping.rename_entry(arguments["entry"], arguments["name"]))
+        return self._perform(operations.rename_entry(arguments["entry"], arguments["name"]))
 
     def _merge_entries(self, arguments: Mapping[str, Any]) -> Outcome:
         entry, into = arguments["entry"], arguments["into"]
-        return self._perform(reshaping.merge_entries(entry, into, self._day))
+        return self._perform(operations.merge_entries(entry, into, self._day))
 
     def _delete_entry(self, arguments: Mapping[str, Any]) -> Outcome:
-        return self._perform(reshaping.delete_entry(arguments["entry"]))
+        return self._perform(operations.delete_entry(arguments["entry"]))
 
     def _fix_link(self, arguments: Mapping[str, Any]) -> Outcome:
         path, link, to = arguments["path"], arguments["link"], arguments["to"]

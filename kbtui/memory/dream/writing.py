@@ -13,7 +13,6 @@ from kbtui.history.looking.diff import diff_file, find_renames
 from kbtui.history.objects.commit import is_derived
 from kbtui.memory.dream.report import DreamReport, Suggestion
 from kbtui.memory.records.committing import committed
-from kbtui.workspace import files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from kbtui.knowledge.library import Library
     from kbtui.memory.dream.reading import Batch
     from kbtui.memory.dream.report import Kind
-    from kbtui.memory.dream.working_copy import Desk, Wish
+    from kbtui.memory.edits.working_copy import Wish, WorkingCopy
     from kbtui.memory.inbox.inbox import Inbox
     from kbtui.memory.records.archive import Archive
     from kbtui.memory.records.cursors import Cursors
@@ -50,7 +49,7 @@ class Writer:
         self._cursors = cursors
         self._inbox = inbox
 
-    def write(self, batch: Batch, desk: Desk, model: str) -> DreamReport:
+    def write(self, batch: Batch, copy: WorkingCopy, model: str) -> DreamReport:
         """Make everything one commit, with the cursor in it.
 
         Where a file was changed meanwhile the operations are done again on what it says now.
@@ -64,16 +63,11 @@ class Writer:
 
         def work(change: Change) -> tuple[Suggestion, ...]:
             self._library.refresh()
-            now = desk.again(careful=desk.careful)
-            suggestions = tuple(self._propose(now, origin))
-            for path, data in now.view.changed.items():
-                before = now.view.before[path]
-                blob = None if before is None else files.blob_id(before)
-                if data is None:
-                    change.delete(path, expecting=blob)
-                else:
-                    change.write(path, data, expecting=blob)
-            change.repairs.update(desk.repaired)
+            now = copy.again(careful=copy.careful)
+            suggestions = tuple(
+                _suggestion(wish, proposal) for wish, proposal in now.propose(self._inbox, origin)
+            )
+            now.stage(change)
             seen = self._cursors.stage(change, batch.entries)
             self._archive.compact(change, seen)
             return suggestions
@@ -92,29 +86,20 @@ class Writer:
             suggestions,
         )
 
-    def preview(self, batch: Batch, desk: Desk) -> DreamReport:
+    def preview(self, batch: Batch, copy: WorkingCopy) -> DreamReport:
         """What `write` would do."""
-        suggestions = [_suggestion(wish) for wish in self._wishes(desk)]
+        suggestions = [_suggestion(wish) for wish in self._wishes(copy)]
         return DreamReport(
             "dry-run",
             len(batch.entries),
             batch.remaining,
-            diffs=_differences(desk.view.before, desk.view.changed),
+            diffs=_differences(copy.files.before, copy.files.changed),
             suggestions=tuple(suggestions),
         )
 
-    def _propose(self, desk: Desk, origin: Origin) -> Iterator[Suggestion]:
-        for wish in self._wishes(desk):
-            reason = f"A change by Dream waits for you: {wish.why}."
-            proposal = self._inbox.add_unless_rejected(
-                Actor.DREAM, reason, wish.texts, origin=origin, bases=wish.before
-            )
-            if proposal is not None:
-                yield _suggestion(wish, proposal.id)
-
-    def _wishes(self, desk: Desk) -> Iterator[Wish]:
-        """What to propose: not what the user has rejected before."""
-        for wish in desk.wishes():
+    def _wishes(self, copy: WorkingCopy) -> Iterator[Wish]:
+        """What would be proposed: not what the user has rejected before."""
+        for wish in copy.wishes():
             rejected = self._inbox.was_rejected(Actor.DREAM, wish.texts, wish.before)
             if wish.texts and not rejected:
                 yield wish

@@ -2,34 +2,63 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from kbtui.knowledge.entry import parse_entry
+from kbtui.errors import KbtuiError, UsageError
+from kbtui.knowledge.overlay import shown_text
 from kbtui.knowledge.statements import normalise, plain_fact, statements
-from kbtui.memory.edits.drafting import Drafting, Said
+from kbtui.knowledge.templates import ENTRY_TYPES
+from kbtui.memory.edits.growing import (
+    LOOSE,
+    STRICT,
+    changed_value,
+    changed_words,
+    find_statement,
+    is_said,
+    sentence_of,
+    stated,
+    telling,
+)
 from kbtui.memory.edits.memory_file import MEMORY
-from kbtui.memory.edits.merging import is_said
+from kbtui.memory.edits.operations import (
+    correct_memory,
+    keep_in_entry,
+    note,
+    remember,
+    rename_entry,
+    rewrite_memory,
+    supersede,
+    supersede_decision,
+)
+from kbtui.memory.edits.spotlight import make_lean
+from kbtui.memory.edits.working_copy import Done, Surroundings, WorkingCopy
 from kbtui.memory.records.committing import committed
-from kbtui.memory.records.extraction import Correction, Draft, Extraction
-from kbtui.workspace import files
-from kbtui.workspace.layout import short_name
+from kbtui.memory.records.dates import absolute_dates
+from kbtui.memory.records.usable_answers import is_placeholder, why_unusable
+from kbtui.text import clean_line, slugify
+from kbtui.workspace.redact import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from datetime import date, datetime
 
     from kbtui.history.change import Actor, Change, Commit, Origin
     from kbtui.history.history import History
     from kbtui.knowledge.fact import Fact
     from kbtui.knowledge.library import Library
-    from kbtui.memory.edits.drafting import Edits
     from kbtui.memory.edits.subjects import Subjects
+    from kbtui.memory.edits.working_copy import Operation
     from kbtui.memory.inbox.inbox import Inbox
     from kbtui.memory.records.tombstones import Tombstones
     from kbtui.workspace.layout import Workspace
 
 OutcomeKind = Literal["created", "added", "corrected", "known", "proposed", "refused"]
+_LONGEST_TITLE = 200
+_TELLING = 3
+_ENTRIES = "knowledge/"
+_FIRST = (f"{_ENTRIES}people/", f"{_ENTRIES}projects/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,22 +96,36 @@ class Kept:
     proposals: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class Plan:
-    """Edits that are worked out and not written yet."""
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What somebody has written into a file, or would have, while the facts were said.
 
+    `removed` are the statements that were taken out of it.
+    """
+
+    path: str
+    statements: tuple[str, ...]
+    removed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Edits that are worked out and not written yet: stage them, then propose the rest."""
+
+    copy: WorkingCopy
     outcomes: tuple[Outcome, ...]
-    edits: Edits = field(repr=False)
 
     def stage(self, change: Change) -> None:
         """Put the edits into a running change."""
-        for path, text in self.edits.texts.items():
-            before = self.edits.before[path]
-            change.write(path, text, expecting=None if before is None else files.blob_id(before))
+        self.copy.stage(change)
+
+    def propose(self, inbox: Inbox, origin: Origin) -> tuple[str, ...]:
+        """Store what a person must decide on; the ids of the proposals."""
+        return tuple(id_ for _, id_ in self.copy.propose(inbox, origin))
 
 
 class Editor:
-    """Writes facts into entries and MEMORY.md."""
+    """Writes facts into entries, MEMORY.md and the notes of the day."""
 
     def __init__(
         self,
@@ -92,12 +135,47 @@ class Editor:
         inbox: Inbox,
         tombstones: Tombstones,
         subjects: Subjects,
+        memory_tokens: int = 0,
     ) -> None:
-        self._workspace = workspace
+        self._memory_tokens = memory_tokens
+        self._root = workspace.root
         self._history = history
         self._library = library
         self._inbox = inbox
-        self._drafting = Drafting(workspace, history, library, subjects, tombstones)
+        self._tombstones = tombstones
+        self._subjects = subjects
+
+    def open(
+        self, actor: Actor, said: Sequence[tuple[datetime, str]] = (), *, shows_private: bool = True
+    ) -> WorkingCopy:
+        """A working copy of the files as they are, for operations one by one.
+
+        Args:
+            actor: Who edits.
+            said: As in `keep`.
+            shows_private: The editor may read and change what only local models may see.
+        """
+        self._library.refresh()
+        return WorkingCopy(self._around(actor, said, shows_private=shows_private))
+
+    def _around(
+        self,
+        actor: Actor,
+        said: Sequence[tuple[datetime, str]],
+        refuse: Callable[[str], bool] = lambda _fact: False,
+        *,
+        shows_private: bool = True,
+    ) -> Surroundings:
+        return Surroundings(
+            self._history,
+            self._library,
+            self._subjects,
+            self._tombstones,
+            actor,
+            said,
+            refuse,
+            shows_private,
+        )
 
     def keep(
         self,
@@ -128,11 +206,12 @@ class Editor:
 
         def work(change: Change) -> tuple[Plan, tuple[str, ...]]:
             plan = self.plan(facts, actor=actor, day=day, said=said)
+            proposals = plan.propose(self._inbox, origin)
             plan.stage(change)
-            return plan, tuple(self._propose(plan, actor, origin))
+            return plan, proposals
 
         (plan, proposals), commit = committed(
-            self._history, self._workspace.root, actor, reason, origin, work
+            self._history, self._root, actor, reason, origin, work
         )
         return Kept(plan.outcomes, commit, proposals)
 
@@ -143,54 +222,278 @@ class Editor:
         actor: Actor,
         day: date,
         said: Sequence[tuple[datetime, str]] = (),
+        written: Sequence[Written] = (),
+        refuse: Callable[[str], bool] = lambda _fact: False,
+        memory: str | None = None,
+        everywhere: bool = True,
     ) -> Plan:
-        """Work out what `keep` would write, for callers whose commit holds more than that."""
+        """Work out what `keep` would write, for callers whose commit holds more than that.
+
+        Args:
+            facts: As in `keep`, and so `actor`, `day` and `said`.
+            actor: Who writes.
+            day: When it was said.
+            said: What the user said.
+            written: What was written down meanwhile, and isn't written again.
+            refuse: Tells what else must not be written.
+            memory: MEMORY.md as a whole, rewritten: taken as edits.
+            everywhere: A fact that stands in another file in other words is known.
+        """
         self._library.refresh()
-        del actor
-        extraction = Extraction(
-            "",
-            tuple(f.text for f in facts if f.place == "memory" and not f.replaces),
-            tuple(Correction(f.replaces, f.text) for f in facts if f.replaces),
-            tuple(
-                Draft(f.kind, f.subject, "", f.text, f.tags, f.related)
-                for f in facts
-                if f.place == "entry" and f.subject
-            ),
+        around = self._around(actor, said, refuse)
+        keeping = _Keeping(WorkingCopy(around), self._subjects, day, written, everywhere=everywhere)
+        if memory is not None:
+            keeping.rewrite(memory)
+        outcomes = [keeping.keep(fact) for fact in facts]
+        keeping.link()
+        if MEMORY in keeping.copy.files.edits:
+            make_lean(keeping.copy, day, self._memory_tokens)
+        return Plan(keeping.copy, tuple(outcomes))
+
+
+class _Keeping:
+    """Puts one fact after the other into a working copy."""
+
+    def __init__(
+        self,
+        copy: WorkingCopy,
+        subjects: Subjects,
+        day: date,
+        written: Sequence[Written],
+        *,
+        everywhere: bool,
+    ) -> None:
+        self.copy = copy
+        self._everywhere = everywhere
+        self._subjects = subjects
+        self._day = day
+        self._written = written
+        self._links: list[Operation] = []
+
+    def keep(self, fact: Fact) -> Outcome:
+        """Do what there is to do about a fact."""
+        try:
+            whole = self._checked(fact)
+            outcome = self._kept(whole)
+        except KbtuiError as error:
+            return Outcome(fact, "refused", why=str(error))
+        return replace(outcome, fact=fact)
+
+    def rewrite(self, text: str) -> None:
+        """Take a whole MEMORY.md as edits."""
+        self.copy.perform(rewrite_memory(absolute_dates(text, self._day)))
+
+    def link(self) -> None:
+        """Link entries that name each other, once all are there."""
+        for operation in self._links:
+            self._tried(operation)
+
+    # Guards ----------------------------------------------------------------------------------
+
+    def _checked(self, fact: Fact) -> Fact:
+        """A fact without what must not be written.
+
+        Raises:
+            UsageError: nothing is left.
+        """
+        lines = absolute_dates(fact.text, self._day).splitlines()
+        told = [line for line in lines if normalise(plain_fact(line))]
+        if not fact.replaces and all(is_placeholder(plain_fact(line)) for line in told):
+            raise UsageError("It says nothing.")
+        why = why_unusable(fact.text)
+        if why is not None:
+            raise UsageError(f"It {why}.")
+        if len(told) == 1 and told[0].rstrip().endswith("?"):
+            raise UsageError("It is a question.")
+        kept = [line for line in lines if not self._is_buried(line, fact.subject)]
+        if told and not statements("\n".join(kept)):
+            raise UsageError("It was forgotten by the user.")
+        is_machine = self.copy.around.actor.is_machine
+        public = [line for line in kept if not (is_machine and redact(line).found)]
+        if told and not statements("\n".join(public)):
+            raise UsageError("It holds a secret.")
+        summary = absolute_dates(fact.summary, self._day)
+        subject = clean_line(fact.subject)
+        return replace(
+            fact,
+            text="\n".join(public),
+            kind=fact.kind if fact.kind in ENTRY_TYPES else "topic",
+            subject="" if is_placeholder(subject) else subject[:_LONGEST_TITLE],
+            summary="" if self._is_buried(summary, subject) else summary,
+            tags=tuple(slugify(tag) if " " in tag else tag for tag in fact.tags),
         )
-        edits = self._drafting.edits(Said(day, said), extraction)
-        return Plan(tuple(_outcome(fact, edits) for fact in facts), edits)
 
-    def _propose(self, plan: Plan, actor: Actor, origin: Origin) -> list[str]:
-        found = []
-        for path, (why, text) in plan.edits.proposals.items():
-            reason = f"An update of {short_name(path)} waits for you: {why}."
-            proposal = self._inbox.add_unless_rejected(
-                actor, reason, {path: text}, origin=origin, bases=plan.edits.before
-            )
-            found += [proposal.id] if proposal else []
-        return found
+    def _is_buried(self, line: str, subject: str) -> bool:
+        said = plain_fact(line)
+        must_not = self.copy.must_not
+        return bool(said) and (must_not(said) or must_not(f"{subject}: {said}"))
+
+    # One fact --------------------------------------------------------------------------------
+
+    def _kept(self, fact: Fact) -> Outcome:
+        if fact.replaces and (outcome := self._corrected(fact)) is not None:
+            return outcome
+        if not fact.text.strip():
+            return Outcome(fact, "known", why="It doesn't stand there.")
+        if fact.place == "memory":
+            return self._known(fact, MEMORY) or self._in_memory(plain_fact(fact.text), fact)
+        path = self.copy.subject(fact) if fact.subject else self._belongs(fact)
+        known = self._known(fact, path)
+        if known is not None:
+            return known
+        if path is None and not fact.subject:
+            return self._in_note(fact)
+        if path is not None and not fact.subject:
+            entry = self.copy.files.parsed(path)
+            fact = replace(fact, subject=entry.title, kind=entry.type or fact.kind)
+        return self._in_entry(fact)
+
+    def _in_memory(self, line: str, fact: Fact) -> Outcome:
+        value = changed_value(self.copy.files.text(MEMORY) or "", line)
+        if value is not None:
+            done = [self.copy.perform(correct_memory(*value))]
+        else:
+            done = [self.copy.perform(remember(line))]
+        return self._outcome(fact, done, MEMORY, corrected=value is not None)
+
+    def _in_note(self, fact: Fact) -> Outcome:
+        """A fact that belongs nowhere stands in the day's note."""
+        path = f"memory/{self._day.isoformat()}.md"
+        lines = [plain_fact(line) for line in fact.text.splitlines() if line.strip()]
+        return self._outcome(fact, [self.copy.perform(note(path, each)) for each in lines], path)
+
+    def _in_entry(self, fact: Fact) -> Outcome:
+        path = self.copy.subject(fact)
+        is_written = any(each.path == path for each in self._written)
+        make, correct, summarise, link = keep_in_entry(
+            fact, self._day, LOOSE if is_written else STRICT
+        )
+        added = self.copy.perform(make)
+        made = [each for each in added.made if each.startswith(_ENTRIES)]
+        corrected = Done() if made else self.copy.perform(correct)
+        done = [added, corrected, *([] if made else self._tried(summarise))]
+        self._links.append(link)
+        path = made[0] if made else self.copy.subject(fact) or ""
+        return self._outcome(fact, done, path, corrected=bool(corrected.paths))
+
+    def _outcome(
+        self, fact: Fact, done: Sequence[Done], path: str, *, corrected: bool = False
+    ) -> Outcome:
+        changes = [each for each in done if each.paths]
+        title = self.copy.title(path)
+        if not changes:
+            return Outcome(fact, "known", path, title, "It says so already.")
+        waits = next((each.proposed for each in changes if each.proposed), "")
+        if waits and all(each.proposed for each in changes):
+            return Outcome(fact, "proposed", path, title, waits)
+        if path in changes[0].made and path.startswith(_ENTRIES):
+            return Outcome(fact, "created", path, title)
+        return Outcome(fact, "corrected" if corrected else "added", path, title, waits)
+
+    def _tried(self, operation: Operation) -> list[Done]:
+        try:
+            return [self.copy.perform(operation)]
+        except KbtuiError:
+            return []
+
+    # What is known ---------------------------------------------------------------------------
+
+    def _known(self, fact: Fact, path: str | None) -> Outcome | None:
+        """Where a fact stands already in other words, beside its own entry; None: nowhere."""
+        told = statements(fact.text)
+        for file in self._written:
+            if told and all(is_said(each, file.statements, _likeness(each)) for each in told):
+                return self._stands(fact, file.path)
+        if len(told) != 1 or fact.summary or not self._everywhere:
+            return None
+        is_telling = len(telling(told[0])) >= _TELLING and fact.kind != "person"
+        whole = told[0] if is_telling else _with_subject(told[0], fact.subject)
+        for other in self._others(told[0], path):
+            said = stated(shown_text(self._data(other)))
+            title = self.copy.title(other)
+            if is_telling and other.startswith(_FIRST[0]):
+                said = []  # it may be the same of somebody else
+            if is_said(whole, said) or is_said(whole, [f"{title} {each}" for each in said]):
+                return self._stands(fact, other)
+        return None
+
+    def _others(self, statement: str, path: str | None) -> list[str]:
+        """The files that may say a statement, without its own."""
+        changed = [each for each in self.copy.files.edits if each.startswith(_ENTRIES)]
+        near = self._subjects.near(statement)
+        return [each for each in dict.fromkeys([MEMORY, *changed, *near]) if each != path]
+
+    def _stands(self, fact: Fact, path: str) -> Outcome:
+        return Outcome(fact, "known", path, self.copy.title(path), "It stands there already.")
+
+    def _data(self, path: str) -> bytes | None:
+        return self.copy.files.data(path) if self.copy.files.exists(path) else None
+
+    def _belongs(self, fact: Fact) -> str | None:
+        """The one entry that a fact without a subject of its own names; people come first."""
+        named = [path for path in self._subjects.named_in(fact.text) if self._data(path)]
+        first = [path for path in named if path.startswith(_FIRST)]
+        return next((group[0] for group in (first, named) if len(group) == 1), None)
+
+    # What is no longer true ------------------------------------------------------------------
+
+    def _corrected(self, fact: Fact) -> Outcome | None:
+        """Let a fact take the place of what it replaces; None: that stands nowhere."""
+        done: list[Done] = []
+        where = ""
+        for path in self._places(fact):
+            old = find_statement(fact.replaces, stated(shown_text(self._data(path))))
+            if old is None or (where and path != MEMORY):
+                continue
+            if (
+                fact.kind == "decision"
+                and path.startswith(f"{_ENTRIES}decisions/")
+                and (fact.subject and path != self.copy.subject(fact))
+            ):
+                self._links.append(supersede_decision(path, fact, self._day))
+                return None  # what was decided stays; both say which one holds
+            done.append(self.copy.perform(self._correction(path, old, fact)))
+            where = where or path
+            if path != MEMORY:
+                self._follow(path, old, fact)
+        if not where:
+            return None
+        return self._outcome(fact, done, where, corrected=True)
+
+    def _places(self, fact: Fact) -> list[str]:
+        """Where the old statement may stand, the likeliest first."""
+        own = self.copy.subject(fact) if fact.subject else self._belongs(fact)
+        changed = [each for each in self.copy.files.edits if each.startswith(_ENTRIES)]
+        near = [] if fact.place == "memory" else self._subjects.near(fact.replaces)
+        places = [MEMORY] if fact.place == "memory" else [own or "", MEMORY, *changed, *near]
+        return [each for each in dict.fromkeys(places) if each and self._data(each)]
+
+    def _correction(self, path: str, old: str, fact: Fact) -> Operation:
+        new = plain_fact(fact.text)
+        if path != MEMORY:
+            return supersede(path, old, fact, self._day)
+        part = plain_fact(fact.replaces)
+        is_part = (
+            part != old
+            and part in old
+            and not set(telling(old)) - set(telling(part)) & set(telling(new))
+        )
+        return correct_memory(part if is_part else old, new)
+
+    def _follow(self, path: str, old: str, fact: Fact) -> None:
+        """Let the title follow what has changed, and the other decision say so."""
+        was, now = changed_words(sentence_of(old, fact.replaces), plain_fact(fact.text))
+        title = self.copy.title(path)
+        if was and now and re.search(rf"\b{re.escape(was)}\b", title):
+            self._tried(rename_entry(path, title.replace(was, now)))
 
 
-def _outcome(fact: Fact, edits: Edits) -> Outcome:
-    """Find a fact again in what was worked out."""
-    told = [normalise(plain_fact(line)) for line in fact.text.splitlines() if line.strip()]
-    for path, text in edits.texts.items():
-        if all(line in set(map(normalise, statements(text))) for line in told):
-            kind: OutcomeKind = "added" if edits.before[path] is not None else "created"
-            kind = "corrected" if fact.replaces else kind
-            return Outcome(fact, kind, path, _title(path, text))
-    for path, (why, text) in edits.proposals.items():
-        if is_said(plain_fact(fact.text), statements(text)):
-            return Outcome(fact, "proposed", path, _title(path, text), why)
-    for path, data in _texts(edits.before).items():
-        if is_said(plain_fact(fact.text), statements(data)):
-            return Outcome(fact, "known", path, _title(path, data), "It says so already.")
-    return Outcome(fact, "refused", why="It isn't written.")
+def _likeness(statement: str) -> float:
+    """How much of a statement must be said to count as known; of a value all of it."""
+    return STRICT if ": " in statement else LOOSE
 
 
-def _texts(before: Mapping[str, bytes | None]) -> dict[str, str]:
-    return {path: files.decode(data).text for path, data in before.items() if data is not None}
-
-
-def _title(path: str, text: str) -> str:
-    return "MEMORY.md" if path == MEMORY else parse_entry(path, text.encode()).title
+def _with_subject(statement: str, subject: str) -> str:
+    """A statement that can be read alone."""
+    words = set(normalise(statement).split())
+    return statement if words >= set(normalise(subject).split()) else f"{subject} {statement}"

@@ -1,6 +1,7 @@
 """MEMORY.md: what is in every prompt. Facts are added and corrected line by line, never rewritten.
 
-Lines that nobody asked to change stay as they are, byte for byte.
+Lines that nobody asked to change stay as they are, byte for byte. A background change of any file
+may be made as long as no line of the user's changes and at most a quarter of the file is lost.
 """
 
 from __future__ import annotations
@@ -11,39 +12,26 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
+from rapidfuzz import fuzz, process
+
+from kbtui.history.change import Actor
 from kbtui.knowledge.statements import normalise, plain_fact
-from kbtui.memory.edits.memory_review import (
-    MAX_LOST,
-    heading_of,
-    is_statement,
-    line_key,
-    lost_share,
-    review_reason,
-    split_lines,
-)
-from kbtui.memory.edits.sections import section_names_like
-from kbtui.memory.edits.sections import section_of as default_section_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from kbtui.memory.records.extraction import Correction
-
-__all__ = [
-    "MAX_LOST",
-    "MEMORY",
-    "MemoryEdit",
-    "Refused",
-    "apply_facts",
-    "apply_rewrite",
-    "lost_share",
-    "review_reason",
-]
+    from collections.abc import Callable, Iterable, Sequence
 
 MEMORY = "memory/MEMORY.md"
 FORGOTTEN = "it was forgotten by the user"
 _BULLET = re.compile(r"([ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?)?(.*)", re.DOTALL)
 _BOM = "\ufeff"
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A line that is no longer true, and what is; nothing: it goes."""
+
+    old: str
+    new: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +61,7 @@ def apply_facts(
     facts: Iterable[str],
     corrections: Iterable[Correction] = (),
     *,
-    section_of: Callable[[str], str] = default_section_of,
+    section_of: Callable[[str], str] | None = None,
     refuse: Callable[[str], bool] = lambda _fact: False,
 ) -> MemoryEdit:
     """Add facts below fitting headings, and replace lines that are no longer true.
@@ -88,7 +76,7 @@ def apply_facts(
         section_of: The heading that a fact belongs under.
         refuse: Facts that must not be written, such as buried ones.
     """
-    memory = _Memory(text, section_of, refuse)
+    memory = _Memory(text, section_of or default_section, refuse)
     for correction in corrections:
         memory.correct(correction.old, correction.new)
     for fact in facts:
@@ -276,3 +264,160 @@ def _ended(line: str, end: str) -> str:
 
 def _newline(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"
+
+
+# Whether a change may be made ---------------------------------------------------------------------
+
+MAX_LOST = 0.25
+_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*\s*")
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_SAME_LINE = 60.0
+
+
+def lost_share(old: str, new: str) -> float:
+    """Which share of the lines of `old` has nothing like it in `new`, from 0 to 1.
+
+    A line that was reworded isn't lost. Blank lines don't count.
+    """
+    before = [key for line in split_lines(old) if (key := line_key(line))]
+    others = Counter(key for line in split_lines(new) if (key := line_key(line)))
+    missing = []
+    for key in before:
+        if others[key]:
+            others[key] -= 1
+        else:
+            missing.append(key)
+    rest = list(others.elements())
+    lost = 0
+    for key in missing:
+        like = process.extractOne(key, rest, scorer=fuzz.ratio, score_cutoff=_SAME_LINE)
+        if like is None:
+            lost += 1
+        else:
+            del rest[like[2]]
+    return lost / len(before) if before else 0.0
+
+
+def review_reason(old: str, new: str, authors: Sequence[Actor | None] = ()) -> str | None:
+    """Say why a background change must be proposed instead of made; None: it may be made.
+
+    Args:
+        old: The text as it is.
+        new: The text as it would be.
+        authors: Who wrote each line of `old`, see `History.authors`.
+    """
+    share = lost_share(old, new)
+    if share > MAX_LOST:
+        return f"it would lose {share:.0%} of the lines"
+    kept = Counter(line.rstrip() for line in split_lines(new))
+    for line, author in zip(split_lines(old), authors, strict=False):
+        if kept[line.rstrip()] > 0:
+            kept[line.rstrip()] -= 1
+        elif author is Actor.YOU and line.strip():
+            return f"it would change a line that you wrote: {plain_fact(line)!r}"
+    return None
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of a text with their ends, as git counts them: only a line feed ends one."""
+    return _LINE.findall(text)
+
+
+def heading_of(line: str) -> tuple[int, str] | None:
+    """The level and text of a heading line; None for any other."""
+    match = _HEADING.fullmatch(line)
+    return (len(match[1]), match[2]) if match else None
+
+
+def is_statement(line: str) -> bool:
+    """Whether a line says something: it isn't blank and no heading."""
+    return bool(line.strip()) and heading_of(line) is None
+
+
+def line_key(line: str) -> str:
+    """How lines are compared: bullets, blanks, case and punctuation aside; headings by name."""
+    heading = heading_of(line)
+    return normalise(plain_fact(line)) if heading is None else f"# {normalise(heading[1])}"
+
+
+# Headings -----------------------------------------------------------------------------------------
+
+PREFERENCES = "User Preferences"
+SKILLS = "Skills"
+ABOUT = "About the User"
+PEOPLE = "People"
+PROJECTS = "Projects"
+DECISIONS = "Decisions"
+FACTS = "Facts"
+
+# The first that is found in a fact decides. \u2019 is the typographic apostrophe.
+_SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (
+        DECISIONS,
+        (
+            r"(?i:\b(?:decided|decision|we (?:chose|agreed))\b)",
+            r"(?i:\b(?:chose|switched|migrated) (?:to|from)\b)",
+        ),
+    ),
+    (
+        PREFERENCES,
+        (
+            r"(?i:\b(?:favou?rites?|prefer(?:s|red|ences?)?)\b)",
+            r"(?i:\b(?:user|i) (?:really |also )?(?:like|love|hate|dislike|enjoy|avoid)s?\b)",
+            r"(?i:^(?:really |also )?(?:likes|loves|hates|dislikes|enjoys|avoids)\b)",
+            r"(?i:\b(?:always|never) wants?\b)",
+            r"(?i:\b(?:do|does)(?:n['\u2019]t| not) (?:like|want)\b)",
+        ),
+    ),
+    (
+        SKILLS,
+        (
+            r"(?i:\b(?:programming |spoken |foreign )?languages?\b.*(?::|\bare\b|\bknows?\b))",
+            r"(?i:\bskills?\b|\bfluent in\b|\bspeaks\b|^(?:the )?(?:user |i )?knows?\b)",
+            r"(?i:\b(?:experienced?|expert|proficient|certified) (?:in|with|at)\b)",
+        ),
+    ),
+    (
+        ABOUT,
+        (
+            r"(?i:^(?:the )?(?:user['\u2019]s |my )?(?:full |first |last )?name\b)",
+            r"(?i:\bborn (?:on|in)\b|\bbirthday\b|\blives? (?:in|at|near)\b)",
+            r"(?i:^(?:the )?(?:user |i )?works? (?:at|for|as|in)\b|\b(?:job|occupation)\b)",
+            r"(?i:\btime ?zone\b|\bpronouns?\b|\ballerg(?:y|ies|ic)\b)",
+            r"(?i:\bis (?:married|vegan|vegetarian)\b)",
+            r"(?i:\b(?:wife|husband|partner|daughter|son|child|cat|dog|pet)(?:['\u2019]s)? name\b)",
+        ),
+    ),
+    (
+        PEOPLE,
+        (
+            r"^[A-Z][\w'-]+(?: [A-Z][\w'-]+)? is (?:the|a|an|our|my)\b",
+            r"^[A-Z][\w'-]+(?: [A-Z][\w'-]+)? (?:owns|leads|manages|reports to|joined|maintains)\b",
+            r"^[A-Z][\w'-]+(?: [A-Z][\w'-]+)? works (?:on|at|for|as|in|with)\b",
+        ),
+    ),
+    (
+        PROJECTS,
+        (r"(?i:\b(?:projects?|deadline|milestone|repo|repository|release)\b)",),
+    ),
+)
+_SECTION_RULES = tuple((section, re.compile("|".join(parts))) for section, parts in _SECTIONS)
+_LIKE: dict[str, tuple[str, ...]] = {
+    PREFERENCES: ("preferences", "likes and dislikes", "likes", "user preference"),
+    SKILLS: ("skills and knowledge", "technical skills", "technical background", "knowledge"),
+    ABOUT: ("user", "about", "about me", "user information", "user profile", "personal"),
+    PEOPLE: ("team", "contacts", "people and roles"),
+    PROJECTS: ("project", "project context", "current projects", "work"),
+    DECISIONS: ("key decisions", "decision", "decisions made"),
+    FACTS: ("other facts", "important facts", "notes", "important notes", "other", "general"),
+}
+
+
+def default_section(fact: str) -> str:
+    """The heading for a fact; ``Facts`` where no pattern fits."""
+    return next((section for section, pattern in _SECTION_RULES if pattern.search(fact)), FACTS)
+
+
+def section_names_like(section: str) -> tuple[str, ...]:
+    """The names under which a file may have this section already, the best first, casefolded."""
+    return (section.casefold(), *_LIKE.get(section, ()))

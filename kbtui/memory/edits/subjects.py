@@ -1,6 +1,6 @@
-"""Finds the entry that a draft is about, so that it is updated and not written a second time.
+"""Finds the entry that a fact is about, so that it is updated and not written a second time.
 
-The catalogue is asked first (names, titles, aliases), then the index (rule 4). A wrong match would
+The catalogue is asked first (names, titles, aliases), then the index. A wrong match would
 mix two subjects up, while a missed one leaves two entries that can still be merged: so only what
 is called alike counts, and numbers must be the same.
 """
@@ -13,19 +13,24 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.statements import normalise
+from kbtui.text import fold, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from kbtui.knowledge.fact import Fact
     from kbtui.knowledge.info import EntryInfo
     from kbtui.knowledge.library import Library
-    from kbtui.memory.records.extraction import Draft
     from kbtui.search.search_index import SearchIndex
 
 log = logging.getLogger(__name__)
 _ALIKE = 0.75
 _ALIKE_AND_FOUND = 0.5
 _LOOKED_AT = 8
+_MOST_READ = 1_000
+_SHORTEST_NAME = 3
+_WORD = re.compile(r"\w+")
+_QUERY_WIDTH = 200
 # Words that say how something is a subject, not which one it is.
 _HOW = (
     "use using adopt choose chose switch switching move moving migrate decide decided decision"
@@ -41,23 +46,59 @@ class Subjects:
     def __init__(self, library: Library, search: SearchIndex | None = None) -> None:
         self._library = library
         self._search = search
+        self._known_words: dict[str, tuple[str, frozenset[str]]] = {}
         self._known_names: dict[str, tuple[str, frozenset[str]]] = {}
 
-    def find(self, draft: Draft) -> EntryInfo | None:
-        """The entry that a draft is about; None: there is none that is surely the one."""
+    def find(self, fact: Fact) -> EntryInfo | None:
+        """The entry that a fact is about; None: there is none that is surely the one."""
         infos = [info for info in self._library.infos() if info.problem is None]
-        wanted = normalise(draft.title)
+        wanted = normalise(fact.subject)
         named = [info for info in infos if wanted in self._names(info)]
-        found = _only(named, draft) or _only(self._alike(draft, infos, _ALIKE), draft)
-        return found or self._searched(draft, infos)
+        found = _only(named, fact) or _only(self._alike(fact, infos, _ALIKE), fact)
+        return found or self._searched(fact, infos)
 
-    def _alike(self, draft: Draft, infos: Iterable[EntryInfo], share: float) -> list[EntryInfo]:
-        """Entries of the draft's type with nearly its title."""
-        words = _words(draft.title)
+    def near(self, statement: str) -> list[str]:
+        """The entries that may say a statement: of few all are looked at, of many the index is."""
+        infos = self._library.infos()
+        if len(infos) > _MOST_READ and self._search is not None:
+            try:
+                result = self._search.search(
+                    shorten(statement, _QUERY_WIDTH), "knowledge", _LOOKED_AT
+                )
+                return [hit.path for hit in result.hits]
+            except KbtuiError as error:
+                log.info("the index can't be asked for %r: %s", statement, error)
+        wanted = {word for word in normalise(statement).split() if len(word) >= _SHORTEST_NAME}
+        shares = {
+            info.path: len(wanted & self._words_of(info)) for info in infos[:_MOST_READ] if wanted
+        }
+        least = _ALIKE_AND_FOUND * len(wanted)
+        found = sorted(shares, key=lambda path: -shares[path])
+        return [path for path in found if shares[path] >= least][:_LOOKED_AT]
+
+    def _words_of(self, info: EntryInfo) -> frozenset[str]:
+        """The words of an entry; kept for as long as it stays the same."""
+        known = self._known_words.get(info.path)
+        if known is None or known[0] != info.blob:
+            try:
+                text = self._library.get(info.path).text
+            except KbtuiError:
+                text = ""
+            known = (info.blob, frozenset(normalise(f"{info.title} {text}").split()))
+            self._known_words[info.path] = known
+        return known[1]
+
+    def named_in(self, text: str) -> list[str]:
+        """The entries that a text calls by a name, in the order in which it does."""
+        return [info.path for info in named_in(self._library.infos(), text)]
+
+    def _alike(self, fact: Fact, infos: Iterable[EntryInfo], share: float) -> list[EntryInfo]:
+        """Entries of the fact's type with nearly its title."""
+        words = _words(fact.subject)
         return [
             info
             for info in infos
-            if info.type == draft.type and _likeness(words, self._names(info), draft.type) >= share
+            if info.type == fact.kind and _likeness(words, self._names(info), fact.kind) >= share
         ]
 
     def _names(self, info: EntryInfo) -> frozenset[str]:
@@ -69,26 +110,46 @@ class Subjects:
             known = self._known_names[info.path] = (info.blob, names)
         return known[1]
 
-    def _searched(self, draft: Draft, infos: Sequence[EntryInfo]) -> EntryInfo | None:
+    def _searched(self, fact: Fact, infos: Sequence[EntryInfo]) -> EntryInfo | None:
         """The first entry that the index finds for the subject, if it is called alike."""
         if self._search is None:
             return None
         try:
             result = self._search.search(
-                f"{draft.title} {draft.summary}", "knowledge", _LOOKED_AT, semantic=True
+                shorten(f"{fact.subject} {fact.summary or fact.text}", _QUERY_WIDTH),
+                "knowledge",
+                _LOOKED_AT,
+                semantic=True,
             )
         except KbtuiError as error:
-            log.info("the index can't be asked for %r: %s", draft.title, error)
+            log.info("the index can't be asked for %r: %s", fact.subject, error)
             return None
         known = {info.path: info for info in infos}
         hits = [known[hit.path] for hit in result.hits if hit.path in known]
-        alike = self._alike(draft, hits, _ALIKE_AND_FOUND)
+        alike = self._alike(fact, hits, _ALIKE_AND_FOUND)
         return alike[0] if alike and alike[0] is hits[0] else None
 
 
-def _only(found: Sequence[EntryInfo], draft: Draft) -> EntryInfo | None:
-    """The one that is meant: of several the one of the draft's type."""
-    same_type = [info for info in found if info.type == draft.type]
+def named_in(infos: Iterable[EntryInfo], text: str) -> list[EntryInfo]:
+    """The entries that a text calls by a name, in the order in which it does."""
+    words = _WORD.findall(fold(text))
+    whole, known = f" {' '.join(words)} ", set(words)
+    places: list[tuple[int, EntryInfo]] = []
+    for info in infos:
+        for name in (info.title, info.slug, *info.aliases):
+            parts = _WORD.findall(fold(name.replace("-", " ")))
+            called = " ".join(parts)
+            if info.problem is None and len(called) >= _SHORTEST_NAME and known.issuperset(parts):
+                place = whole.find(f" {called} ")
+                if place >= 0:
+                    places.append((place, info))
+                    break
+    return [info for _, info in sorted(places, key=lambda each: each[0])]
+
+
+def _only(found: Sequence[EntryInfo], fact: Fact) -> EntryInfo | None:
+    """The one that is meant: of several the one of the fact's type."""
+    same_type = [info for info in found if info.type == fact.kind]
     for group in (same_type, found):
         if len(group) == 1:
             return group[0]

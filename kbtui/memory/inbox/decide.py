@@ -14,9 +14,9 @@ from kbtui.errors import ConflictError, UnreadableError, UsageError
 from kbtui.history.looking.diff import split_lines
 from kbtui.history.merging.undo_merge import take_out
 from kbtui.knowledge.statements import statements
-from kbtui.memory.inbox.conflict_markers import region
 from kbtui.memory.inbox.hunks import Cut, line_end, put, says_the_same
 from kbtui.memory.inbox.proposal import place_fingerprints
+from kbtui.memory.inbox.showing import region
 from kbtui.text import clean_line, shorten
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
@@ -24,8 +24,7 @@ from kbtui.workspace.layout import short_name
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from kbtui.memory.inbox.locate import Place
-    from kbtui.memory.inbox.plan import Plan, PlannedFile, PlannedHunk
+    from kbtui.memory.inbox.plan import Place, Plan, PlannedFile, PlannedHunk
     from kbtui.memory.inbox.proposal import ProposedEdit
 
     Change = tuple[Place, tuple[str, ...]]

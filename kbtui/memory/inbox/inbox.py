@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 from kbtui.errors import UsageError, WorkspaceBusyError
 from kbtui.history.change import Actor, Origin
 from kbtui.listeners import Listeners
-from kbtui.memory.inbox.conflict_markers import Draft, check_settled, region, theirs_of
 from kbtui.memory.inbox.decide import accepted, described, edited, rejected
 from kbtui.memory.inbox.plan import keys_of, no_place
 from kbtui.memory.inbox.planner import Planner
 from kbtui.memory.inbox.proposal import (
+    InboxStore,
     Proposal,
     ProposedEdit,
     check_base,
@@ -29,7 +29,7 @@ from kbtui.memory.inbox.proposal import (
     sources_of,
     without_places,
 )
-from kbtui.memory.inbox.store import InboxStore
+from kbtui.memory.inbox.showing import Draft, check_settled, region, theirs_of
 from kbtui.memory.records.tombstones import Tombstones
 from kbtui.workspace import files
 from kbtui.workspace.layout import is_recorded

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.knowledge import frontmatter
 from kbtui.knowledge.statements import normalise, plain_fact
-from kbtui.memory.edits.memory_review import is_statement, split_lines
+from kbtui.memory.edits.memory_file import is_statement, split_lines
 from kbtui.memory.records.transcript import said_by_user
 
 if TYPE_CHECKING:

@@ -24,6 +24,8 @@ from kbtui.memory.records.archive_lines import (
     Book,
     Holding,
     as_block,
+    machine_name,
+    parse_old_history,
     read_book,
     read_entry,
     to_record,
@@ -31,8 +33,6 @@ from kbtui.memory.records.archive_lines import (
     without_time,
 )
 from kbtui.memory.records.cursors import Cursors
-from kbtui.memory.records.legacy_history import parse_old_history
-from kbtui.memory.records.machine import machine_name
 from kbtui.memory.records.ranges import Range, merged
 from kbtui.memory.records.records import BadLine, add_record, parse_records
 from kbtui.text import clean

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import platform
 import re
+import secrets
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+import platformdirs
+
 from kbtui.memory.records.ranges import Range, read_range
 from kbtui.memory.records.records import BadLine, parse_records
+from kbtui.text import slugify
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -157,3 +162,83 @@ def with_block(text: str, block: str) -> str:
 def without_time(content: str) -> str:
     """Take off the time that models put in front, which is kept apart and computed by us."""
     return _TIME.sub("", content, count=1) if _TIME.match(content) else content
+
+
+# A HISTORY.md from before -------------------------------------------------------------------------
+
+
+_START = re.compile(r"\[(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}:\d{2}))?[^\]\n]*\][ \t]*")
+_RAW = re.compile(r"\[RAW\]")
+_MESSAGE = re.compile(r"\[[^\]\n]*\][ \t]+[A-Z][A-Z0-9_]*(?:[ \t]+\[tools:[^\]\n]*\])?:")
+
+
+@dataclass(frozen=True, slots=True)
+class OldBlock:
+    """One dated paragraph; `content` is without its date."""
+
+    timestamp: str
+    content: str
+    raw: bool
+
+
+def parse_old_history(text: str, undated: str) -> list[OldBlock]:
+    """Cut the text at its dates; every word of it ends up in some block.
+
+    Args:
+        text: The whole file.
+        undated: The time for what stands above the first date, ``YYYY-MM-DD HH:MM``.
+    """
+    blocks: list[list[str]] = [[]]
+    for line in text.replace("\r\n", "\n").split("\n"):
+        if _START.match(line) and not _continues(blocks[-1], line):
+            blocks.append([])
+        blocks[-1].append(line)
+    texts = ("\n".join(lines).strip() for lines in blocks)
+    return [_block(text, undated) for text in texts if text]
+
+
+def _continues(block: list[str], line: str) -> bool:
+    """Whether a dated line is a message inside a raw block, not the start of a new one."""
+    if not block or not _MESSAGE.match(line):
+        return False
+    start = _START.match(block[0])
+    return start is not None and _RAW.match(block[0], start.end()) is not None
+
+
+def _block(text: str, undated: str) -> OldBlock:
+    start = _START.match(text)
+    if start is None:
+        return OldBlock(undated, text, raw=False)
+    content = text[start.end() :].strip()
+    raw = _RAW.match(content) is not None
+    return OldBlock(f"{start[1]} {start[2] or '00:00'}", content or text, raw)
+
+
+# Origins ------------------------------------------------------------------------------------------
+
+
+_MAX_NAME = 32
+
+
+def machine_name() -> str:
+    """The machine's name: its host name and four digits, made once and kept in the user's state.
+
+    Where the state can't be written the bare host name has to do.
+    """
+    host = slugify(platform.node().partition(".")[0] or "machine", _MAX_NAME)
+    file = platformdirs.user_state_path("kbtui", appauthor=False) / "machine"
+    try:
+        if name := file.read_text("utf-8").strip():
+            return slugify(name, _MAX_NAME + 8)
+    except (OSError, UnicodeDecodeError):
+        pass
+    name = f"{host}-{secrets.token_hex(2)}"
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with file.open("x", encoding="utf-8") as made:
+            made.write(name + "\n")
+    except FileExistsError:
+        return slugify(file.read_text("utf-8").strip() or host, _MAX_NAME + 8)
+    except OSError:
+        return host
+    return name

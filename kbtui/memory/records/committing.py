@@ -6,19 +6,24 @@ them. That is right for what a person wrote; what was worked out is worked out a
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
+import os
 from typing import TYPE_CHECKING, TypeVar
 
 from kbtui.errors import ConflictError, WorkspaceBusyError
 from kbtui.workspace import files
 from kbtui.workspace.layout import conflict_copy_of
+from kbtui.workspace.lock import open_lock, try_lock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import AsyncIterator, Callable, Iterable
     from pathlib import Path
 
     from kbtui.history.change import Actor, Change, Commit, Origin
     from kbtui.history.history import History
+    from kbtui.workspace.layout import Workspace
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -86,3 +91,43 @@ def _discard(root: Path, copies: Iterable[str], change: Change) -> None:
     for path in copies:
         if files.read_bytes(root, path) in ours:
             files.remove(root, path)
+
+
+_PAUSE_SECONDS = 0.05
+
+
+class MemoryLock:
+    """The lock for whoever turns conversation into memory: consolidation, notes, Dream, import.
+
+    Not reentrant: take it once, around the whole run.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._file = workspace.machine / "memory.lock"
+
+    @contextlib.asynccontextmanager
+    async def hold(self, timeout: float = 0.0) -> AsyncIterator[None]:  # noqa: ASYNC109 - waits for a process, cancels nothing
+        """Hold the lock for the block.
+
+        Args:
+            timeout: Seconds to wait for another holder to finish.
+
+        Raises:
+            WorkspaceBusyError: Another process, or another task of this one, is at it.
+            StorageError: The file system refused, or has no working locks.
+        """
+        file = open_lock(self._file)
+        try:
+            await self._take(file, asyncio.get_running_loop().time() + timeout)
+            yield
+        finally:
+            os.close(file)
+
+    async def _take(self, file: int, deadline: float) -> None:
+        while not try_lock(file):
+            if asyncio.get_running_loop().time() >= deadline:
+                raise WorkspaceBusyError(
+                    "Another program is working on the memory of this workspace.",
+                    "It is tried again later; nothing is lost.",
+                )
+            await asyncio.sleep(_PAUSE_SECONDS)

@@ -1,4 +1,4 @@
-"""Dates as memory keeps them: absolute, of the content, in the user's time zone (rule 7).
+"""Dates as memory keeps them: absolute, of the content, in the user's time zone.
 
 Models are asked to write absolute dates and mostly do; what they leave relative is settled here,
 where the text is plain about it. Anything that could mean something else stays as it is.

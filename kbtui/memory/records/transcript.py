@@ -1,7 +1,7 @@
 """What of a conversation is shown to a model that makes memory of it.
 
 Never what was put into the conversation from memory: tools' results stay out, and so does a
-model's reasoning (rule 5). What is left out has one of the ledger's reasons.
+model's reasoning. What is left out has one of the ledger's reasons.
 """
 
 from __future__ import annotations

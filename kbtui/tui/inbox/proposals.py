@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
-    from kbtui.memory.inbox.conflict_markers import Draft
     from kbtui.memory.inbox.plan import Plan, PlannedHunk
+    from kbtui.memory.inbox.showing import Draft
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _MOST_FILES = 3
@@ -100,7 +100,7 @@ class PlaceView(DiffView):
         run_latest(self, "plan", self._show_plan, plan, same=same)
 
     async def _show_plan(self, plan: Plan, *, same: bool) -> None:
-        from kbtui.memory.inbox.diff import plan_diff
+        from kbtui.memory.inbox.showing import plan_diff
 
         self.show(await asyncio.to_thread(plan_diff, plan, titles_only=True), keep=same)
 

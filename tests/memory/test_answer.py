@@ -10,14 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbtui.errors import ModelAnswerError
+from kbtui.knowledge.fact import Fact
 from kbtui.knowledge.templates import ENTRY_TYPES
-from kbtui.memory.records.extraction import (
-    SAVE_MEMORY,
-    Correction,
-    Draft,
-    Extraction,
-    parse_extraction,
-)
+from kbtui.memory.consolidation.answer import SAVE_MEMORY, Answer, read_answer
 from kbtui.memory.records.usable_answers import usable_text
 from kbtui.models.schema import check_arguments
 
@@ -41,26 +36,59 @@ FULL: dict[str, Any] = {
 }
 
 
+NEW: dict[str, Any] = {
+    "summary": ENTRY,
+    "title": "Colors and Bonn",
+    "notes": ["- Talked about colors", "(empty)"],
+    "facts": [
+        {"text": "- Favorite color: blue", "type": "user", "subject": "", "message": 2},
+        {"text": "Alice owns billing", "type": "people", "subject": "Alice", "message": 4},
+        {"text": "(empty)", "type": "topic", "subject": "x"},
+    ],
+    "corrections": [
+        {"old": "Lives in Bonn", "new": "Lives in Graz"},
+        {"old": "The stand-up is at 9", "new": "The stand-up is at 10", "subject": "Stand-up"},
+    ],
+}
+
+
 def test_a_whole_answer_is_taken() -> None:
-    assert parse_extraction(json.dumps(FULL)) == Extraction(
+    assert read_answer(json.dumps(NEW)) == Answer(
         ENTRY,
-        ("Favorite color: blue",),
-        (Correction("Lives in Bonn", "Lives in Graz"),),
         (
-            Draft(
+            Fact("Favorite color: blue", "fact", message=2, place="memory"),
+            Fact("Alice owns billing", "person", "Alice", message=4),
+            Fact("Lives in Graz", "fact", replaces="Lives in Bonn", place="memory"),
+            Fact("The stand-up is at 10", "topic", "Stand-up", replaces="The stand-up is at 9"),
+        ),
+        ("Talked about colors",),
+        "Colors and Bonn",
+    )
+
+
+def test_the_seeds_form_is_taken() -> None:
+    assert read_answer(json.dumps(FULL)) == Answer(
+        ENTRY,
+        (
+            Fact("Lives in Graz", "fact", replaces="Lives in Bonn", place="memory"),
+            Fact("Favorite color: blue", "fact", place="memory"),
+            Fact(
+                "The user's favorite color is blue.",
                 "preference",
                 "Favorite color",
-                "Blue.",
-                "The user's favorite color is blue.",
-                ("color",),
-                ("people/alice",),
+                related=("people/alice",),
+                tags=("color",),
+                summary="Blue.",
             ),
         ),
+        is_old=True,
     )
 
 
 def test_the_example_fits_the_schema_that_models_are_given() -> None:
-    assert check_arguments(FULL, SAVE_MEMORY.parameters)
+    assert check_arguments(
+        {**NEW, "facts": NEW["facts"][1:2]} | {"facts": []}, SAVE_MEMORY.parameters
+    )
 
 
 @pytest.mark.parametrize(
@@ -76,17 +104,17 @@ def test_the_example_fits_the_schema_that_models_are_given() -> None:
     ],
 )
 def test_wrappings_of_small_models_are_taken_off(wrap: Any) -> None:
-    assert parse_extraction(wrap(json.dumps(FULL))) == parse_extraction(json.dumps(FULL))
+    assert read_answer(wrap(json.dumps(FULL))) == read_answer(json.dumps(FULL))
 
 
 def test_the_seeds_full_text_form_is_accepted() -> None:
     update = "# User Preferences\n\n- Favorite color: blue"
-    found = parse_extraction(json.dumps({"history_entry": ENTRY, "memory_update": update}))
-    assert found.full_memory == update
+    found = read_answer(json.dumps({"history_entry": ENTRY, "memory_update": update}))
+    assert found.memory == update
     assert found.facts == ()
     for nothing in ("(empty)", "", "None"):
         answer = json.dumps({"history_entry": ENTRY, "memory_update": nothing})
-        assert parse_extraction(answer).full_memory is None
+        assert read_answer(answer).memory is None
 
 
 def test_harmless_slips_are_put_right() -> None:
@@ -99,11 +127,11 @@ def test_harmless_slips_are_put_right() -> None:
             {"type": "topic", "title": "", "summary": "", "body": "(empty)"},
         ],
     }
-    found = parse_extraction(json.dumps(value))
-    assert "\x1b" not in found.history_entry
-    found.history_entry.encode()
-    assert found.facts == ("Likes tea",)
-    assert [(draft.type, draft.title, draft.tags) for draft in found.drafts] == [
+    found = read_answer(json.dumps(value))
+    assert "\x1b" not in found.summary
+    found.summary.encode()
+    assert [(fact.kind, fact.subject or fact.text, fact.tags) for fact in found.facts] == [
+        ("fact", "Likes tea", ()),
         ("person", "Alice", ("a", "b")),
         ("topic", "Standup", ()),
     ]
@@ -165,13 +193,20 @@ BAD = {
     ),
     "a body that is a number": changed(knowledge_entries=[{"title": "X", "body": 3}]),
     "too much": " " * 1_000_001,
+    "no summary": json.dumps({**NEW, "summary": None}),
+    "a placeholder as summary": json.dumps({**NEW, "summary": "(empty)"}),
+    "facts that are numbers": json.dumps({**NEW, "facts": [1, 2]}),
+    "a fact whose text is a list": json.dumps({**NEW, "facts": [{"text": ["x"]}]}),
+    "201 facts": json.dumps({**NEW, "facts": [{"text": f"fact {n}"} for n in range(201)]}),
+    "notes that are an object": json.dumps({**NEW, "notes": {"a": 1}}),
+    "a subject that is a list": json.dumps({**NEW, "facts": [{"text": "x y", "subject": []}]}),
 }
 
 
 @pytest.mark.parametrize("arguments", BAD.values(), ids=BAD.keys())
 def test_anything_else_is_refused_in_words(arguments: str) -> None:
     with pytest.raises(ModelAnswerError) as refused:
-        parse_extraction(arguments)
+        read_answer(arguments)
     assert 10 < len(refused.value.message) < 300
 
 
@@ -234,27 +269,25 @@ answers = st.fixed_dictionaries(
 )
 
 
-def is_well_formed(found: Extraction) -> bool:
-    texts = [found.history_entry, *found.facts, found.full_memory or ""]
-    for draft in found.drafts:
-        texts += [draft.title, draft.summary, draft.body, *draft.tags, *draft.related]
-    for correction in found.corrections:
-        texts += [correction.old, correction.new]
+def is_well_formed(found: Answer) -> bool:
+    texts = [found.summary, found.title, found.memory or "", *found.notes]
+    for fact in found.facts:
+        texts += [fact.text, fact.subject, fact.summary, fact.replaces, *fact.tags, *fact.related]
     for text in texts:
         text.encode()
     return (
         all(isinstance(text, str) for text in texts)
-        and bool(found.history_entry)
-        and all(found.facts)
-        and all("\n" not in fact for fact in found.facts)
-        and all(draft.type in ENTRY_TYPES and draft.title for draft in found.drafts)
+        and bool(found.summary)
+        and all(fact.text or fact.replaces for fact in found.facts)
+        and all(fact.kind in ENTRY_TYPES for fact in found.facts)
+        and all("\n" not in fact.text for fact in found.facts if fact.place == "memory")
     )
 
 
 @given(answers.map(json.dumps) | st.text(max_size=60) | json_values.map(json.dumps))
 def test_whatever_comes_back_it_is_taken_well_formed_or_refused(arguments: str) -> None:
     try:
-        found = parse_extraction(arguments)
+        found = read_answer(arguments)
     except ModelAnswerError:
         return
     assert is_well_formed(found)
@@ -263,4 +296,4 @@ def test_whatever_comes_back_it_is_taken_well_formed_or_refused(arguments: str) 
 @given(st.integers(0, len(json.dumps(FULL)) - 1))
 def test_an_answer_cut_anywhere_is_refused(end: int) -> None:
     with pytest.raises(ModelAnswerError):
-        parse_extraction(json.dumps(FULL)[:end])
+        read_answer(json.dumps(FULL)[:end])

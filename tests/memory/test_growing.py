@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from datetime import date
 
-from kbtui.memory.edits.merging import LOOSE, grown_entry, is_said, new_entry
-from kbtui.memory.records.extraction import Draft
+from kbtui.knowledge.fact import Fact
+from kbtui.memory.edits.growing import LOOSE, grown_entry, is_said, new_entry
 
 DAY = date(2026, 3, 6)
 
 
-def _draft(type_: str, body: str, title: str = "T", **more: object) -> Draft:
-    return Draft(type_, title, "", body, **more)  # type: ignore[arg-type]
+def _fact(type_: str, body: str, title: str = "T", **more: object) -> Fact:
+    return Fact(body, type_, title, **more)  # type: ignore[arg-type]
 
 
 def test_a_new_entry_has_the_template_of_its_type() -> None:
     text = new_entry(
-        Draft(
-            "decision", "Use PostgreSQL", "Chosen for JSON.", "PostgreSQL, for its JSON operators."
+        Fact(
+            "PostgreSQL, for its JSON operators.",
+            "decision",
+            "Use PostgreSQL",
+            summary="Chosen for JSON.",
         ),
         DAY,
         ["people/alice"],
@@ -30,68 +33,68 @@ def test_a_new_entry_has_the_template_of_its_type() -> None:
     assert "## Evolution\n- 2026-03-06: recorded" in text
 
 
-def test_sections_of_a_draft_fill_those_of_the_template() -> None:
-    text = new_entry(_draft("person", "## Role\nLead\n\n## Hobbies\n- chess"), DAY, [])
+def test_sections_of_a_fact_fill_those_of_the_template() -> None:
+    text = new_entry(_fact("person", "## Role\nLead\n\n## Hobbies\n- chess"), DAY, [])
     assert "## Role\nLead\n\n## Works on" in text
     assert "## Hobbies\n- chess" in text
 
 
 def test_only_what_is_new_is_added_and_the_rest_stays_byte_for_byte() -> None:
     text = "---\ntype: person  # kept\ntags: [team]\n---\n# Alice\n\n## Role\nLead\n\n## Notes\n- likes tea\n"
-    grown = grown_entry(text, _draft("person", "- Likes tea.\n- plays chess"), DAY)
+    grown = grown_entry(text, _fact("person", "- Likes tea.\n- plays chess"), DAY)
     assert grown == text + "- plays chess\n"
 
 
 def test_nothing_new_changes_nothing() -> None:
     text = "---\ntype: fact\n---\n# Languages\n\nProgramming languages: Python, JavaScript, Go\n"
-    same = _draft("fact", "Programming languages: Python, JavaScript, Go")
+    same = _fact("fact", "Programming languages: Python, JavaScript, Go")
     assert grown_entry(text, same, DAY) == text
 
 
 def test_a_changed_value_is_changed_in_its_place_and_dated() -> None:
     text = "# Favorite color\n\n- Favorite color: blue\n"
-    grown = grown_entry(text, _draft("preference", "Favorite color: green"), DAY)
+    grown = grown_entry(text, _fact("preference", "Favorite color: green"), DAY)
     assert "- Favorite color: green\n" in grown
     assert grown.endswith("## Evolution\n- 2026-03-06: Favorite color: green (before: blue)\n")
 
 
 def test_a_summary_that_names_the_value_is_brought_along() -> None:
     text = "---\nsummary: 'Favorite color: blue'\n---\n# C\n\nFavorite color: blue\n"
-    grown = grown_entry(text, _draft("preference", "Favorite color: green"), DAY)
+    grown = grown_entry(text, _fact("preference", "Favorite color: green"), DAY)
     assert "summary: 'Favorite color: green'\n" in grown
     assert "blue" not in grown.split("## Evolution")[0]
 
 
 def test_a_value_is_found_in_a_sentence_as_well() -> None:
     text = "# Favorite color\n\nMy favorite color is blue.\n"
-    grown = grown_entry(text, _draft("preference", "My favorite color is green."), DAY)
+    grown = grown_entry(text, _fact("preference", "My favorite color is green."), DAY)
     assert "\nMy favorite color is green.\n" in grown
-    same = grown_entry(text, _draft("preference", "Favorite color: blue"), DAY)
+    same = grown_entry(text, _fact("preference", "Favorite color: blue"), DAY)
     assert same == text
 
 
 def test_a_list_grows_and_forgets_nothing() -> None:
     text = "# Skills\n\nProgramming languages: Python, Go\n"
-    grown = grown_entry(text, _draft("fact", "Programming languages: Rust and Go"), DAY)
+    grown = grown_entry(text, _fact("fact", "Programming languages: Rust and Go"), DAY)
     assert grown == "# Skills\n\nProgramming languages: Python, Go, Rust\n"
 
 
 def test_without_leave_to_correct_the_value_stays() -> None:
     text = "# Favorite color\n\nFavorite color: blue\n"
-    draft = _draft("preference", "- Favorite color: green\n- likes teal too")
+    draft = _fact("preference", "- Favorite color: green\n- likes teal too")
     grown = grown_entry(text, draft, DAY, correct=False)
     assert grown == text + "\n- likes teal too\n"
 
 
 def test_a_decision_evolves() -> None:
     text = "# DB\n\n## Decision\nPostgreSQL.\n\n## Evolution\n- 2026-01-01: recorded\n"
-    grown = grown_entry(text, _draft("decision", "Moved to version 18."), DAY)
+    grown = grown_entry(text, _fact("decision", "Moved to version 18."), DAY)
     assert grown == text + "- 2026-03-06: Moved to version 18.\n"
 
 
 def test_a_statement_without_heading_goes_above_the_sections() -> None:
     text = "# Docker\n\nContainers.\n\n## Compose\nTwo files.\n"
-    grown = grown_entry(text, _draft("topic", "- runs rootless\n\n## Compose\n- now one file"), DAY)
+    grown = grown_entry(text, _fact("topic", "- runs rootless\n\n## Compose\n- now one file"), DAY)
     assert grown == (
         "# Docker\n\nContainers.\n\n- runs rootless\n\n## Compose\nTwo files.\n- now one file\n"
     )
@@ -99,12 +102,12 @@ def test_a_statement_without_heading_goes_above_the_sections() -> None:
 
 def test_windows_line_ends_stay() -> None:
     text = "# Docker\r\n\r\n- one\r\n"
-    assert grown_entry(text, _draft("topic", "- two"), DAY) == "# Docker\r\n\r\n- one\r\n- two\r\n"
+    assert grown_entry(text, _fact("topic", "- two"), DAY) == "# Docker\r\n\r\n- one\r\n- two\r\n"
 
 
 def test_tags_and_links_are_added_once_and_code_stays_code() -> None:
     text = "---\ntags: [Team]\nrelated: []\n---\n# A\n\n- x\n"
-    draft = _draft("topic", "```sh\n- not a bullet\n```", tags=("team", "db"))
+    draft = _fact("topic", "```sh\n- not a bullet\n```", tags=("team", "db"))
     grown = grown_entry(text, draft, DAY, related=["people/bob"])
     assert "tags: [Team, db]\nrelated: [people/bob]\n" in grown
     assert grown.endswith("- x\n```sh\n- not a bullet\n```\n")

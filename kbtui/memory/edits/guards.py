@@ -1,4 +1,4 @@
-"""What Dream must not do, and what it must leave to a person."""
+"""The one chain of guards: what must not be written, and what must be left to a person."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 from kbtui.errors import UsageError
 from kbtui.history.change import Actor
 from kbtui.knowledge.entry import parse_entry
+from kbtui.knowledge.overlay import shown_text
 from kbtui.knowledge.statements import plain_fact, statements
 from kbtui.knowledge.templates import section_text
-from kbtui.memory.dream.overlay import shown_text
-from kbtui.memory.dream.restructure import evolution_of, missing
-from kbtui.memory.edits.memory_review import is_statement, review_reason, split_lines
-from kbtui.memory.edits.merging import is_said
+from kbtui.memory.edits.growing import evolution_of, is_said, missing
+from kbtui.memory.edits.memory_file import is_statement, review_reason, split_lines
 from kbtui.memory.records.usable_answers import is_placeholder, why_unusable
 from kbtui.text import shorten
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from kbtui.memory.dream.overlay import Edits
-    from kbtui.memory.dream.working_copy import Desk, Surroundings
+    from collections.abc import Callable, Sequence
+
+    from kbtui.knowledge.overlay import Edits, Overlay
 
 _LONGEST_LINE = 4_000
 _MOST_ADDED = 40_000
@@ -28,13 +28,18 @@ _SHOWN = 80
 _LINK = re.compile(r"\[\[[^\]\n]*\]\]|\]\([^)\n]*\)")
 
 
-def check(desk: Desk, edits: Edits, around: Surroundings) -> None:
+def check(files: Overlay, edits: Edits, must_not: Callable[[str], bool]) -> None:
     """Refuse edits that would break something, or write what must not be written.
+
+    Args:
+        files: The files with what was done so far.
+        edits: What is to be done.
+        must_not: True for a statement that was forgotten, or taken out by the user.
 
     Raises:
         UsageError: the model is told why, and may do it differently.
     """
-    sizes = [len(data or b"") - len(desk.view.data(path) or b"") for path, data in edits.items()]
+    sizes = [len(data or b"") - len(files.data(path) or b"") for path, data in edits.items()]
     if sum(sizes) > _MOST_ADDED:
         raise UsageError("That is too much at once.", "Write only what is new and lasting.")
     for path, data in edits.items():
@@ -46,24 +51,32 @@ def check(desk: Desk, edits: Edits, around: Surroundings) -> None:
                 f"That would break {short_name(path)}: {entry.problem}",
                 "Leave the lines between --- be.",
             )
-        before, after = shown_text(desk.view.data(path)), shown_text(data)
+        before, after = shown_text(files.data(path)), shown_text(data)
         _check_kept(path, before, after)
-        _check_said(entry.title, _added(before, after), desk, around)
+        _check_said(entry.title, _added(before, after), files, must_not)
 
 
-def reason_to_ask(desk: Desk, edits: Edits) -> str | None:
+def reason_to_ask(
+    files: Overlay,
+    edits: Edits,
+    authors: Callable[[str], Sequence[Actor]],
+    *,
+    careful: bool = False,
+) -> str | None:
     """Say why a person must decide on edits; None: they may be made.
 
     What counts is the whole way from the file on disk: a line of the user's that would change, or
     more than a quarter of a file that would be lost. What is said elsewhere then isn't lost.
     """
     for path, data in edits.items():
-        old = shown_text(desk.view.original(path))
+        old = shown_text(files.original(path))
         if old:
-            why = _risk(desk, path, old, None if data is None else shown_text(data), edits)
+            why = _risk(
+                files, path, old, None if data is None else shown_text(data), edits, authors(path)
+            )
             if why is not None:
                 return why
-    return _lost(desk, edits) if desk.careful else None
+    return _lost(files, edits) if careful else None
 
 
 def _check_kept(path: str, before: str, after: str) -> None:
@@ -83,9 +96,11 @@ def _check_kept(path: str, before: str, after: str) -> None:
             )
 
 
-def _check_said(title: str, added: list[str], desk: Desk, around: Surroundings) -> None:
+def _check_said(
+    title: str, added: list[str], files: Overlay, must_not: Callable[[str], bool]
+) -> None:
     """Refuse to write what was forgotten, or what is no statement at all."""
-    known = {fact for data in desk.view.before.values() for fact in statements(shown_text(data))}
+    known = {fact for data in files.before.values() for fact in statements(shown_text(data))}
     for fact in added:
         if fact in known:
             continue
@@ -94,17 +109,22 @@ def _check_said(title: str, added: list[str], desk: Desk, around: Surroundings) 
             raise UsageError(f"That {why or 'says nothing'}: {shorten(fact, _SHOWN)!r}.")
         if len(fact) > _LONGEST_LINE:
             raise UsageError("A line of that length is no fact.", "Write short lines.")
-        forms = (fact, f"{title}: {fact}")
-        if any(around.tombstones.buried(form, said=around.said) for form in forms):
+        if must_not(fact) or must_not(f"{title}: {fact}"):
             raise UsageError(
                 f"{shorten(fact, _SHOWN)!r} was forgotten by the user.", "Leave it out."
             )
 
 
-def _risk(desk: Desk, path: str, old: str, new: str | None, edits: Edits) -> str | None:
-    authors = list(desk.authors(path))
+def _risk(
+    files: Overlay,
+    path: str,
+    old: str,
+    new: str | None,
+    edits: Edits,
+    authors: Sequence[Actor],
+) -> str | None:
     lines = split_lines(old)
-    elsewhere = _said_elsewhere(desk, path, edits)
+    elsewhere = _said_elsewhere(files, path, edits)
     if new is None:
         if any(author is Actor.YOU for author in authors):
             return f"it would remove {short_name(path)}, in which you wrote"
@@ -124,22 +144,22 @@ def _risk(desk: Desk, path: str, old: str, new: str | None, edits: Edits) -> str
     return why and f"{why}, in {short_name(path)}"
 
 
-def _said_elsewhere(desk: Desk, path: str, edits: Edits) -> list[str]:
+def _said_elsewhere(files: Overlay, path: str, edits: Edits) -> list[str]:
     """What the other files say that this run has changed or looked at."""
-    others = {**desk.view.before, **desk.view.edits, **edits}
+    others = {**files.before, **files.edits, **edits}
     return [shown_text(data) for other, data in others.items() if other != path]
 
 
-def _lost(desk: Desk, edits: Edits) -> str | None:
+def _lost(files: Overlay, edits: Edits) -> str | None:
     """What would be gone without anything in its place."""
     came, went = 0, []
     for path, data in edits.items():
-        before, after = shown_text(desk.view.data(path)), shown_text(data)
+        before, after = shown_text(files.data(path)), shown_text(data)
         came += len(_added(before, after))
-        went += missing(before, [after, *_said_elsewhere(desk, path, edits)])
+        went += missing(before, [after, *_said_elsewhere(files, path, edits)])
     if len(went) <= came:
         return None
-    return f"Dream ended before it was finished, and {shorten(went[0], _SHOWN)!r} would be gone"
+    return f"it ended before it was finished, and {shorten(went[0], _SHOWN)!r} would be gone"
 
 
 def _added(before: str, after: str) -> list[str]:

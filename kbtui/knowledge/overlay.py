@@ -1,0 +1,382 @@
+"""The overlay: files as they are, with edits on top, found by name and linked as if written.
+
+Whoever works out more than one edit, or may not write yet, works on one. It writes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UsageError
+from kbtui.knowledge import frontmatter, lookup
+from kbtui.knowledge.entry import Entry, parse_entry
+from kbtui.knowledge.repair import Move, retargeted, titled, unlinked
+from kbtui.knowledge.retarget import new_target
+from kbtui.knowledge.shelf import is_on_shelf
+from kbtui.knowledge.templates import ENTRY_TYPES
+from kbtui.text import MAX_SLUG, clean_line, fold, slugify
+from kbtui.workspace import files
+from kbtui.workspace.layout import short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from datetime import date
+    from pathlib import Path
+
+    from kbtui.history.change import Change
+    from kbtui.knowledge.graph import LinkGraph
+    from kbtui.knowledge.info import EntryInfo
+    from kbtui.knowledge.links import Link
+    from kbtui.knowledge.repair import NewName
+    from kbtui.knowledge.resolve import LinkIndex
+
+Edits = dict[str, "bytes | None"]
+_ENTRIES = "knowledge/"
+_BOM = "\ufeff"
+
+
+class Entries(Protocol):
+    """What an overlay asks the entries below it."""
+
+    def infos(self) -> Iterable[EntryInfo]:
+        """All of them."""
+        ...
+
+    def get(self, path: str) -> EntryInfo | None:
+        """One."""
+        ...
+
+    def index(self) -> LinkIndex:
+        """What finds them by name."""
+        ...
+
+    def graph(self) -> LinkGraph:
+        """Who links to whom."""
+        ...
+
+
+def is_entry(path: str) -> bool:
+    """True for the path of an entry."""
+    return path.startswith(_ENTRIES) and is_on_shelf(path)
+
+
+class Overlay:
+    """Files by workspace path.
+
+    Args:
+        root: The workspace's folder.
+        entries: The entries that are there.
+
+    Attributes:
+        before: What each file that was looked at holds on disk; None: it isn't there.
+        edits: What it shall hold.
+        repaired: The files that were worked out to change only by a repair of their links.
+    """
+
+    def __init__(self, root: Path, entries: Entries) -> None:
+        self.root = root
+        self.before: Edits = {}
+        self.edits: Edits = {}
+        self.repaired: set[str] = set()
+        self._entries = entries
+        self._index: LinkIndex | None = None
+
+    # Files -----------------------------------------------------------------------------------
+
+    def original(self, path: str) -> bytes | None:
+        """What a file held when it was first looked at."""
+        if path not in self.before:
+            try:
+                self.before[path] = files.read_bytes(self.root, path)
+            except NotFoundError:
+                self.before[path] = None
+        return self.before[path]
+
+    def data(self, path: str) -> bytes | None:
+        """What a file holds with the edits; None: it isn't there."""
+        original = self.original(path)
+        return self.edits.get(path, original)
+
+    def exists(self, path: str) -> bool:
+        """True if a file is there with the edits; what can't be read isn't."""
+        try:
+            return self.data(path) is not None
+        except KbtuiError:
+            return False
+
+    def text(self, path: str) -> str | None:
+        """The text of a file with the edits, its lines ended by line feeds; None: it isn't there.
+
+        Raises:
+            UnreadableError: it is no UTF-8 text, so writing it would lose something.
+        """
+        data = self.data(path)
+        return None if data is None else plain_text(data, path)
+
+    def encoded(self, path: str, text: str) -> bytes:
+        """A new text in the form that the file has: its byte-order mark and line ends."""
+        data = self.data(path)
+        if data is None:
+            return text.encode("utf-8", "replace")
+        old = files.decode(data)
+        if _is_crlf(old.text):
+            text = text.replace("\n", "\r\n")
+        mark = _BOM if old.encoding == "utf-8-sig" else ""
+        return (mark + text).encode("utf-8", "replace")
+
+    def apply(self, edits: Mapping[str, bytes | None]) -> None:
+        """Put edits on top."""
+        for path, data in edits.items():
+            self.original(path)
+            old = self.entry(path)
+            index = self.index() if is_entry(path) else None
+            self.edits[path] = data
+            if index is not None:
+                self._index = index.changed(old, self.entry(path))
+
+    @property
+    def changed(self) -> Edits:
+        """The edits that really change something."""
+        return {path: data for path, data in self.edits.items() if data != self.before[path]}
+
+    def stage(self, change: Change, edits: Mapping[str, bytes | None] | None = None) -> None:
+        """Put edits into a running change, which is refused if a file isn't what it was.
+
+        Args:
+            change: The change.
+            edits: Which; None: those on top, as far as they change something.
+
+        What only repairs links is marked as that.
+        """
+        edits = self.changed if edits is None else edits
+        change.repairs.update(self.repaired)
+        gone = {path.casefold(): path for path, data in edits.items() if data is None}
+        for path, data in edits.items():
+            before = self.original(path)
+            blob = None if before is None else files.blob_id(before)
+            if data is None:
+                change.delete(path, expecting=blob)
+            elif gone.get(path.casefold(), path) != path:
+                change.write(path, data)  # on some disks the same file as the one that goes
+            else:
+                change.write(path, data, expecting=blob)
+
+    # Names -----------------------------------------------------------------------------------
+
+    def entry(self, path: str) -> Entry | EntryInfo | None:
+        """What is known of an entry with the edits; None where there is none."""
+        if path not in self.edits:
+            return self._entries.get(path)
+        data = self.edits[path]
+        return None if data is None or not is_on_shelf(path) else parse_entry(path, data)
+
+    def parsed(self, path: str) -> Entry:
+        """Read an entry with the edits.
+
+        Raises:
+            NotFoundError: there is none.
+            UnreadableError: it is no UTF-8 text.
+        """
+        text = self.text(path)
+        if text is None:
+            raise NotFoundError(f"There is no {short_name(path)}.")
+        return parse_entry(path, text.encode("utf-8", "replace"))
+
+    def index(self) -> LinkIndex:
+        """What finds entries by what they are called, the edits included."""
+        return self._entries.index() if self._index is None else self._index
+
+    def find_path(self, ref: str) -> str:
+        """The entry that a path, category/slug, slug, title or alias names.
+
+        Raises:
+            NotFoundError: nothing is called so; the hint names the nearest.
+            UsageError: several are; the hint lists them.
+        """
+        ref = lookup.without_line(clean_line(ref)).strip("[]")
+        paths = self.index().candidates(ref)[1] if ref else ()
+        if len(set(paths)) > 1:
+            raise lookup.ambiguous(ref, paths)
+        if paths:
+            return paths[0]
+        raise lookup.not_found(ref, self._entries.infos())
+
+    def taken(self, path: str) -> bool:
+        """True if a file has this path, or one that differs only in case."""
+        return (
+            self.index().at_path(path) is not None
+            or self.exists(path)
+            or files.twin(self.root, path) is not None
+            or any(
+                other.casefold() == path.casefold() and data is not None
+                for other, data in self.edits.items()
+            )
+        )
+
+    def free_path(self, kind: str, title: str, day: date) -> str:
+        """A path for a new entry; a decision's name begins with its month."""
+        prefix = f"{day:%Y-%m}-" if kind == "decision" else ""
+        number = 1
+        while True:
+            suffix = f"-{number}" if number > 1 else ""
+            slug = slugify(title, MAX_SLUG - len(prefix) - len(suffix))
+            path = f"{_ENTRIES}{ENTRY_TYPES[kind]}/{prefix}{slug}{suffix}.md"
+            if not self.taken(path):
+                return path
+            number += 1
+
+    # Links -----------------------------------------------------------------------------------
+
+    def renamed(self, path: str, name: NewName) -> Edits:
+        """The edits that give an entry another name and lead every link after it.
+
+        The old name becomes an alias.
+
+        Raises:
+            UsageError: there is something under the new name already.
+        """
+        old, data = self.entry(path), self.data(path)
+        if old is None or data is None:
+            raise NotFoundError(f"There is no {short_name(path)}.")
+        if name.path.casefold() != path.casefold() and self.taken(name.path):
+            raise UsageError(
+                f"There is an entry {short_name(self.index().at_path(name.path) or name.path)}"
+                " already.",
+                "Choose another name, or delete that one first.",
+            )
+        own = data if old.problem else titled(data, old.title, name.title)
+        new = parse_entry(name.path, own)
+        before = self.index()
+        move = Move(old, new, before, before.changed(old, new), self.entry, self.exists)
+        names = {name for each in (old, new) for name in (each.slug, each.title, *each.aliases)}
+        edits = self._repaired(
+            (path, name.path),
+            names,
+            lambda data, source: retargeted(data, lambda link: move.target_of(link, source)),
+        )
+        if old.problem is None:
+            own = retargeted(own, lambda link: move.target_of(link, path))
+            own = with_aliases(own, [old.title if old.title != new.title else old.slug], new)
+        if name.path != path:
+            edits[path] = None
+        edits[name.path] = own
+        return edits
+
+    def removed(self, path: str) -> Edits:
+        """The edits that remove an entry and turn every link to it into its text."""
+        index = self.index()
+        edits = self._repaired(
+            (path,),
+            (),
+            lambda data, source: unlinked(data, lambda link: index.resolve(link, source) == path),
+        )
+        edits[path] = None
+        return edits
+
+    def merged(self, path: str, target: str, text: bytes) -> Edits:
+        """The edits that let `text`, in the file `target`, take the place of two entries."""
+        old, kept, grown = self.entry(path), self.entry(target), parse_entry(target, text)
+        before = self.index()
+        after = before.changed(old, None).changed(kept, grown)
+
+        def decide(link: Link, source: str) -> str | None:
+            found = before.find(link, source)
+            if found is None or found.path != path or after.resolve(link, source) == target:
+                return None
+            return new_target(link, found.by, source, grown, after)
+
+        edits = self._repaired(
+            (path, target),
+            (),
+            lambda data, source: retargeted(data, lambda link: decide(link, source)),
+        )
+        return {**edits, path: None, target: text}
+
+    def linked(self, path: str, written: str, target: str) -> bytes | None:
+        """A file in which links to nothing, with that target, lead to an entry; None: it has none.
+
+        Raises:
+            UnreadableError: the file can't be changed in place.
+        """
+        index, entry, data = self.index(), self.parsed(target), self.data(path)
+
+        def decide(link: Link) -> str | None:
+            if link.target != written or index.find(link, path) is not None:
+                return None
+            how = "path" if "/" in link.target else "name"
+            return new_target(link, how, path, entry, index)
+
+        fixed = data if data is None else retargeted(data, decide)
+        if fixed == data:
+            return None
+        self.repaired.add(path)
+        return fixed
+
+    def _repaired(
+        self,
+        moving: tuple[str, ...],
+        names: Iterable[str],
+        repair: Callable[[bytes, str], bytes],
+    ) -> Edits:
+        """The other files that change by a repair; what can't be read is left as it is."""
+        return dict(self._repairs(moving, names, repair))
+
+    def _repairs(
+        self,
+        moving: tuple[str, ...],
+        names: Iterable[str],
+        repair: Callable[[bytes, str], bytes],
+    ) -> Iterator[tuple[str, bytes]]:
+        graph = self._entries.graph()
+        sources = {source for source, _link in graph.incoming(moving[0])}
+        sources |= graph.sources_naming(names) | {each for each in self.edits if is_on_shelf(each)}
+        for source in sorted(sources.difference(moving)):
+            data = self.data(source) if self.exists(source) else None
+            if data is None or parse_entry(source, data).problem:
+                continue
+            try:
+                repaired = repair(data, source)
+            except UnreadableError:
+                continue
+            if repaired != data:
+                self.repaired.add(source)
+                yield source, repaired
+
+
+def with_aliases(data: bytes, names: Iterable[str], entry: Entry | EntryInfo) -> bytes:
+    """An entry's bytes with names by which it isn't found added to its aliases.
+
+    Without frontmatter it stays as it is: its owner may want none.
+    """
+    known = {fold(name) for name in (entry.title, entry.slug, *entry.aliases)}
+    fresh = list({fold(name): name for name in names if fold(name) not in known}.values())
+    values = frontmatter.parse(data).values
+    if not fresh or not values:
+        return data
+    key = "alias" if "alias" in values and "aliases" not in values else "aliases"
+    written = values.get(key)
+    kept = written if isinstance(written, list) else list(entry.aliases)
+    return frontmatter.set_keys(data, {key: [*kept, *fresh]})
+
+
+def plain_text(data: bytes, path: str) -> str:
+    """The text of a file with plain line feeds; raises as `Overlay.text`."""
+    decoded = files.decode(data)
+    if not decoded.exact or not decoded.encoding.startswith("utf-8"):
+        raise UnreadableError(
+            f"{short_name(path)} isn't UTF-8 text, so a machine leaves it as it is."
+        )
+    return decoded.text.replace("\r\n", "\n") if _is_crlf(decoded.text) else decoded.text
+
+
+def shown_text(data: bytes | None) -> str:
+    """The text of a file for comparing and showing; never raises."""
+    if data is None:
+        return ""
+    text = files.decode(data).text
+    return text.replace("\r\n", "\n") if _is_crlf(text) else text
+
+
+def _is_crlf(text: str) -> bool:
+    """True if each line ends with CRLF; a mixture stays as it is."""
+    return "\r\n" in text and text.count("\n") == text.count("\r\n")

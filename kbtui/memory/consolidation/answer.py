@@ -1,0 +1,383 @@
+"""What a model hands over when a slice of conversation is condensed, and what is taken of it.
+
+One call, all outputs: the archive's paragraph, the day's notes, the facts one by one, and what is
+no longer true. Small models keep facts when asked for them one by one, and lose them when asked
+for a whole memory. An answer is untrusted, and taken whole or not at all: what has the wrong type,
+echoes the prompt, apologises, or is an error text in the place of an answer raises.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from kbtui.errors import ModelAnswerError
+from kbtui.knowledge import frontmatter
+from kbtui.knowledge.fact import Fact
+from kbtui.knowledge.statements import normalise, plain_fact
+from kbtui.knowledge.templates import ENTRY_TYPES
+from kbtui.memory.records.usable_answers import (
+    clean_answer,
+    is_placeholder,
+    usable_text,
+    why_unusable,
+    without_thoughts,
+)
+from kbtui.models.port import ToolSpec
+from kbtui.text import clean_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_MAX_ARGUMENTS = 1_000_000
+_MAX_ITEMS = 200
+_MAX_LINE = 2_000
+_MAX_TITLE = 200
+_FOLDERS = {folder: kind for kind, folder in ENTRY_TYPES.items()}
+_FENCED = re.compile(r"\A```[a-zA-Z]*\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
+USER = "user"
+"""The type of a fact about the user himself, which every conversation needs."""
+
+
+def _described(kind: str, text: str, **more: Any) -> dict[str, Any]:
+    return {"type": kind, "description": text, **more}
+
+
+def _objects(told: str, required: str, /, **properties: dict[str, Any]) -> dict[str, Any]:
+    item = {
+        "type": "object",
+        "properties": properties,
+        "required": required.split(),
+        "additionalProperties": False,
+    }
+    return {"type": "array", "description": told, "items": item}
+
+
+_MESSAGE = _described("integer", "The number of the message that says it.")
+_SUBJECT = _described(
+    "string", "Whom or what it is about, as a short name; that of the known entry if it has one."
+)
+_PROPERTIES = {
+    "summary": _described(
+        "string", "2 to 5 sentences on what happened, with the names, numbers and terms in it."
+    ),
+    "title": _described("string", "What the conversation is about, in at most 5 words."),
+    "notes": _described(
+        "array",
+        "What matters today: decisions, events, things to do, a short line each.",
+        items={"type": "string"},
+    ),
+    "facts": _objects(
+        "What the user stated and will still matter next month, one statement each.",
+        "text type subject",
+        text=_described("string", "The statement, complete, in the user's own words."),
+        type=_described(
+            "string",
+            "`user` for who the user is, standing wishes and what is going on in their life; "
+            "else what kind of thing its subject is.",
+            enum=[USER, *ENTRY_TYPES],
+        ),
+        subject=_SUBJECT,
+        message=_MESSAGE,
+    ),
+    "corrections": _objects(
+        "Known statements that are no longer true.",
+        "old new",
+        old=_described("string", "The known statement as it stands."),
+        new=_described("string", "What is true now; empty if nothing took its place."),
+        subject=_SUBJECT,
+        message=_MESSAGE,
+    ),
+}
+SAVE_MEMORY = ToolSpec(
+    "save_memory",
+    "Save what this conversation leaves behind.",
+    {
+        "type": "object",
+        "properties": _PROPERTIES,
+        "required": ["summary", "notes", "facts", "corrections"],
+        "additionalProperties": False,
+    },
+    # Older forms are read as well: history_entry, memory_update (a text or lists) and entries.
+    accepted={"type": "object"},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole accepted answer.
+
+    Attributes:
+        summary: The archive's paragraph.
+        facts: What is to be kept, in order; corrections are facts that replace something.
+        notes: The day's notes.
+        title: What the conversation is about; empty where it wasn't said.
+        memory: In the oldest form the entire MEMORY.md, rewritten.
+        is_old: It came in an older form, which asks for MEMORY.md and entries apart.
+    """
+
+    summary: str
+    facts: tuple[Fact, ...] = ()
+    notes: tuple[str, ...] = ()
+    title: str = ""
+    memory: str | None = None
+    is_old: bool = False
+
+
+def read_answer(arguments: str) -> Answer:
+    """Read the arguments of ``save_memory``, or the same as plain JSON, fenced or not.
+
+    Raises:
+        ModelAnswerError: it isn't usable; the message says what is wrong, for the next try.
+    """
+    value = _unwrap(_load(arguments))
+    if "history_entry" in value and "summary" not in value:
+        return _older(value)
+    facts = [*_facts(value.get("facts")), *_corrections(value.get("corrections"), "corrections")]
+    title = clean_line(_text(value.get("title"), "title"))
+    return Answer(
+        _summary(value.get("summary"), "summary"),
+        tuple(dict.fromkeys(facts)),
+        tuple(_lines(value.get("notes"), "notes")),
+        "" if is_placeholder(title) or why_unusable(title) else title,
+    )
+
+
+def _older(value: Mapping[str, Any]) -> Answer:
+    """An answer as the seeds ask for it, with MEMORY.md and whole entries."""
+    summary = _summary(value.get("history_entry"), "history_entry")
+    update = value.get("memory_update")
+    if isinstance(update, str) and update.lstrip().startswith("{"):
+        update = _load(update)
+    facts: list[Fact] = []
+    memory = None
+    if isinstance(update, str):
+        plain = clean_answer(update)
+        memory = None if is_placeholder(plain) else _honest(plain, "memory_update")
+    elif isinstance(update, dict):
+        facts += _corrections(update.get("corrections"), "memory_update.corrections", USER)
+        facts += [
+            Fact(line, "fact", place="memory")
+            for line in _lines(update.get("facts"), "memory_update.facts")
+        ]
+    elif update is not None:
+        raise _wrong("memory_update", "an object with `facts` and `corrections`", update)
+    facts += _joined(_entries(value.get("knowledge_entries")))
+    return Answer(summary, tuple(facts), memory=memory, is_old=True)
+
+
+def _load(text: str) -> Any:
+    if len(text) > _MAX_ARGUMENTS:
+        raise ModelAnswerError(f"The answer has {len(text):,} characters, far too many.")
+    text = without_thoughts(text).strip()
+    fenced = _FENCED.match(text)
+    try:
+        return json.loads(fenced[1] if fenced else text)
+    except ValueError as error:
+        raise ModelAnswerError(f"The arguments are not valid JSON: {error}.") from None
+    except RecursionError:
+        raise ModelAnswerError("The arguments are nested too deeply.") from None
+
+
+def _unwrap(value: Any) -> Mapping[str, Any]:
+    """Take the object out of the wrappings that models and servers put around it."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        value = _load(value)
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, dict) and value.get("name") in (SAVE_MEMORY.name, None):
+        for key in ("arguments", "parameters"):
+            inner = value.get(key)
+            if isinstance(inner, str):
+                inner = _load(inner)
+            if isinstance(inner, dict) and not value.keys() & {"history_entry", "summary"}:
+                value = inner
+    if not isinstance(value, dict):
+        raise _wrong("The arguments", "a JSON object", value)
+    return value
+
+
+def _summary(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise _wrong(name, "a text", value)
+    return usable_text(value, name)
+
+
+def _lines(value: Any, name: str) -> list[str]:
+    found: dict[str, str] = {}
+    for text in _texts(value, name):
+        line = plain_fact(text)
+        if not is_placeholder(line):
+            found.setdefault(normalise(line), _line(line))
+    return list(found.values())
+
+
+def _line(line: str) -> str:
+    _honest(line, "A fact")
+    if len(line) > _MAX_LINE:
+        raise ModelAnswerError(f"A fact has {len(line):,} characters; it must be a short line.")
+    return line
+
+
+def _facts(value: Any) -> list[Fact]:
+    found: list[Fact] = []
+    for item in _items(value, "facts"):
+        if isinstance(item, str):
+            item = {"text": item, "type": USER}  # noqa: PLW2901 - what small models make of it
+        if not isinstance(item, dict):
+            raise _wrong("A fact", "an object with `text`, `type` and `subject`", item)
+        text = plain_fact(_text(item.get("text"), "facts.text"))
+        if not is_placeholder(text):
+            found.append(_fact(_line(text), item))
+    return found
+
+
+def _fact(text: str, item: Mapping[str, Any], replaces: str = "", kind: str = "") -> Fact:
+    kind = kind or _text(item.get("type"), "facts.type").strip().lower()
+    kind = _FOLDERS.get(kind, kind)
+    subject = clean_line(_text(item.get("subject"), "facts.subject"))
+    if is_placeholder(subject) or len(subject) > _MAX_TITLE:
+        subject = ""
+    message = item.get("message")
+    is_number = isinstance(message, int) and not isinstance(message, bool)
+    is_own = kind == USER or (not subject and kind not in ENTRY_TYPES)
+    return Fact(
+        text,
+        kind if kind in ENTRY_TYPES else "fact" if is_own else "topic",
+        "" if is_own else subject,
+        message if is_number else None,
+        replaces,
+        "memory" if is_own else "entry",
+        tuple(dict.fromkeys(_labels(item.get("related"), "related", "[]"))),
+        tuple(dict.fromkeys(_labels(item.get("tags"), "tags", "#"))),
+    )
+
+
+def _corrections(value: Any, name: str, kind: str = "") -> list[Fact]:
+    found = []
+    for item in _items(value, name):
+        if not isinstance(item, dict):
+            raise _wrong("A correction", "an object with `old` and `new`", item)
+        old, new = item.get("old"), item.get("new")
+        if not isinstance(old, str) or not isinstance(new, str):
+            raise _wrong("A correction", "an object with the texts `old` and `new`", item)
+        old, new = plain_fact(clean_answer(old)), plain_fact(clean_answer(new))
+        if is_placeholder(old) or old == new:
+            continue
+        _honest(new, "A correction")
+        found.append(_fact("" if is_placeholder(new) else new, item, old, kind))
+    return found
+
+
+def _entries(value: Any) -> list[Fact]:
+    facts = []
+    for item in _items(value, "knowledge_entries"):
+        if not isinstance(item, dict):
+            raise _wrong("An entry", "an object", item)
+        fact = read_entry(item)
+        if fact is not None:
+            facts.append(fact)
+    return facts
+
+
+def _joined(facts: list[Fact]) -> list[Fact]:
+    """Entries of the same subject as one."""
+    found: dict[tuple[str, str], Fact] = {}
+    for fact in facts:
+        key = (fact.kind, normalise(fact.subject))
+        known = found.get(key)
+        if known is None:
+            found[key] = fact
+            continue
+        found[key] = replace(
+            known,
+            text=f"{known.text}\n{fact.text}",
+            tags=tuple(dict.fromkeys((*known.tags, *fact.tags))),
+            related=tuple(dict.fromkeys((*known.related, *fact.related))),
+        )
+    return list(found.values())
+
+
+def read_entry(item: Mapping[str, Any]) -> Fact | None:
+    """Read a whole entry as a fact; None for one that says nothing at all.
+
+    Raises:
+        ModelAnswerError: it has wrong types, no title, or a text that isn't an answer.
+    """
+    kind, title, summary, body = (
+        _text(item.get(key), f"knowledge_entries.{key}")
+        for key in ("type", "title", "summary", "body")
+    )
+    title, summary = clean_line(title), clean_line(summary)
+    body = _body(body)
+    summary = "" if is_placeholder(summary) else summary
+    body = "" if is_placeholder(body) else body
+    if not summary and not body:
+        return None
+    if not title.strip(" .…-_") or len(title) > _MAX_TITLE:
+        raise ModelAnswerError(f"An entry needs a title of its own, not {title[:60]!r}.")
+    for text in (summary, body):
+        _honest(text, f"The entry {title!r}")
+    kind = kind.strip().lower()
+    kind = _FOLDERS.get(kind, kind)
+    return Fact(
+        body or summary,
+        kind if kind in ENTRY_TYPES else "topic",
+        title,
+        related=tuple(dict.fromkeys(_labels(item.get("related"), "related", "[]"))),
+        tags=tuple(dict.fromkeys(_labels(item.get("tags"), "tags", "#"))),
+        summary=summary,
+    )
+
+
+def _body(text: str) -> str:
+    """The text below the title: a model's own frontmatter and first heading are left out."""
+    body = frontmatter.split(text.lstrip().encode()).body.decode("utf-8", "replace")
+    first, _, rest = body.strip().partition("\n")
+    return (rest if re.match(r"#[ \t]", first) else body).strip()
+
+
+def _labels(value: Any, name: str, around: str) -> list[str]:
+    if isinstance(value, str):
+        value = value.split(",")
+    texts = [clean_line(text).strip(around).strip() for text in _texts(value, name)]
+    return [text for text in texts if not is_placeholder(text)]
+
+
+def _texts(value: Any, name: str) -> list[str]:
+    items = _items([value] if isinstance(value, str) else value, name)
+    for item in items:
+        if not isinstance(item, str):
+            raise _wrong(name, "a list of texts", item)
+    return [clean_answer(item) for item in items]
+
+
+def _text(value: Any, name: str) -> str:
+    if value is not None and not isinstance(value, str):
+        raise _wrong(name, "a text", value)
+    return clean_answer(value or "")
+
+
+def _items(value: Any, name: str) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise _wrong(name, "a list", value)
+    if len(value) > _MAX_ITEMS:
+        raise ModelAnswerError(f"{name} has {len(value)} items; at most {_MAX_ITEMS} make sense.")
+    return value
+
+
+def _honest(text: str, name: str) -> str:
+    why = why_unusable(text)
+    if why is not None:
+        raise ModelAnswerError(f"{name} {why}.")
+    return text
+
+
+def _wrong(name: str, wanted: str, value: Any) -> ModelAnswerError:
+    kinds = {dict: "an object", list: "a list", str: "a text", bool: "a truth value"}
+    found = "missing" if value is None else f"not {kinds.get(type(value), 'a number')}"
+    return ModelAnswerError(f"{name} must be {wanted}, {'it is ' if value is None else ''}{found}.")

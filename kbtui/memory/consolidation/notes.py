@@ -1,0 +1,251 @@
+"""Notes of the day, and the note that a session leaves behind: no model is asked for either.
+
+The day's notes, ``memory/YYYY-MM-DD.md``, are written with each slice that is condensed, out of the
+same answer. A session's note, ``memory/YYYY-MM-DD-slug.md``, is put together at its end out of what
+the archive says of it, and of its last messages, shortened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from kbtui.history.change import Actor, Origin
+from kbtui.knowledge.statements import normalise, statements
+from kbtui.memory.records.committing import committed
+from kbtui.memory.records.dates import absolute_dates, local
+from kbtui.text import shorten, slugify
+from kbtui.workspace import files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from datetime import datetime
+
+    from kbtui.history.change import Change
+    from kbtui.history.history import History
+    from kbtui.memory.consolidation.page import Page
+    from kbtui.memory.consolidation.pending import Pending
+    from kbtui.memory.records.archive import Archive
+    from kbtui.memory.records.committing import MemoryLock
+    from kbtui.memory.records.transcript import Conversation
+    from kbtui.sessions.store import SessionMessage
+    from kbtui.settings import SessionNotesSettings
+    from kbtui.workspace.layout import Workspace
+
+RAW = "[RAW]"
+MAX_SLUG = 40
+_MOST_NOTES = 50
+_NOTE_WIDTH = 500
+_EXCERPTS = 20
+_EXCERPT_WIDTH = 200
+_SPOKEN = frozenset({"user", "assistant"})
+_NO_SUMMARY = f"{RAW} No summary could be made; what was said stands below."
+
+
+def stage_day_notes(
+    change: Change, page: Page, notes: Iterable[str], buried: Callable[[str], bool]
+) -> None:
+    """Add what a slice says to the notes of its day, in a running change.
+
+    Args:
+        change: The change.
+        page: The slice.
+        notes: A line each; those that the file has already, in whatever words, are left out.
+        buried: True for what was forgotten.
+    """
+    path = f"memory/{page.day.isoformat()}.md"
+    before = files.decode(change.read(path) or b"").text
+    known = {normalise(each) for each in statements(before)}
+    fresh: dict[str, str] = {}
+    for note in notes:
+        line = absolute_dates(shorten(note, _NOTE_WIDTH), page.day)
+        key = normalise(line)
+        if key and key not in known and not buried(line):
+            fresh.setdefault(key, line)
+    _stage(change, path, page, list(fresh.values())[:_MOST_NOTES])
+
+
+def stage_raw_notes(change: Change, page: Page) -> None:
+    """Add an excerpt of a slice that no model could condense to the notes of its day."""
+    said = [message for message in page.messages if page.shows(message)][-_EXCERPTS:]
+    excerpts = [
+        f"{message.role}: {shorten(page.conversation.spoken(message), _EXCERPT_WIDTH)}"
+        for message in said
+    ]
+    _stage(change, f"memory/{page.day.isoformat()}.md", page, excerpts, f" {RAW}")
+
+
+def _stage(change: Change, path: str, page: Page, lines: Sequence[str], mark: str = "") -> None:
+    if not lines:
+        return
+    ended = local(page.messages[-1].time)
+    heading = f"## Flush at {ended:%H:%M} (session: {page.session}){mark}"
+    block = "\n".join([heading, "", *(f"- {line}" for line in lines)]) + "\n"
+    before = change.read(path)
+    old = before or b""
+    gap = b"" if not old else b"\n" if old.endswith(b"\n") else b"\n\n"
+    expected = None if before is None else files.blob_id(before)
+    change.write(path, old + gap + block.encode("utf-8", "replace"), expecting=expected)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionNotes:
+    """The file that was written; `is_raw`: the archive has no summary of it."""
+
+    path: str
+    commit: str
+    is_raw: bool = False
+
+
+class SessionMemoryWriter:
+    """Writes one file for each ended session.
+
+    Args:
+        workspace: Where the files go.
+        history: The door, and what was written before.
+        pending: Reads sessions.
+        archive: What they were about.
+        lock: One at a time, over all processes.
+        settings: Whether, and of how many messages.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        history: History,
+        pending: Pending,
+        archive: Archive,
+        lock: MemoryLock,
+        settings: SessionNotesSettings,
+    ) -> None:
+        self._root = workspace.root
+        self._history = history
+        self._pending = pending
+        self._archive = archive
+        self._lock = lock
+        self._settings = settings
+
+    async def write_session_memory(self, session: str, title: str = "") -> SessionNotes | None:
+        """Write the file about what was said since the session ended last.
+
+        Args:
+            session: Its id.
+            title: What it was about; empty: its first words stand for that.
+
+        Returns:
+            The file; None where the session is too short to be worth one.
+
+        Raises:
+            WorkspaceBusyError: another process is at it.
+            StorageError: the file system refused.
+        """
+        if not self._settings.enabled:
+            return None
+        async with self._lock.hold():
+            return await asyncio.to_thread(self._written, session, title)
+
+    def _written(self, session: str, title: str) -> SessionNotes | None:
+        conversation = self._pending.conversation(session)
+        messages = self._fresh(conversation)
+        users = sum(message.role == "user" for message in messages)
+        if not messages or users < self._settings.min_user_messages:
+            return None
+        chosen = messages[-self._settings.max_messages :]
+        slug = slugify(title or _first_words(chosen), MAX_SLUG)
+        summary = "\n\n".join(self._summaries(session, messages[0].id))
+        return self._write(conversation, chosen, slug, summary)
+
+    def _fresh(self, conversation: Conversation) -> list[SessionMessage]:
+        """What was said since the last file of this session."""
+        spoken = [
+            message
+            for message in conversation.messages
+            if message.role in _SPOKEN
+            and conversation.shown(message)
+            # What answers took from private entries must not get where other models read.
+            and (message.role == "user" or message.id not in conversation.private)
+        ]
+        if not spoken:
+            return []
+        last = 0
+        since = spoken[0].time - timedelta(seconds=2)
+        for commit in self._history.log(actor=Actor.SESSION_MEMORY, since=since):
+            if commit.origin.session == conversation.id and commit.origin.messages:
+                last = commit.origin.messages[1]
+                break
+        return [message for message in spoken if message.id > last]
+
+    def _summaries(self, session: str, first: int) -> Iterator[str]:
+        """What the archive says of a session since a message."""
+        for entry in self._archive.entries():
+            is_its = entry.session == session and entry.messages is not None
+            if is_its and entry.messages[1] >= first and not entry.raw and entry.content:  # type: ignore[index]
+                yield _below_title(entry.content)
+
+    def _write(
+        self, conversation: Conversation, chosen: list[SessionMessage], slug: str, summary: str
+    ) -> SessionNotes:
+        text = render(conversation, chosen, local(chosen[-1].time), summary)
+
+        def work(change: Change) -> str:
+            path = self._free_path(f"{local(chosen[-1].time):%Y-%m-%d}-{slug}")
+            change.write(path, text, expecting=None)
+            return path
+
+        origin = Origin(session=conversation.id, messages=(chosen[0].id, chosen[-1].id))
+        path, commit = committed(
+            self._history,
+            self._root,
+            Actor.SESSION_MEMORY,
+            f"What the session {conversation.id} was about.",
+            origin,
+            work,
+        )
+        return SessionNotes(path, commit.id if commit else "", is_raw=not summary)
+
+    def _free_path(self, name: str) -> str:
+        number = 1
+        while True:
+            path = f"memory/{name}{f'-{number}' if number > 1 else ''}.md"
+            if not files.exists(self._root, path) and files.twin(self._root, path) is None:
+                return path
+            number += 1
+
+
+def render(
+    conversation: Conversation, chosen: list[SessionMessage], ended: datetime, summary: str
+) -> str:
+    """The text of a session's file; without a summary it says so."""
+    said = "\n".join(
+        f"{message.role}: {shorten(conversation.spoken(message), _EXCERPT_WIDTH)}"
+        for message in chosen
+    )
+    return f"""# Session Memory: {ended:%Y-%m-%d %H:%M}
+
+- **Session**: {conversation.id}
+- **Date**: {ended:%Y-%m-%d %H:%M:%S}
+
+## Summary
+
+{summary or _NO_SUMMARY}
+
+## Key Messages
+
+{said}
+"""
+
+
+def _below_title(summary: str) -> str:
+    """A summary whose headings stand below the file's own."""
+    lines = [
+        f"#{line}" if line.startswith("## ") else f"##{line}" if line.startswith("# ") else line
+        for line in summary.splitlines()
+    ]
+    return "\n".join(lines)
+
+
+def _first_words(messages: list[SessionMessage]) -> str:
+    said = next((message.content for message in messages if message.role == "user"), "")
+    return shorten(said, MAX_SLUG) or "session"

@@ -1,0 +1,546 @@
+"""Puts facts into an entry: a new one written, a known one grown, never rewritten.
+
+A known entry gets the statements that it doesn't make yet, where they belong; a value that
+changed is changed in its place, and an ``## Evolution`` section says since when. Everything else
+stays byte for byte.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kbtui.errors import UnreadableError, UsageError
+from kbtui.history.merging.front_keys import split_front
+from kbtui.knowledge import frontmatter
+from kbtui.knowledge.fact import Fact
+from kbtui.knowledge.statements import normalise, plain_fact, statements
+from kbtui.knowledge.templates import EVOLUTION, append_to_section, render_entry, section_text
+from kbtui.knowledge.yaml_write import value_text
+from kbtui.text import clean_line, fold
+from kbtui.workspace.layout import short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import date
+
+    from kbtui.knowledge.entry import Entry
+
+STRICT = 1.0
+LOOSE = 0.6
+_HEADING = re.compile(r"^(#{1,6})[ \t]+(.*?)[ \t]*#*$")
+_EVOLVED = re.compile(rf"^#{{1,6}}[ \t]+{EVOLUTION}[ \t]*$", re.IGNORECASE)
+_OURS = frozenset({"type", "created", "updated", "title", "summary", "description"})
+_LISTS = ("tags", "related", "aliases", "sources")
+_BULLET = re.compile(r"^[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+")
+_FENCE = re.compile(r"^ {0,3}(```|~~~)")
+_KEYED = re.compile(r"^(?P<key>[^\s:][^:\n]{0,59}?):[ \t]+(?P<value>\S.*)$")
+_MINE = re.compile(r"^My (?P<key>\w[\w' -]{1,59}?) (?:is|are) (?P<value>\S.*?)\.?$", re.IGNORECASE)
+_SECTION = re.compile(r"^#{2,6}[ \t]", re.MULTILINE)
+_SMALL = frozenset(
+    map(
+        normalise,
+        [
+            "in",
+            "on",
+            "at",
+            "of",
+            "to",
+            "for",
+            "from",
+            "with",
+            "and",
+            "or",
+            "by",
+            "as",
+            "we",
+            "our",
+            "you",
+            "your",
+            "he",
+            "she",
+            "they",
+            "his",
+            "her",
+            "their",
+            "was",
+            "were",
+            "will",
+            "would",
+            "no",
+            "not",
+            "now",
+            "actually",
+            "instead",
+            "anymore",
+        ],
+    )
+)
+_SENTENCE = re.compile(r"(?<=[.!?])[ \t]+")
+_LEAST_SHARE = 0.6
+_FEW_WORDS = 3
+_NOT = frozenset({"not", "no", "never", "without"})
+# Where statements without a heading of their own belong.
+_HOME = {"person": "Notes", "project": "Notes", "reference": "Notes", "decision": EVOLUTION}
+_FIRST_HOME = {"person": "Notes", "project": "Notes", "reference": "Notes", "decision": "Decision"}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One statement of a body: a bullet, a paragraph, or a block that stays as it is."""
+
+    heading: str
+    text: str
+    is_block: bool = False
+
+
+def new_entry(fact: Fact, day: date, related: Sequence[str]) -> str:
+    """Write a new entry, in the template of its type."""
+    body = fact.text
+    home = _FIRST_HOME.get(fact.kind)
+    sections: Mapping[str, str] | str = body
+    if _SECTION.search(body):
+        sections = _by_heading(body)
+    elif home:
+        sections = {home: body}
+    said = statements(body)
+    known = bool(said) and normalise(said[0]) == normalise(fact.summary)
+    return render_entry(
+        fact.kind,
+        fact.subject,
+        created=day,
+        sections=sections,
+        tags=fact.tags,
+        related=related,
+        summary="" if known else fact.summary,
+    )
+
+
+def grown_entry(
+    text: str,
+    fact: Fact,
+    day: date,
+    *,
+    related: Sequence[str] = (),
+    add: bool = True,
+    correct: bool = True,
+    head: bool = True,
+    likeness: float = STRICT,
+) -> str:
+    """Add to a known entry what a fact says beyond it.
+
+    Args:
+        text: The whole entry.
+        fact: What is known of its subject; its text may be several statements.
+        day: When that was said.
+        related: Names of entries to link, all of which exist.
+        add: Add what it doesn't say.
+        correct: Change values that are no longer true in their place.
+        head: Add tags and links to the frontmatter.
+        likeness: What share of a statement's words, in their order, must stand in one of the
+            entry's for it to count as known.
+    """
+    parts = frontmatter.split(text.encode("utf-8", "surrogatepass"))
+    body = parts.body.decode("utf-8", "surrogatepass")
+    for item in _items(fact.text):
+        place = None if item.is_block else _line_of(body, item.text)
+        if place is not None:
+            body = _with_value(body, place, item.text, day) if correct else body
+        elif add and not _has(body, item, likeness):
+            body = _added(body, item, fact.kind, day)
+    grown = text[: len(text) - len(parts.body.decode("utf-8", "surrogatepass"))] + body
+    if not head:
+        return grown
+    return _with_head(grown, _head_changes(grown, fact, related, correct=correct))
+
+
+def is_said(statement: str, known: Sequence[str], likeness: float = STRICT) -> bool:
+    """Whether one of the `known` statements says a statement already."""
+    words = normalise(statement).split()
+    return any(_within(words, normalise(other).split(), likeness) for other in known)
+
+
+def _within(words: list[str], other: list[str], likeness: float) -> bool:
+    """Whether `words` stand in `other` in their order, all numbers and negations included."""
+    telling = {word for word in words if any(char.isdigit() for char in word)}
+    if not words or telling - set(other) or (_NOT & set(words)) != (_NOT & set(other)):
+        return False
+    return _common(words, other) >= likeness * len(words)
+
+
+def _common(words: list[str], other: list[str]) -> int:
+    """The length of the longest common subsequence."""
+    row = [0] * (len(other) + 1)
+    for word in words:
+        above = row
+        row = [0]
+        for place, candidate in enumerate(other):
+            same = above[place] + 1 if word == candidate else 0
+            row.append(max(same, above[place + 1], row[place]))
+    return row[-1]
+
+
+def _has(body: str, item: Item, likeness: float) -> bool:
+    if item.is_block:
+        return item.text in body
+    return is_said(item.text, statements(body), likeness)
+
+
+def _with_value(body: str, place: int, statement: str, day: date) -> str:
+    """Change the value of the line at `place` to that of a ``key: value`` statement."""
+    lines = body.splitlines(keepends=True)
+    key, value = _key_and_value(statement)
+    _, before = _key_and_value(plain_fact(lines[place]))
+    after = _new_value(before, value)
+    if after == before:
+        return body
+    start = lines[place].rindex(before)
+    lines[place] = lines[place][:start] + after + lines[place][start + len(before) :]
+    changed = "".join(lines)
+    if after != value:  # a list has grown; nothing is over that was true
+        return changed
+    note = f"- {day.isoformat()}: {key}: {value} (before: {before})"
+    return append_to_section(changed, EVOLUTION, note)
+
+
+def changed_value(text: str, statement: str) -> tuple[str, str] | None:
+    """The line of a file that gives another value to the name in a statement, and what it becomes.
+
+    None: no line does, or more than one.
+    """
+    place = _line_of(text, statement)
+    if place is None:
+        return None
+    line = plain_fact(text.splitlines()[place])
+    key, before = _key_and_value(line)
+    after = _new_value(before, _key_and_value(statement)[1])
+    return (line, line[: line.rindex(before)] + after) if after != before and key else None
+
+
+def _new_value(before: str, value: str) -> str:
+    """The value that holds now: lists grow, everything else is replaced."""
+    if normalise(before) == normalise(value):
+        return before
+    old, new = _listed(before), _listed(value)
+    if len(old) == 1 and len(new) == 1:
+        return value
+    known = {normalise(each) for each in old}
+    fresh = [each for each in new if normalise(each) not in known]
+    return ", ".join([before, *fresh])
+
+
+def _listed(value: str) -> list[str]:
+    parts = re.split(r",[ \t]+(?:and[ \t]+)?|[ \t]+and[ \t]+", value.rstrip("."))
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _line_of(body: str, statement: str) -> int | None:
+    """The one line that gives a value to the key of a ``key: value`` statement."""
+    wanted, value = _key_and_value(statement)
+    if not value:
+        return None
+    found = []
+    evolving = False
+    for place, line in enumerate(body.splitlines()):
+        if heading := _HEADING.match(line):
+            evolving = heading[2].casefold() == EVOLUTION.casefold()
+        key, value = _key_and_value(plain_fact(line))
+        if value and not evolving and normalise(key) == normalise(wanted):
+            found.append(place)
+    return found[0] if len(found) == 1 else None
+
+
+def _key_and_value(statement: str) -> tuple[str, str]:
+    """Read ``Favorite color: blue`` or ``My favorite color is blue.``; else the value is empty."""
+    match = _KEYED.match(statement) or _MINE.match(statement)
+    return (match["key"], match["value"].strip()) if match else (statement, "")
+
+
+def _added(body: str, item: Item, type_: str, day: date) -> str:
+    """Put a statement where it belongs; what stands there already stays above it."""
+    line = item.text if item.is_block else f"- {item.text}"
+    heading = item.heading
+    if type_ == "decision" and heading.casefold() in {"", "decision", EVOLUTION.casefold()}:
+        # What was decided stays as it was decided; what came later is dated.
+        dated = line if item.is_block else f"- {day.isoformat()}: {item.text}"
+        return append_to_section(body, EVOLUTION, dated)
+    heading = heading or _HOME.get(type_, "")
+    return append_to_section(body, heading, line) if heading else _below_lead(body, line)
+
+
+def _below_lead(body: str, line: str) -> str:
+    """Add a line at the end of what stands above the first section."""
+    section = _SECTION.search(body)
+    end = section.start() if section else len(body)
+    lead, rest = body[:end], body[end:]
+    newline = "\r\n" if "\r\n" in body else "\n"
+    kept = lead.rstrip()
+    last = kept.rsplit("\n", 1)[-1]
+    gap = newline if _BULLET.match(last) else newline * 2
+    return f"{kept}{gap if kept else ''}{line}{newline}{newline if rest else ''}{rest}"
+
+
+def _items(body: str) -> Iterator[Item]:
+    """The statements of a body, in order."""
+    heading = ""
+    paragraph: list[str] = []
+    block: list[str] = []
+    fence = ""
+    for line in [*body.splitlines(), ""]:
+        mark = _FENCE.match(line)
+        in_block = bool(fence) or bool(mark) or line.lstrip().startswith("|")
+        if paragraph and (in_block or not line.strip() or _BULLET.match(line) or line[0] == "#"):
+            yield Item(heading, clean_line(" ".join(paragraph)))
+            paragraph = []
+        if in_block:
+            block.append(line)
+            fence = (mark[1] if not fence else "" if mark[1] == fence else fence) if mark else fence
+            continue
+        if block:
+            yield Item(heading, "\n".join(block), is_block=True)
+            block = []
+        if title := _HEADING.match(line):
+            heading = title[2].strip() if len(title[1]) > 1 else ""
+        elif _BULLET.match(line):
+            yield Item(heading, plain_fact(line))
+        elif line.strip():
+            paragraph.append(line.strip())
+    if block:
+        yield Item(heading, "\n".join(block), is_block=True)
+
+
+def _by_heading(body: str) -> dict[str, str]:
+    """A body by its headings; what stands above the first one is under ``""``."""
+    parts: dict[str, list[str]] = {}
+    heading = ""
+    for line in body.splitlines():
+        title = _HEADING.match(line)
+        if title and len(title[1]) == 2:  # noqa: PLR2004 - the level of sections
+            heading = title[2].strip()
+            parts.setdefault(heading, [])
+        else:
+            parts.setdefault(heading, []).append(line)
+    texts = {name: "\n".join(lines).strip("\n") for name, lines in parts.items()}
+    return {name: text for name, text in texts.items() if text.strip()}
+
+
+def _head_changes(
+    text: str, fact: Fact, related: Sequence[str], *, correct: bool
+) -> dict[str, Any]:
+    """What the frontmatter doesn't say yet: tags, links, and a value that its summary names."""
+    values = frontmatter.parse(text).values
+    changes: dict[str, Any] = {}
+    for key, wanted in (("tags", fact.tags), ("related", related)):
+        known = values.get(key) or []
+        if not isinstance(known, list) or not all(isinstance(each, str) for each in known):
+            continue
+        seen = {each.strip("#[]").casefold() for each in known}
+        fresh = [each for each in wanted if each.casefold() not in seen]
+        if values and fresh:
+            changes[key] = [*known, *fresh]
+    summary = values.get("summary")
+    if correct and isinstance(summary, str):
+        for item in _items(fact.text):
+            if _line_of(summary, item.text) is not None:
+                key, before = _key_and_value(summary.strip())
+                value = _new_value(before, _key_and_value(item.text)[1])
+                if value != before:
+                    changes["summary"] = f"{key}: {value}"
+    return changes
+
+
+def _with_head(text: str, changes: Mapping[str, Any]) -> str:
+    try:
+        return frontmatter.set_keys(text, changes) if changes else text
+    except UnreadableError:
+        return text  # a form of YAML that can't be changed in place: it stays as it is
+
+
+# Two entries in one -------------------------------------------------------------------------------
+
+
+def replace_body(entry: Entry, body: str) -> str:
+    """The text of an entry with another body."""
+    return entry.text.removesuffix(entry.body) + body
+
+
+def evolution_of(text: str) -> list[str]:
+    """The lines of an entry's Evolution section, in order."""
+    section = section_text(text, EVOLUTION) or ""
+    return [line.rstrip() for line in section.splitlines() if line.strip()]
+
+
+def merged_head(entry: Entry, target: Entry) -> str:
+    """The text of `target` with what only the frontmatter of `entry` says."""
+    front = split_front(entry.text)
+    units = front.units if front else {}
+    lines: list[str] = []
+    changes: dict[str, Any] = {}
+    for key, value in entry.frontmatter.items():
+        known = target.frontmatter.get(key)
+        if key in _OURS or value == known or value in (None, "", []):
+            continue
+        if key in _LISTS and _is_list(value) and _is_list(known):
+            joined = dict.fromkeys([*(known or []), *value])
+            names = {target.path, short_name(target.path), target.slug}
+            kept = [item for item in joined if key != "related" or item.strip("[]") not in names]
+            if kept != (known or []):
+                changes[key] = kept
+        elif key not in target.frontmatter:
+            lines += units.get(key, (f"{key}: {value_text(value)}\n",))
+        elif known in (None, "", []):
+            changes[key] = value
+        else:
+            both = f"{short_name(entry.path)} and {short_name(target.path)}"
+            raise UsageError(
+                f"{both} have another {key!r} each.", "Only their owner can say which one holds."
+            )
+    created = [each.created for each in (entry, target) if each.created]
+    if target.created and min(created) != target.created:
+        changes["created"] = min(created)
+    if not target.frontmatter:
+        return target.text
+    text = frontmatter.set_keys(target.text, changes) if changes else target.text
+    parts = frontmatter.split(text.encode())
+    return parts.with_head(parts.head.decode() + "".join(lines)).join().decode()
+
+
+def merged_body(text: str, other: str, target: Entry, day: date) -> str:
+    """The text of `target` with all that `other` says beyond it; nothing of either is lost."""
+    body = frontmatter.split(other.encode()).body.decode()
+    rest = _without_evolution(body)
+    fact = Fact(_below_title(rest), target.type or "topic", target.title)
+    grown = grown_entry(text, fact, day, correct=False, head=False)
+    said = statements(grown)
+    for statement in statements(other.removesuffix(body) + rest):
+        if not is_said(statement, said):
+            # Both give a value to the same name, and who merges can't know which one holds.
+            grown = append_to_section(grown, "Notes", f"- {statement}")
+    known = evolution_of(grown)
+    for line in evolution_of(body):
+        if line not in known:
+            grown = append_to_section(grown, EVOLUTION, line)
+    return grown
+
+
+def former_names(old: Entry, new: Entry) -> list[str]:
+    """The names of an entry by which its successor isn't found."""
+    known = {fold(name) for name in (new.title, new.slug, *new.aliases)}
+    names: dict[str, str] = {}
+    for name in (old.title, old.slug, *old.aliases):
+        if fold(name) not in known:
+            names.setdefault(fold(name), name)
+    return list(names.values())
+
+
+def _without_evolution(body: str) -> str:
+    section = section_text(body, EVOLUTION)
+    if section is None:
+        return body
+    lines = body.replace(section, "", 1).splitlines(keepends=True)
+    return "".join(line for line in lines if not _EVOLVED.match(line.rstrip()))
+
+
+def _below_title(body: str) -> str:
+    first, _, rest = body.lstrip().partition("\n")
+    return rest if re.match(r"#[ \t]", first) else body
+
+
+def _is_list(value: Any) -> bool:
+    return value is None or (
+        isinstance(value, list) and all(isinstance(item, str) for item in value)
+    )
+
+
+def missing(old: str, texts: Iterable[str]) -> list[str]:
+    """What a text states and none of some other texts does."""
+    said = [statement for text in texts for statement in statements(text)]
+    return [statement for statement in statements(old) if not is_said(statement, said)]
+
+
+# What is no longer true ---------------------------------------------------------------------------
+
+
+def stated(text: str) -> list[str]:
+    """What a document states now: not what its Evolution says of former times."""
+    body = frontmatter.split(text.encode("utf-8", "surrogatepass")).body.decode("utf-8", "replace")
+    items = (item for item in _items(body) if item.heading.casefold() != EVOLUTION.casefold())
+    return [item.text for item in items if not item.is_block]
+
+
+def telling(text: str) -> list[str]:
+    """The words of a statement that tell what it is about, reduced as in `normalise`."""
+    words = normalise(text).split()
+    return [word for word in words if word not in _SMALL] or words
+
+
+def find_statement(wanted: str, known: Sequence[str]) -> str | None:
+    """The one statement that another, or a telling part of it, means; None: none, or several."""
+    words = set(telling(wanted))
+    numbers = {word for word in words if any(char.isdigit() for char in word)}
+    least = _LEAST_SHARE if len(words) >= _FEW_WORDS else 1.0
+    found: list[tuple[float, str]] = []
+    for statement in dict.fromkeys(known):
+        said = set(telling(statement))
+        share = len(words & said) / len(words) if words else 0.0
+        if share >= least and numbers <= said:
+            found.append((share + len(words & said) / max(len(words | said), 1), statement))
+    found.sort(reverse=True)
+    if not found or (len(found) > 1 and found[0][0] == found[1][0]):
+        return None
+    return found[0][1]
+
+
+def sentence_of(line: str, wanted: str) -> str:
+    """The sentence of a line that a statement means; the whole line if none surely is."""
+    sentences = [part for part in _SENTENCE.split(line) if part.strip()]
+    return (find_statement(wanted, sentences) if len(sentences) > 1 else None) or line
+
+
+def changed_words(old: str, new: str) -> tuple[str, str]:
+    """What differs between two statements that begin and end alike, e.g. Thursday and Friday."""
+    was, now = old.rstrip(".!").split(), new.rstrip(".!").split()
+    start = 0
+    while start < min(len(was), len(now)) and was[start].casefold() == now[start].casefold():
+        start += 1
+    end = 0
+    while (
+        end < min(len(was), len(now)) - start
+        and was[-1 - end].casefold() == now[-1 - end].casefold()
+    ):
+        end += 1
+    return " ".join(was[start : len(was) - end]), " ".join(now[start : len(now) - end])
+
+
+def superseded(text: str, old: str, fact: Fact, day: date) -> str:
+    """An entry in which a fact has taken the place of a statement.
+
+    The old one moves into the Evolution; what was decided stays as it was decided.
+    """
+    parts = frontmatter.split(text.encode("utf-8", "surrogatepass"))
+    body = parts.body.decode("utf-8", "surrogatepass")
+    new = clean_line(plain_fact(next(filter(str.strip, fact.text.splitlines()), "")))
+    lines = body.splitlines(keepends=True)
+    heading, place = "", None
+    for number, line in enumerate(lines):
+        if title := _HEADING.match(line.rstrip()):
+            heading = title[2].strip().casefold()
+        elif heading != EVOLUTION.casefold() and old in plain_fact(line):
+            place = number
+            break
+    if place is None:
+        return text
+    was = sentence_of(old, fact.replaces)
+    is_decided = heading == "decision" and fact.kind == "decision"
+    if not is_decided:
+        ended = f"{new}." if was.endswith(".") and not new.endswith((".", "!", "?")) else new
+        lines[place] = lines[place].replace(was, ended, 1)
+    changed = append_to_section(
+        "".join(lines), EVOLUTION, f"- {day.isoformat()}: {new.rstrip('.')} (before: {was})"
+    )
+    grown = text[: len(text) - len(body)] + changed
+    summary = frontmatter.parse(text).values.get("summary")
+    if isinstance(summary, str) and find_statement(was, [summary]):
+        return _with_head(grown, {"summary": new})
+    return grown

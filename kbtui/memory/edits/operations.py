@@ -1,0 +1,380 @@
+"""What can be done to files: each operation works out the new contents, and writes nothing.
+
+Operations are functions of the working copy alone, so they can be done again on files that
+somebody else has changed meanwhile.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from kbtui.errors import NotFoundError, UsageError
+from kbtui.knowledge import frontmatter
+from kbtui.knowledge.fact import Fact
+from kbtui.knowledge.overlay import with_aliases
+from kbtui.knowledge.repair import new_name, unlinked
+from kbtui.knowledge.statements import normalise, plain_fact
+from kbtui.knowledge.templates import EVOLUTION, append_to_section
+from kbtui.memory.edits.growing import (
+    STRICT,
+    former_names,
+    grown_entry,
+    merged_body,
+    merged_head,
+    new_entry,
+    replace_body,
+    superseded,
+)
+from kbtui.memory.edits.memory_file import (
+    MEMORY,
+    Correction,
+    apply_facts,
+    apply_rewrite,
+    default_section,
+    is_statement,
+    line_key,
+    split_lines,
+)
+from kbtui.memory.edits.working_copy import NOTES, Operation
+from kbtui.text import clean_line, shorten
+from kbtui.workspace.layout import short_name
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from kbtui.knowledge.overlay import Edits
+    from kbtui.memory.edits.working_copy import WorkingCopy
+
+SOUL = "SOUL.md"
+_STYLE = "Style"
+_KEYED = re.compile(r"^(?P<key>[^\s:][^:\n]{0,59}?):[ \t]+\S")
+_SHOWN = 80
+
+
+# Lines -------------------------------------------------------------------------------------------
+
+
+def edit_file(ref: str, old: str, new: str) -> Operation:
+    """Replace a passage that stands in a file exactly once."""
+
+    def work(copy: WorkingCopy) -> Edits:
+        path = copy.file(ref)
+        text = copy.files.text(path)
+        if text is None:
+            raise NotFoundError(f"There is no {path} yet.", "Use add_line.")
+        return {path: copy.files.encoded(path, replaced(text, old, new, path))}
+
+    return Operation(work)
+
+
+def add_line(ref: str, line: str, section: str, day: date) -> Operation:
+    """Add a fact to a file, under a heading, where it doesn't say it yet."""
+    return Operation(lambda copy: _with_line(copy, ref, line, section, day))
+
+
+def move_line(ref: str, line: str, to: str, section: str, day: date) -> Operation:
+    """Move a fact to the file where it belongs."""
+
+    def work(copy: WorkingCopy) -> Edits:
+        path, target = copy.file(ref), copy.file(to)
+        if path == target:
+            raise UsageError(f"{short_name(path)} is where it stands already.")
+        fact, rest = _taken_out(copy, path, line)
+        moved = _with_line(copy, target, fact, section, day)
+        return {path: copy.files.encoded(path, rest), **moved}
+
+    return Operation(work)
+
+
+def without_line(ref: str, line: str) -> Operation:
+    """Take one line out of a file."""
+
+    def work(copy: WorkingCopy) -> Edits:
+        path = copy.file(ref)
+        return {path: copy.files.encoded(path, _taken_out(copy, path, line)[1])}
+
+    return Operation(work)
+
+
+def correct_memory(old: str, new: str) -> Operation:
+    """Replace a line of MEMORY.md, or part of one, that is no longer true; nothing removes it."""
+
+    def work(copy: WorkingCopy) -> Edits:
+        text = copy.files.text(MEMORY) or ""
+        edited = apply_facts(text, (), [Correction(old, new)])
+        return {MEMORY: copy.files.encoded(MEMORY, edited.text)} if edited.replaced else {}
+
+    return Operation(work)
+
+
+def remember(line: str) -> Operation:
+    """Add a fact to MEMORY.md under the heading where it belongs."""
+
+    def work(copy: WorkingCopy) -> Edits:
+        grown = apply_facts(copy.files.text(MEMORY) or "", [line]).text
+        return {MEMORY: copy.files.encoded(MEMORY, grown)}
+
+    return Operation(work)
+
+
+def rewrite_memory(text: str) -> Operation:
+    """Take a whole rewritten MEMORY.md as edits of the lines that really differ."""
+
+    def work(copy: WorkingCopy) -> Edits:
+        edited = apply_rewrite(copy.files.text(MEMORY) or "", text, refuse=copy.must_not)
+        return {MEMORY: copy.files.encoded(MEMORY, edited.text)}
+
+    return Operation(work)
+
+
+def note(path: str, line: str) -> Operation:
+    """Add a fact to a day's note, where it doesn't say it yet."""
+
+    def work(copy: WorkingCopy) -> Edits:
+        text = copy.files.text(path) or ""
+        grown = apply_facts(text, [line], section_of=lambda _fact: "Noted").text
+        return {path: copy.files.encoded(path, grown)}
+
+    return Operation(work)
+
+
+# Facts -------------------------------------------------------------------------------------------
+
+
+def keep_in_entry(fact: Fact, day: date, likeness: float = STRICT) -> tuple[Operation, ...]:
+    """Make an entry of a fact, or where its subject has one let that grow.
+
+    Adding, correcting and linking are operations of their own, so that a correction of the user's
+    line can wait for the user while the rest is done.
+    """
+
+    def make(copy: WorkingCopy) -> Edits:
+        path = copy.subject(fact)
+        if path is None:
+            path = copy.files.free_path(fact.kind, fact.subject, day)
+            return {path: new_entry(fact, day, _related(copy, fact, path)).encode()}
+        return _grown(copy, path, correct=False, head=False)
+
+    def _grown(copy: WorkingCopy, path: str, *, correct: bool, head: bool) -> Edits:
+        grown = grown_entry(
+            copy.files.text(path) or "",
+            fact,
+            day,
+            related=_related(copy, fact, path),
+            add=not correct and not head,
+            correct=correct,
+            head=head,
+            likeness=likeness,
+        )
+        return {path: copy.files.encoded(path, grown)}
+
+    def correct(copy: WorkingCopy) -> Edits:
+        path = copy.subject(fact)
+        return _grown(copy, path, correct=True, head=False) if path else {}
+
+    def summarise(copy: WorkingCopy) -> Edits:
+        path = copy.subject(fact)
+        return _grown(copy, path, correct=True, head=True) if path else {}
+
+    def link(copy: WorkingCopy) -> Edits:
+        path = copy.subject(fact)
+        return _grown(copy, path, correct=False, head=True) if path else {}
+
+    return (
+        Operation(make),
+        Operation(correct),
+        Operation(summarise, optional=True),
+        Operation(link, optional=True),
+    )
+
+
+def supersede(ref: str, old: str, fact: Fact, day: date) -> Operation:
+    """Let a fact take the place of a statement of an entry, which moves into its Evolution."""
+
+    def work(copy: WorkingCopy) -> Edits:
+        path = copy.file(ref)
+        text = superseded(copy.files.text(path) or "", old, fact, day)
+        return {path: copy.files.encoded(path, text)}
+
+    return Operation(work)
+
+
+def supersede_decision(ref: str, fact: Fact, day: date) -> Operation:
+    """Say in a decision by which other one it was replaced."""
+
+    def work(copy: WorkingCopy) -> Edits:
+        old, new = copy.entry(ref), copy.subject(fact)
+        if new is None or new == old.path:
+            return {}
+        line = f"{day.isoformat()}: Replaced by [[{short_name(new)}]]"
+        back = f"{day.isoformat()}: Replaces [[{short_name(old.path)}]]"
+        return {
+            old.path: _evolved(copy, old.path, line),
+            new: _evolved(copy, new, back),
+        }
+
+    return Operation(work)
+
+
+# Entries -----------------------------------------------------------------------------------------
+
+
+def set_summary(ref: str, summary: str) -> Operation:
+    """Give an entry another line in the catalogue."""
+
+    def work(copy: WorkingCopy) -> Edits:
+        entry = copy.entry(ref)
+        if not entry.frontmatter:
+            raise UsageError(
+                f"{short_name(entry.path)} has no frontmatter, and its owner may want none.",
+                "Its summary is its first sentence.",
+            )
+        changed = frontmatter.set_keys(entry.text, {"summary": clean_line(summary)})
+        return {entry.path: copy.files.encoded(entry.path, changed)}
+
+    return Operation(work)
+
+
+def fix_link(ref: str, target: str, to: str) -> Operation:
+    """Lead the broken links of a file with one target to an entry."""
+
+    def work(copy: WorkingCopy) -> Edits:
+        path, entry = copy.file(ref), copy.entry(to)
+        wanted = clean_line(target).strip("[]").partition("|")[0].partition("#")[0].strip()
+        fixed = copy.files.linked(path, wanted, entry.path)
+        if fixed is None:
+            raise NotFoundError(f"{short_name(path)} has no broken link to {wanted!r}.")
+        return {path: fixed}
+
+    return Operation(work)
+
+
+def rename_entry(ref: str, new: str) -> Operation:
+    """Give an entry another name; the old one becomes an alias."""
+
+    def work(copy: WorkingCopy) -> Edits:
+        entry = copy.entry(ref)
+        name = new_name(entry, new)
+        if name.path == entry.path and name.title is None:
+            return {}
+        return copy.files.renamed(entry.path, name)
+
+    return Operation(work)
+
+
+def merge_entries(ref: str, into: str, day: date) -> Operation:
+    """Put all that one entry says into another, lead its links there, and remove it."""
+
+    def work(copy: WorkingCopy) -> Edits:
+        entry, target = copy.entry(ref), copy.entry(into)
+        if entry.path == target.path:
+            raise UsageError("An entry can't be merged into itself.")
+        index = copy.files.index()
+
+        def apart(data: bytes, source: str, other: str) -> bytes:
+            return unlinked(data, lambda link: index.resolve(link, source) == other)
+
+        body = apart(entry.body.encode(), entry.path, target.path).decode()
+        text = merged_body(merged_head(entry, target), replace_body(entry, body), target, day)
+        data = apart(text.encode(), target.path, entry.path)
+        data = with_aliases(data, former_names(entry, target), target)
+        whole = copy.files.encoded(target.path, data.decode())
+        return copy.files.merged(entry.path, target.path, whole)
+
+    return Operation(work)
+
+
+def delete_entry(ref: str) -> Operation:
+    """Remove an entry; links to it become their text."""
+    return Operation(lambda copy: copy.files.removed(copy.entry(ref).path))
+
+
+def replaced(whole: str, old: str, new: str, path: str) -> str:
+    """A text with one passage replaced; a whole line that goes takes its line break with it.
+
+    Raises:
+        NotFoundError: the passage isn't there.
+        UsageError: it is there more than once.
+    """
+    count = whole.count(old) if old else 0
+    if not count:
+        raise NotFoundError(
+            f"{short_name(path)} doesn't contain {shorten(old, _SHOWN)!r}.",
+            "Read it again and copy the passage exactly.",
+        )
+    if count > 1:
+        raise UsageError(
+            f"{shorten(old, _SHOWN)!r} is in {short_name(path)} {count} times.",
+            "Give more of the text around it.",
+        )
+    if not new and f"{old}\n" in whole and (whole.startswith(old) or f"\n{old}\n" in whole):
+        return whole.replace(f"{old}\n", "", 1)
+    return whole.replace(old, new, 1)
+
+
+def _taken_out(copy: WorkingCopy, path: str, line: str) -> tuple[str, str]:
+    """The one line of a file that says so, as a fact, and the rest of the file."""
+    lines = split_lines(copy.files.text(path) or "")
+    key = line_key(line)
+    places = [n for n, each in enumerate(lines) if is_statement(each) and line_key(each) == key]
+    if len(places) != 1:
+        raise NotFoundError(
+            f"{shorten(line, _SHOWN)!r} is {len(places)} times in {short_name(path)}.",
+            "Give one whole line of it.",
+        )
+    fact = plain_fact(lines.pop(places[0]))
+    return fact, "".join(lines)
+
+
+def _with_line(copy: WorkingCopy, ref: str, line: str, section: str, day: date) -> Edits:
+    path = copy.file(ref)
+    text = copy.files.text(path)
+    said, heading = plain_fact(line), section.strip().lstrip("#").strip()
+    if not normalise(said):
+        raise UsageError("The line says nothing.")
+    if path in NOTES:
+        default = (lambda _fact: _STYLE) if path == SOUL else default_section
+        _check_key(text or "", said, path)
+        choose = (lambda _fact: heading) if heading else default
+        grown = apply_facts(text or "", [said], section_of=choose).text
+    else:
+        body = f"## {heading}\n- {said}" if heading else f"- {said}"
+        entry = copy.files.parsed(path)
+        grown = grown_entry(
+            text or "", Fact(body, entry.type or "topic", entry.title), day, head=False
+        )
+    return {path: copy.files.encoded(path, grown)}
+
+
+def _evolved(copy: WorkingCopy, path: str, line: str) -> bytes:
+    text = copy.files.text(path) or ""
+    if line in text:
+        return copy.files.data(path) or b""
+    return copy.files.encoded(path, append_to_section(text, EVOLUTION, f"- {line}"))
+
+
+def _check_key(text: str, fact: str, path: str) -> None:
+    """Refuse a second value beside the one that a file gives to the same name."""
+    match = _KEYED.match(fact)
+    if match is None:
+        return
+    wanted = normalise(match["key"])
+    for line in filter(is_statement, split_lines(text)):
+        known = plain_fact(line)
+        other = _KEYED.match(known)
+        if other and normalise(other["key"]) == wanted and normalise(known) != normalise(fact):
+            raise UsageError(
+                f"{short_name(path)} says {shorten(known, _SHOWN)!r}.",
+                "If that is no longer true, change that line with edit_file.",
+            )
+
+
+def _related(copy: WorkingCopy, fact: Fact, path: str) -> list[str]:
+    """The entries that a fact names, as far as they exist."""
+    found: dict[str, None] = {}
+    for name in fact.related:
+        other = copy.named(name)
+        if other is not None and other != path:
+            found.setdefault(short_name(other))
+    return list(found)

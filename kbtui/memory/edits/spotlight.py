@@ -1,0 +1,107 @@
+"""MEMORY.md is kept lean: what no longer needs the spotlight moves into the entry of its subject.
+
+It stands in every prompt, so it has at most 60 lines and keeps within its token budget. The oldest
+lines go first, those about the user himself last, and the newest never. Lines that the user wrote
+stay: only Dream moves them, and asks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kbtui.errors import KbtuiError
+from kbtui.history.change import Actor
+from kbtui.knowledge.fact import Fact
+from kbtui.knowledge.overlay import shown_text
+from kbtui.knowledge.statements import normalise, plain_fact
+from kbtui.memory.edits.memory_file import (
+    ABOUT,
+    MEMORY,
+    PREFERENCES,
+    heading_of,
+    is_statement,
+    split_lines,
+)
+from kbtui.memory.edits.operations import keep_in_entry, without_line
+from kbtui.models.tokens import estimate_tokens
+from kbtui.text import clean_line
+
+if TYPE_CHECKING:
+    from datetime import date, datetime
+
+    from kbtui.history.looking.origins import LineOrigin
+    from kbtui.memory.edits.working_copy import WorkingCopy
+
+MOST_LINES = 60
+_NEAR = 0.85
+_NEWEST = 10
+_LATER = {normalise(PREFERENCES): 1, normalise(ABOUT): 2}
+
+
+def fullness(text: str, most_tokens: int) -> float:
+    """How full MEMORY.md is: 1.0 where it has all the lines or tokens that it may have."""
+    lines = count_lines(text)
+    tokens = estimate_tokens(text) / most_tokens if most_tokens else 0.0
+    return max(lines / MOST_LINES, tokens)
+
+
+def count_lines(text: str) -> int:
+    """The lines of MEMORY.md that say something."""
+    return sum(map(is_statement, split_lines(text)))
+
+
+def is_near_full(text: str, most_tokens: int) -> bool:
+    """True if a person should know that MEMORY.md is nearly as long as it may be."""
+    return fullness(text, most_tokens) >= _NEAR
+
+
+def make_lean(copy: WorkingCopy, day: date, most_tokens: int) -> int:
+    """Move lines out of MEMORY.md until it is as short as it may be; how many were moved."""
+    moved = 0
+    for line, heading in _leaving(copy):
+        if fullness(shown_text(copy.files.data(MEMORY)), most_tokens) <= 1.0:
+            break
+        try:
+            moved += _move(copy, line, heading, day)
+        except KbtuiError:  # it stands there twice, or its entry can't be changed
+            continue
+    return moved
+
+
+def _move(copy: WorkingCopy, line: str, heading: str, day: date) -> bool:
+    subjects = copy.around.subjects
+    named = [path for path in subjects.named_in(line) if copy.files.exists(path)]
+    if len(named) == 1:
+        entry = copy.files.parsed(named[0])
+        fact = Fact(line, entry.type or "topic", entry.title)
+    else:
+        kind = "preference" if normalise(heading) == normalise(PREFERENCES) else "fact"
+        fact = Fact(line, kind, heading or "Facts")
+    make, *_ = keep_in_entry(fact, day)
+    if copy.perform(make).proposed:
+        return False
+    return not copy.perform(without_line(MEMORY, line)).proposed
+
+
+def _leaving(copy: WorkingCopy) -> list[tuple[str, str]]:
+    """The lines that may go with their headings, in the order in which they go."""
+    text = shown_text(copy.files.data(MEMORY))
+    origins = copy.around.history.blame(MEMORY, text=text) if text else ()
+    found: list[tuple[int, datetime, int, str, str]] = []
+    heading = ""
+    for number, line in enumerate(split_lines(text)):
+        if title := heading_of(line):
+            heading = clean_line(title[1])
+        elif is_statement(line):
+            when = _written(origins[number]) if number < len(origins) else None
+            rank = _LATER.get(normalise(heading), 0)
+            if when is not None:
+                found.append((rank, when, number, plain_fact(line), heading))
+    newest = sorted(found, key=lambda each: each[1:3])[-_NEWEST:]
+    leaving = sorted(each for each in found if each not in newest)
+    return [(line, heading) for _, _, _, line, heading in leaving]
+
+
+def _written(origin: LineOrigin) -> datetime | None:
+    """When a machine wrote a line; None: a person did, or it isn't recorded yet."""
+    return None if origin.actor is Actor.YOU else origin.time

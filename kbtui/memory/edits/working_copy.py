@@ -1,0 +1,332 @@
+"""The working copy: the files as one run of edits leaves them, who may change them, and what waits.
+
+Each operation is worked out on the files with the edits so far, passes the guards, and is then put
+on top, or kept as a proposal where a person must say so. Operations can be done again on files that
+somebody else has changed meanwhile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kbtui.errors import KbtuiError, UnreadableError, UsageError
+from kbtui.history.change import Actor
+from kbtui.knowledge.entry import parse_entry
+from kbtui.knowledge.overlay import is_entry, shown_text
+from kbtui.knowledge.statements import normalise
+from kbtui.memory.edits import guards
+from kbtui.memory.edits.memory_file import MEMORY
+from kbtui.text import clean_line, fold
+from kbtui.workspace import files
+from kbtui.workspace.layout import short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+
+    from kbtui.history.change import Change
+    from kbtui.history.history import History
+    from kbtui.history.objects.commit import Origin
+    from kbtui.knowledge.entry import Entry
+    from kbtui.knowledge.fact import Fact
+    from kbtui.knowledge.library import Library
+    from kbtui.knowledge.overlay import Edits, Overlay
+    from kbtui.memory.edits.subjects import Subjects
+    from kbtui.memory.inbox.inbox import Inbox
+    from kbtui.memory.records.tombstones import Tombstones
+
+NOTES = ("SOUL.md", "USER.md", MEMORY)
+_NAMES = {name.lower(): path for path in NOTES for name in (path, path.rpartition("/")[2])}
+_NAMES |= {name.removesuffix(".md"): path for name, path in _NAMES.items()}
+# What a person asked for and sees is done; what works unasked may add, and must ask for the rest.
+_ASKED = frozenset({Actor.YOU, Actor.AGENT, Actor.MCP})
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What stays the same over a run of edits.
+
+    Attributes:
+        history: Who wrote each line.
+        library: The entries.
+        subjects: Finds the entry about a subject.
+        tombstones: What must not be written again.
+        actor: Who edits.
+        said: What the user said in the conversations at hand, and when.
+        refuse: Tells what else must not be written.
+        shows_private: The editor may read and change entries that only local models may see.
+    """
+
+    history: History
+    library: Library
+    subjects: Subjects
+    tombstones: Tombstones
+    actor: Actor
+    said: Sequence[tuple[datetime, str]] = ()
+    refuse: Callable[[str], bool] = field(default=lambda _fact: False)
+    shows_private: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One thing to do.
+
+    Attributes:
+        work: Works out the new content of each file; None deletes one.
+        optional: Left out, instead of proposed, where it would need a person's consent.
+    """
+
+    work: Callable[[WorkingCopy], Edits]
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What became of an operation.
+
+    Attributes:
+        paths: The files that it changed, or would change; none: everything stood so already.
+        proposed: Why it is left to a person; empty: it is done.
+        made: The files that weren't there before.
+    """
+
+    paths: tuple[str, ...] = ()
+    proposed: str = ""
+    made: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Proposed:
+    """Operations that a person must decide on, together, as they change the same files."""
+
+    why: str
+    paths: set[str]
+    operations: list[Operation] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A proposal: the new texts of some files (None: gone), and what they were made from."""
+
+    why: str
+    texts: Mapping[str, str | None]
+    before: Mapping[str, bytes | None]
+
+
+class WorkingCopy:
+    """The files of one run.
+
+    Args:
+        around: What stays the same.
+        careful: Leave to a person what takes facts away: the run ended before it was finished.
+
+    Attributes:
+        files: The files with the edits so far.
+        operations: What was done or proposed, in order.
+        proposed: What a person must decide on.
+    """
+
+    def __init__(self, around: Surroundings, *, careful: bool = False) -> None:
+        self.around = around
+        self.careful = careful
+        self.files: Overlay = around.library.overlay()
+        self.operations: list[Operation] = []
+        self.proposed: list[Proposed] = []
+        self._told: set[str] = set()
+
+    # Doing -----------------------------------------------------------------------------------
+
+    def perform(self, operation: Operation) -> Done:
+        """Do one thing, if it may be done; keep it as a proposal if a person must say so.
+
+        Raises:
+            KbtuiError: it can't be done, or must not; nothing is changed.
+        """
+        edits = self._work(operation)
+        if not edits:
+            return Done()
+        guards.check(self.files, edits, self.must_not)
+        made = tuple(path for path in edits if not self.files.exists(path))
+        why = None
+        if self.around.actor not in _ASKED:
+            why = guards.reason_to_ask(self.files, edits, self.authors, careful=self.careful)
+        if why is None:
+            self.files.apply(edits)
+            self._told |= edits.keys() - self.files.repaired
+        elif operation.optional:
+            return Done()
+        else:
+            self._propose(operation, why, edits)
+        self.operations.append(operation)
+        return Done(tuple(sorted(edits)), why or "", made)
+
+    def again(self, *, careful: bool = False) -> WorkingCopy:
+        """Do everything again on the files as they are now; what can't be done any more isn't."""
+        copy = WorkingCopy(self.around, careful=careful)
+        for path in self.files.before:  # what was looked at counts as known
+            copy.files.original(path)
+        for operation in self.operations:
+            try:
+                copy.perform(operation)
+            except KbtuiError:
+                continue
+        return copy
+
+    @property
+    def repaired(self) -> set[str]:
+        """The files in which nothing but links has changed."""
+        return self.files.changed.keys() - self._told
+
+    def wishes(self) -> list[Wish]:
+        """What a person must decide on, made from the files as they are on disk."""
+        return [self._wish(each) for each in self.proposed]
+
+    def stage(self, change: Change) -> None:
+        """Put what was done into a running change."""
+        self.files.repaired = set(self.repaired)
+        self.files.stage(change)
+
+    def propose(self, inbox: Inbox, origin: Origin) -> list[tuple[Wish, str]]:
+        """Store what a person must decide on; each wish with the id of its proposal.
+
+        What the user has rejected before isn't proposed again.
+        """
+        found = []
+        for wish in self.wishes():
+            names = ", ".join(short_name(path) for path in sorted(wish.texts))
+            reason = f"An update of {names} waits for you: {wish.why}."
+            proposal = wish.texts and inbox.add_unless_rejected(
+                self.around.actor, reason, wish.texts, origin=origin, bases=wish.before
+            )
+            if proposal:
+                found.append((wish, proposal.id))
+        return found
+
+    def must_not(self, fact: str) -> bool:
+        """True for what was forgotten, or taken out by the user, and not said again since."""
+        around = self.around
+        return around.tombstones.buried(fact, said=around.said) or around.refuse(fact)
+
+    def authors(self, path: str) -> Sequence[Actor]:
+        """Who wrote each line of a file as it is on disk; what isn't recorded yet is the user's."""
+        text = shown_text(self.files.original(path))
+        return [each.actor for each in self.around.history.blame(path, text=text)] if text else ()
+
+    # Names -----------------------------------------------------------------------------------
+
+    def file(self, ref: str) -> str:
+        """The path of a file that may be changed: an entry, MEMORY.md, USER.md or SOUL.md.
+
+        Raises:
+            NotFoundError: nothing is called so.
+            UsageError: several are, or it is none of those, or a machine must leave it alone.
+        """
+        name = clean_line(ref)
+        path = _NAMES.get(name.lower()) or self.files.find_path(name)
+        if path not in NOTES and not is_entry(path):
+            raise UsageError(
+                f"{path} is not for Dream to change.",
+                "Entries under knowledge/ are, and MEMORY.md, USER.md and SOUL.md.",
+            )
+        self._check_open(path)
+        return path
+
+    def entry(self, ref: str) -> Entry:
+        """Read an entry by one of its names; raises as `file`."""
+        path = self.file(ref)
+        if path in NOTES:
+            raise UsageError(f"{short_name(path)} is not an entry.")
+        return self.files.parsed(path)
+
+    def named(self, ref: str) -> str | None:
+        """The path of an entry by any of its names; None: it means nothing, or several things."""
+        made = self._made(ref.rpartition("/")[2].replace("-", " "))
+        try:
+            return made or self.files.find_path(ref)
+        except KbtuiError:
+            return None
+
+    def subject(self, fact: Fact) -> str | None:
+        """The entry about the subject of a fact; None: there is none.
+
+        Raises:
+            UsageError: there is one that a machine must leave alone.
+        """
+        path = self._made(fact.subject)
+        if path is None:
+            info = self.around.subjects.find(fact)
+            path = info.path if info and self.files.exists(info.path) else None
+        if path is not None:
+            self._check_open(path)
+        return path
+
+    def title(self, path: str) -> str:
+        """What a file is called for people."""
+        if path in NOTES:
+            return path.rpartition("/")[2]
+        entry = self.files.entry(path)
+        return entry.title if entry else short_name(path)
+
+    def _made(self, name: str) -> str | None:
+        """The one entry that was changed in this run and is called so, bullets and case aside."""
+        wanted = normalise(name)
+        found = []
+        for path, data in self.files.edits.items():
+            if data is not None and is_entry(path):
+                entry = parse_entry(path, data)
+                names = (entry.title, entry.slug.replace("-", " "), *entry.aliases)
+                if wanted in map(normalise, names) or fold(name) == fold(entry.slug):
+                    found.append(path)
+        return found[0] if len(found) == 1 else None
+
+    def _check_open(self, path: str) -> None:
+        data, entry = self.files.data(path), self.files.entry(path)
+        parsed = parse_entry(path, data) if data is not None else None
+        if not self.around.shows_private and (
+            self.around.library.is_private(path)
+            or (entry and entry.private)
+            or (parsed and parsed.private)
+        ):
+            raise UsageError(f"{short_name(path)} is private: leave it alone.")
+        if parsed and parsed.problem:
+            raise UsageError(f"{short_name(path)} can't be changed by a machine.", parsed.problem)
+
+    # Proposals -------------------------------------------------------------------------------
+
+    def _work(self, operation: Operation) -> Edits:
+        self.files.repaired.clear()
+        try:
+            edits = operation.work(self)
+        except UnicodeError as error:
+            raise UnreadableError("That holds bytes that are no text.") from error
+        return {path: data for path, data in edits.items() if data != self.files.data(path)}
+
+    def _propose(self, operation: Operation, why: str, edits: Edits) -> None:
+        for group in self.proposed:
+            if group.paths & edits.keys():
+                group.operations.append(operation)
+                group.paths |= edits.keys()
+                return
+        self.proposed.append(Proposed(why, set(edits), [operation]))
+
+    def _wish(self, group: Proposed) -> Wish:
+        """A proposal with nothing but its own edits.
+
+        Where it builds on what was done in this run, that is part of it.
+        """
+        copy = WorkingCopy(self.around)
+        try:
+            for operation in group.operations:
+                copy.files.apply(copy._work(operation))
+        except KbtuiError:
+            copy = WorkingCopy(self.around)
+            copy.files.apply(self.files.edits)
+            for operation in group.operations:
+                copy.files.apply(copy._work(operation))
+        texts = {
+            path: None if data is None else files.decode(data).text
+            for path, data in copy.files.changed.items()
+            if path in group.paths
+        }
+        return Wish(group.why, texts, copy.files.before)

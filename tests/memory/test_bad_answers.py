@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbtui.models.litellm_model import warm_up
-from tests.memory.memory_room import SEED, Room, call_save, entry, open_room, scripted
+from tests.memory.memory_room import SEED, Room, call_save, call_slice, entry, open_room, scripted
 from tests.scripted_server import Reply, Request, ScriptedServer, call, raw_call
 
 if TYPE_CHECKING:
@@ -89,6 +89,16 @@ CASES = [
     Case(
         "a hundred calls of wrong tools",
         Reply(tool_calls=[call(f"tool_{n}", path="x") for n in range(100)]),
+    ),
+    Case("no summary", Reply(tool_calls=[call_slice("")])),
+    Case("facts that are numbers", Reply(tool_calls=[call_slice(facts=[1, 2])])),
+    Case(
+        "a thousand facts",
+        Reply(tool_calls=[call_slice(facts=[{"text": f"fact {n}"} for n in range(999)])]),
+    ),
+    Case(
+        "a refusal as a fact",
+        Reply(tool_calls=[call_slice(facts=[{"text": "I cannot help with that."}])]),
     ),
     Case("400", Reply("tools are not supported", status=400)),
     Case("401", Reply("bad key", status=401), "postponed"),
@@ -205,6 +215,32 @@ async def test_a_second_good_answer_is_taken(tmp_path: Path, server: ScriptedSer
     outcome = await room.pipeline.consolidator.run(session.id, everything=True)
     assert outcome.kind == "archived"
     assert "could not be used" in str(server.prompts[-1].messages)
+    room.close()
+
+
+async def test_two_hundred_facts_with_invented_subjects_and_contradictions_lose_nothing(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = _room(tmp_path, server)
+    session = room.talk()
+    facts = [
+        {"text": f"Port: {n}", "type": "fact", "subject": f"Host {n % 40}", "message": n}
+        for n in range(198)
+    ]
+    facts += [
+        {"text": "Owns billing", "type": "sorcerer", "subject": "../../etc/passwd"},
+        {"text": "The user is called Ada", "type": "user", "subject": ""},
+    ]
+    wrong = [{"old": "Nobody ever said this", "new": "The moon is made of cheese"}]
+    server.replies = [Reply(tool_calls=[call_slice(facts=facts, corrections=wrong)])]
+    outcome = await room.pipeline.consolidator.run(session.id, everything=True)
+    assert outcome.kind == "archived"
+    assert "- Lives in Berlin" in room.read("memory/MEMORY.md")
+    assert "Ada" in room.read("memory/MEMORY.md")
+    assert "\nPort: 160\n" in room.read("knowledge/facts/host-0.md")
+    assert len(room.library.infos()) == 42
+    assert not (room.root.parent / "etc").exists()
+    assert room.pipeline.ledger.account().unaccounted == 0
     room.close()
 
 

@@ -105,7 +105,7 @@ async def test_the_example_of_seed_000_with_a_model(asked: Room, server: Scripte
     assert asked.library.find("Programming languages").type == "fact"
     assert "- favorite-color:" in asked.read("knowledge/INDEX.md")
     prompt = _prompt(server)
-    assert f"[{when}] USER: What's my favorite color?" in prompt
+    assert f"[{when} #1] USER: What's my favorite color?" in prompt
     assert "(empty)" not in prompt
 
 

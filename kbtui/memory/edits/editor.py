@@ -402,7 +402,8 @@ class _Keeping:
         """Where a fact stands already in other words, beside its own entry; None: nowhere."""
         told = statements(fact.text)
         for file in self._written:
-            if told and all(is_said(each, file.statements, _likeness(each)) for each in told):
+            there = [each for each in file.statements if each not in file.removed]
+            if told and all(is_said(each, there, _likeness(each)) for each in told):
                 return self._stands(fact, file.path)
         if len(told) != 1 or fact.summary or not self._everywhere:
             return None
@@ -411,8 +412,8 @@ class _Keeping:
         for other in self._others(told[0], path):
             said = stated(shown_text(self._data(other)))
             title = self.copy.title(other)
-            if is_telling and other.startswith(_FIRST[0]):
-                said = []  # it may be the same of somebody else
+            if fact.place == "memory" and other.startswith(_FIRST[0]):
+                continue  # the same of somebody else
             if is_said(whole, said) or is_said(whole, [f"{title} {each}" for each in said]):
                 return self._stands(fact, other)
         return None

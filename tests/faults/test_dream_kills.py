@@ -110,7 +110,7 @@ def _check_made(room: Room, seen: int) -> None:
         turn, done = entry.cursor, int(entry.cursor <= seen)
         assert memory.count(f"- Prefers tool{turn}\n") == done, turn
         assert (f"2099-01-base{turn}" in slugs) == done, turn
-        assert alice.count(f"- Leads group{turn}\n") == done, turn
+        assert alice.count(f"Alice leads group{turn}\n") == done, turn
     assert len(room.pipeline.inbox.list()) <= 1, "the same proposal twice"
 
 

@@ -45,7 +45,7 @@ _NOT = frozenset(["not", "no", "never", "without", "doesn", "don", "didn", "isn"
 
 
 class Problem(Protocol):
-    """One thing that is out of order; see `kbtui.memory.dream.problems`."""
+    """One thing that is out of order; see `kbtui.memory.dream.reading`."""
 
     @property
     def kind(self) -> str:

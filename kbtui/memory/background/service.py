@@ -21,9 +21,8 @@ from kbtui.memory.consolidation.notes import SessionMemoryWriter
 from kbtui.memory.consolidation.page_writer import MemoryWriter
 from kbtui.memory.consolidation.pending import Pending
 from kbtui.memory.dream.dream import Dream
-from kbtui.memory.dream.log import DreamLog
 from kbtui.memory.dream.reading import Reader
-from kbtui.memory.dream.writing import Writer
+from kbtui.memory.dream.writing import DreamLog, Writer
 from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.subjects import Subjects
 from kbtui.memory.inbox.inbox import Inbox

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, TypeVar
 from kbtui.errors import BudgetError, KbtuiError
 from kbtui.history.change import Actor
 from kbtui.memory.dream.editing import Editing, Limits
-from kbtui.memory.dream.prompts import edit_prompt
 from kbtui.memory.dream.reading import Shares
 from kbtui.memory.dream.report import DreamProgress, DreamReport
-from kbtui.memory.dream.study import study
+from kbtui.memory.dream.study import edit_prompt, study
 from kbtui.memory.dream.tools import Toolbox
 from kbtui.memory.records.dates import local
 from kbtui.memory.records.transcript import said_by_user

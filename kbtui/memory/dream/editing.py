@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import BudgetError, ModelAnswerError, ModelError
 from kbtui.memory.consolidation.ask import TRANSIENT, TRIES
-from kbtui.memory.dream.prompts import GO_ON, LAST_STEP
+from kbtui.memory.dream.study import GO_ON, LAST_STEP
 from kbtui.memory.dream.tools import FINISH, SPECS, Outcome
 from kbtui.memory.records.usable_answers import why_unusable
 from kbtui.models.port import Message

@@ -134,7 +134,7 @@ class FlushSettings(_Section):
     """Notes of the day, taken before a conversation is condensed."""
 
     enabled: bool = Field(default=True, description="write what matters into memory/DATE.md")
-    threshold_tokens: int = Field(4_000, ge=0, description="how long before condensing, in tokens")
+    threshold_tokens: int = Field(4_000, ge=0, description="read, but notes come with condensing")
 
 
 class SessionNotesSettings(_Section):

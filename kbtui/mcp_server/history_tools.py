@@ -214,7 +214,8 @@ class UndoChange:
             ) from error
         done = describe(tuple(c for c in undone.paths if not context.conceals(c.path)))
         data = {"undone": commit.id}
-        return ToolResult(f"Undone: {shown.subject}. Now {done}.", f"undone: {done}", data=data)
+        said = f"Undone: {shown.subject}. Now {done}."
+        return ToolResult(said, f"undone: {done}", commit=undone, data=data)
 
 
 HISTORY_TOOLS = (EntryHistory, ShowChange, ExplainLine, UndoChange)

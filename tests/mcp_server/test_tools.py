@@ -70,7 +70,8 @@ def test_a_client_writes_finds_reads_changes_and_takes_back(client: Client, plac
     assert "+- an admiral" in shown["diff"]
     assert shown["yours"]
 
-    client.ok("undo_change", commit=change["commit"])
+    (undo,) = client.ok("undo_change", commit=change["commit"])["changes"]
+    assert undo["commit"] != change["commit"]
     text = (place / "notes" / made["path"]).read_text()
     assert "admiral" not in text
     assert "Wrote a compiler." in text

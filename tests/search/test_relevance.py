@@ -47,6 +47,10 @@ def test_small_talk_asks_for_nothing(desk: Desk, text: str) -> None:
     assert not index.search(text, "all", relevant_only=True).hits
 
 
+def test_the_user_of_whom_a_model_asks_is_no_missing_name(talk: Desk) -> None:
+    assert talk.index().search("what is the user's ferry to Gozo", "all", relevant_only=True).hits
+
+
 def test_a_question_that_something_answers_has_relevant_hits(talk: Desk) -> None:
     index = talk.index()
     result = index.search("when does the ferry to Gozo leave?", "all", relevant_only=True)

@@ -47,6 +47,14 @@ def test_small_talk_asks_for_nothing(desk: Desk, text: str) -> None:
     assert not index.search(text, "all", relevant_only=True).hits
 
 
+def test_words_of_asking_count_nothing(talk: Desk) -> None:
+    index = talk.index()
+    (told, *_), (bare, *_) = (
+        index.search(query, "all").hits for query in ("what did I say about Gozo?", "about Gozo?")
+    )
+    assert told.relevance == bare.relevance > 0.9
+
+
 def test_the_user_of_whom_a_model_asks_is_no_missing_name(talk: Desk) -> None:
     assert talk.index().search("what is the user's ferry to Gozo", "all", relevant_only=True).hits
 

@@ -43,12 +43,13 @@ _FURTHER_PASSAGES = 50
 _BY_CHANCE = 0.35
 # Before so much of a corpus has vectors, words decide.
 _MOSTLY = 0.8
-# They ask for nothing; a model says "the user" of whom it talks with.
-_GREETINGS = """
+# They ask for nothing of their own; a model says "the user" of whom it talks with.
+_NOTHING_ASKED = """
     hello hi hey thanks thank thx lot ok okay yes yep please bye goodbye hallo danke bitte tschüss
     ja bonjour salut merci hola gracias user user's
+    say said tell told know remember mention mentioned
 """
-_SMALL_TALK = frozenset(_GREETINGS.split())
+_SMALL_TALK = frozenset(_NOTHING_ASKED.split())
 # What a part of a word counts, and what a longer word does that begins with it.
 _PART = 0.8
 _SHORTEST_BEGINNING = 4

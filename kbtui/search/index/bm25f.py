@@ -40,6 +40,7 @@ B: Mapping[str, float] = dict.fromkeys(SCORED_FIELDS, 0.5)
 # How much more a rare term counts than by Whoosh's soft idf; 1 would be the textbook's idf.
 RARITY = 0.7
 MOST_EXPANSIONS = 64
+_MOST_EXPANDED = 2_000
 _NO_IDS: Ids = np.empty(0, dtype=np.int32)
 NO_POSTINGS: Postings = (_NO_IDS, np.empty(0, dtype=np.float32))
 _OVERHEAD = 400  # of two small arrays, a key and a place in a dictionary
@@ -188,6 +189,7 @@ class Corpus:
         self._impacts: dict[tuple[str, tuple[str, ...]], Postings] = {}
         self._impact_bytes = 0
         self._days: dict[str, NDArray[np.float64]] = {}
+        self._expanded: dict[tuple[str, tuple[str, ...], int], list[str]] = {}
 
     def scores(
         self, terms: Iterable[tuple[str, float]], fields: Sequence[str] = tuple(SCORED_FIELDS)
@@ -300,13 +302,19 @@ class Corpus:
 
     def expand(self, prefix: str, fields: Sequence[str], most: int = MOST_EXPANSIONS) -> list[str]:
         """The terms that start with `prefix`; the shortest ones, if there are too many."""
-        found = {
-            term
-            for segment in self.segments
-            for field in fields
-            for term in segment.beginning_with(field, prefix)
-        }
-        return sorted(found, key=lambda term: (len(term), term))[:most]
+        key = (prefix, tuple(fields), most)
+        known = self._expanded.get(key)
+        if known is None:
+            found = {
+                term
+                for segment in self.segments
+                for field in fields
+                for term in segment.beginning_with(field, prefix)
+            }
+            known = sorted(found, key=lambda term: (len(term), term))[:most]
+            if prefix and len(self._expanded) < _MOST_EXPANDED:
+                self._expanded[key] = known
+        return list(known)
 
     def _average(self, field: str) -> float:
         if field not in self._averages:

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
@@ -85,11 +86,11 @@ def best_hits(
         if taken >= _COMPARED and len(groups) >= limit:
             break
         of_file[row.path] += 1
-        said = _Said(number, row, *_statement(row, ranking.terms if taken < _COMPARED else ()))
+        said = _Said(number, row, ranking.terms)
         taken += 1
-        for group in groups:
+        for group in groups if taken <= _COMPARED else ():
             may_join = all(_may_join(row, other.row, is_private) for other in group)
-            if may_join and _same(group[0].words, said.words):
+            if may_join and _same(group[0].statement[0], said.statement[0]):
                 group.append(said)
                 break
         else:
@@ -97,14 +98,29 @@ def best_hits(
     return tuple(_joined(group, asked, ranking) for group in groups[:limit])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Said:
-    """A document among the best, and what it says of the query: its words, and from which line."""
+    """A document among the best, and what it says of the query."""
 
     number: int
     row: ChunkRow
-    words: tuple[str, ...]
-    line: int
+    terms: Container[str]
+
+    @cached_property
+    def statement(self) -> tuple[tuple[str, ...], int]:
+        """The words of the sentence or line that holds the most of the terms, and its line."""
+        row = self.row
+        ends = [match.end() for match in _BETWEEN_STATEMENTS.finditer(row.text)]
+        starts = [0, *ends, len(row.text)]
+        held: dict[int, set[str]] = {}
+        for start, _, term in analyser.matches(row.text, self.terms):
+            held.setdefault(bisect_right(starts, start) - 1, set()).add(term)
+        if not held:
+            return (), row.lines[0]
+        best = min(held, key=lambda place: (-len(held[place]), place))
+        text = row.text[starts[best] : starts[best + 1]]
+        line = min(row.lines[0] + row.text.count("\n", 0, starts[best]), row.lines[1])
+        return (() if is_question(text) else tuple(analyser.words(text))), line
 
 
 def _joined(group: Sequence[_Said], asked: Query, ranking: Ranking) -> Hit:
@@ -117,7 +133,7 @@ def _joined(group: Sequence[_Said], asked: Query, ranking: Ranking) -> Hit:
         Place(
             said.row.path,
             clean_line(said.row.title),
-            said.line,
+            said.statement[1],
             said.row.session,
             said.row.messages,
         )
@@ -142,20 +158,6 @@ def _standing(row: ChunkRow) -> int:
     if row.path.startswith("memory/"):
         return 2 if row.path.endswith(".jsonl") else 1
     return 0
-
-
-def _statement(row: ChunkRow, terms: Container[str]) -> tuple[tuple[str, ...], int]:
-    """The words of the sentence or line that holds the most of the terms, and its line."""
-    starts = [0, *(match.end() for match in _BETWEEN_STATEMENTS.finditer(row.text)), len(row.text)]
-    held: dict[int, set[str]] = {}
-    for start, _, term in analyser.matches(row.text, terms):
-        held.setdefault(bisect_right(starts, start) - 1, set()).add(term)
-    if not held:
-        return (), row.lines[0]
-    best = min(held, key=lambda place: (-len(held[place]), place))
-    text = row.text[starts[best] : starts[best + 1]]
-    line = min(row.lines[0] + row.text.count("\n", 0, starts[best]), row.lines[1])
-    return (() if is_question(text) else tuple(analyser.words(text))), line
 
 
 def _same(one: Sequence[str], other: Sequence[str]) -> bool:

@@ -83,7 +83,7 @@ def test_a_broken_file_is_one_sentence(text: str) -> None:
         load_settings(environment={})
 
 
-def test_every_setting_has_a_dotted_name_and_the_seed_names_its_import_role() -> None:
+def test_every_setting_has_a_dotted_name_once() -> None:
     names = setting_names()
     assert "models.import.model" in names
     assert "ui.theme" in names

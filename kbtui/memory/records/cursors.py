@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from kbtui.history.change import Change
     from kbtui.history.history import History
-    from kbtui.memory.records.archive import ArchiveEntry
+    from kbtui.memory.records.archive_lines import ArchiveEntry
     from kbtui.workspace.layout import Workspace
 
 CURSORS = "memory/cursors.json"

@@ -249,39 +249,32 @@ def _key_name(key: str) -> str:
     return {"enter": "Enter", "escape": "Esc", "ctrl+s": "Ctrl+S"}.get(key, key)
 
 
-class PageScreen(ModalScreen[None]):
+class PageScreen(Dialog[None]):
     """Shows a text in a box; j and k scroll, y copies it, q or Esc closes."""
 
     DEFAULT_CSS = """
     PageScreen {
-        align: center middle;
-        background: $background 60%;
-        & > VerticalScroll {
-            width: 100; max-width: 95%; height: auto; max-height: 90%;
-            background: $surface; border: round $primary 60%; padding: 0 1;
-            border-title-color: $primary; border-subtitle-color: $text-muted;
-            scrollbar-size-vertical: 1;
-        }
-        Static { height: auto; }
+        & > Vertical { width: 100; }
+        VerticalScroll { height: auto; max-height: 80vh; scrollbar-size-vertical: 1; }
+        Static { margin: 0; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q,escape", "close", "Close"),
+        Binding("q", "cancel", "Close"),
         Binding("j,down", "scroll(1)", "Down", show=False),
         Binding("k,up", "scroll(-1)", "Up", show=False),
         Binding("y", "copy", "Copy"),
     ]
+    HINT = "j k scroll · y copy · Esc close"
 
     def __init__(self, title: str, text: Content) -> None:
         super().__init__()
-        self._title = title
+        self.TITLE_TEXT = title
         self.text = text
 
-    def compose(self) -> ComposeResult:
-        """The box."""
-        with VerticalScroll() as box:
-            box.border_title = Content(self._title)
-            box.border_subtitle = Content("j k scroll · y copy · Esc close")
+    def compose_question(self) -> ComposeResult:
+        """The text."""
+        with VerticalScroll():
             yield Static(self.text)
 
     def action_scroll(self, lines: int) -> None:
@@ -291,10 +284,6 @@ class PageScreen(ModalScreen[None]):
     def action_copy(self) -> None:
         """Copy the text."""
         self.app.copy_to_clipboard(self.text.plain)
-
-    def action_close(self) -> None:
-        """Go back."""
-        self.dismiss()
 
 
 class TextEditScreen(Dialog[str]):

@@ -166,7 +166,7 @@ class ChatPane(Vertical):
         Args:
             named: The workspace that was asked for, in case it isn't open yet.
         """
-        waiting = self._conversation.unsent if self._conversation is not None else []
+        waiting = self._conversation.waiting if self._conversation is not None else []
         text = "\n\n".join([*waiting, self.prompt.full_text]).rstrip()
         if self._drafts is not None:
             self._drafts.save(text)
@@ -301,8 +301,8 @@ class ChatPane(Vertical):
             return False
         waiting = self.conversation.stop()
         if waiting:
-            unsent = [*waiting, *([self.prompt.full_text] if self.prompt.text else [])]
-            self.prompt.replace_text("\n\n".join(unsent))
+            texts = [*waiting, *([self.prompt.full_text] if self.prompt.text else [])]
+            self.prompt.replace_text("\n\n".join(texts))
         return True
 
     def clear_prompt(self) -> bool:
@@ -331,7 +331,7 @@ class ChatPane(Vertical):
     @on(Prompt.Key)
     def _key(self, event: Prompt.Key) -> None:
         event.stop()
-        _PROMPT_KEYS[event.what](self)
+        PROMPT_KEYS[event.what](self)
 
     def take_back(self) -> None:
         """Take the message queued last back into the prompt, else show earlier input."""
@@ -370,7 +370,7 @@ class ChatPane(Vertical):
         self.transcript.border_subtitle = f"{event.unseen} new below ↓" if event.unseen else ""
 
 
-_PROMPT_KEYS: Mapping[PaneKey, Callable[[ChatPane], object]] = {
+PROMPT_KEYS: Mapping[PaneKey, Callable[[ChatPane], object]] = {
     "popup_up": lambda pane: pane.popup.move(-1),
     "popup_down": lambda pane: pane.popup.move(1),
     "accept": lambda pane: pane.completions.catch_up_and_accept(),

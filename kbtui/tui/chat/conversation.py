@@ -110,7 +110,7 @@ class Conversation:
         return len(self._queue)
 
     @property
-    def unsent(self) -> list[str]:
+    def waiting(self) -> list[str]:
         """The messages that wait."""
         return [item.text for item in self._queue]
 
@@ -203,7 +203,7 @@ class Conversation:
         """Stop the answer; gives back what was queued, which is not sent."""
         if self._worker is None:
             return []
-        waiting = self.unsent
+        waiting = self.waiting
         self._transcript.take_out(*self._queue)
         self._queue.clear()
         self._stopping = True

@@ -157,9 +157,9 @@ _SARCASM = re.compile(
     re.IGNORECASE,
 )
 _HERE_AND_NOW = re.compile(
-    r"\b(?:just (?:had|got|saw|hung|woke|finished|did|made|ate|came|went|spilled|dropped)|right now|rn|today was|this morning was|long day|what a|so (?:tired|bored|hungry|good|bad|much fun|annoying|cute|weird|funny|many|cold|hot)|can['’]?t believe|can you believe|i swear|cannot believe|someone|somebody|apparently"
-    r"|gerade eben|so (?:müde|kaputt|ein tag|viel)|heute war|jemand|kann nicht glauben|unfassbar|schon wieder|hab ich einen hunger"
-    r"|acabo de|qué (?:día|cansancio|sueño|hambre|calor|frío)|hoy ha sido|alguien|no me lo creo|no puedo creer|otra vez|estoy (?:muerto|muerta|hecho|hecha|agotad[oa]|cansad[oa]))\b",
+    r"\b(?:just (?:had|got|saw|hung|woke|finished|did|made|ate|came|went|spilled|dropped)|right now|rn|today was|this morning was|long day|what a|so (?:tired|bored|hungry|good|bad|much fun|annoying|cute|weird|funny|many|cold|hot)|can['’]?t believe|can you believe|i swear|(?:no|any) (?:idea|clue)|cannot believe|someone|somebody|apparently"
+    r"|gerade eben|so (?:müde|kaputt|ein tag|viel)|heute war|jemand|kann nicht glauben|unfassbar|keine ahnung|schon wieder|hab ich einen hunger"
+    r"|acabo de|ni idea|qué (?:día|cansancio|sueño|hambre|calor|frío)|hoy ha sido|alguien|no me lo creo|no puedo creer|otra vez|estoy (?:muerto|muerta|hecho|hecha|agotad[oa]|cansad[oa]))\b",
     re.IGNORECASE,
 )
 _ADVICE = re.compile(
@@ -171,6 +171,14 @@ _PASTE_LINE = re.compile(
     r"^\s*(?:Traceback |File \"|at [\w.$]+\(|\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S* +\[?[A-Z]{4,5}|\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL)\b|>{1,3} |\$ \w|(?:From|To|Subject|Cc|Von|An|Betreff|De|Para|Asunto|Sent|Gesendet|Date): |-{3,}|#include|import \w+$|def \w+\(|class \w+|[{}\[\]();]+$|\w+ = \w+\(|<\/?\w+[^>]*>|diff --git|@@ |Exception in |Caused by:|error\[?|npm ERR|\w+Error: )"
 )
 _TITLED = re.compile(r"\b(?:dr|mr|mrs|ms|prof|frau|herr|señora?|sra?|doña)\b\.? \w+", re.IGNORECASE)
+_SOMEWHERE = re.compile(
+    r"\b(?:is|are|ist|sind|está|están)\s+(?:in|at|on|under|behind|with|im|in|am|auf|unter|hinter|bei|beim|en|bajo|detrás)\s",
+    re.IGNORECASE,
+)
+_PARTING = re.compile(
+    r"^(?:never ?mind\b|(?:see you|talk to you|bis|nos vemos|hasta|ya te)\b(?:\W+\w+){0,3}\W*$)",
+    re.IGNORECASE,
+)
 _EXCLAIMS = re.compile(
     r"^(?:what an? |how (?!to|ever)\w+ |was für (?:ein|eine) |wie (?:schön|nett|süß|lustig)|qué (?!hay|tengo|es)\w+ )",
     re.IGNORECASE,
@@ -363,7 +371,7 @@ def _form(text: str, said: str) -> tuple[Form, str, float]:  # noqa: PLR0911 - a
         return "hypothetical", said, 0.0
     if is_question(text):
         return "question", said, 0.0
-    if is_chat(said):
+    if is_chat(said) or _PARTING.match(said):
         return "chat", said, 0.0
     if _is_wish(said):
         return "wish", said, 2.0
@@ -415,6 +423,7 @@ def worth_of(text: str, said: str) -> float:
         "hay",
     }
     worth += 0.8 * has_copula
+    worth += 0.5 * (has_copula and bool(_SOMEWHERE.search(said)))
     worth += 0.9 * bool(w.RELATION & set(bare))
     worth += 0.8 * bool(
         w.FIRST_PERSON & set(bare[:3])

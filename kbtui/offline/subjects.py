@@ -27,7 +27,7 @@ _CALLED = re.compile(
     re.IGNORECASE,
 )
 _KIN = re.compile(
-    rf"^(?:my|our|mein\w*|unser\w*|mi|mis|nuestr\w+)\s+(?P<role>(?:[\w-]+\s+){{0,2}}?[\w-]+)\s*,?\s+(?P<name>{_NAME}(?:\s+{_NAME})?)\b"
+    rf"^(?i:my|our|mein\w*|unser\w*|mi|mis|nuestr\w+)\s+(?P<role>(?:[\w-]+\s+){{0,2}}?[\w-]+)\s*,?\s+(?P<name>(?:(?:Mr|Mrs|Ms|Dr|Prof|Frau|Herr|Sra?)\.?\s+)?{_NAME}(?:\s+{_NAME})?)\b"
 )
 _ROLE = re.compile(
     r"\b(?:is|was|ist|war|es|era|wird|becomes|now)\s+(?:(?:now|jetzt|ahora)\s+)?(?:the|our|my|a|an|her|his|der|die|das|ein|eine|mein\w*|unser\w*|el|la|un|una|mi|nuestr\w+)?\s*(?:new|neue\w*|nuev\w+)?\s*[\w -]{0,30}?"
@@ -35,7 +35,9 @@ _ROLE = re.compile(
     re.IGNORECASE,
 )
 _PERSON_VERB = frozenset(
-    """owns leads works lives manages runs heads covers handles teaches studies joined joins moved
+    """left leaves told asked wants turns promised knows thinks calls said paid
+    kommt sagt will vertragt verträgt trinkt isst viene quiere dice cumple encarga renunció
+    owns leads works lives manages runs heads covers handles teaches studies joined joins moved
     maintains quit resigned retired likes loves hates prefers speaks married
     leitet arbeitet wohnt lebt betreut unterrichtet studiert zieht mag hasst spricht verantwortet
     übernimmt kümmert dirige trabaja vive lleva estudia enseña prefiere habla gestiona""".split()  # noqa: SIM905
@@ -52,7 +54,7 @@ _IS_DECISION = re.compile(
     r"^(?:decision|entscheidung|decisión|beschluss)\s*[:=]|\b(?:we|i|the (?:team|board|committee)|they)(?:['’]ve| have| had| are|['’]re| r)?\s+(?:\w+ly |all |just |finally )?"
     r"(?:decided|agreed|chose|chosen|picked|settled|opted|selected|going with|went with|switching|pivoting|switched)\b"
     r"|\b(?:haben|habe|hat|hab)\b.*\b(?:entschieden|beschlossen|geeinigt|entschlossen)\b|^(?:beschlossen|entschieden)\b"
-    r"|\b(?:decid(?:imos|í|ido)|hemos (?:decidido|elegido|acordado)|acordamos|elegimos|he decidido|optamos)\b|^(?:decided|agreed)\b",
+    r"|\b(?:queda(?:mos|do) en|decid(?:imos|í|ido)|hemos (?:decidido|elegido|acordado)|acordamos|elegimos|he decidido|optamos)\b|^(?:decided|agreed)\b",
     re.IGNORECASE,
 )
 _PREFERS = re.compile(
@@ -68,6 +70,7 @@ _GENERIC = w.word_set(
 _AUX = w.word_set(
     """has have had will can could should must does do did would may am got gets became becomes
     hat haben hatte wird werden kann muss soll darf geht kommt bleibt bekommt gibt
+    goes go makes make trifft heisst
     tiene tienen va van puede debe hay viene llega sigue"""
 )
 _NOUNS = w.word_set(
@@ -274,6 +277,8 @@ def _phrase(tokens: Sequence[str], text: str) -> str:
 def _is_verb(token: str, place: int) -> bool:
     low = fold(token.strip("'’"))
     bare, _, rest = low.partition("'")
+    if rest == "t" and f"{bare}t" not in w.CONJUNCTION:
+        return True
     return (
         low in _VERBS
         or (rest in ("s", "re", "ll", "ve", "m") and bare in w.PRONOUN | {"i", "we", "you"})
@@ -308,7 +313,7 @@ _LOOSE = (w.FUNCTION | w.PREPOSITION | w.CONJUNCTION | w.ARTICLE) - {"us", "it"}
 _LIGHT = w.word_set(
     "finally always never usually really prefer prefers new always want ab lieber immer nie siempre nunca prefiero"
 )
-_OFTEN = w.word_set("never always usually nie immer niemals nunca siempre")
+_OFTEN = w.word_set("don don't dont not no never always usually nie immer niemals nunca siempre")
 _MARKS, _DASHES = frozenset(',;:!?()"“”„«»'), frozenset("=–—-")
 _EXACT = frozenset({"date", "time", "money", "percent", "weekday", "day", "id"})
 _ROLES = w.word_set(

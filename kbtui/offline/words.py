@@ -118,7 +118,7 @@ DURABLE = word_set(
     arrives arriving visiting rents rented plays collects drives rides takes birthday anniversary
     deadline meeting appointment interview exam rehearsal flight train password always never usually
     every only must cannot stored stays staying hangs lent borrowed owes owe responsible charge
-    know knows diagnosed prescribed raised hosting hosts turns vaccinated enrolled transferred promoted
+    drink drinks eat eats wear wears know knows diagnosed prescribed raised hosting hosts turns vaccinated enrolled transferred promoted
     gehort leitet besitzt wohnt wohne wohnen arbeitet arbeite arbeiten lebt lebe leben bevorzuge
     bevorzugt mag hasse hasst vermeide allergisch allergie vegetarier vegetarisch vegan entschieden
     beschlossen entschlossen einigt geeinigt gewahlt ausgesucht gewechselt umgezogen zieht
@@ -130,7 +130,7 @@ DURABLE = word_set(
     geburtstag frist termin treffen prufung probe flug immer nie niemals jeden jede jedes montags
     dienstags mittwochs donnerstags freitags samstags sonntags zustandig verantwortlich ubernimmt
     trage tragt fahrt fahre spielt spiele esse isst trinke trinkt ausgeliehen geliehen schuldet
-    cuelga guarda posee dirige lleva vive vivo vivimos trabaja trabajo trabajamos prefiero prefiere odio odia
+    cuelga guarda quedamos quedado posee dirige lleva vive vivo vivimos trabaja trabajo trabajamos prefiero prefiere odio odia
     evito alergico alergica alergia vegetariano vegetariana vegano vegana decidimos decidido decidi
     acordamos acordado elegimos elegido escogido cambiado cambiamos mudado mudo mudarse mudamos
     casado casada prometido divorciado nacio murio llama llamamos llaman estudia ensena habla cuesta
@@ -161,7 +161,7 @@ RELATION = word_set(
 )
 PRONOUN = word_set(
     "he she it they him her them this that these those er sie es ihn ihm ihr ihnen dies das ella "
-    "ellos ellas esto eso este esta lo la le les his their its seine ihre su sus"
+    "ellos ellas esto eso este his their its seine ihre su sus"
 )
 FIRST_PERSON = word_set(
     "i im ive id ill my me mine we our us ich mir mich mein meine meinen meinem meiner wir uns "

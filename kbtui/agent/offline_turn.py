@@ -132,6 +132,8 @@ class OfflineTurn(Turn):
     def _quoted(self, found: Answer) -> Iterator[str]:
         """The lines, each with its number; what was only said after the day on which it was."""
         day = ""
+        if found.lines[0].source != "said":
+            yield "From your notes:"
         for line in found.lines:
             if line.source == "said" and line.day != day:
                 yield f"You said on {line.day}:" if line.day else "You said:"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
@@ -150,6 +151,10 @@ class _JsonView:
                 pass
 
 
+# A link with a title of its own: a terminal shows the title, and what was written below it.
+_TITLED_LINK = re.compile(r"\[\[[^\]|\n]+\|([^\]\n]+)\]\]")
+
+
 class _TextView:
     """Writes the answer as it streams in, what it cites, and what was done meanwhile."""
 
@@ -162,7 +167,7 @@ class _TextView:
 
         match event:
             case events.TextDelta():
-                self._write(event.text)
+                self._write(_TITLED_LINK.sub(r"\1", event.text))
             case events.ToolFinished():
                 if to_terminal() or event.changes or event.proposal or not event.ok:
                     self._end_line()

@@ -192,6 +192,7 @@ def _score(told: _Told, line: Line, before: Sequence[str], title: str) -> float:
     kinds = {_KINDS.get(v.kind, v.kind) for v in w.values(told.said)}
     fits = bool(kinds & {_KINDS.get(v.kind, v.kind) for v in w.values(line.text)})
     if told.strong:
+        score += 0.5 * bool(nearness and w.PRONOUN & set(w.words(told.said)[:1]))
         return score + 0.8 * fits if shared or (nearness and (fits or not kinds)) else 0.0
     if ends_something(told.said):
         return score + 0.3 if on_subject or (nearness and len(shared) > 1) else 0.0

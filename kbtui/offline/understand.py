@@ -62,6 +62,7 @@ _DO_I = re.compile(
     r"^(?:what|which)\s+(?P<what>[\w' -]+?)\s+do\s+(?:i|you)\s+(?P<verb>\w+)\?*$", re.IGNORECASE
 )
 _ANSWER_WORDS = 12
+_BACK = 6
 _REMEMBER_THAT = re.compile(
     r"^(?:please\s+|bitte\s+|por favor,?\s+)*(?:(?:remember|note|keep|save)\s+(?:that|this|it)|merk dir das|notier(?:e)? das|recuerda(?:lo)?(?: eso)?|apunta(?:lo)?(?: eso)?|guárdalo)(?:\s+(?:please|bitte|por favor))?[.!]*$",
     re.IGNORECASE,
@@ -146,7 +147,6 @@ class _Reader:
         self._parts = parts
         self._known = known
         self._before = [each.text for each in reversed(before)]
-        self._said = [each.text for each in reversed(before) if each.role == "user"]
 
     def facts(self) -> list[Fact]:
         found: list[Fact] = []
@@ -354,7 +354,7 @@ class _Reader:
 
     def _last_spoken_of(self) -> Line | None:
         """The entry that keeps what was said last."""
-        for text in self._said[:2]:
+        for text in self._before[:_BACK]:
             told = set(w.content(text))
             for line in self._known:
                 mine = set(w.content(line.text))

@@ -77,7 +77,7 @@ _SAID_AGAIN = w.word_set(
     mistake change changed plan plans update moved move postponed pushed rescheduled instead now same
     time place starting new rather replaced replaces from turns after all
     nein korrektur meinte doch jetzt verschoben verlegt statt stattdessen geandert neu gleiche gleich
-    perdon realidad correccion equivoque digo ahora cambio cambia movio lugar mismo misma hora nuevo
+    perdon realidad final correccion equivoque digo ahora cambio cambia movio lugar mismo misma hora nuevo
     """
 )
 _LEAST = 1.0

@@ -50,7 +50,7 @@ class Line:
 
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?|^\s*>\s?")
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
-_DATED = re.compile(r"^(?:until )?\d{4}-\d\d-\d\d:?\s+")
+_DATED = re.compile(r"^\d{4}-\d\d-\d\d(?:, until then)?:?\s+")
 _BEFORE = re.compile(r"\(before: (?P<was>.+)\)$")
 _NOT_SAID = re.compile(
     r"^\s*(?:\||-{3,}|\*{3,}|<!--|```|~~~)|^\d{4}-\d\d-\d\d:? (?:recorded|created)\.?$",

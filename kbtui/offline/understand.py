@@ -200,7 +200,7 @@ class _Reader:
         return self._correction(each.said) is not None
 
     def _correction(self, said: str) -> Correction | None:
-        return find(said, self._known, self._before, self._title(without_cue(said)[0])[1])
+        return find(said, self._known, self._before, about(without_cue(said)[0])[1])
 
     @staticmethod
     def _adds(each: Sentence) -> bool:

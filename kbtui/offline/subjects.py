@@ -269,7 +269,7 @@ def _phrase(tokens: Sequence[str], text: str) -> str:
         if kept and (token in _DASHES or any(v.kind in _EXACT for v in w.values(token))):
             break
         kept.append(token)
-        if len(kept) == MOST_WORDS:
+        if len(kept) == MOST_WORDS or (token.endswith(".") and len(token) > _ABBREVIATION):
             break
     return titled(" ".join(kept))
 
@@ -313,6 +313,7 @@ _LOOSE = (w.FUNCTION | w.PREPOSITION | w.CONJUNCTION | w.ARTICLE) - {"us", "it"}
 _LIGHT = w.word_set(
     "finally always never usually really prefer prefers new always want ab lieber immer nie siempre nunca prefiero"
 )
+_ABBREVIATION = 4
 _OFTEN = w.word_set("don don't dont not no never always usually nie immer niemals nunca siempre")
 _MARKS, _DASHES = frozenset(',;:!?()"“”„«»'), frozenset("=–—-")
 _EXACT = frozenset({"date", "time", "money", "percent", "weekday", "day", "id"})

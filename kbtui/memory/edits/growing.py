@@ -516,7 +516,8 @@ def changed_words(old: str, new: str) -> tuple[str, str]:
 def superseded(text: str, old: str, fact: Fact, day: date) -> str:
     """An entry in which a fact has taken the place of a statement.
 
-    The old one moves into the Evolution; what was decided stays as it was decided.
+    The old one moves into the Evolution; what was decided stays as it was decided, unless the
+    whole line is what is replaced.
     """
     parts = frontmatter.split(text.encode("utf-8", "surrogatepass"))
     body = parts.body.decode("utf-8", "surrogatepass")
@@ -531,14 +532,16 @@ def superseded(text: str, old: str, fact: Fact, day: date) -> str:
             break
     if place is None:
         return text
-    was = sentence_of(old, fact.replaces)
-    is_decided = heading == "decision" and fact.kind == "decision"
+    is_whole = plain_fact(lines[place]) == plain_fact(fact.replaces)
+    was = plain_fact(lines[place]) if is_whole else sentence_of(old, fact.replaces)
+    is_decided = heading == "decision" and fact.kind == "decision" and not is_whole
     if not is_decided:
         ended = f"{new}." if was.endswith(".") and not new.endswith((".", "!", "?")) else new
         lines[place] = lines[place].replace(was, ended, 1)
-    changed = append_to_section(
-        "".join(lines), EVOLUTION, f"- {day.isoformat()}: {new.rstrip('.')} (before: {was})"
-    )
+    # A line that was said word for word stays so: the old one, and until when it held.
+    note = f"{day.isoformat()}: {new.rstrip('.')} (before: {was})"
+    note = f"{day.isoformat()}, until then: {was}" if is_whole else note
+    changed = append_to_section("".join(lines), EVOLUTION, f"- {note}")
     grown = text[: len(text) - len(body)] + changed
     summary = frontmatter.parse(text).values.get("summary")
     if isinstance(summary, str) and find_statement(was, [summary]):

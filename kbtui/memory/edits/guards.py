@@ -80,7 +80,7 @@ def reason_to_ask(
 
 
 def _check_kept(path: str, before: str, after: str) -> None:
-    """An Evolution section only grows, and what was decided stays as it was decided."""
+    """An Evolution section only grows, and what was decided stays, there at the least."""
     kept = iter([_unlinked(line) for line in evolution_of(after)])
     if not all(_unlinked(line) in kept for line in evolution_of(before)):
         raise UsageError(
@@ -89,7 +89,9 @@ def _check_kept(path: str, before: str, after: str) -> None:
         )
     if before and parse_entry(path, before.encode()).type == "decision":
         old, new = (_lines(section_text(text, "Decision")) for text in (before, after))
-        if not set(old) <= set(new):
+        past = [_unlinked(line) for line in evolution_of(after)]
+        gone = [line for line in set(old) - set(new) if not any(line in each for each in past)]
+        if gone:
             raise UsageError(
                 f"What was decided in {short_name(path)} stays as it was decided.",
                 "Add what changed under Evolution, with add_line.",

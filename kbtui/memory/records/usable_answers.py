@@ -29,10 +29,12 @@ _PLACEHOLDERS = (
 _PLACEHOLDER = re.compile(rf"\W*(?:{'|'.join(_PLACEHOLDERS)})?\W*", re.IGNORECASE)
 _APOLOGY = r"(?:i['\u2019]?m sorry|i am sorry|sorry|unfortunately|i apologi[sz]e)?[,.! ]*(?:but )?"
 _CANNOT = r"can['\u2019]?t|cannot|can not|won['\u2019]?t|am unable to|must decline to"
+# A person can't do weekends, a model can't do that.
+_ANY = r"(?:\s+(?:you|your|with|that|this|it|any|such|so|in this)\b|\W*$|[.,!])"
 _REFUSALS = (
     r"as an ai\b|i['\u2019]?m unable to|i (?:don['\u2019]?t|do not) have access",
-    rf"i (?:{_CANNOT}) (?:help|assist|comply|process|fulfil|do|provide|complete|call|access)",
-    rf"i (?:{_CANNOT}) (?:engage|continue|summari[sz]e|share|discuss)",
+    rf"i (?:{_CANNOT}) (?:help|assist|comply|process|fulfil|do|provide|complete|call|access){_ANY}",
+    rf"i (?:{_CANNOT}) (?:engage|continue|summari[sz]e|share|discuss){_ANY}",
 )
 _REFUSAL = re.compile(rf"{_APOLOGY}(?:{'|'.join(_REFUSALS)})", re.IGNORECASE)
 _STATUS = r"bad gateway|gateway time-?out|too many requests|server error|not found"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kbtui.agent.events import TurnChange
@@ -14,6 +14,7 @@ from kbtui.agent.tools.review import is_reviewed, propose
 from kbtui.agent.tools.toolbox import Outcome
 from kbtui.errors import KbtuiError
 from kbtui.history.objects.commit import describe
+from kbtui.memory.records.dates import with_dates
 from kbtui.offline.understand import understand
 from kbtui.offline.words import content, words
 from kbtui.text import counted, shorten
@@ -102,6 +103,8 @@ class Capture:
         Returns:
             What became of them, what went wrong included; nothing is raised for that.
         """
+        day = self._now().date()
+        facts = [replace(fact, text=with_dates(fact.text, day)) for fact in facts]
         found: list[FactOutcome] = []
         changes: list[TurnChange] = []
         proposal = ""

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from kbtui.memory.records.dates import absolute_dates, without_stamp
+from kbtui.memory.records.dates import absolute_dates, with_dates, without_stamp
 
 FRIDAY = date(2026, 3, 6)
 
@@ -43,6 +43,21 @@ def test_a_relative_date_is_settled(said: str, kept: str) -> None:
 )
 def test_what_may_mean_something_else_stays(said: str) -> None:
     assert absolute_dates(said, FRIDAY) == said
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("signed today", "signed today (2026-03-06)"),
+        ("call Bob tomorrow", "call Bob tomorrow (2026-03-07)"),
+        ("gestern angekommen", "gestern (2026-03-05) angekommen"),
+        ("I read USA Today", "I read USA Today"),
+    ],
+)
+def test_word_for_word_the_date_stands_behind(said: str, kept: str) -> None:
+    dated = with_dates(said, FRIDAY)
+    assert dated == kept
+    assert absolute_dates(dated, FRIDAY) == dated
 
 
 def test_a_stamp_before_a_history_entry_is_not_said_twice() -> None:

@@ -52,6 +52,10 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], date]], 
         lambda found, day: _weekday(found, day),  # noqa: PLW0108 - it is defined below
     ),
 )
+_OTHER = {"heute": 0, "gestern": -1, "vorgestern": -2, "übermorgen": 2, "hoy": 0, "ayer": -1}
+_OTHER |= {"anteayer": -2, "pasado mañana": 2}
+_OTHER_WORDS = re.compile(rf"\b(?:{'|'.join(_OTHER)}){_END}", re.IGNORECASE)
+_IS_DATED = re.compile(r" \(\d{4}-\d\d-\d\d\)")
 _SENTENCE_STARTS = ("", "\n", ".", "!", "?", ":", "-", "*")
 _STAMP = re.compile(
     r"^\s*\[?(?P<stamp>\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?)\]?[\s:,-]*"
@@ -83,6 +87,20 @@ def absolute_dates(text: str, day: date) -> str:
     )
 
 
+def with_dates(text: str, day: date) -> str:
+    """A text word for word, with the date behind words like *yesterday*, *heute*, *ayer*."""
+    for pattern, meant in _PATTERNS:
+        text = pattern.sub(lambda found, meant=meant: _bracketed(found, meant(found, day)), text)  # type: ignore[misc]
+    return _OTHER_WORDS.sub(
+        lambda found: _bracketed(found, day + timedelta(days=_OTHER[found[0].lower()])), text
+    )
+
+
+def _bracketed(found: re.Match[str], meant: date) -> str:
+    is_name = _written(found, meant) == found[0]
+    return found[0] if is_name else f"{found[0]} ({meant.isoformat()})"
+
+
 def _absolute(text: str, day: date) -> str:
     for pattern, meant in _PATTERNS:
         text = pattern.sub(lambda found, meant=meant: _written(found, meant(found, day)), text)  # type: ignore[misc]
@@ -91,6 +109,8 @@ def _absolute(text: str, day: date) -> str:
 
 def _written(found: re.Match[str], meant: date) -> str:
     lead = found.string[: found.start()].rstrip(" ")
+    if _IS_DATED.match(found.string, found.end()):
+        return found[0]
     if found[0][0].isupper() and lead[-1:] not in _SENTENCE_STARTS:
         return found[0]  # a name, such as USA Today
     before = lead.rsplit(" ", 1)[-1].lower()

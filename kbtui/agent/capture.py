@@ -17,7 +17,7 @@ from kbtui.history.objects.commit import describe
 from kbtui.memory.records.dates import with_dates
 from kbtui.offline.understand import understand
 from kbtui.offline.words import content, words
-from kbtui.text import counted, shorten
+from kbtui.text import shorten
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
@@ -159,8 +159,8 @@ class Capture:
             paths = tuple(each.path for each in kept.commit.paths)
             changes.append(TurnChange(kept.commit.id, paths, describe(kept.commit.paths)))
         told = [f"{each.kind}: {each.fact.text} ({each.title or each.why})" for each in found]
-        written = sum(each.kind in ("created", "added", "corrected") for each in found)
-        return ToolResult("\n".join(told), f"{counted(written, 'fact')} kept")
+        done = changes[0].summary if changes else "nothing new to keep"
+        return ToolResult("\n".join(told), shorten(done, _SUMMARY_WIDTH))
 
 
 def claims_a_write(answer: str) -> bool:

@@ -144,10 +144,11 @@ class OfflineTurn(Turn):
 
 def _told(kept: Kept) -> Iterator[str]:
     """What became of the facts, a sentence for each way."""
-    if kept.names("created", "added"):
-        yield f"Kept in {_listed(kept.names('created', 'added'))}."
-    if kept.names("corrected"):
-        yield f"Corrected in {_listed(kept.names('corrected'))}."
+    corrected = kept.names("corrected")
+    if new := [name for name in kept.names("created", "added") if name not in corrected]:
+        yield f"Kept in {_listed(new)}."
+    if corrected:
+        yield f"Corrected in {_listed(corrected)}."
     if waiting := [*kept.proposed, *kept.names("proposed")]:
         waits = "waits" if len(waiting) == 1 else "wait"
         where = "in your inbox (F6, or `kbtui inbox`)"

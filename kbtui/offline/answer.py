@@ -53,7 +53,7 @@ _KIND: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             "who",
-            r"\bwho(?:m|se|['’]?s)?\b|\bwe[rnm]\b|\bwessen\b|\bqui[eé]n(?:es)?\b|\b(?:name|nombre)\b",
+            r"\bwho(?:m|se|['’]?s)?\b|\bwe[rnm]\b|\bwessen\b|\bqui[eé]n(?:es)?\b|\b(?:name|nombre)\b|\bc[oó]mo se llaman?\b|\bwie hei(?:ß|ss)(?:t|en)\b",
         ),
         (
             "where",
@@ -105,7 +105,10 @@ _ATTRIBUTES: tuple[tuple[frozenset[str], re.Pattern[str]], ...] = (
     ),
     (w.word_set("email mail correo"), re.compile("@")),
 )
-_THRESHOLD = 0.66
+_PRICED = re.compile(
+    r"\d\s?/\s?\w|[€$£]|\d\s?(?:euros?|eur|dollars?|pounds?|quid)\b", re.IGNORECASE
+)
+_THRESHOLD = 0.68
 _MOST = 3
 _MOST_ABOUT = 6
 _MOST_OF_ME = 12
@@ -222,6 +225,8 @@ class _Asked:
             if part == 0:
                 return 0.0
             part = _match(word, mine) if part is None else part
+            if not part and w.concepts(word) & w.concepts("price") and _PRICED.search(line.text):
+                part = 0.85
             own = own or part > 0
             if not part:
                 part = 0.85 * _match(word, title)
@@ -328,7 +333,7 @@ def _asks(line: Line) -> bool:
 def _who(line: Line) -> float:
     told = w.words(line.text)
     named = next(iter(w.names(line.text)), "") or is_named(line.title) or line.kind == "person"
-    starts = re.match(r"[A-ZÄÖÜ][\w'’-]+ (?!\w+ed\b)\w+", line.text)
+    starts = line.text[:1].isupper() and told[:1] and told[0] not in w.FUNCTION
     return 1.0 if named or starts or w.RELATION & set(told) else 0.55
 
 

@@ -78,7 +78,7 @@ _SEASON = re.compile(
     re.IGNORECASE,
 )
 _SCAFFOLD = w.word_set(
-    """thing stuff kind sort type name called exact exactly again need tell remember remind show list
+    """forget vergiss olvida thing stuff kind sort type name called exact exactly again need tell remember remind show list
     find search look everything anything know say told mention mentioned note notes written down
     information info detail details please currently happen happened happening please plan
     ding sache zeug name genau nochmal sag zeig erinnere zeige liste alles erzahl weisst notizen
@@ -221,12 +221,9 @@ class _Asked:
         got = total = 0.0
         own = False
         for word, weight in self.words.items():
-            part = _attribute(word, line.text)
-            if part == 0:
+            part = _part(word, line.text, mine)
+            if part is None:
                 return 0.0
-            part = _match(word, mine) if part is None else part
-            if not part and w.concepts(word) & w.concepts("price") and _PRICED.search(line.text):
-                part = 0.85
             own = own or part > 0
             if not part:
                 part = 0.85 * _match(word, title)
@@ -250,6 +247,17 @@ class _Asked:
         if not own:
             score *= 0.95
         return score
+
+
+def _part(word: str, text: str, mine: Sequence[str]) -> float | None:
+    """How well a line holds a word of the question; None where that rules it out."""
+    asked = _attribute(word, text)
+    if asked is not None:
+        return asked or None
+    part = _match(word, mine)
+    if not part and w.concepts(word) & w.concepts("price") and _PRICED.search(text):
+        return 0.85
+    return part
 
 
 def _attribute(word: str, text: str) -> float | None:

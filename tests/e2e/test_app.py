@@ -52,7 +52,7 @@ def app(workspace: Path) -> Iterator[Terminal]:
 
 def test_the_main_job_from_question_to_undo(app: Terminal, workspace: Path) -> None:
     app.send(SAID + ENTER)
-    app.wait_for("people/alice created", "Kept in")
+    app.wait_for("postgresql-for-analytics created", "Kept in")
     (decision,) = (workspace / DECISION).glob("*.md")
     written = decision.read_text()
 

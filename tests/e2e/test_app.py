@@ -116,7 +116,7 @@ def test_after_a_kill_it_starts_again_with_everything(workspace: Path) -> None:
     with _app(workspace) as terminal:
         terminal.wait_for("KNOWLEDGE", "Write a message")
         terminal.send(SAID + ENTER)
-        terminal.wait_for("people/alice created")
+        terminal.wait_for("postgresql-for-analytics created")
         terminal.kill()
         terminal.wait_exit()
     with _app(workspace) as terminal:

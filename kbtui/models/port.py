@@ -1,6 +1,6 @@
 """The port that every chat model is spoken to through.
 
-Three implementations stand behind it: litellm, the offline model, and the scripted one of the
+Three implementations stand behind it: litellm, the stand-in for no model, and the scripted one of the
 tests. A model only ever *asks* for tools; the turn runs them.
 """
 
@@ -96,7 +96,7 @@ class ChatModel(Protocol):
 
     @property
     def is_local(self) -> bool:
-        """True if the prompt stays on this machine (offline model, loopback endpoint)."""
+        """True if the prompt stays on this machine (no model, loopback endpoint)."""
         ...
 
     @property

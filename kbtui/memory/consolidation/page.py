@@ -22,7 +22,7 @@ class Page:
     """Consecutive units of a conversation.
 
     Of a `private` page, whose answers drew on private entries, only what the user said is worked
-    on, and only by the offline model: what those entries say must not get into memory that other
+    on, and only without a model: what those entries say must not get into memory that other
     models read.
     """
 

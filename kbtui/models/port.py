@@ -1,6 +1,6 @@
 """The port that every chat model is spoken to through.
 
-Three implementations stand behind it: litellm, the stand-in for no model, and the scripted one of the
+Three implementations stand behind it: litellm, the stand-in for none, and the scripted one of the
 tests. A model only ever *asks* for tools; the turn runs them.
 """
 

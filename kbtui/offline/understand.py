@@ -282,7 +282,15 @@ class _Reader:
             return [Fact(_plain(text), "preference", title or about(said)[1], place="memory")]
         if title in ("My name", "Mein Name", "Mi nombre"):
             return [Fact(_plain(text), "fact", title, place="memory")]
-        return [self._fact(text, kind, title)]
+        fact = self._fact(text, kind, title)
+        if (
+            earlier
+            and w.words(said)[-1:]
+            and w.words(said)[-1] in _IT
+            and earlier[-1].subject != title
+        ):
+            fact = replace(fact, related=(earlier[-1].subject,))
+        return [fact]
 
     @staticmethod
     def _listed(said: str, piece: Sentence) -> str:
@@ -478,6 +486,7 @@ def _kind(  # noqa: PLR0911 - a kind each
 
 
 _REACTION = -1.0
+_IT = w.word_set("it this that them es das dies ihn sie eso esto")
 _THEM = w.word_set("them they their ihnen sie deren ellos ellas ese esa")
 _WEAK = w.word_set("new old next first second neue neuer neues alte nuevo nueva viejo")
 _MINE = w.word_set("prefer like love hate have am need want mag habe bin tengo soy quiero")

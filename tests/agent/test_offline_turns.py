@@ -34,6 +34,8 @@ async def test_a_decision_and_its_owner_become_two_entries(
     alice = kb.library.find("Alice")
     assert alice.type == "person"
     assert "Alice owns it" in alice.body
+    (link,) = {each.path for each in kb.library.outgoing(alice.path)}
+    assert link == decision.path
     assert "|Alice]]" in told.finished.text
 
 

@@ -64,7 +64,7 @@ def test_the_main_job_from_question_to_undo(app: Terminal, workspace: Path) -> N
     app.send("l")
     app.wait_for("▾ decisions")
     app.send("j" + ENTER)
-    app.wait_for("because of its JSON operators", "backlinks")
+    app.wait_for("of its JSON operators", "backlinks")
 
     app.send("e")
     app.wait_for("type: decision")

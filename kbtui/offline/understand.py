@@ -46,6 +46,7 @@ Kind = Literal[
 ]
 _LONGEST = 6_000
 _MOST_FACTS = 12
+_LONG_WORD = re.compile(r"\S{400,}")  # nothing that anybody said
 _JOINT = re.compile(
     r",?\s+(?:and|und|y)\s+(?=(?:my|our|mein\w*|unser\w*|mi|nuestr\w+)\s+[\w-]+\s+[A-ZÄÖÜÁÉÍÓÚÑ])"
     r"|,\s+(?:and\s+|und\s+|y\s+|while\s+|aber\s+|but\s+)?(?=[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+\s+(?P<verb>\w+))"
@@ -104,7 +105,7 @@ def understand(text: str, before: Sequence[Said] = (), known: Sequence[Line] = (
         before: The last messages before it, oldest first.
         known: Lines that it may be about: of entries that it names, or that were spoken of last.
     """
-    spoken = text.strip()[:_LONGEST]
+    spoken = _LONG_WORD.sub("", text.strip()[:_LONGEST]).strip()
     hidden = redact(spoken)
     secret = hidden.found[0].kind if hidden.found else ""
     if is_paste(spoken):

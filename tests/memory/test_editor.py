@@ -85,8 +85,8 @@ def test_a_correction_takes_the_place_of_the_old_statement(room: Room) -> None:
     assert _kinds(_keep(room, new)) == ["corrected"]
     text = room.read(MEETING)
     assert "# Team meeting\n\nthe meeting with Dmitri is on Friday\n" in text
-    past = "(before: the meeting with Dmitri is on Thursday)"
-    assert f"## Evolution\n- 2026-03-06: the meeting with Dmitri is on Friday {past}" in text
+    past = "2026-03-06, until then: the meeting with Dmitri is on Thursday"
+    assert f"## Evolution\n- {past}" in text
 
 
 def test_a_telling_part_is_enough_to_find_what_a_correction_replaces(room: Room) -> None:

@@ -450,7 +450,6 @@ class _Keeping:
                 fact.kind == "decision"
                 and path.startswith(f"{_ENTRIES}decisions/")
                 and (fact.subject and path != self.copy.subject(fact))
-                and old != plain_fact(fact.replaces)
             ):
                 self._links.append(supersede_decision(path, fact, self._day))
                 return None  # what was decided stays; both say which one holds

@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError
+from kbtui.history.adoption import OutsideEdits
 from kbtui.history.history import History
-from kbtui.history.outside_edits import OutsideEdits
 from kbtui.knowledge.library import Library
 from kbtui.logs import start_logging
 from kbtui.settings import load_settings

@@ -2,25 +2,31 @@
 
 Adopted bytes are never touched. What is still being written is waited for, and a deletion of many
 entries at once (a folder moved away, a disk that isn't mounted) is asked about, not recorded.
+
+While the program runs a file watcher says that something moved; whether that is an edit, and when
+it is finished, is decided here.
 """
 
 from __future__ import annotations
 
+import logging
+import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from kbtui.errors import ConflictError, KbtuiError, WorkspaceBusyError
 from kbtui.workspace import files
 from kbtui.workspace.layout import RECORDED_AREAS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from kbtui.history.door import Door
     from kbtui.history.objects.commit import Commit
     from kbtui.history.objects.repository import Repository
     from kbtui.workspace.layout import Workspace
     from kbtui.workspace.scan import Scanner
+
 
 _MASS = 0.3
 _FEW = 3
@@ -123,3 +129,75 @@ class Adoption:
 
 def _is_entry(path: str) -> bool:
     return path.startswith("knowledge/") and path.endswith(".md")
+
+
+log = logging.getLogger(__name__)
+_SETTLE_SECONDS = 1.1
+_TRIES = 5
+# A watcher needs a moment to start, and may miss something later: look now and then without hints.
+_FIRST_LOOKS = (2.0, 5.0)
+_LOOK_SECONDS = 60.0
+
+
+class Adopting(Protocol):
+    """What listening to hints asks of a history."""
+
+    def adopt(self, *, timeout: float) -> object:
+        """Record what was edited outside."""
+
+    def tidy(self, stopped: Callable[[], bool]) -> object:
+        """Pack older objects."""
+
+
+class OutsideEdits:
+    """Adopts outside edits in a thread of its own, a moment after each hint.
+
+    Args:
+        history: What adopts.
+        on_problem: Told what a person must decide, such as a deletion of most entries.
+    """
+
+    def __init__(self, history: Adopting, on_problem: Callable[[KbtuiError], None]) -> None:
+        self._history = history
+        self._on_problem = on_problem
+        self._hinted = threading.Event()
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to listen to hints."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="outside-edits", daemon=True)
+            self._thread.start()
+
+    def hint(self) -> None:
+        """Say that files may have changed; returns at once, from any thread."""
+        self._hinted.set()
+
+    def close(self) -> None:
+        """Stop listening and wait for a running adoption."""
+        self._stopped.set()
+        self._hinted.set()
+        if self._thread is not None:
+            self._thread.join(timeout=10)
+
+    def _run(self) -> None:
+        first_looks = iter(_FIRST_LOOKS)
+        while True:
+            self._hinted.wait(next(first_looks, _LOOK_SECONDS))
+            for _ in range(_TRIES):
+                self._hinted.clear()
+                if self._stopped.wait(_SETTLE_SECONDS):
+                    return
+                if not self._hinted.is_set():
+                    break
+            self._adopt()
+
+    def _adopt(self) -> None:
+        try:
+            self._history.adopt(timeout=5.0)
+            self._history.tidy(self._stopped.is_set)
+        except ConflictError as problem:
+            self._on_problem(problem)
+        except KbtuiError as problem:
+            log.warning("outside edits could not be recorded: %s", problem)

@@ -16,21 +16,20 @@ from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
 from kbtui.history.change import Change
 from kbtui.history.commit_events import News
 from kbtui.history.intent import Intent, IntentLog
-from kbtui.history.looking.path_changes import moves_of, path_changes
+from kbtui.history.looking.moves import moves_of, path_changes
 from kbtui.history.objects.commit import (
     Actor,
     Changed,
     Commit,
     Origin,
+    author_of,
     decode_commit,
     describe,
     encode_commit,
     read_commit,
     write_message,
 )
-from kbtui.history.objects.identity import author_of
 from kbtui.history.objects.trees import git_object, update_tree
-from kbtui.history.sync.remote import MovedError
 from kbtui.text import clean_line
 from kbtui.workspace import files
 from kbtui.workspace.durable import FileBatch, storage_errors
@@ -53,6 +52,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 OUTSIDE = "Edited outside kbtui."
 Edits = dict[str, "bytes | None"]
+
+
+class MovedError(ConflictError):
+    """Somebody else was faster, and nothing is applied: look again and try once more."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message, hint or "Try again.")
 
 
 class Door:

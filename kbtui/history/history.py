@@ -18,12 +18,12 @@ from kbtui.history.door import Door
 from kbtui.history.looking.blame import Blame
 from kbtui.history.looking.diff import FileDiff, diff_file
 from kbtui.history.looking.log import CommitLog
-from kbtui.history.looking.reading import HistoryReader
+from kbtui.history.looking.reading import HistoryReader, read_version
+from kbtui.history.objects.commit import RESTORED
 from kbtui.history.objects.packing import Packing
 from kbtui.history.objects.repository import Repository
 from kbtui.history.proposals import ProposalRef, Proposals
-from kbtui.history.undo.rewind import RESTORED, rewind
-from kbtui.history.undo.undo import Undo, read_version
+from kbtui.history.undo.undo import Undo, rewind
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors, sweep
 from kbtui.workspace.layout import RECORDED_AREAS
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from kbtui.history.intent import Outcome
-    from kbtui.history.looking.origins import LineOrigin
+    from kbtui.history.looking.blame import LineOrigin
     from kbtui.history.merging.conflict import Conflict, Resolution
     from kbtui.history.objects.commit import Changed
     from kbtui.history.objects.soundness import Soundness

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 from kbtui.errors import ConflictError, NotFoundError, UsageError
 from kbtui.history.change import Change
 from kbtui.history.door import redact_change
-from kbtui.history.looking.diff import diff_file
-from kbtui.history.looking.hunk import without_hunks
+from kbtui.history.looking.diff import diff_file, without_hunks
 from kbtui.history.objects.commit import Origin, read_commit
 from kbtui.history.undo.revert import Revert
 from kbtui.history.undo.undo import UndoPlan

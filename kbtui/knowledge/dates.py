@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import NotFoundError, UnreadableError
+from kbtui.history.objects.commit import RESTORED
 from kbtui.knowledge import frontmatter
 from kbtui.knowledge.entry import category_of
 from kbtui.knowledge.shelf import is_on_shelf
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from kbtui.workspace.layout import Workspace
 
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?P<time>[T ]\d{2}:\d{2}(?P<seconds>:\d{2})?)?")
-# The reason that `History.restore` gives: what it brings back must be what it was.
-_RESTORED = "Restored from "
 
 
 class DateKeeper:
@@ -39,7 +38,7 @@ class DateKeeper:
 
     def companion(self, change: Change) -> None:
         """Set the dates in a change that is about to be applied."""
-        if change.adopted or change.origin.undoes or change.reason.startswith(_RESTORED):
+        if change.adopted or change.origin.undoes or change.reason.startswith(RESTORED):
             return
         for path, data in list(change.edits.items()):
             if data is None or path in change.repairs:

@@ -16,7 +16,7 @@ import platformdirs
 
 from kbtui.errors import UsageError
 from kbtui.history.change import Actor
-from kbtui.history.merging.three_way import merge_three
+from kbtui.history.merging.tree_merge import merge_three
 from kbtui.history.objects.commit import is_derived
 from kbtui.history.sync.remote import Address, Watcher, parse_address
 from kbtui.history.sync.sync import SyncReport, SyncRules

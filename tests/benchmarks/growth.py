@@ -54,7 +54,8 @@ class Growth:
         shutil.copytree(self._repository, self._folder / name)
 
     def _pack(self, name: str) -> int:
-        from kbtui.history.objects.packing import Packing, PackRecord
+        from kbtui.history.objects.pack_folder import PackRecord
+        from kbtui.history.objects.packing import Packing
         from kbtui.history.objects.repository import Repository
         from kbtui.history.objects.trees import git_object
 

@@ -9,27 +9,176 @@ comparison.
 
 from __future__ import annotations
 
+import json
+import sqlite3
 import threading
+import zlib
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from kbtui.history.looking.blame_cache import BlameCache
 from kbtui.history.looking.moves import statement_of
-from kbtui.history.looking.origins import LineOrigin, Version
 from kbtui.history.looking.tracking import carried, common_ends, lines_of
-from kbtui.history.undo.rewind import RESTORED
+from kbtui.history.objects.commit import Actor, Origin
+from kbtui.workspace.derived import DerivedDatabase
 from kbtui.workspace.files import decode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from kbtui.history.looking.log import CommitLog
-    from kbtui.history.looking.moves import Moved
-    from kbtui.history.objects.commit import Commit
+    from kbtui.history.objects.commit import Commit, Moved
     from kbtui.history.objects.repository import Repository
+
+
+@dataclass(frozen=True, slots=True)
+class LineOrigin:
+    """Who wrote a line, and where it stood then.
+
+    Attributes:
+        commit: The id of the commit; None: it isn't recorded yet, so it is the user's.
+        actor: Who made it.
+        time: When, in UTC; None where it isn't recorded.
+        origin: What it was made from: session, messages, turn, archive cursor.
+        path: The file that it was written into, by its name then.
+        line: Its line there, 1-based.
+    """
+
+    commit: str | None
+    actor: Actor = Actor.YOU
+    time: datetime | None = None
+    origin: Origin = field(default_factory=Origin)
+    path: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A file after a commit: its lines with their origins, and the origins of those it lost.
+
+    `gone` is by a hash of the line's text, the last one that was lost for each.
+    """
+
+    lines: Sequence[str] = ()
+    origins: Sequence[LineOrigin] = ()
+    gone: Mapping[bytes, LineOrigin] = field(default_factory=dict)
+
+
+_IDENTITY = "blame 1"
+_FIELDS = tuple(each.name for each in fields(Origin))
+_SCHEMA = ('CREATE TABLE files (path TEXT PRIMARY KEY, "commit" TEXT, blob TEXT, data BLOB)',)
+
+
+class Kept(NamedTuple):
+    """One file's version as it was kept; its lines are those of the blob (None: it was gone)."""
+
+    blob: str | None
+    origins: Sequence[LineOrigin]
+    gone: Mapping[bytes, LineOrigin]
+
+
+class BlameCache:
+    """Keeps the last known version of each file that blame was asked about."""
+
+    def __init__(self, file: Path) -> None:
+        self._database = DerivedDatabase(file, _SCHEMA, _IDENTITY)
+
+    def commit_of(self, path: str) -> str | None:
+        """The commit that a file is known up to."""
+        row = self._one('SELECT "commit" FROM files WHERE path = ?', path)
+        return row[0] if row else None
+
+    def load(self, path: str) -> Kept | None:
+        """What is kept of a file."""
+        row = self._one("SELECT blob, data FROM files WHERE path = ?", path)
+        return self._read(*row) if row else None
+
+    def _one(self, query: str, path: str) -> Any:
+        return self._database.run(lambda db: db.execute(query, (path,)).fetchone())
+
+    def store(self, path: str, commit: str, blob: str | None, version: Version) -> None:
+        """Keep a file's version in place of the one before."""
+        row = (path, commit, blob, _packed(version))
+        self._database.run(
+            lambda db: db.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", row),
+            write=True,
+        )
+
+    def _read(self, blob: str | None, data: bytes) -> Kept | None:
+        try:
+            kept = json.loads(zlib.decompress(data))
+            written = [_read_written(*each) for each in kept["written"]]
+            origins = [each for run in kept["runs"] for each in _read_run(written, run)]
+            gone = {
+                bytes.fromhex(mark): next(_read_run(written, [*place, 1]))
+                for mark, place in kept["gone"].items()
+            }
+        except (zlib.error, ValueError, TypeError, KeyError, IndexError, sqlite3.Error):
+            self._database.clear()  # damaged, or another version's
+            return None
+        return Kept(blob, origins, gone)
+
+
+def _packed(version: Version) -> bytes:
+    written: dict[tuple[str | None, str], int] = {}
+    table: list[list[Any]] = []
+
+    def number(origin: LineOrigin) -> int:
+        key = origin.commit, origin.path
+        if key not in written:
+            written[key] = len(table)
+            table.append(_as_row(origin))
+        return written[key]
+
+    document = {
+        "runs": list(_runs((number(origin), origin.line) for origin in version.origins)),
+        "gone": {mark.hex(): [number(each), each.line] for mark, each in version.gone.items()},
+        "written": table,
+    }
+    return zlib.compress(json.dumps(document, separators=(",", ":")).encode(), 1)
+
+
+def _as_row(origin: LineOrigin) -> list[Any]:
+    of = origin.origin
+    known = {name: value for name in _FIELDS if (value := getattr(of, name)) is not None}
+    seconds = origin.time.timestamp() if origin.time else None
+    return [origin.commit, origin.actor.value, seconds, known, origin.path]
+
+
+def _runs(places: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
+    """Lines of one commit that stood below each other count as one."""
+    run: list[int] | None = None
+    for number, line in places:
+        if run and run[0] == number and run[1] + run[2] == line:
+            run[2] += 1
+            continue
+        if run:
+            yield run
+        run = [number, line, 1]
+    if run:
+        yield run
+
+
+def _read_written(
+    commit: str, actor: str, seconds: float | None, known: dict[str, Any], path: str
+) -> LineOrigin:
+    if "messages" in known:
+        first, last = known["messages"]
+        known["messages"] = (first, last)
+    time = None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    return LineOrigin(commit, Actor(actor), time, Origin(**known), path)
+
+
+def _read_run(written: list[LineOrigin], run: list[int]) -> Iterator[LineOrigin]:
+    number, first, count = run
+    of = written[number]
+    for line in range(first, first + count):
+        yield LineOrigin(of.commit, of.actor, of.time, of.origin, of.path, line)
+
 
 __all__ = ["Blame", "LineOrigin"]
 
@@ -161,7 +310,7 @@ class Blame:
     ) -> Iterator[_Source]:
         """Where lines that are new in a file may have come from, the surest first."""
         commit = step.commit
-        if commit.origin.undoes is not None or commit.body.startswith(RESTORED):
+        if commit.brings_back:
             yield lambda number: version.gone.get(_mark(lines[number]))
         if depth >= _DEEPEST:
             return

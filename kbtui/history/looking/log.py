@@ -7,22 +7,80 @@ from the repository before it is read; walking ten thousand trees happens once.
 from __future__ import annotations
 
 from functools import cached_property, partial
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from kbtui.errors import NotFoundError
 from kbtui.history.looking import log_table
 from kbtui.history.looking.diff import find_renames
-from kbtui.history.looking.sides import Sides
 from kbtui.history.objects.commit import Commit, PathChange, RawCommit, read_commit
 from kbtui.workspace.derived import DerivedDatabase
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from kbtui.history.looking.log_table import LogFilter
+    from kbtui.history.objects.commit import RawCommit
     from kbtui.history.objects.repository import Repository
+
+
+class Sides:
+    """Walks the other sides of merges.
+
+    Args:
+        repository: Where the commits are.
+        is_on_branch: Whether a commit is on the branch, where walking ends.
+    """
+
+    def __init__(self, repository: Repository, is_on_branch: Callable[[str], bool]) -> None:
+        self._repository = repository
+        self._is_on_branch = is_on_branch
+
+    def commits(self, tips: Sequence[str], seen: set[str]) -> Iterator[tuple[str, RawCommit]]:
+        """Yield what only the other parents of a merge lead to, newest first.
+
+        Args:
+            tips: The other parents.
+            seen: Commits to leave out; what is yielded is added.
+        """
+        waiting: list[tuple[float, int, str, RawCommit]] = []
+
+        def add(identifiers: Sequence[str]) -> None:
+            for identifier in identifiers:
+                if identifier not in seen and not self._is_on_branch(identifier):
+                    seen.add(identifier)
+                    raw = self._repository.read_commit(identifier)
+                    # Of the same second, what was met first is newer.
+                    heappush(waiting, (-raw.time.timestamp(), len(seen), identifier, raw))
+
+        add(tips)
+        while waiting:
+            _, _, identifier, raw = heappop(waiting)
+            yield identifier, raw
+            add(raw.parents)
+
+    def way(self, start: str, tips: Sequence[str]) -> list[str] | None:
+        """The commits that lead from `start` (left out) to one of `tips`, oldest first.
+
+        None where `start` isn't among what the tips bring in.
+        """
+        child: dict[str, str | None] = dict.fromkeys(tips)
+        for identifier, raw in self.commits(tips, set()):
+            if identifier == start:
+                break
+            for parent in raw.parents:
+                child.setdefault(parent, identifier)
+        else:
+            return None
+        way: list[str] = []
+        following = child[start]
+        while following is not None:
+            way.append(following)
+            following = child[following]
+        return way
+
 
 _BATCH = 1000
 _FIRST_PAGE = 4  # who goes on from what is known needs only the newest

@@ -8,14 +8,17 @@ and punctuation aside. Headings, frontmatter and what is too short to be told ap
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from kbtui.history.looking.diff import count_lines, find_renames
 from kbtui.history.looking.tracking import carried, lines_of
+from kbtui.history.objects.commit import Moved, PathChange, is_derived
+from kbtui.workspace import files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
 
 MOST_FILES = 2_000
 """Files up to which a commit's moves are looked for."""
@@ -27,41 +30,6 @@ _MARKER = re.compile(
     r"\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?(?:\d{4}-\d{2}-\d{2}:?\s+)?", re.ASCII
 )
 _WORD = re.compile(r"\w+")
-_PLACE = re.compile(
-    r"(?P<source>.+):(?P<from>[1-9]\d{0,8})(?:-(?P<last>[1-9]\d{0,8}))? -> "
-    r"(?P<target>[^>]+):(?P<to>[1-9]\d{0,8})(?:-\d+)?",
-    re.ASCII,
-)
-_ESCAPES = (("%", "%25"), (">", "%3E"))
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """`count` lines that went from one file to another; both numbers are of the first, 1-based."""
-
-    source: str
-    source_line: int
-    target: str
-    target_line: int
-    count: int = 1
-
-    def __str__(self) -> str:
-        """As the trailer has it: ``memory/MEMORY.md:12 -> knowledge/people/alice.md:31``."""
-        old = _place(self.source, self.source_line, self.count)
-        return f"{old} -> {_place(self.target, self.target_line, self.count)}"
-
-    @classmethod
-    def read(cls, value: str) -> Moved | None:
-        """Read a trailer's value; None where it isn't one."""
-        match = _PLACE.fullmatch(value)
-        if match is None:
-            return None
-        first = int(match["from"])
-        count = int(match["last"] or first) - first + 1
-        if count < 1:
-            return None
-        source, target = (_unescaped(match[name]) for name in ("source", "target"))
-        return cls(source, first, target, int(match["to"]), count)
 
 
 class Rewritten(NamedTuple):
@@ -140,13 +108,47 @@ def _joined(moves: Sequence[Moved]) -> Iterator[Moved]:
     return iter(runs.values())
 
 
-def _place(path: str, first: int, count: int) -> str:
-    for char, escape in _ESCAPES:
-        path = path.replace(char, escape)
-    return f"{path}:{first}" if count == 1 else f"{path}:{first}-{first + count - 1}"
+Edits = dict[str, "bytes | None"]
 
 
-def _unescaped(path: str) -> str:
-    for char, escape in reversed(_ESCAPES):
-        path = path.replace(escape, char)
-    return path
+def _blob(data: bytes | None) -> str | None:
+    return None if data is None else files.blob_id(data)
+
+
+def path_changes(before: Edits, after: Edits) -> tuple[PathChange, ...]:
+    """What a commit does to each path, renames paired; contents by path before and after."""
+    added = {p: data for p, data in after.items() if data is not None and before[p] is None}
+    gone = {p: old for p, data in after.items() if data is None and (old := before[p]) is not None}
+    renames = find_renames(added, gone)
+    changes = []
+    for path in sorted(after):
+        old, new = before[path], after[path]
+        if path in renames.values():
+            continue
+        if path in renames:
+            counts = count_lines(before[renames[path]], new)
+            changes.append(PathChange(path, "renamed", renames[path], *counts, _blob(new)))
+        else:
+            kind = "deleted" if new is None else "added" if old is None else "modified"
+            counts = count_lines(old, new)
+            changes.append(PathChange(path, kind, None, *counts, _blob(new)))  # type: ignore[arg-type]
+    return tuple(changes)
+
+
+def moves_of(before: Edits, after: Edits, paths: tuple[PathChange, ...]) -> tuple[Moved, ...]:
+    """Which lines went from one file to another; nothing in what follows from other files."""
+    written = [path for path in paths if path.path.endswith(".md") and not is_derived(path.path)]
+    losing = {path.path for path in written if path.removed}
+    gaining = {path.path for path in written if path.added}
+    if not losing or not gaining or len(losing | gaining) == 1 or len(written) > MOST_FILES:
+        return ()
+    changed = [path for path in written if path.path in losing | gaining]
+    return find_moves_between(
+        Rewritten(
+            path.path,
+            path.old_path or path.path,
+            files.decode(before.get(path.old_path or path.path) or b"").text,
+            files.decode(after[path.path] or b"").text,
+        )
+        for path in changed
+    )

@@ -7,24 +7,31 @@ the last paragraph is text.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
-from kbtui.history.looking.moves import Moved
 from kbtui.text import clean, clean_line
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+
 _SUBJECT_WIDTH = 100
 _MOVED = "Moved"
 _IDENTITY = re.compile(rb"^(?P<who>.*) (?P<time>-?\d{1,15}) (?P<zone>[+-]\d{4})$", re.DOTALL)
 _NUMBER = re.compile(r"\d{1,15}", re.ASCII)  # a hostile remote's may be of any length
 _TRAILER = re.compile(r"^(?P<key>[A-Z][a-z]+): (?P<value>.*)$")
+
+
+RESTORED = "Restored from "
+"""How the reason of every restore begins."""
 
 
 class Actor(StrEnum):
@@ -99,6 +106,55 @@ class PathChange:
     blob: str | None = field(default=None, compare=False)
 
 
+_PLACE = re.compile(
+    r"(?P<source>.+):(?P<from>[1-9]\d{0,8})(?:-(?P<last>[1-9]\d{0,8}))? -> "
+    r"(?P<target>[^>]+):(?P<to>[1-9]\d{0,8})(?:-\d+)?",
+    re.ASCII,
+)
+_ESCAPES = (("%", "%25"), (">", "%3E"))
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """`count` lines that went from one file to another; both numbers are of the first, 1-based."""
+
+    source: str
+    source_line: int
+    target: str
+    target_line: int
+    count: int = 1
+
+    def __str__(self) -> str:
+        """As the trailer has it: ``memory/MEMORY.md:12 -> knowledge/people/alice.md:31``."""
+        old = _place(self.source, self.source_line, self.count)
+        return f"{old} -> {_place(self.target, self.target_line, self.count)}"
+
+    @classmethod
+    def read(cls, value: str) -> Moved | None:
+        """Read a trailer's value; None where it isn't one."""
+        match = _PLACE.fullmatch(value)
+        if match is None:
+            return None
+        first = int(match["from"])
+        count = int(match["last"] or first) - first + 1
+        if count < 1:
+            return None
+        source, target = (_unescaped(match[name]) for name in ("source", "target"))
+        return cls(source, first, target, int(match["to"]), count)
+
+
+def _place(path: str, first: int, count: int) -> str:
+    for char, escape in _ESCAPES:
+        path = path.replace(char, escape)
+    return f"{path}:{first}" if count == 1 else f"{path}:{first}-{first + count - 1}"
+
+
+def _unescaped(path: str) -> str:
+    for char, escape in reversed(_ESCAPES):
+        path = path.replace(escape, char)
+    return path
+
+
 @dataclass(frozen=True, slots=True)
 class Commit:
     """A recorded change.
@@ -117,6 +173,11 @@ class Commit:
     paths: tuple[PathChange, ...] = ()
     moves: tuple[Moved, ...] = ()
     merged: tuple[str, ...] = ()
+
+    @property
+    def brings_back(self) -> bool:
+        """True if it is an undo or a restore: what it wrote had been there before."""
+        return self.origin.undoes is not None or self.body.startswith(RESTORED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,3 +387,41 @@ def _decoded(message: bytes, encoding: str) -> str:
         return message.decode(encoding)
     except (UnicodeDecodeError, LookupError):
         return message.decode("utf-8", "replace")
+
+
+_SECTION = re.compile(r"^\s*\[\s*(?P<name>[^\]\"\s]+)[^\]]*\]")
+_VALUE = re.compile(r"^\s*(?P<key>name|email)\s*=\s*(?P<value>.*?)\s*$", re.IGNORECASE)
+
+
+def author_of(actor: Actor) -> str:
+    """``Name <address>`` for an actor; the user's is the one that git knows, else ``You``."""
+    if actor is not Actor.YOU:
+        return f"kbtui {actor.value} <{actor.value}@kbtui.invalid>"
+    return _user(os.environ.get("HOME", ""), os.environ.get("XDG_CONFIG_HOME", ""))
+
+
+@lru_cache(maxsize=4)
+def _user(home: str, config: str) -> str:
+    """Read the user's name from git's own files; nothing else of them is ever obeyed."""
+    found: dict[str, str] = {}
+    folder = Path(config) if config else Path(home) / ".config"
+    for file in (folder / "git" / "config", Path(home) / ".gitconfig"):
+        found |= _read(file)
+    name = re.sub(r"[<>]", "", clean_line(found.get("name", ""))) or "You"
+    address = re.sub(r"[<>\s]", "", clean_line(found.get("email", ""))) or "you@kbtui.invalid"
+    return f"{name} <{address}>"
+
+
+def _read(file: Path) -> dict[str, str]:
+    try:
+        lines = file.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return {}
+    found: dict[str, str] = {}
+    section = ""
+    for line in lines:
+        if match := _SECTION.match(line):
+            section = match["name"].lower()
+        elif section == "user" and (match := _VALUE.match(line)):
+            found[match["key"].lower()] = match["value"].strip('"')
+    return found

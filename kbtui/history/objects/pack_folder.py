@@ -9,6 +9,7 @@ import contextlib
 import shutil
 import struct
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kbtui.workspace.durable import is_alive, sync_folder, temporary_name
@@ -24,6 +25,16 @@ _COUNT = 8 + 255 * 4  # where the index says how many objects there are
 _NAMES = 8 + 256 * 4
 _NAME = 20
 _STALE_SECONDS = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class PackRecord:
+    """An object as it goes into a pack: whole, or as a delta to `base`, which comes before it."""
+
+    id: str
+    kind: bytes
+    data: bytes
+    base: str | None = None
 
 
 class PackFolder:

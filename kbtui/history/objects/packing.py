@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.history.objects.delta import make_delta
 from kbtui.history.objects.lineage import everything
-from kbtui.history.objects.pack_folder import PackFolder
+from kbtui.history.objects.pack_folder import PackFolder, PackRecord
 from kbtui.history.objects.trees import changed_objects
 
 if TYPE_CHECKING:
@@ -29,16 +29,6 @@ ENOUGH = 3000  # loose objects that are worth a pack
 MANY = 10  # packs that are worth looking whether some of them should be one
 _DEPTH = 50  # git's own
 _THOROUGHLY = 6  # zlib's level, for there is time
-
-
-@dataclass(frozen=True, slots=True)
-class PackRecord:
-    """An object as it goes into a pack: whole, or as a delta to `base`, which comes before it."""
-
-    id: str
-    kind: bytes
-    data: bytes
-    base: str | None = None
 
 
 class _StoppedError(Exception):

@@ -13,14 +13,13 @@ import threading
 import time
 import weakref
 import zlib
-from typing import TYPE_CHECKING, Any
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from kbtui.errors import NotFoundError, StorageError
 from kbtui.history.objects.branch import NAME, PROPOSALS, Branch, ProposalRefs
 from kbtui.history.objects.commit import RawCommit, decode_commit
-from kbtui.history.objects.pack_folder import PackFolder
-from kbtui.history.objects.packing import PackRecord
-from kbtui.history.objects.recent import Recent
+from kbtui.history.objects.pack_folder import PackFolder, PackRecord
 from kbtui.history.objects.trees import (
     Tree,
     blob_in_tree,
@@ -40,6 +39,39 @@ if TYPE_CHECKING:
     from dulwich.pack import UnpackedObject
 
     from kbtui.history.objects.trees import GitObject
+
+
+_RECENT = 24
+_Value = TypeVar("_Value")
+
+
+class Recent(Generic[_Value]):
+    """The values that were asked for last, by id; several threads may use it."""
+
+    def __init__(self) -> None:
+        self._values: OrderedDict[str, _Value] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, identifier: str) -> _Value | None:
+        """The value of an id, None where it wasn't asked for lately."""
+        with self._lock:
+            value = self._values.get(identifier)
+            if value is not None:
+                self._values.move_to_end(identifier)
+            return value
+
+    def clear(self) -> None:
+        """Forget all."""
+        with self._lock:
+            self._values.clear()
+
+    def put(self, identifier: str, value: _Value) -> None:
+        """Keep a value at hand."""
+        with self._lock:
+            self._values[identifier] = value
+            if len(self._values) > _RECENT:
+                self._values.popitem(last=False)
+
 
 CONFIG = b"""\
 [core]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from kbtui.errors import KbtuiError, RefusedHistoryError
 from kbtui.history.objects.lineage import newer
 from kbtui.history.objects.trees import FOLDER, parse_tree, serialize_tree
-from kbtui.history.sync.purged import PurgedTipError
+from kbtui.history.sync.purge import PurgedTipError
 from kbtui.text import clean_line
 from kbtui.workspace import files
 from kbtui.workspace.layout import is_recorded

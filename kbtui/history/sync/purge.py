@@ -7,30 +7,217 @@ everything that isn't reachable any more is thrown away.
 
 from __future__ import annotations
 
+import re
 import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kbtui.errors import ConflictError
 from kbtui.history.objects.branch import NAME, PROPOSALS
-from kbtui.history.objects.commit import Actor, Origin, encode_commit, read_commit, write_message
-from kbtui.history.objects.identity import author_of
+from kbtui.history.objects.commit import (
+    Actor,
+    Origin,
+    author_of,
+    encode_commit,
+    read_commit,
+    write_message,
+)
 from kbtui.history.objects.lineage import everything, newer
 from kbtui.history.objects.pack_folder import INCOMING
 from kbtui.history.objects.packing import pack_of
-from kbtui.history.objects.rewriting import Rewriting
-from kbtui.history.objects.trees import git_object
-from kbtui.history.sync.purged import PurgedCommits
+from kbtui.history.objects.trees import (
+    FOLDER,
+    changed_objects,
+    git_object,
+    parse_tree,
+    serialize_tree,
+)
+from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
+from kbtui.workspace.layout import MACHINE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
     from kbtui.history.door import Door
+    from kbtui.history.objects.commit import RawCommit
     from kbtui.history.objects.repository import Repository
+    from kbtui.history.objects.trees import GitObject, TreeEntry
     from kbtui.workspace.secret import Secret
+
+
+_NAME = f"{MACHINE}/purged"
+
+
+class PurgedTipError(Exception):
+    """The other side still has commits that a purge has replaced here."""
+
+    def __init__(self, tip: str) -> None:
+        super().__init__(tip)
+        self.tip = tip
+
+
+class PurgedCommits:
+    """The ids of commits that were rewritten, one a line; ids tell nothing of a secret."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def known(self) -> frozenset[str]:
+        """The commits that purges have replaced here."""
+        return frozenset(self._read())
+
+    def add(self, commits: Iterable[str]) -> None:
+        """Remember commits."""
+        known = dict.fromkeys([*self._read(), *commits])
+        text = "".join(f"{commit}\n" for commit in known)
+        files.write_machine_file(self._root, _NAME, text.encode())
+
+    def are_in(self, repository: Repository) -> bool:
+        """Whether our own history holds such commits still: a purge was cut off.
+
+        What was recorded since may lie above them; below the end of a purge that was finished
+        there are none.
+        """
+        known = self.known()
+        waiting = [head] if known and (head := repository.head()) else []
+        seen: set[str] = set()
+        while waiting:
+            identifier = waiting.pop()
+            if identifier in known:
+                return True
+            seen.add(identifier)
+            commit = repository.read_commit(identifier)
+            if read_commit(identifier, commit).origin.epoch is None:
+                waiting += [each for each in commit.parents if each not in seen]
+        return False
+
+    def _read(self) -> list[str]:
+        try:
+            return (self._root / _NAME).read_text("ascii", "replace").split()
+        except OSError:
+            return []
+
+
+_MENTIONED = re.compile(rb"\b[0-9a-f]{10,40}\b")
+_SHORT = 10
+_FEW = 64
+
+
+class Rewriting:
+    """Writes the branch and the proposals anew.
+
+    Attributes:
+        commits: The new id of each commit that had to change.
+        made: How many objects were made.
+    """
+
+    def __init__(self, repository: Repository, secret: Secret) -> None:
+        self.commits: dict[str, str] = {}
+        self.made = 0
+        self._repository = repository
+        self._secret = secret
+        self._trees: dict[str, str] = {}
+        self._blobs: dict[bytes, bytes] = {}
+        self._prefixes: dict[bytes, bytes] = {}
+        self._new: list[GitObject] = []
+
+    def run(self) -> Iterator[list[GitObject]]:
+        """Yield what has to be stored, in portions; afterwards `commits` is complete."""
+        commits = everything(self._repository)
+        self._look_through_blobs(commits)
+        for identifier, _ in commits:
+            self._rewrite(identifier)
+            if len(self._new) >= 1000:  # noqa: PLR2004 — a portion
+                yield self._portion()
+        yield self._portion()
+
+    def _portion(self) -> list[GitObject]:
+        portion, self._new = self._new, []
+        self.made += len(portion)
+        return portion
+
+    def _look_through_blobs(self, commits: Sequence[tuple[str, RawCommit]]) -> None:
+        """Find every version of every file that holds the secret."""
+        seen: set[str] = set()
+        for _, raw in commits:
+            before = self._repository.read_commit(raw.parents[0]).tree if raw.parents else None
+            for _, made in changed_objects(before, raw.tree, self._repository.read_entries):
+                if made in seen:
+                    continue
+                seen.add(made)
+                kind, data = self._repository.read_object(made)
+                if kind == b"blob" and self._secret.is_in(data):
+                    new = git_object(b"blob", self._secret.without(data))
+                    self._blobs[bytes.fromhex(made)] = bytes.fromhex(new.id)
+                    self._new.append(new)
+
+    def _rewrite(self, identifier: str) -> None:
+        _, data = self._repository.read_object(identifier)
+        head, gap, message = data.partition(b"\n\n")
+        lines = []
+        for line in head.split(b"\n"):
+            key, _, value = line.partition(b" ")
+            if key == b"tree":
+                lines.append(b"tree " + self._tree(value.decode()).encode())
+            elif key == b"parent":
+                lines.append(b"parent " + self.commits.get(value.decode(), value.decode()).encode())
+            else:
+                lines.append(self._secret.without(line))
+        message = _MENTIONED.sub(self._renamed, self._secret.without(message))
+        new = git_object(b"commit", b"\n".join(lines) + gap + message)
+        if new.id == identifier:
+            return
+        self.commits[identifier] = new.id
+        self._prefixes[identifier[:_SHORT].encode()] = identifier.encode()
+        self._new.append(new)
+
+    def _renamed(self, found: re.Match[bytes]) -> bytes:
+        """The new id where a message mentions a commit that has one, as long as it was."""
+        mention = found.group()
+        full = self._prefixes.get(mention[:_SHORT])
+        if full is None or not full.startswith(mention):
+            return mention
+        return self.commits[full.decode()].encode()[: len(mention)]
+
+    def _tree(self, identifier: str) -> str:
+        if identifier not in self._trees:
+            self._trees[identifier] = self._new_tree(identifier)
+        return self._trees[identifier]
+
+    def _new_tree(self, identifier: str) -> str:
+        data = self._repository.read_object(identifier)[1]
+        tree = parse_tree(data)
+        changes: dict[bytes, TreeEntry] = {}
+        for name, (mode, sha) in tree.items():
+            if mode == FOLDER:
+                new = bytes.fromhex(self._tree(sha.hex()))
+            else:
+                new = self._blobs.get(sha, sha)
+            if new != sha:
+                changes[name] = (mode, new)
+        named = [name for name in tree if self._secret.is_in(name)]
+        if not changes and not named:
+            return identifier
+        rewritten = {**tree, **changes}
+        for name in named:
+            entry = rewritten.pop(name)
+            rewritten[_free_name(self._secret.name_without(name), rewritten)] = entry
+        made = git_object(b"tree", serialize_tree(rewritten))
+        self._new.append(made)
+        return made.id
+
+
+def _free_name(name: bytes, taken: dict[bytes, TreeEntry]) -> bytes:
+    stem, dot, suffix = name.rpartition(b".")
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = b"%s-%d%s%s" % (stem or suffix, number, dot, suffix if stem else b"")
+    return free
+
 
 SUBJECT = "A secret was removed from the whole history"
 _KEPT = {"HEAD", "config", "packed-refs"}

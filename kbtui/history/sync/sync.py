@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import ConflictError, RefusedHistoryError, RemoteError
 from kbtui.history.change import Actor, Change, Origin
+from kbtui.history.door import MovedError
 from kbtui.history.merging.tree_merge import MergePlan, TreeMerge
 from kbtui.history.objects.commit import is_derived, read_commit
 from kbtui.history.objects.lineage import Divergence, diverge
 from kbtui.history.objects.packing import pack_of
-from kbtui.history.sync.purged import PurgedCommits, PurgedTipError
-from kbtui.history.sync.remote import MovedError, Watcher
+from kbtui.history.sync.purge import PurgedCommits, PurgedTipError
 from kbtui.history.sync.transport import Transport
 from kbtui.text import counted
 from kbtui.workspace import files
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from kbtui.history.door import Door
     from kbtui.history.merging.tree_merge import Clash, Resolver
     from kbtui.history.objects.commit import Commit
-    from kbtui.history.objects.packing import PackRecord
+    from kbtui.history.objects.pack_folder import PackRecord
     from kbtui.history.objects.repository import Repository
-    from kbtui.history.sync.remote import Address
+    from kbtui.history.sync.remote import Address, Watcher
 
 log = logging.getLogger(__name__)
 _TRIES = 6

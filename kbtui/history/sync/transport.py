@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from kbtui.errors import KbtuiError, RemoteError
+from kbtui.history.door import MovedError
 from kbtui.history.objects.branch import NAME
 from kbtui.history.objects.pack_folder import INCOMING, PackFolder
 from kbtui.history.objects.repository import Repository, as_unpacked
-from kbtui.history.sync.connection import Line
-from kbtui.history.sync.hang_up import HangUp
+from kbtui.history.sync.connection import HangUp, Line
 from kbtui.history.sync.inspection import Inspection, check_pack
-from kbtui.history.sync.purged import PurgedTipError
-from kbtui.history.sync.remote import MovedError
-from kbtui.history.sync.remote_errors import remote_error
+from kbtui.history.sync.purge import PurgedTipError
+from kbtui.history.sync.remote import remote_error
 from kbtui.text import clean_line
 from kbtui.workspace.durable import storage_errors, sync_folder, temporary_name
 
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
     from dulwich.client import GitClient
 
-    from kbtui.history.objects.packing import PackRecord
+    from kbtui.history.objects.pack_folder import PackRecord
     from kbtui.history.sync.remote import Address, Watcher
 
 MAX_PACK = 4 << 30

@@ -9,12 +9,10 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from kbtui.errors import UndoConflictError, UsageError
-from kbtui.history.looking.diff import diff_file, split_lines
-from kbtui.history.looking.hunk import without_hunks
+from kbtui.history.looking.diff import diff_file, split_lines, without_hunks
 from kbtui.history.merging.conflict import Conflict, Decisions, Side
 from kbtui.history.merging.front_keys import holds_all_of, split_front
 from kbtui.history.merging.undo_merge import LATER_WINS, take_out, take_out_creation
-from kbtui.history.undo.rewind import RESTORED
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
@@ -160,7 +158,7 @@ class Revert:
             data = self._recorded(later.id, path)
             if data is not None:
                 versions.append(data)
-                if later.origin.undoes or later.body.startswith(RESTORED):
+                if later.brings_back:
                     returned.add(_text(data))
         return path, versions, returned
 

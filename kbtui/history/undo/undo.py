@@ -7,11 +7,12 @@ An undo is a commit, so it can be undone itself.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kbtui.errors import NotFoundError, UsageError
-from kbtui.history.objects.commit import Origin, is_derived
+from kbtui.errors import UsageError
+from kbtui.history.objects.commit import RESTORED, Origin, is_derived
 from kbtui.history.undo.revert import Revert
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from kbtui.history.objects.commit import Commit, PathChange
     from kbtui.history.objects.repository import Repository
     from kbtui.history.undo.revert import Edits
+
 
 _NAMED = 3
 _PARTLY = "Undo of a part of "
@@ -128,16 +130,59 @@ def _chosen(commit: Commit, paths: list[str]) -> list[PathChange]:
     return chosen
 
 
-def read_version(repository: Repository, commit: str, path: str) -> bytes:
-    """Read a file as it was in a commit.
+_CURSORS = "memory/cursors.json"
+_ARCHIVE = re.compile(r"memory/(?:history|HISTORY)[^/]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Rewind:
+    """The way back to before a change: the blob ids of each file, as it is and as it was.
+
+    Files that don't differ are left out; one that isn't there on a side is missing on it.
+    """
+
+    reason: str
+    now: Mapping[str, str]
+    then: Mapping[str, str]
+
+    @property
+    def paths(self) -> list[str]:
+        """Every file that differs."""
+        return sorted(self.now.keys() | self.then.keys())
+
+
+def rewind(repository: Repository, commit: Commit, now: Mapping[str, str]) -> Rewind:
+    """Work out what to change so that everything is as it was before a commit.
+
+    Args:
+        repository: Where the older state is kept.
+        commit: The change in question.
+        now: The blob id of every file as it stands in the working tree.
 
     Raises:
-        NotFoundError: There was no such file.
+        UsageError: Nothing was recorded before it.
     """
-    blob = repository.blob_at(commit, path)
-    if blob is None:
-        raise NotFoundError(
-            f"{short_name(path)} did not exist in {commit[:10]}.",
-            f"`kbtui log {short_name(path)}` shows where it did.",
+    if commit.parent is None:
+        raise UsageError(
+            f"{commit.id[:10]} is the first commit: there is nothing before it.",
+            "Choose a later one from `kbtui log`.",
         )
-    return repository.read_blob(blob)
+    then = repository.files(commit.parent)
+    differing = {
+        path
+        for path in now.keys() | then.keys()
+        if now.get(path) != then.get(path) and not is_exempt(path)
+    }
+    return Rewind(
+        f"{RESTORED}{commit.parent[:10]}: everything as it was before {commit.id[:10]}"
+        f" ({commit.subject}).",
+        {path: blob for path, blob in now.items() if path in differing},
+        {path: blob for path, blob in then.items() if path in differing},
+    )
+
+
+def is_exempt(path: str) -> bool:
+    """Whether a file doesn't go back: it accounts for what happened, or follows from others."""
+    if _ARCHIVE.fullmatch(path):
+        return True
+    return is_derived(path) and path != _CURSORS

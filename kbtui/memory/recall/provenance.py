@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from kbtui.history.change import Commit, Origin
     from kbtui.history.history import History
+    from kbtui.history.looking.blame import LineOrigin
     from kbtui.history.looking.diff import DiffLine, FileDiff
-    from kbtui.history.looking.origins import LineOrigin
     from kbtui.memory.records.archive import Archive, ArchiveEntry
     from kbtui.sessions.store import SessionMessage, SessionStore
     from kbtui.workspace.layout import Workspace

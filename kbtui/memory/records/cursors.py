@@ -10,7 +10,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import KbtuiError, NotFoundError
-from kbtui.history.undo.rewind import RESTORED
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ class Cursors:
             try:
                 state = _parse(self._history.read(CURSORS, commit.id))
             except NotFoundError:
-                if commit.origin.undoes is not None or commit.body.startswith(RESTORED):
+                if commit.brings_back:
                     return {}
                 continue
             if state is not None:

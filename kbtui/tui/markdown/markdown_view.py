@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from textual import events
     from textual.style import Style
 
-    from kbtui.history.looking.origins import LineOrigin
+    from kbtui.history.looking.blame import LineOrigin
     from kbtui.tui.markdown.inline import LinkRef
     from kbtui.tui.markdown.layout import Rendered
 

@@ -12,7 +12,7 @@ from kbtui.history.objects.commit import Actor
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kbtui.history.looking.origins import LineOrigin
+    from kbtui.history.looking.blame import LineOrigin
     from kbtui.tui.widgets.line_view import Line
 
 WIDTH = 7

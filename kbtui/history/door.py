@@ -83,10 +83,10 @@ class Door:
         self._intents = IntentLog(workspace.root, repository)
         self.news = News(repository, log)
 
-    def open(self) -> tuple[bool, Outcome]:
+    def open(self, timeout: float = 5.0) -> tuple[bool, Outcome]:
         """Make or mend the repository and settle what a crash left; was it made, what was left."""
         self._check_writable()
-        with self._lock.hold(), storage_errors("Can't open the history"):
+        with self._lock.hold(timeout), storage_errors("Can't open the history"):
             found = self._repository.prepare(), self._intents.recover()
         self.news.note_newest()
         return found

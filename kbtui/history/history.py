@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 __all__ = ["Commit", "History", "MassDeletionError", "OpenReport", "PathChange", "ProposalRef"]
 
 
+_BRIEFLY = 0.5  # seconds that a start waits for another writer
+
+
 def _now() -> datetime:
     return datetime.now().astimezone()
 
@@ -87,7 +90,8 @@ class History(HistoryReader):
     def open(self) -> OpenReport:
         """Make or check the repository, and settle what a crash left.
 
-        In a read-only workspace nothing is done.
+        In a read-only workspace nothing is done, nor while somebody else writes: whoever writes
+        settles it first, so reading can begin.
 
         Raises:
             WorkspaceBusyError: Somebody else is writing.
@@ -95,7 +99,12 @@ class History(HistoryReader):
         """
         if not self._workspace.writable:
             return OpenReport(created=False, recovered="none")
-        report = OpenReport(*self._door.open())
+        try:
+            report = OpenReport(*self._door.open(_BRIEFLY if self._repository.exists else 5.0))
+        except WorkspaceBusyError:
+            if not self._repository.exists:
+                raise
+            return OpenReport(created=False, recovered="none")
         sweep(self._workspace.machine)
         return report
 

@@ -1,4 +1,4 @@
-"""News of commits: of those made here, and of what other processes made meanwhile."""
+"""Events of commits: of those made here, and of what other processes made meanwhile."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _NOT_ASKED = ""  # what is newest: a commit, or None in an empty history
 
 
-class News:
+class CommitEvents:
     """Tells the listeners of one history.
 
     Args:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
 from kbtui.history.change import Change
-from kbtui.history.commit_events import News
+from kbtui.history.commit_events import CommitEvents
 from kbtui.history.intent import Intent, IntentLog
 from kbtui.history.looking.moves import moves_of, path_changes
 from kbtui.history.objects.commit import (
@@ -81,14 +81,14 @@ class Door:
         self._clock = clock
         self._lock = WorkspaceLock(workspace)
         self._intents = IntentLog(workspace.root, repository)
-        self.news = News(repository, log)
+        self.events = CommitEvents(repository, log)
 
     def open(self, timeout: float = 5.0) -> tuple[bool, Outcome]:
         """Make or mend the repository and settle what a crash left; was it made, what was left."""
         self._check_writable()
         with self._lock.hold(timeout), storage_errors("Can't open the history"):
             found = self._repository.prepare(), self._intents.recover()
-        self.news.note_newest()
+        self.events.note_newest()
         return found
 
     @contextlib.contextmanager
@@ -107,13 +107,13 @@ class Door:
                     with storage_errors("Can't make the history"):
                         self._repository.prepare()
                 self._intents.recover()
-                events += self.news.foreign()
+                events += self.events.foreign()
                 try:
                     yield events
                 finally:
-                    self.news.note_newest()
+                    self.events.note_newest()
         finally:
-            self.news.publish(events)
+            self.events.publish(events)
 
     def apply(self, change: Change) -> Commit | None:
         """Make a change's edits one commit, which is its `result` as well; None: nothing differed.
@@ -332,7 +332,7 @@ class Door:
                 self._intents.write(intent)  # without files too: it tells whose lock was left
                 if written:
                     self._write_files(intent, written)
-                self.news.coming = intent.commit
+                self.events.coming = intent.commit
                 self._repository.branch.move(intent.parent, intent.commit)
             except BaseException:  # an interrupt as well must not leave half a change
                 self._take_back(intent)

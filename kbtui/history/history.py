@@ -254,7 +254,7 @@ class History(HistoryReader):
 
     def subscribe(self, listener: Callable[[Changed], None]) -> Callable[[], None]:
         """Call `listener` after each commit, in the thread that made it; returns the way out."""
-        return self._door.news.listeners.add(listener)
+        return self._door.events.listeners.add(listener)
 
     def adopt(
         self, *, timeout: float = 0.2, settle: float = 1.0, confirmed: bool = False
@@ -274,8 +274,7 @@ class History(HistoryReader):
                 everything else is.
             StorageError: The file system refused.
         """
-        news = self._door.news
-        news.publish(news.foreign())
+        self._door.events.publish(self._door.events.foreign())
         return self._adoption.adopt(timeout, settle, confirmed=confirmed)
 
     def undo(

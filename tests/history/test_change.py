@@ -285,6 +285,27 @@ def test_listeners_hear_of_every_commit_after_the_lock_is_released(notes: Notes)
     assert len(heard) == 2
 
 
+def test_an_event_names_what_a_renamed_file_was_called(notes: Notes) -> None:
+    notes.write(A, "some text\n")
+    heard: list[Changed] = []
+    notes.history.subscribe(heard.append)
+    with notes.history.change(Actor.YOU, "rename") as change:
+        change.rename(A, B)
+    assert heard[0].paths == (B,)
+    assert set(heard[0].all_paths) == {A, B}
+
+
+def test_a_sink_takes_a_change_and_nothing_is_written(notes: Notes) -> None:
+    taken: list[Change] = []
+    with notes.history.change(Actor.AGENT, "edit", sink=taken.append) as change:
+        change.write(A, "text\n")
+    with notes.history.change(Actor.AGENT, "nothing", sink=taken.append):
+        pass
+    assert taken == [change]
+    assert change.result is None
+    assert not notes.exists(A)
+
+
 def test_a_busy_workspace_names_the_holder(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
     real = WorkspaceLock.hold
     monkeypatch.setattr(WorkspaceLock, "hold", lambda self, timeout=5.0: real(self, 0.01))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _HEADING = re.compile(r"(#{1,6})\s")
 
 
-class BodyMerge:
+class LineMerge:
     """The merge of lines.
 
     Args:

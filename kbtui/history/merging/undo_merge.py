@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from kbtui.history.looking.diff import split_lines
 from kbtui.history.merging.conflict import Conflict, Decisions
 from kbtui.history.merging.front_keys import Front, merge_lists, split_front
-from kbtui.history.merging.line_merge import BodyMerge
+from kbtui.history.merging.line_merge import LineMerge
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -60,12 +60,12 @@ def take_out(
     before, base, ours = split_front(target), fronts[0], fronts[-1]
     if before is None or base is None or ours is None:
         lines = [split_lines(text) for text in versions]
-        text = BodyMerge(path, lines, split_lines(target), 0, decisions, returns).merge()
+        text = LineMerge(path, lines, split_lines(target), 0, decisions, returns).merge()
     else:
         head = _merge_keys(path, base, before, ours, decisions)
         offset = len(ours.lines())
         bodies = _bodies(fronts, versions)
-        text = head + BodyMerge(path, bodies, before.body, offset, decisions, returns).merge()
+        text = head + LineMerge(path, bodies, before.body, offset, decisions, returns).merge()
     return Merge(text, decisions.open[known:])
 
 
@@ -91,10 +91,10 @@ def take_out_creation(
     made, now = fronts[0], fronts[-1]
     if made is None or now is None:
         lines = [split_lines(text) for text in versions]
-        text = BodyMerge(path, lines, [], 0, decisions, returns).merge(keep_headings=True)
+        text = LineMerge(path, lines, [], 0, decisions, returns).merge(keep_headings=True)
         return text if text.strip() else None
     bodies = _bodies(fronts, versions)
-    merge = BodyMerge(path, bodies, [], len(now.lines()), decisions, returns)
+    merge = LineMerge(path, bodies, [], len(now.lines()), decisions, returns)
     body = merge.merge(keep_headings=True)
     units: dict[str, _Unit] | None = now.units
     if not body.strip() and not now.units.keys() - made.units.keys():

@@ -81,6 +81,19 @@ def test_accepting_makes_one_commit_of_whoever_accepts(notes: Notes) -> None:
     notes.check()
 
 
+def test_a_preview_shows_what_accepting_would_do_to_the_files_as_they_are(notes: Notes) -> None:
+    notes.write(A, "one\n")
+    ref = propose(notes.history, {A: "one\nproposed\n"})
+    notes.write(A, "zero\none\n")
+    (diff,) = notes.history.accept_preview(ref.id)
+    assert [line.text for hunk in diff.hunks for line in hunk.lines if line.kind == "+"] == [
+        "proposed"
+    ]
+    assert notes.text(A) == "zero\none\n"
+    notes.history.accept(ref.id)
+    assert notes.text(A) == "zero\none\nproposed\n"
+
+
 def test_accepting_keeps_what_was_written_meanwhile(notes: Notes) -> None:
     notes.write(A, "---\ntags: [x]\n---\n- one\n")
     ref = propose(notes.history, {A: "---\ntags: [x, y]\n---\n- one\n- proposed\n"})

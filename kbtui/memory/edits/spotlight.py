@@ -29,7 +29,7 @@ from kbtui.text import clean_line
 if TYPE_CHECKING:
     from datetime import date, datetime
 
-    from kbtui.history.looking.origins import LineOrigin
+    from kbtui.history.looking.blame import LineOrigin
     from kbtui.memory.edits.working_copy import WorkingCopy
 
 MOST_LINES = 60

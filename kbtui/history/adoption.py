@@ -140,7 +140,7 @@ _LOOK_SECONDS = 60.0
 
 
 class Adopting(Protocol):
-    """What listening to hints asks of a history."""
+    """The part of a history that listening to hints asks for."""
 
     def adopt(self, *, timeout: float) -> object:
         """Record what was edited outside."""

@@ -41,7 +41,7 @@ class CommitEvents:
         self._told = self._repository.head()
 
     def foreign(self) -> list[Changed]:
-        """What others recorded since the listeners were told last, as one event."""
+        """The commits of others since the listeners were told last, as one event."""
         head, told = self._repository.head(), self._told
         if head in {told, self.coming}:
             return []

@@ -140,7 +140,7 @@ class Door:
         return change.result
 
     def settled(self, paths: Iterable[str], events: list[Changed]) -> Edits:
-        """What files hold, with outside edits of them recorded; the caller has entered."""
+        """Read files, with outside edits of them recorded; the caller has entered."""
         current = self._read(paths)
         self._adopt_first(current, events)
         return current

@@ -58,7 +58,7 @@ def _now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class OpenReport:
-    """What `History.open` found: a new repository, and what became of an interrupted change."""
+    """Findings of `History.open`: a new repository, and what became of an interrupted change."""
 
     created: bool
     recovered: Outcome
@@ -224,7 +224,7 @@ class History(HistoryReader):
         hunks: Collection[int] = (),
         decisions: Decisions | None = None,
     ) -> tuple[FileDiff, ...]:
-        """What `accept` would do to the files as they are now; raises as that does."""
+        """Show what `accept` would do to the files as they are now; raises as that does."""
         plan = self._proposals.plan(self._proposals.get(id), hunks, decisions)
         return tuple(
             diff_file(path, plan.before[path], data) for path, data in sorted(plan.edits.items())
@@ -340,7 +340,7 @@ class History(HistoryReader):
         return change.result
 
     def restore_preview(self, path: str, at: str) -> tuple[FileDiff, ...]:
-        """What `restore` would change; raises as that does."""
+        """Show what `restore` would change; raises as that does."""
         path = files.checked_path(path)
         data = read_version(self._repository, self.resolve(at), path)
         there = files.exists(self._workspace.root, path)
@@ -372,7 +372,7 @@ class History(HistoryReader):
         return change.result
 
     def restore_before_preview(self, rev: str) -> tuple[FileDiff, ...]:
-        """What `restore_before` would change, as it would change it; raises as that does."""
+        """Show what `restore_before` would change, as it would change it; raises as that does."""
         back = rewind(self._repository, self.commit(rev), self._working_tree())
         return self._compare(back.now, back.then, [])
 

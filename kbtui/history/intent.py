@@ -1,4 +1,4 @@
-"""What a change is about to do, written down before it touches a file.
+"""The next step of a change, written down before it touches a file.
 
 The record makes a change all or nothing: after a crash it is replayed when its objects are whole,
 else rolled back, and the files say the same as the branch again before anybody looks at them.
@@ -113,7 +113,7 @@ class IntentLog:
         return "rolled back"
 
     def _is_behind(self, commit: str, head: str | None) -> bool:
-        """Whether the branch has gone on from `commit` since."""
+        """True if the branch has gone on from `commit` since."""
         seen = 0
         while head is not None and seen < 1000:  # noqa: PLR2004 — far more than one crash apart
             if head == commit:
@@ -124,7 +124,7 @@ class IntentLog:
         return False
 
     def _is_whole(self, intent: Intent) -> bool:
-        """Whether the commit and everything new that it refers to survived."""
+        """True if the commit and everything new that it refers to survived."""
         if not self._repository.is_intact(intent.commit):
             return False
         try:

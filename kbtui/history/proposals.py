@@ -122,7 +122,7 @@ class Proposals:
         hunks: Collection[int],
         decisions: Mapping[Conflict, Resolution] | None,
     ) -> UndoPlan:
-        """What accepting writes.
+        """Work out what accepting writes.
 
         Raises:
             UndoConflictError: Lines were changed meanwhile.
@@ -195,7 +195,7 @@ class Proposals:
         return base
 
     def _contents(self, commit: Commit | None) -> Edits:
-        """What a proposal makes of each path that it changes."""
+        """The new content of each path that a proposal changes."""
         if commit is None:
             return {}
         paths = [each for c in commit.paths for each in (c.path, c.old_path) if each]

@@ -117,7 +117,7 @@ class Catalog:
             log.info("the index is written later: %s", error)
 
     def public_text(self, path: str, text: str, *, names_private: bool = False) -> str:
-        """What an INDEX.md says, as if there were no private entries.
+        """The text of an INDEX.md, as if there were no private entries.
 
         It is made anew: the file may still say what an entry said before it became private.
 

@@ -87,12 +87,12 @@ def merged(existing: str | None, title: str, block: str) -> str:
 
 
 def is_ours(text: str) -> bool:
-    """Whether an INDEX.md was generated, wholly or a block of it."""
+    """True if an INDEX.md was generated, wholly or a block of it."""
     return _BLOCK.search(text) is not None or _SEED_INDEX.match(text) is not None
 
 
 def is_generated_only(text: str) -> bool:
-    """Whether an INDEX.md holds nothing of the user's, so that it may be removed."""
+    """True if an INDEX.md holds nothing of the user's, so that it may be removed."""
     rest = _BLOCK.sub("", text, count=1)
     return (
         _BLOCK.search(text) is not None and re.fullmatch(r"\s*(?:# [^\n]*)?\s*", rest) is not None
@@ -116,7 +116,7 @@ def prompt_text(
 
 
 def without_block(data: bytes) -> bytes:
-    """What stands around the generated block of an INDEX.md."""
+    """The text around the generated block of an INDEX.md."""
     return _BLOCK.sub("", data.decode("utf-8", "surrogateescape")).encode(
         "utf-8", "surrogateescape"
     )

@@ -109,7 +109,7 @@ def parse_entry(path: str, data: bytes) -> Entry:
 
 
 def _says_private(problem: str | None, head: str) -> bool:
-    """Whether frontmatter that can't be read has a line that says so: then better be careful."""
+    """True if frontmatter that can't be read has a line that says so: then better be careful."""
     return problem is not None and _PRIVATE.search(head) is not None
 
 
@@ -122,7 +122,7 @@ def _problem(encoding: str, problem: str | None, *, exact: bool) -> str | None:
 
 
 def _summary(values: Mapping[str, Any], type_: str | None, body: str) -> str:
-    """What was written as one, else the first sentence; of a decision, what was decided."""
+    """The summary as written, else the first sentence; of a decision, what was decided."""
     written = word(values, "summary") or word(values, "description")
     if not written and type_ == "decision":
         written = summary_of(section_text(body, "Decision") or "")

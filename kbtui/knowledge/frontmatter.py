@@ -55,7 +55,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Frontmatter:
-    """What a document's frontmatter says; `problem` tells why it can't be read, if it can't.
+    """The content of a document's frontmatter; `problem` tells why it can't be read, if it can't.
 
     `tree` is for whoever needs positions, as offsets into the text of `Parts.head`.
     """

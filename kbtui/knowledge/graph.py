@@ -77,7 +77,7 @@ class LinkGraph:
 
 @lru_cache(maxsize=65_536)
 def name_key(target: str) -> str:
-    """What a target and the names of an entry have in common, however they are written."""
+    """The common form of a target and the names of an entry, however they are written."""
     name = target.rpartition("/")[2]
     name = unquote(name) if "%" in name else name
     return slugify(name[:-3] if name.lower().endswith(".md") else name)

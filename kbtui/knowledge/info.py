@@ -1,4 +1,4 @@
-"""What lists and catalogues show of an entry, without its text."""
+"""The part of an entry that lists and catalogues show, without its text."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class EntryInfo:
 
     @property
     def is_entry(self) -> bool:
-        """Whether it lies under ``knowledge/``; notes of the memory are known as well."""
+        """True if it lies under ``knowledge/``; notes of the memory are known as well."""
         return self.path.startswith("knowledge/")
 
     @property

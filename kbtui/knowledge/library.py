@@ -66,7 +66,7 @@ class Backlink:
 
 
 class Content(TypedDict, total=False):
-    """What a new entry may be given; `body` is its whole text, in place of `sections`."""
+    """Content of a new entry; `body` is its whole text, in place of `sections`."""
 
     body: str | None
     sections: Mapping[str, str] | None
@@ -79,7 +79,7 @@ class Content(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What became of a write: where it stands, and the commit; None where a sink took it."""
+    """The outcome of a write: where it stands, and the commit; None where a sink took it."""
 
     path: str
     commit: Commit | None
@@ -134,11 +134,11 @@ class Library:
         return list(self._shelf.infos())
 
     def info(self, path: str) -> EntryInfo | None:
-        """What is known of one entry or memory note; None where there is none."""
+        """The facts known of one entry or memory note; None where there is none."""
         return self._shelf.get(path)
 
     def is_private(self, path: str) -> bool:
-        """Whether only local models may read a file of the workspace, whichever it is."""
+        """True if only local models may read a file of the workspace, whichever it is."""
         return self._shelf.is_private(path)
 
     def tree(self) -> dict[str, list[EntryInfo]]:

@@ -1,4 +1,4 @@
-"""What is said when a name means no entry, or more than one; and what else a link may mean."""
+"""The answers where a name means no entry, or more than one; and what else a link may mean."""
 
 from __future__ import annotations
 

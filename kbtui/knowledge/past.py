@@ -68,7 +68,7 @@ class PastLibrary:
         return list(self._infos)
 
     def info(self, path: str) -> EntryInfo | None:
-        """What is known of one entry; None where there was none."""
+        """The facts known of one entry; None where there was none."""
         return self._by_path.get(path)
 
     def tags(self) -> dict[str, int]:

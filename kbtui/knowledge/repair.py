@@ -38,7 +38,7 @@ _SLUG = re.compile(r"[^\W_A-Z]+(?:[-._][^\W_A-Z]+)*")
 
 @dataclass(frozen=True, slots=True)
 class NewName:
-    """What an entry shall be called: its path, and its title if that changes too."""
+    """The new name of an entry: its path, and its title if that changes too."""
 
     path: str
     title: str | None
@@ -112,7 +112,7 @@ class Move:
 
     @staticmethod
     def _holds(now: Found | None, before: Found, path: str) -> bool:
-        """Whether a link still leads there, and not by a weaker rule than before."""
+        """True if a link still leads there, and not by a weaker rule than before."""
         if now is None or now.path != path:
             return False
         return RULES.index(now.by) <= RULES.index(before.by)
@@ -177,7 +177,7 @@ def unlinked(data: bytes, is_gone: Callable[[Link], bool]) -> bytes:
 
 
 def _names_only(item: object, is_gone: Callable[[Link], bool]) -> bool:
-    """Whether an item of a ``related`` list is nothing but names of what is gone."""
+    """True if an item of a ``related`` list is nothing but names of what is gone."""
     if isinstance(item, list):  # an unquoted [[name]] is a list in a list to YAML
         return bool(item) and all(_names_only(part, is_gone) for part in item)
     return isinstance(item, str) and bool(item.strip()) and is_gone(related_link(item))

@@ -1,4 +1,4 @@
-"""What a link means: the entry that a written target names, as Obsidian finds it.
+"""The meaning of a link: the entry that a written target names, as Obsidian finds it.
 
 In this order: the path as written (for Markdown links seen from the linking file first), a name
 anywhere in the tree (with as many folders as were written), an alias, a title, and last the name
@@ -28,7 +28,7 @@ RULES = ("relative", "path", "name", "alias", "title")
 
 
 class Named(Protocol):
-    """What names an entry."""
+    """The names of an entry."""
 
     @property
     def path(self) -> str:
@@ -37,12 +37,12 @@ class Named(Protocol):
 
     @property
     def title(self) -> str:
-        """What it is called."""
+        """Its title."""
         ...
 
     @property
     def aliases(self) -> Sequence[str]:
-        """What else it is called."""
+        """Its other names."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What is known about every entry, kept in step with the files, ready in an instant.
+"""The facts known about every entry, kept in step with the files, ready in an instant.
 
 What parsing found out is kept in a derived SQLite file, keyed by the content's hash; after a
 change only the changed files are parsed. Beside the entries the notes of the memory and the
@@ -44,12 +44,12 @@ _INSERT = "REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 def is_catalogue(path: str) -> bool:
-    """Whether this is an INDEX.md, which is generated and no entry itself."""
+    """True if this is an INDEX.md, which is generated and no entry itself."""
     return path.startswith("knowledge/") and path.rpartition("/")[2] == "INDEX.md"
 
 
 def is_on_shelf(path: str) -> bool:
-    """Whether a file is an entry, or may link to entries."""
+    """True if a file is an entry, or may link to entries."""
     return (
         path.lower().endswith(".md")
         and not is_catalogue(path)
@@ -130,7 +130,7 @@ class Shelf:
             return self._count
 
     def index(self) -> LinkIndex:
-        """What finds entries by what they are called."""
+        """The index of entries by name."""
         with self._lock:
             self._current()
             if self._index is None:
@@ -148,7 +148,7 @@ class Shelf:
             return self._public[1]
 
     def is_private(self, path: str) -> bool:
-        """Whether only local models may read a file, which need not be on the shelf.
+        """True if only local models may read a file, which need not be on the shelf.
 
         The version that was kept when two wrote a file at once is as private as that file.
         Documents, and notes in other folders, say it themselves.
@@ -274,7 +274,7 @@ class Shelf:
         return replace(info, private=True) if self._is_named_private(info.path) else info
 
     def _says(self, path: str) -> bool:
-        """Whether a file that isn't on the shelf says itself that it is private."""
+        """True if a file that isn't on the shelf says itself that it is private."""
         if not path.lower().endswith(".md"):
             return False
         try:

@@ -47,7 +47,7 @@ def _shipped() -> dict[str, str]:
 
 
 def _is_due(workspace: Workspace, history: History, path: str) -> bool:
-    """Whether the file is missing and always was, or is what an older version installed."""
+    """True if the file is missing and always was, or is what an older version installed."""
     try:
         data = files.read_bytes(workspace.root, path)
     except NotFoundError:

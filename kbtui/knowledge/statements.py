@@ -60,7 +60,7 @@ def plain_fact(text: str) -> str:
 
 
 def states(text: str, fact: str) -> bool:
-    """Whether the sentences of a text that deny nothing hold all words of a fact."""
+    """True if the sentences of a text that deny nothing hold all words of a fact."""
     words = set(normalise(fact).split())
     told: set[str] = set()
     for sentence in _SENTENCE_END.split(text):

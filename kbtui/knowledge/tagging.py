@@ -67,5 +67,5 @@ def _asked(words: Iterable[str]) -> tuple[list[str], set[str]]:
 
 
 def _names(item: Any) -> set[str]:
-    """What an item of the list is called, in lower case."""
+    """The name of an item of the list, in lower case."""
     return {tag.casefold() for tag in values.tags({"tags": [item]})}

@@ -92,7 +92,7 @@ def append_to_section(text: str, heading: str, line: str) -> str:
 
 
 def section_text(text: str, heading: str) -> str | None:
-    """What stands below a heading, None where there is no such heading."""
+    """The text below a heading, None where there is no such heading."""
     span = _section_span(text, heading)
     return text[slice(*span)] if span else None
 

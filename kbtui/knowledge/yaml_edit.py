@@ -2,7 +2,8 @@
 
 Each change becomes an edit of the smallest span that holds it: a scalar keeps its quotes and the
 comment behind it, a list keeps the items that stay. The result is read again and compared with
-what was asked for; where they differ nothing is changed, and the caller hears why.
+what was asked for; where they differ nothing is changed, and the caller hears why. The package
+yaml-edit loses quotes, comments behind items and the brackets of lists that it changes.
 """
 
 from __future__ import annotations
@@ -225,7 +226,7 @@ def _opcodes(node: Node, value: list[Any]) -> list[tuple[str, int, int, int, int
 
 
 def _one_to_one(nodes: list[Node], values: list[Any]) -> bool:
-    """Whether each value can take the place, and the quotes, of one node."""
+    """True if each value can take the place, and the quotes, of one node."""
     return (
         len(nodes) == len(values)
         and all(node.kind == "scalar" and node.style not in {"|", ">"} for node in nodes)

@@ -79,7 +79,7 @@ def _may_be_plain(value: str, *, flow: bool) -> bool:
 
 
 def _is_date(value: str) -> bool:
-    """Whether a text that looks like a date is one; other programs stumble over 2026-02-31."""
+    """True if a text that looks like a date is one; other programs stumble over 2026-02-31."""
     try:
         yaml.safe_load(value)
     except ValueError:

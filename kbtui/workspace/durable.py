@@ -121,7 +121,7 @@ def sweep(folder: Path, *, everybody: bool = False) -> None:
 
 
 def is_alive(process: int) -> bool:
-    """Whether a process runs; one that is somebody else's counts as running."""
+    """True if a process runs; one that is somebody else's counts as running."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -137,7 +137,7 @@ def read_text(root: Path, path: str) -> str:
 
 
 def exists(root: Path, path: str) -> bool:
-    """Whether a regular file is there; False as well for links and whatever can't be reached."""
+    """True if a regular file is there; False as well for links and whatever can't be reached."""
     return file_status(root, path) is not None
 
 
@@ -158,7 +158,7 @@ def file_status(root: Path, path: str) -> os.stat_result | None:
 
 
 def is_gone(root: Path, path: str) -> bool:
-    """Whether a file is surely not there; what can't be looked at may well be."""
+    """True if a file is surely not there; what can't be looked at may well be."""
     place = root
     for part in checked_path(path).split("/"):
         place /= part
@@ -176,7 +176,7 @@ def is_gone(root: Path, path: str) -> bool:
 
 
 def _has_other_form(place: Path) -> bool:
-    """Whether the folder holds the name in another Unicode form."""
+    """True if the folder holds the name in another Unicode form."""
     try:
         return any(
             unicodedata.normalize("NFC", other.name) == place.name

@@ -27,7 +27,7 @@ _TAIL = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class JsonLines:
-    """What a file holds.
+    """The content of a file.
 
     Attributes:
         records: The objects, in order.
@@ -163,7 +163,7 @@ def _locked(file: Path, *, make: bool, flags: int = _FLAGS) -> Iterator[tuple[in
 
 
 def _is_still(file: Path, descriptor: int) -> bool:
-    """Whether a file wasn't replaced or removed while its lock was waited for."""
+    """True if a file wasn't replaced or removed while its lock was waited for."""
     try:
         return os.path.samestat(file.lstat(), os.fstat(descriptor))
     except FileNotFoundError:

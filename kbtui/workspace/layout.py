@@ -57,7 +57,7 @@ class Workspace:
 
     @property
     def machine(self) -> Path:
-        """What belongs to kbtui itself."""
+        """The folder of kbtui's own files."""
         return self.root / MACHINE
 
     @property
@@ -76,12 +76,12 @@ class Workspace:
 
 
 def is_recorded(path: str) -> bool:
-    """Whether the history keeps this workspace path."""
+    """True if the history keeps this workspace path."""
     return path in BOOTSTRAP_FILES or path.startswith(tuple(f"{f}/" for f in RECORDED_FOLDERS))
 
 
 def is_conflict_copy(path: str) -> bool:
-    """Whether this is the other version of a file that two wrote at once; never an entry."""
+    """True if this is the other version of a file that two wrote at once; never an entry."""
     return _CONFLICT in path.rsplit("/", 1)[-1]
 
 
@@ -138,7 +138,7 @@ def default_workspace() -> Path:
 
 
 def is_to_be(place: Path) -> bool:
-    """Whether a folder is no workspace yet, but evidently meant as one.
+    """True if a folder is no workspace yet, but evidently meant as one.
 
     That is the default one before its first use, an empty folder, and one that has ``knowledge/``
     already. Any other folder is somebody's: it takes ``kbtui init``.

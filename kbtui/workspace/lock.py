@@ -1,7 +1,9 @@
 """One writer at a time, across threads and processes.
 
 The lock is the kernel's (flock), so it can't outlive its holder: no stale lock blocks a restart.
-What stands in the lock file only names the holder to those who wait.
+What stands in the lock file only names the holder to those who wait. (The package filelock falls
+back to a lock that outlives its holder where a file system has no flock; here such a workspace can
+only be read.)
 """
 
 from __future__ import annotations

@@ -322,7 +322,7 @@ def _spoken(text: str, start: int) -> Iterator[tuple[int, int, str]]:
 
 
 def _is_spoken_password(secret: str, before: str) -> bool:
-    """Whether the word behind "password is" is one, rather than how the sentence goes on."""
+    """True if the word behind "password is" is one, rather than how the sentence goes on."""
     if _STAND_IN.search(secret):
         return False
     mixed = any(char.isdigit() for char in secret) and (
@@ -363,7 +363,7 @@ def _without_overlaps(spans: Iterator[tuple[int, int, str]]) -> list[tuple[int, 
 
 
 def _is_random(secret: str, *, is_password: bool = False) -> bool:
-    """Whether a string looks generated rather than written: long, mixed, no placeholder.
+    """True if a string looks generated rather than written: long, mixed, no placeholder.
 
     A password may be shorter when it is mixed more.
     """
@@ -377,7 +377,7 @@ def _is_random(secret: str, *, is_password: bool = False) -> bool:
 
 
 def _is_in_link(text: str, match: re.Match[str]) -> bool:
-    """Whether this is ``?token=...`` of a link: everyday sharing, and part of its address."""
+    """True if this is ``?token=...`` of a link: everyday sharing, and part of its address."""
     before = text[max(0, match.start() - _LOOK_BACK) : match.start()]
     name = match.groupdict().get("name", "").lower()
     return name.endswith("token") and _IN_QUERY.search(before) is not None

@@ -1,4 +1,4 @@
-"""What lies in the workspace now: one walk with a stat cache, shared by all who need hashes.
+"""The state of the workspace now: one walk with a stat cache, shared by all who need hashes.
 
 A file is hashed again only when its status changed, or when it may have changed without showing
 (git's racy-clean rule: it was modified about when it was hashed).
@@ -260,7 +260,7 @@ def _rules(text: str) -> GitIgnoreSpec:
 
 
 def _entries(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """What a folder holds for us, by NFC name; a name that exists in both forms counts once."""
+    """Our part of a folder, by NFC name; a name that exists in both forms counts once."""
     try:
         with os.scandir(folder) as entries:
             found = sorted(entries, key=lambda entry: entry.name)
@@ -280,7 +280,7 @@ def _entries(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
 
 
 def _is_ignored(path: str, ignored: GitIgnoreSpec | None, *, is_file: bool) -> bool:
-    """Whether a walk from the top would leave it out: for its own name, or for a folder above."""
+    """True if a walk from the top would leave it out: for its own name, or for a folder above."""
     if ignored is None:
         return False
     *folders, name = path.split("/")

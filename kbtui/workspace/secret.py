@@ -68,7 +68,7 @@ class Secret:
         return sum(1 for _ in self._pattern.finditer(data)) if self.is_in(data) else 0
 
     def is_in(self, data: bytes) -> bool:
-        """Whether it stands in some bytes."""
+        """True if it stands in some bytes."""
         return any(form in data for form in self._forms)
 
     def without(self, data: bytes) -> bytes:
@@ -83,7 +83,7 @@ class Secret:
 
 
 def _in_base64(data: bytes) -> set[bytes]:
-    """What some bytes look like inside longer base64 text, for each of the three ways they lie."""
+    """The forms of some bytes inside longer base64 text, for each of the three ways they lie."""
     forms = set()
     for before in range(3):
         whole = base64.b64encode(b"\0" * before + data)

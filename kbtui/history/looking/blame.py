@@ -93,7 +93,7 @@ class BlameCache:
         return row[0] if row else None
 
     def load(self, path: str) -> Kept | None:
-        """What is kept of a file."""
+        """The part of a file that is kept."""
         row = self._one("SELECT blob, data FROM files WHERE path = ?", path)
         return self._read(*row) if row else None
 
@@ -291,7 +291,7 @@ class Blame:
     # One commit ------------------------------------------------------------------------------
 
     def _next(self, version: Version, step: _Step, depth: int) -> Version:
-        """What the next commit made of a file."""
+        """The next version of a file."""
         commit = step.commit
         lines = self._lines(step.blob)
         sources = list(self._sources(version, step, lines, depth))
@@ -322,7 +322,7 @@ class Blame:
             yield self._from_other_files(moves, commit.parent, lines, depth)
 
     def _name_on_side(self, path: str, merge: Commit, other: str) -> str:
-        """What a file is called on the other side of a merge: it may have been renamed on ours."""
+        """The name of a file on the other side of a merge: it may have been renamed on ours."""
         if merge.parent is not None and self._repository.blob_at(other, path) is None:
             for _, name in self._log.versions(path, merge.parent):
                 if name != path and self._repository.blob_at(other, name) is not None:
@@ -345,7 +345,7 @@ class Blame:
 
 
 def _is_same(old: Sequence[str], i: int, new: Sequence[str], j: int) -> bool:
-    """Whether two lines say the same; a trailer may tell of what was taken out since."""
+    """True if two lines say the same; a trailer may tell of what was taken out since."""
     return i < len(old) and j < len(new) and statement_of(old[i]) == statement_of(new[j])
 
 

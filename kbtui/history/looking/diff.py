@@ -1,4 +1,4 @@
-"""What is different between two states: files, hunks, lines, words."""
+"""Differences between two states: files, hunks, lines, words."""
 
 from __future__ import annotations
 
@@ -125,12 +125,12 @@ def _kind(old: bytes | None, new: bytes | None, old_path: str | None) -> Kind:
 
 
 def _is_opaque(data: bytes | None) -> bool:
-    """Whether bytes are no text in any encoding that we read."""
+    """True if bytes are no text in any encoding that we read."""
     return b"\0" in (data or b"")[:_SNIFFED] and decode(data or b"").encoding != "utf-16"
 
 
 def _is_binary(data: bytes | None) -> bool:
-    """Whether a patch can't carry these bytes."""
+    """True if a patch can't carry these bytes."""
     if not data:
         return False
     decoded = decode(data)
@@ -263,7 +263,7 @@ def _common_ends(a: list[str], b: list[str]) -> tuple[int, int]:
 
 
 def _word_codes(a: list[str], b: list[str]) -> list[Opcode]:
-    """What turns some words into others; one against a few needs no search."""
+    """The steps from some words to others; one against a few needs no search."""
     if not a or not b or (len(a) == 1 and len(b) == 1):
         return [("replace", 0, len(a), 0, len(b))] if a or b else []
     codes: list[Opcode] = list(SequenceMatcher(None, a, b, autojunk=False).get_opcodes())
@@ -320,7 +320,7 @@ _WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
 def without_hunks(old: bytes, new: bytes, hunks: Iterable[Hunk]) -> bytes:
-    """What `new` holds with the lines of some hunks as `old` has them.
+    """The content of `new` with the lines of some hunks as `old` has them.
 
     Raises:
         UsageError: The lines of these bytes can't be told apart.

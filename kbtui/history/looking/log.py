@@ -265,7 +265,7 @@ class CommitLog:
         return self._repository.read_commit(raw.parents[0]).tree if raw.parents else None
 
     def _paths_between(self, old: str | None, new: str | None) -> tuple[PathChange, ...]:
-        """What differs between two trees, renames paired."""
+        """The differences of two trees, renames paired."""
         differences = sorted(self._repository.compare_trees(old, new))
         added = {path: now for path, was, now in differences if was is None and now}
         gone = {path: was for path, was, now in differences if now is None and was}
@@ -331,7 +331,7 @@ class CommitLog:
 
 
 def _former_name(commit: Commit, path: str) -> str | None:
-    """What a path was called before a commit that renamed it."""
+    """The name of a path before a commit that renamed it."""
     return next((change.old_path for change in commit.paths if change.path == path), None)
 
 

@@ -49,7 +49,7 @@ class LogFilter:
     batch: str | None = None
 
     def matches(self, commit: Commit) -> bool:
-        """Whether one commit is wanted."""
+        """True if one commit is wanted."""
         return (
             (self.actor is None or commit.actor == self.actor)
             and (self.turn is None or commit.origin.turn == self.turn)
@@ -60,7 +60,7 @@ class LogFilter:
         )
 
     def matches_text(self, commit: Commit) -> bool:
-        """Whether a commit says what is looked for, in any case."""
+        """True if a commit says what is looked for, in any case."""
         return self.text is None or self.text.casefold() in (
             f"{commit.subject}\n{commit.body}".casefold()
         )
@@ -167,7 +167,7 @@ def later_of_path(db: sqlite3.Connection, path: str, after: int) -> list[tuple[i
 
 
 def has_merges(db: sqlite3.Connection) -> bool:
-    """Whether any commit has several parents."""
+    """True if any commit has several parents."""
     query = "SELECT 1 FROM commits WHERE parent LIKE '% %' LIMIT 1"
     return db.execute(query).fetchone() is not None
 

@@ -1,7 +1,8 @@
 """Which lines of two texts belong together: patience first, difflib in what is left.
 
 Lines that occur once on both sides anchor the match (Bram Cohen's patience diff), which keeps
-functions, sections and list items together and stays fast where difflib alone is quadratic.
+functions, sections and list items together and stays fast where difflib alone is quadratic. The
+package patiencediff does the same, but its licence (GPL) can't be asked of users of this program.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def matching_blocks(a: Sequence[str], b: Sequence[str]) -> list[Block]:
 
 
 def opcodes(a: Sequence[str], b: Sequence[str]) -> list[Opcode]:
-    """What turns `a` into `b`: (equal | replace | delete | insert, a1, a2, b1, b2) in order."""
+    """The steps from `a` to `b`: (equal | replace | delete | insert, a1, a2, b1, b2) in order."""
     result: list[Opcode] = []
     i = j = 0
     for start_a, start_b, size in [*matching_blocks(a, b), (len(a), len(b), 0)]:

@@ -116,7 +116,7 @@ def _blob(data: bytes | None) -> str | None:
 
 
 def path_changes(before: Edits, after: Edits) -> tuple[PathChange, ...]:
-    """What a commit does to each path, renames paired; contents by path before and after."""
+    """The changes of a commit to each path, renames paired; contents by path before and after."""
     added = {p: data for p, data in after.items() if data is not None and before[p] is None}
     gone = {p: old for p, data in after.items() if data is None and (old := before[p]) is not None}
     renames = find_renames(added, gone)

@@ -190,7 +190,7 @@ class HistoryReader:
         return self._compare(old, new, [files.checked_path(path) for path in paths])
 
     def changes_of(self, rev: str) -> tuple[FileDiff, ...]:
-        """What one commit changed."""
+        """The differences that one commit made."""
         commit = self.resolve(rev)
         parents = self._repository.read_commit(commit).parents
         old: dict[str, str] = {}

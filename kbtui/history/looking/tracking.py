@@ -27,7 +27,7 @@ _FEW = 4  # lines that stand where they stood, for each that doesn't
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What became of a line: `index` is where it (or what it was changed into) stands."""
+    """The fate of a line: `index` is where it (or what it was changed into) stands."""
 
     state: Literal["same", "changed", "gone"]
     index: int = -1

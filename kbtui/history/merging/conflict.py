@@ -58,11 +58,11 @@ class Decisions:
 
     @property
     def kept(self) -> bool:
-        """Whether what stands there now was chosen anywhere."""
+        """True if what stands there now was chosen anywhere."""
         return Side.OURS in self._made.values()
 
     def on(self, conflict: Conflict) -> Resolution | None:
-        """What was decided; None where nothing was, and then the conflict stays open."""
+        """The decision; None where nothing was, and then the conflict stays open."""
         found = self._made.get(conflict)
         if found is None:
             self.open.append(conflict)

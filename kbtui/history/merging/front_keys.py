@@ -132,7 +132,7 @@ def common_items(ours: tuple[str, ...], theirs: tuple[str, ...]) -> tuple[str, .
 
 
 def holds_all_of(unit: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether a key says what another says, or is a list that holds all of its items."""
+    """True if a key says what another says, or is a list that holds all of its items."""
     if [line.rstrip() for line in unit] == [line.rstrip() for line in other]:
         return True
     items, wanted = _items(unit), _items(other)

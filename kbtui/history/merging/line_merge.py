@@ -166,7 +166,7 @@ class LineMerge:
     def _decide(
         self, written: str, fate: Fate, theirs: str, kind: Kind = "line"
     ) -> str | Side | None:
-        """What is to stand in a conflict's place, or where it is to stand; None while open."""
+        """Decide what is to stand in a conflict's place, or where; None while open."""
         there = fate.index >= 0
         conflict = Conflict(
             self._path,

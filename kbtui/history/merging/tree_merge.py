@@ -95,7 +95,7 @@ def _whole(front: Front) -> str:
 
 
 def _common(ours: str, theirs: str) -> str:
-    """What two texts without a common past have alike, as if both had begun with it."""
+    """The lines that two texts without a common past share, as if both had begun with it."""
     one, other = split_front(ours), split_front(theirs)
     if one is None or other is None:
         return _common_lines(split_lines(ours), split_lines(theirs))
@@ -138,7 +138,7 @@ class Clash:
 
 @dataclass(slots=True)
 class MergePlan:
-    """What a merge does to our files.
+    """The effect of a merge on our files.
 
     Attributes:
         edits: The new content of each path that changes; None deletes it.
@@ -154,7 +154,7 @@ class MergePlan:
 
 
 class _Side:
-    """What one side did since the base."""
+    """The changes of one side since the base."""
 
     def __init__(self, repository: Repository, base: str | None, tip: str) -> None:
         self._repository = repository
@@ -167,7 +167,7 @@ class _Side:
         self.renames = {old: new for new, old in found.items()}
 
     def blob(self, path: str, was: str | None) -> str | None:
-        """What a path holds here, given what it held in the base."""
+        """The blob id of a path here, given what it held in the base."""
         return self.changes.get(path, (was, was))[1]
 
 

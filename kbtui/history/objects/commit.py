@@ -1,4 +1,4 @@
-"""What a commit is to us, and how it stands in git: subject, body, trailers.
+"""Commits as they are to us, and how it stands in git: subject, body, trailers.
 
 The subject is made from the actual diff, the body is the reason that was given, and the last
 paragraph holds trailers that only this module writes. A reason can't forge one: everything above
@@ -67,7 +67,7 @@ class Actor(StrEnum):
 
     @property
     def is_machine(self) -> bool:
-        """Whether what it writes is redacted; what people write never is."""
+        """True if what it writes is redacted; what people write never is."""
         return self is not Actor.YOU
 
 
@@ -228,7 +228,7 @@ _ACCOUNTS = re.compile(
 
 
 def is_derived(path: str) -> bool:
-    """Whether a file follows from others: left out of subjects and of undo.
+    """True if a file follows from others: left out of subjects and of undo.
 
     That is a generated index, and the accounts of the memory: archive, tombstones, cursors.
     """

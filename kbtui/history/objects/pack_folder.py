@@ -63,7 +63,7 @@ class PackFolder:
         return [data[at : at + _NAME].hex() for at in range(_NAMES, end, _NAME)]
 
     def holds(self, name: str) -> bool:
-        """Whether a pack is there."""
+        """True if a pack is there."""
         return (self._folder / f"{name}.idx").exists()
 
     @contextlib.contextmanager

@@ -103,7 +103,7 @@ class Packing:
         return count
 
     def _chains(self, packed: set[str]) -> list[list[str]]:
-        """What is loose or in the packs that go, as far as commits need it."""
+        """The objects that are loose or in the packs that go, as far as commits need it."""
 
         def wanted(name: str) -> bool:
             self._check()
@@ -117,7 +117,7 @@ class Packing:
             raise _StoppedError
 
     def _is_as_it_was(self, old: list[str], loose: list[str]) -> bool:
-        """Whether nobody threw away meanwhile what would come back now, as a purge does."""
+        """True if nobody threw away meanwhile what would come back now, as a purge does."""
         return all(map(self._folder.holds, old)) and all(map(self._repository.is_loose, loose))
 
 

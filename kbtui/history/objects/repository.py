@@ -130,7 +130,7 @@ class Repository:
 
     @property
     def exists(self) -> bool:
-        """Whether it has been made, and may be looked at."""
+        """True if it has been made, and may be looked at."""
         return os.path.isdir(self._folder / "objects")  # noqa: PTH112 — never raises
 
     def prepare(self) -> bool:
@@ -196,14 +196,14 @@ class Repository:
         return found
 
     def has(self, identifier: str) -> bool:
-        """Whether an object is there."""
+        """True if an object is there."""
         if self.is_loose(identifier):
             return True
         with self._engine:
             return identifier.encode() in self._store  # type: ignore[operator]
 
     def is_intact(self, identifier: str) -> bool:
-        """Whether an object is there and holds what its id says."""
+        """True if an object is there and holds what its id says."""
         try:
             return git_object(*self.read_object(identifier)).id == identifier
         except NotFoundError:
@@ -323,7 +323,7 @@ class Repository:
             return 0
 
     def is_loose(self, identifier: str) -> bool:
-        """Whether an object lies in a file of its own."""
+        """True if an object lies in a file of its own."""
         return os.path.exists(self._loose_path(identifier))  # noqa: PTH110 — asked very often
 
     def all_objects(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Whether a history is whole: every object is there and says what its name says."""
+"""True if a history is whole: every object is there and says what its name says."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class Soundness:
-    """What was looked at, and what is wrong."""
+    """The result of a check: what was looked at, and what is wrong."""
 
     commits: int
     objects: int
@@ -90,7 +90,7 @@ def _check_object(repository: Repository, identifier: str) -> Iterator[str]:
 
 
 def git_says(folder: Path) -> list[str] | None:
-    """What ``git fsck`` finds; None where there is no git."""
+    """The findings of ``git fsck``; None where there is no git."""
     program = shutil.which("git")
     if program is None:
         return None

@@ -116,7 +116,7 @@ class Line(io.RawIOBase):
         return len(data)
 
     def has_come(self) -> bool:
-        """Whether something can be read at once."""
+        """True if something can be read at once."""
         return bool(select.select([self._coming], [], [], 0)[0])
 
     def send(self, data: bytes) -> int:

@@ -1,4 +1,4 @@
-"""What comes from elsewhere is looked through before it is let in.
+"""All that comes from elsewhere is looked through before it is let in.
 
 A remote may be anybody's: names that lead out of the workspace or into a machine's own files,
 links, submodules, objects that unpack to gigabytes. Whatever isn't a plain history of notes is

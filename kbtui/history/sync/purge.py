@@ -76,7 +76,7 @@ class PurgedCommits:
         files.write_machine_file(self._root, _NAME, text.encode())
 
     def are_in(self, repository: Repository) -> bool:
-        """Whether our own history holds such commits still: a purge was cut off.
+        """True if our own history holds such commits still: a purge was cut off.
 
         What was recorded since may lie above them; below the end of a purge that was finished
         there are none.
@@ -229,7 +229,7 @@ _REASON = (
 
 @dataclass(frozen=True, slots=True)
 class HistoryPurge:
-    """What a purge of the history did.
+    """The result of a purge of the history.
 
     Attributes:
         commits: How many commits were written anew.

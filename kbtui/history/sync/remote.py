@@ -40,7 +40,7 @@ class Address:
 
     @property
     def shown(self) -> str:
-        """What may be shown and logged."""
+        """The form that may be shown and logged."""
         return shown_address(self.text)
 
 

@@ -45,7 +45,7 @@ _CLONE = (
 
 @dataclass(frozen=True, slots=True)
 class SyncReport:
-    """What a sync did.
+    """The result of a sync.
 
     Attributes:
         remote: Where, without passwords.
@@ -68,7 +68,7 @@ class SyncReport:
 
 @dataclass(frozen=True, slots=True)
 class SyncRules:
-    """What is known above this room about merging.
+    """The rules of merging that rooms above know.
 
     Attributes:
         resolver_of: Who merges a file of a special kind; None for ordinary ones.
@@ -230,7 +230,7 @@ class Sync:
         return change.result
 
     def _is_fresh(self, head: str) -> bool:
-        """Whether there is nothing of a person's in our history."""
+        """True if there is nothing of a person's in our history."""
         return all(self._rules.is_unused(path) for path in self._repository.files(head))
 
     def _check_epoch(self, apart: Divergence, head: str | None, place: str) -> None:

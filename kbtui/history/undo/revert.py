@@ -54,7 +54,7 @@ class Revert:
 
     @property
     def kept(self) -> bool:
-        """Whether somebody decided for what stands there now."""
+        """True if somebody decided for what stands there now."""
         return self._decisions.kept
 
     def check(self, hint: str = _UNDO_HINT) -> None:
@@ -245,7 +245,7 @@ def _are_text(texts: Sequence[Decoded]) -> bool:
 
 
 def _only_adds(new: bytes, old: bytes) -> bool:
-    """Whether nothing of `old` is missing in `new`: what was added is gone with the file."""
+    """True if nothing of `old` is missing in `new`: what was added is gone with the file."""
     texts = _text(old), _text(new)
     before, after = (split_front(text) for text in texts)
     if before is None or after is None:
@@ -262,7 +262,7 @@ def _text(data: bytes | None) -> str:
 
 
 def _significant(data: bytes) -> tuple[object, ...] | bytes:
-    """What of an entry counts as changed: all but the date that the door keeps."""
+    """The parts of an entry that count as changed: all but the date that the door keeps."""
     front = split_front(_text(data))
     if front is None:
         return data

@@ -34,7 +34,7 @@ _PARTLY = "Undo of a part of "
 
 @dataclass(frozen=True, slots=True)
 class UndoPlan:
-    """What an undo writes: new contents, what they were computed from, and what it is for."""
+    """The writes of an undo: new contents, what they were computed from, and what it is for."""
 
     edits: Edits
     before: Edits
@@ -182,7 +182,7 @@ def rewind(repository: Repository, commit: Commit, now: Mapping[str, str]) -> Re
 
 
 def is_exempt(path: str) -> bool:
-    """Whether a file doesn't go back: it accounts for what happened, or follows from others."""
+    """True if a file doesn't go back: it accounts for what happened, or follows from others."""
     if _ARCHIVE.fullmatch(path):
         return True
     return is_derived(path) and path != _CURSORS

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Command
 
 MEMORY = "memory/MEMORY.md"
+COLOR = "knowledge/preferences/favorite-color.md"
 SHAPE = {"path", "line", "commit", "time", "actor", "session", "messages", "archive"}
 
 
@@ -18,18 +19,18 @@ def _by_words_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KBTUI_SEARCH__SEMANTIC", "false")
 
 
-def _line_of(kbtui: Command, text: str) -> int:
-    lines = kbtui.file(MEMORY).read_text().splitlines()
+def _line_of(kbtui: Command, text: str, path: str = MEMORY) -> int:
+    lines = kbtui.file(path).read_text().splitlines()
     return next(number for number, line in enumerate(lines, 1) if text in line)
 
 
-def test_a_condensed_line_shows_commit_archive_and_messages(kbtui: Command) -> None:
+def test_a_kept_and_condensed_line_shows_commit_archive_and_messages(kbtui: Command) -> None:
     kbtui.ok("ask", "My favorite color is blue.", "-s", "colors")
     kbtui.ok("consolidate")
-    place = f"MEMORY.md:{_line_of(kbtui, 'blue')}"
+    place = f"favorite-color:{_line_of(kbtui, 'blue', COLOR)}"
     shape = kbtui.ok("why", place, "--json").json
     assert shape.keys() >= SHAPE
-    assert (shape["path"], shape["actor"], shape["title"]) == (MEMORY, "consolidator", "colors")
+    assert (shape["path"], shape["actor"], shape["title"]) == (COLOR, "agent", "colors")
     first, *_ = shape["messages"]
     assert first.keys() >= {"id", "role", "time", "text"}
     assert (first["id"], first["role"], first["text"]) == (1, "user", "My favorite color is blue.")

@@ -221,6 +221,16 @@ class KnowledgeBase:
         self.search.start()
         self.memory.start()
 
+    def session_tokens(self, session: str) -> int:
+        """Estimate the tokens that a session takes of a prompt now.
+
+        Raises:
+            NotFoundError: there is no such session.
+        """
+        from kbtui.agent.context import session_tokens
+
+        return session_tokens(self, session, self.sessions.read(session))
+
     def subscribe(self, listener: Callable[[Changed], None]) -> Callable[[], None]:
         """Call `listener` after each commit, in the thread that made it; returns the way out."""
         return self.history.subscribe(listener)
@@ -248,10 +258,12 @@ class KnowledgeBase:
         if not self.workspace.writable:
             self.notices.append("The workspace is read-only: nothing can be changed.")
             return
+        from kbtui.maintenance.migrate import bring_up_to_date, keep_old_index
+
         self.history.open()
+        keep_old_index(self.workspace)
         self._guarded(self._adopted)
         self.history.add_companion(self._bury)
-        from kbtui.maintenance.migrate import bring_up_to_date
 
         self._guarded(lambda: bring_up_to_date(self.workspace, self.history))
 

@@ -74,7 +74,11 @@ class ModelsSettings(_Section):
         RoleSettings(),
         description="embedding model: a sentence-transformers name or folder, or `litellm:NAME`",
     )
-    first_token_seconds: float = Field(60, gt=0, description="wait for the first piece")
+    first_token_seconds: float | None = Field(
+        None,
+        gt=0,
+        description="wait for the first piece; empty: 60, or 900 for one on this machine",
+    )
     idle_seconds: float = Field(120, gt=0, description="wait between two pieces")
     retries: int = Field(2, ge=0, le=10, description="tries again after 429, 5xx, no connection")
 

@@ -137,7 +137,10 @@ def assemble(
     said = "\n\n".join([text, *(each.as_prompt() for each in attached)]) if text else ""
     fixed = sum(part.tokens for part in parts) + estimate_tokens(said)
     budget = _session_budget(limits, model.context_window, fixed)
-    window = _session(rooms, session, before, budget, is_local=model.is_local)
+    if before is None:
+        before = session.messages if session is not None else ()
+    name = session.id if session is not None else ""
+    window = _session(rooms, name, before, budget, is_local=model.is_local)
     parts.append(_part("earlier", earlier_text(window, budget // _SUMMARY_SHARE)))
     parts.append(_part("now", _clock(now())))
     system = Message("system", "\n\n".join(part.text for part in parts[1:] if part.text))
@@ -163,23 +166,35 @@ def _session_budget(limits: ContextSettings, window: int, fixed: int) -> int:
     return max(_LEAST_SESSION_TOKENS, min(limits.session_tokens, left))
 
 
+def session_tokens(
+    rooms: Rooms, session: str, messages: Sequence[SessionMessage], model: ChatModel | None = None
+) -> int:
+    """Estimate what a session takes of a prompt now: its messages, and the summary of the rest.
+
+    Args:
+        rooms: Where everything is.
+        session: Its id.
+        messages: The whole of it.
+        model: Who is asked; the chat's model if None.
+    """
+    model = model or _chat_model(rooms)
+    budget = rooms.settings.context.session_share(model.context_window)
+    window = _session(rooms, session, messages, budget, is_local=model.is_local)
+    earlier = earlier_text(window, budget // _SUMMARY_SHARE)
+    return prompt_tokens(window.messages) + estimate_tokens(earlier)
+
+
 def _session(
-    rooms: Rooms,
-    session: Session | None,
-    before: Sequence[SessionMessage] | None,
-    budget: int,
-    *,
-    is_local: bool,
+    rooms: Rooms, session: str, messages: Sequence[SessionMessage], budget: int, *, is_local: bool
 ) -> SessionWindow:
     """The part of a session that a prompt holds, and what is known of the rest."""
-    messages = before if before is not None else session.messages if session is not None else ()
-    known = session is not None and bool(messages) and (is_local or not _is_secret(rooms))
+    known = bool(messages) and (is_local or not _is_secret(rooms))
     return session_window(
         messages,
         most_messages=rooms.settings.context.memory_window,
         most_tokens=budget - budget // _SUMMARY_SHARE,
         is_local=is_local,
-        condensed=condensed_of(rooms.archive, session.id) if session and known else (),
+        condensed=condensed_of(rooms.archive, session) if known else (),
     )
 
 

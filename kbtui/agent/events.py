@@ -61,6 +61,13 @@ class ReasoningDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class RetryStarted:
+    """The model gave no answer and is asked again; `text` says why and when, for people."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class ToolStarted:
     """A tool is about to run; `call` pairs it with its `ToolFinished`."""
 
@@ -122,6 +129,7 @@ Event = (
     TurnStarted
     | TextDelta
     | ReasoningDelta
+    | RetryStarted
     | ToolStarted
     | ToolFinished
     | UsageReported

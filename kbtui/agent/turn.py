@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 from kbtui.agent.capture import NOTHING_WRITTEN, claims_a_write, unwritten
 from kbtui.agent.events import (
     ReasoningDelta,
+    RetryStarted,
     TextDelta,
     ToolFinished,
     ToolStarted,
@@ -31,7 +32,7 @@ from kbtui.agent.events import (
 from kbtui.agent.tool_rounds import ToolRounds
 from kbtui.agent.uninterrupted import in_thread
 from kbtui.errors import BudgetError, KbtuiError, ModelAnswerError
-from kbtui.models.port import Message, Reply, ReplyReasoning, ReplyText, ToolCall, Usage
+from kbtui.models.port import Message, Reply, ReplyReasoning, ReplyRetry, ReplyText, ToolCall, Usage
 from kbtui.models.tokens import prompt_tokens
 
 if TYPE_CHECKING:
@@ -211,6 +212,10 @@ class Turn:
                         self._emit(TextDelta(text))
                     case ReplyReasoning(text):
                         self._emit(ReasoningDelta(text))
+                    case ReplyRetry(error, attempt, attempts, pause):
+                        when = f"in {pause:.0f} s" if pause >= 1 else "at once"
+                        tells = f"{error} Trying again {when} ({attempt} of {attempts})."
+                        self._emit(RetryStarted(tells))
                     case Reply():
                         reply = piece
         if reply is None:

@@ -124,6 +124,8 @@ class _JsonView:
         match event:
             case events.TextDelta():
                 say_json_line({"event": "text_delta", "text": event.text})
+            case events.RetryStarted():
+                say_json_line({"event": "retry_started", "text": event.text})
             case events.ToolStarted():
                 arguments = dict(event.arguments)
                 say_json_line({"event": "tool_started", "tool": event.tool, "arguments": arguments})
@@ -168,6 +170,9 @@ class _TextView:
         match event:
             case events.TextDelta():
                 self._write(_TITLED_LINK.sub(r"\1", event.text))
+            case events.RetryStarted():
+                self._end_line()
+                note(f"kbtui: {event.text}")
             case events.ToolFinished():
                 if to_terminal() or event.changes or event.proposal or not event.ok:
                     self._end_line()

@@ -47,8 +47,8 @@ def forget(place: Place, text: tuple[str, ...], is_sure: bool) -> int:
         done = kb.memory.forgetting.forget(plan)
     for commit in done.commits:
         note(f"Take it back with: kbtui undo {commit[:10]}")
-    if done.commits:
-        note("The history still has it; `kbtui purge` takes it out of there as well.")
+    for sentence in done.left:
+        note(sentence)
     if plan.is_empty:
         note("It stands nowhere; it won't be written from now on either.")
         return 1
@@ -59,11 +59,8 @@ def _print_plan(plan: ForgetPlan) -> None:
     for match in plan.matches:
         place = f"{match.path}:{match.line}" if match.line else f"{match.path} (summary)"
         say_line(say_styled(place, fg="cyan"), "  ", say_styled(match.text))
-    for path in plan.entries:
-        note(f"Nothing is left of {path}: it is deleted.")
-    if plan.messages:
-        count = "A message" if plan.messages == 1 else f"{plan.messages} messages"
-        note(f"{count} said so; memory passes that over.")
+    for sentence in plan.notes:
+        note(sentence)
 
 
 def _is_agreed(plan: ForgetPlan) -> bool:
@@ -86,17 +83,19 @@ def consolidate(place: Place, session: str | None, as_json: bool) -> int:
     with place.opened() as kb:
         kb.memory.count_old()
         chosen = [_session_id(kb, session)] if session else kb.memory.unfinished()
-        outcomes = [
-            asyncio.run(kb.memory.consolidator.run(each, everything=True)) for each in chosen
-        ]
+        outcomes = []
+        for each in chosen:
+            before = kb.session_tokens(each)
+            outcome = asyncio.run(kb.memory.consolidate(each))
+            outcomes.append((outcome, max(0, before - kb.session_tokens(each))))
     if as_json:
-        say_json([_outcome_shape(each) for each in outcomes])
+        say_json([_outcome_shape(outcome, freed) for outcome, freed in outcomes])
     else:
-        for outcome in outcomes:
-            _print_outcome(outcome)
+        for outcome, freed in outcomes:
+            _print_outcome(outcome, freed)
         if not outcomes:
             note("Nothing waits to be condensed.")
-    return next((each.error.exit_code for each in outcomes if each.error is not None), 0)
+    return next((each.error.exit_code for each, _ in outcomes if each.error is not None), 0)
 
 
 def _session_id(kb: KnowledgeBase, ref: str) -> str:
@@ -104,7 +103,7 @@ def _session_id(kb: KnowledgeBase, ref: str) -> str:
         return opened.id
 
 
-def _outcome_shape(outcome: Outcome) -> dict[str, object]:
+def _outcome_shape(outcome: Outcome, freed: int) -> dict[str, object]:
     return {
         "session": outcome.session,
         "kind": outcome.kind,
@@ -113,14 +112,15 @@ def _outcome_shape(outcome: Outcome) -> dict[str, object]:
         "commit": outcome.commit,
         "proposals": list(outcome.proposals),
         "notice": outcome.notice,
+        "freed_tokens": freed,
     }
 
 
-def _print_outcome(outcome: Outcome) -> None:
+def _print_outcome(outcome: Outcome, freed: int) -> None:
     said: str = outcome.kind
     if outcome.messages is not None:
         first, last = outcome.messages
-        said = f"{said}: messages {first} to {last}"
+        said = f"{said}: messages {first} to {last}, {freed:,} tokens of its prompt freed"
     say_line(say_styled(outcome.session, fg="cyan"), "  ", say_styled(said))
     if outcome.notice:
         note(f"kbtui: {outcome.notice}")
@@ -129,19 +129,25 @@ def _print_outcome(outcome: Outcome) -> None:
 
 
 @click.command()
+@click.option("--dropped", "with_texts", is_flag=True, help="List by text what was left out.")
 @json_option
 @pass_place
-def audit(place: Place, as_json: bool) -> int:
+def audit(place: Place, with_texts: bool, as_json: bool) -> int:
     """Account for every message.
 
     Exits with 1 if one is unaccounted for.
     """
     with place.opened() as kb:
         found = kb.memory.audit()
+        dropped = kb.memory.left_out() if with_texts else []
     if as_json:
-        say_json(found.as_json())
+        listed = {"left_out": [each.as_json() for each in dropped]} if with_texts else {}
+        say_json({**found.as_json(), **listed})
     else:
         _print_audit(found)
+        for each in dropped:
+            say_line(say_styled(f"{each.session}:{each.message}", fg="cyan"), f"  {each.reason}: ")
+            say(f"  {each.text}")
     return int(found.unaccounted > 0)
 
 

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import logging
+import re
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
+from kbtui.history.change import Actor
+from kbtui.knowledge import catalog_text, frontmatter
 from kbtui.knowledge.shipped_skills import install_skills
-from kbtui.text import counted
+from kbtui.knowledge.summary import summary_of
+from kbtui.text import clean_line, counted
+from kbtui.workspace import files
+from kbtui.workspace.layout import MACHINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,10 +22,27 @@ if TYPE_CHECKING:
     from kbtui.workspace.layout import Workspace
 
 log = logging.getLogger(__name__)
+_OLD_INDEX = f"{MACHINE}/index.old"
+_LINE = re.compile(
+    r"[-*][ \t]+(?:\[\[(?P<link>[^\]|\n]+)(?:\|[^\]\n]*)?\]\]|\[[^\]\n]*\]\((?P<file>[^)\n]+)\)"
+    r"|[*`]*(?P<name>[\w./ -]+?)[*`]*)[ \t]*(?::|—|–|[ \t]-)[ \t]+(?P<text>\S.*)"  # noqa: RUF001
+)
+
+
+def keep_old_index(workspace: Workspace) -> None:
+    """Put aside an INDEX.md whose lines somebody wrote, before it is made anew; once."""
+    try:
+        text = files.read_text(workspace.root, catalog_text.ROOT_INDEX)
+        if catalog_text.BEGIN in text or not catalog_text.is_ours(text):
+            return
+        if not (workspace.root / _OLD_INDEX).exists():
+            files.write_machine_file(workspace.root, _OLD_INDEX, text.encode())
+    except KbtuiError as error:
+        log.info("no old index is taken over: %s", error)
 
 
 def bring_up_to_date(workspace: Workspace, history: History) -> list[str]:
-    """Convert old sessions, migrate an old HISTORY.md, and install the shipped skills.
+    """Convert old sessions, take in an old HISTORY.md and INDEX.md, install the shipped skills.
 
     What can't be done now, for instance because somebody else is writing, is tried again the next
     time.
@@ -28,7 +51,7 @@ def bring_up_to_date(workspace: Workspace, history: History) -> list[str]:
         What a person should know, one sentence each.
     """
     notices: list[str] = []
-    for step in (_convert_sessions, _migrate_archive, _install_skills):
+    for step in (_convert_sessions, _migrate_archive, _take_summaries, _install_skills):
         notices += _tried(step, workspace, history)
     return notices
 
@@ -59,8 +82,11 @@ def _convert_sessions(workspace: Workspace, _history: History) -> list[str]:
 
 def _migrate_archive(workspace: Workspace, history: History) -> list[str]:
     memory = workspace.memory
-    if not (memory / "HISTORY.md").is_file() or (memory / "history.jsonl").is_file():
+    if not (memory / "HISTORY.md").is_file():
         return []
+    archive = memory / "history.jsonl"
+    if archive.is_file() and b'"origin"' in archive.read_bytes():
+        return []  # both are ours
     from kbtui.memory.records.archive import Archive
 
     count = Archive(workspace, history).migrate()
@@ -68,6 +94,59 @@ def _migrate_archive(workspace: Workspace, history: History) -> list[str]:
         return []
     archived = counted(count, "entry", "entries")
     return [f"HISTORY.md is now an archive of {archived}; a copy is in HISTORY.md.bak."]
+
+
+def _take_summaries(workspace: Workspace, history: History) -> list[str]:
+    """Make the lines of an old INDEX.md summaries of their entries, which nothing else says."""
+    kept = workspace.root / _OLD_INDEX
+    if not kept.is_file():
+        return []
+    text = kept.read_text("utf-8", "replace")
+    count = 0
+    with history.change(Actor.IMPORT, "The lines of the old INDEX.md are kept.") as change:
+        paths = _paths_by_name(workspace)
+        for line in text.splitlines():
+            found = _LINE.match(line.strip())
+            if found is None:
+                continue
+            name = (found["link"] or found["file"] or found["name"]).strip()
+            path = paths.get(name.removesuffix(".md").removeprefix("knowledge/").casefold())
+            data = change.read(path) if path else None
+            if path is None or data is None:
+                continue
+            new = _with_summary(data, clean_line(found["text"]))
+            if new != data:
+                change.write(path, new, expecting=files.blob_id(data))
+                change.repairs.add(path)  # it says nothing new: its date stays
+                count += 1
+    kept.unlink(missing_ok=True)
+    lines = counted(count, "line")
+    return [f"{lines} of the old INDEX.md are summaries of entries now."] if count else []
+
+
+def _paths_by_name(workspace: Workspace) -> dict[str, str]:
+    """Entries by slug and by category/slug; a slug that several have stands for none."""
+    found: dict[str, str] = {}
+    twice: set[str] = set()
+    for file in workspace.knowledge.rglob("*.md"):
+        name = file.relative_to(workspace.knowledge).with_suffix("").as_posix().casefold()
+        slug = name.rpartition("/")[2]
+        twice |= {slug} if slug in found else set()
+        path = f"knowledge/{file.relative_to(workspace.knowledge).as_posix()}"
+        found |= {slug: path, name: path}
+    return {name: path for name, path in found.items() if name not in twice}
+
+
+def _with_summary(data: bytes, text: str) -> bytes:
+    """An entry with a summary, unless it has one or its first sentence says so already."""
+    matter = frontmatter.parse(data)
+    body = frontmatter.split(data).body.decode("utf-8", "replace")
+    if matter.problem or matter.values.get("summary") or summary_of(body) == text:
+        return data
+    try:
+        return frontmatter.set_keys(data, {"summary": text})
+    except KbtuiError:
+        return data
 
 
 def _install_skills(workspace: Workspace, history: History) -> list[str]:

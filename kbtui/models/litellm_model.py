@@ -36,7 +36,7 @@ from kbtui.models.forcing import (
     request_options,
 )
 from kbtui.models.model_errors import Endpoint, Trouble, cut_off, timed_out, trouble_with
-from kbtui.models.port import Reply, ReplyEvent, ReplyReasoning, Usage
+from kbtui.models.port import Reply, ReplyEvent, ReplyReasoning, ReplyRetry, Usage
 from kbtui.models.providers import is_loopback, is_ollama, prefix_of
 from kbtui.models.reply_builder import ReplyBuilder
 from kbtui.models.tokens import estimate_tokens
@@ -51,6 +51,10 @@ log = logging.getLogger(__name__)
 
 DEFAULT_CONTEXT_WINDOW = 32_768
 OLLAMA_CONTEXT_WINDOW = 16_384
+FIRST_TOKEN_SECONDS = 60.0
+LOCAL_FIRST_TOKEN_SECONDS = 900.0
+"""A small machine may work on a long prompt for minutes before the first piece comes."""
+
 _STREAMING: Final = {"stream": True, "stream_options": {"include_usage": True}}
 _FINISH: dict[str, FinishReason] = {
     "stop": "stop",
@@ -73,13 +77,14 @@ _engine: Any = None
 class ModelOptions:
     """How a model is asked: limits, and how patiently.
 
-    Times are in seconds; `backoff_seconds` doubles with each retry.
+    Times are in seconds; `backoff_seconds` doubles with each retry. Without `first_token_seconds`
+    a model on this machine is given much longer than another.
     """
 
     context_window: int | None = None
     max_tokens: int | None = None
     temperature: float | None = None
-    first_token_seconds: float = 60
+    first_token_seconds: float | None = None
     idle_seconds: float = 120
     retries: int = 2
     backoff_seconds: float = 0.5
@@ -107,6 +112,13 @@ class LiteLLMModel:
         if is_ollama(self.name):
             return OLLAMA_CONTEXT_WINDOW
         return _known_window(self.name) or DEFAULT_CONTEXT_WINDOW
+
+    @property
+    def first_token_seconds(self) -> float:
+        """How long to wait for the first piece of an answer."""
+        if self.options.first_token_seconds is not None:
+            return self.options.first_token_seconds
+        return LOCAL_FIRST_TOKEN_SECONDS if self.is_local else FIRST_TOKEN_SECONDS
 
     def prepare(self) -> None:
         """Load what the first request needs, and what `context_window` asks; takes seconds once."""
@@ -152,9 +164,12 @@ class LiteLLMModel:
                     begun = True
                     yield event
             except Trouble as trouble:
-                if begun:
+                if begun or not self._may_try_again(trouble, attempt):
                     raise trouble.error from None
-                await self._wait_for_next(trouble, attempt)
+                pause = self._pause(trouble, attempt)
+                tries = self.options.retries
+                yield ReplyRetry(trouble.error.message, attempt + 1, tries, pause)
+                await asyncio.sleep(pause)
             else:
                 return
 
@@ -191,7 +206,11 @@ class LiteLLMModel:
                 response = await self._in_time(_load().acompletion(**request), whole=True)
                 return self._whole(response)
             except Trouble as trouble:
-                await self._wait_for_next(trouble, attempt)
+                if not self._may_try_again(trouble, attempt):
+                    raise trouble.error from None
+                pause = self._pause(trouble, attempt)
+                log.warning("%s; trying again in %.1f s", trouble.error.message, pause)
+                await asyncio.sleep(pause)
         raise AssertionError("the last attempt returns or raises")
 
     async def _force(self, messages: list[Message], tool: ToolSpec) -> Reply:
@@ -242,7 +261,7 @@ class LiteLLMModel:
         request: dict[str, Any] = {
             "model": _qualified(engine, self.name, self.api_base),
             "messages": [_as_openai(message) for message in messages],
-            "timeout": options.first_token_seconds + options.idle_seconds,
+            "timeout": self.first_token_seconds + options.idle_seconds,
             "num_retries": 0,
             "max_retries": 0,
             "max_tokens": options.max_tokens,
@@ -266,9 +285,9 @@ class LiteLLMModel:
             Trouble: it failed, or took too long.
         """
         options = self.options
-        limit = options.first_token_seconds if first else options.idle_seconds
+        limit = self.first_token_seconds if first else options.idle_seconds
         if whole:
-            limit = options.first_token_seconds + options.idle_seconds
+            limit = self.first_token_seconds + options.idle_seconds
         try:
             async with asyncio.timeout(limit):
                 return await work
@@ -278,12 +297,13 @@ class LiteLLMModel:
             log.info("%s: %s: %s", self.name, type(error).__name__, self._endpoint.said(error))
             raise trouble_with(error, self._endpoint) from None
 
-    async def _wait_for_next(self, trouble: Trouble, attempt: int) -> None:
-        """Wait before the next attempt, or raise when there is none."""
-        if not trouble.again or attempt >= self.options.retries:
-            raise trouble.error from None
+    def _may_try_again(self, trouble: Trouble, attempt: int) -> bool:
+        return trouble.again and attempt < self.options.retries
+
+    def _pause(self, trouble: Trouble, attempt: int) -> float:
+        """Seconds to wait before the next attempt."""
         backoff = self.options.backoff_seconds * 2**attempt
-        await asyncio.sleep(trouble.wait if trouble.wait is not None else backoff)
+        return trouble.wait if trouble.wait is not None else backoff
 
     @property
     def _endpoint(self) -> Endpoint:

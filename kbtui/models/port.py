@@ -74,6 +74,19 @@ class ReplyReasoning:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplyRetry:
+    """Nothing came, and it is tried again; `error` says why, `pause` in how many seconds.
+
+    `attempt` counts from 1 up to `attempts`.
+    """
+
+    error: str
+    attempt: int
+    attempts: int
+    pause: float
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """A whole answer; the last event of every stream that ended as the protocol says."""
 
@@ -83,7 +96,7 @@ class Reply:
     usage: Usage
 
 
-ReplyEvent = ReplyText | ReplyReasoning | Reply
+ReplyEvent = ReplyText | ReplyReasoning | ReplyRetry | Reply
 
 
 class ChatModel(Protocol):

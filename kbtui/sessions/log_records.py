@@ -1,13 +1,14 @@
 """The lines of a session log: what each message and each change to a session is stored as.
 
-A log is JSON lines (design 03): first what the session is, then one line per message, and lines
-that rename it or take messages back. Nothing is ever removed; the last line on a matter wins.
+A log is JSON lines: first what the session is, then one line per message, and lines that rename
+it, take messages back, or say which words of a message the user wants forgotten. Nothing is ever
+removed; the last line on a matter wins.
 Logs of older programs, whose messages have no ids, are read as well.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from kbtui.models.port import Role
 
 FORMAT = 1
+FORGOTTEN_MARK = "[forgotten]"
+"""What stands in place of words that the user wants forgotten, wherever a log is read."""
+
 _TITLE_WIDTH = 60
 _WIDEST_GAP = 100_000  # lines that can't be read leave gaps
 _ROLES = frozenset({"system", "user", "assistant", "tool"})
@@ -57,6 +61,21 @@ class SessionMessage:
     def as_prompt(self) -> Message:
         """The message as a model is told it."""
         return Message(self.role, self.content, self.tool_calls, self.tool_call_id, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """Words of a message that are to be forgotten.
+
+    Attributes:
+        message: Its id.
+        spans: Where they stand in its content as it reads before, ends exclusive.
+        calls: Its tool calls say it as well.
+    """
+
+    message: int
+    spans: tuple[tuple[int, int], ...]
+    calls: bool = False
 
 
 @dataclass(slots=True)
@@ -100,6 +119,17 @@ class SessionLog:
             self.title = str(record.get("title") or "")
         elif kind == "rewind" and isinstance(record.get("to_message"), int):
             self.messages = [each for each in self.messages if each.id <= record["to_message"]]
+        elif kind == "forget":
+            self._mask(record)
+
+    def _mask(self, record: Mapping[str, Any]) -> None:
+        for number, message in enumerate(self.messages):
+            if message.id == record.get("message"):
+                calls = message.tool_calls
+                if record.get("calls") is True:
+                    calls = tuple(replace(call, arguments="{}") for call in calls)
+                content = masked(message.content, read_spans(record))
+                self.messages[number] = replace(message, content=content, tool_calls=calls)
 
     @classmethod
     def of(cls, records: Iterable[Mapping[str, Any]]) -> SessionLog:
@@ -108,6 +138,35 @@ class SessionLog:
         for record in records:
             log.add(record)
         return log
+
+
+def mask_record(mask: Mask, now: datetime) -> dict[str, Any]:
+    """The line that has words of a message forgotten; it doesn't repeat them."""
+    record: dict[str, Any] = {
+        "kind": "forget",
+        "message": mask.message,
+        "spans": [list(span) for span in mask.spans],
+        "time": now.isoformat(timespec="milliseconds"),
+    }
+    return record | {"calls": True} if mask.calls else record
+
+
+def read_spans(record: Mapping[str, Any]) -> list[tuple[int, int]]:
+    """Where the words stand that a line has forgotten; what isn't a place is passed over."""
+    spans = record.get("spans")
+    return [
+        (span[0], span[1])
+        for span in (spans if isinstance(spans, list) else ())
+        if isinstance(span, list) and [type(end) for end in span] == [int, int]
+    ]
+
+
+def masked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """A text with a mark in place of some of its words."""
+    for first, last in sorted(spans, reverse=True):
+        if 0 <= first < last:
+            text = f"{text[:first]}{FORGOTTEN_MARK}{text[last:]}"
+    return text
 
 
 def session_record(session_id: str, channel: str, title: str, now: datetime) -> dict[str, Any]:

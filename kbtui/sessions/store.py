@@ -17,8 +17,10 @@ from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
 from kbtui.sessions.claim import Claim
 from kbtui.sessions.listing import SessionInfo, SessionList
 from kbtui.sessions.log_records import (
+    Mask,
     SessionLog,
     SessionMessage,
+    mask_record,
     message_record,
     session_record,
 )
@@ -27,13 +29,13 @@ from kbtui.workspace.jsonl import append_line, read_lines
 from kbtui.workspace.redact import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from kbtui.models.port import Role, ToolCall
     from kbtui.workspace.layout import Workspace
 
-__all__ = ["Session", "SessionInfo", "SessionMessage", "SessionStore"]
+__all__ = ["Mask", "Session", "SessionInfo", "SessionMessage", "SessionStore"]
 
 _SUFFIX = ".jsonl"
 _ID = re.compile(r"\w[\w.:@+ -]{0,150}", re.UNICODE)
@@ -139,6 +141,16 @@ class Session:
             if to_message != 0 and all(each.id != to_message for each in self._log.messages):
                 raise NotFoundError(f"There is no message {to_message} in {self.id}.")
             record = {"kind": "rewind", "to_message": to_message, "time": self._stamp()}
+            self._write(record)
+
+    def add(self, record: dict[str, Any]) -> None:
+        """Add a line to the log that isn't a message.
+
+        Raises:
+            StorageError: the file system refused.
+            ConflictError: the session was closed.
+        """
+        with self._lock:
             self._write(record)
 
     def close(self) -> None:
@@ -260,6 +272,28 @@ class SessionStore:
                 except ConflictError:
                     continue
         return None
+
+    def mask(self, ref: str, masks: Iterable[Mask]) -> None:
+        """Have words of a session forgotten by whoever reads it from now on; the log keeps them.
+
+        Args:
+            ref: The session, whoever has it open.
+            masks: The words, by places in the messages as they read now.
+
+        Raises:
+            NotFoundError: there is none.
+            StorageError: the file system refused.
+        """
+        with self._lock:
+            session_id = self._resolve(ref)
+            self._check_writable()
+            mine = self._open.get(session_id)
+            for mask in masks:
+                record = mask_record(mask, self._clock())
+                if mine is not None and mine.is_open:
+                    mine.add(record)
+                else:
+                    append_line(self._file(session_id), record)
 
     def delete(self, ref: str) -> None:
         """Remove a session's log for good.

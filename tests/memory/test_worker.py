@@ -157,6 +157,43 @@ def test_what_was_left_behind_is_found_at_the_next_start(kept: Kept) -> None:
     assert kept.archived() == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
+@pytest.mark.parametrize(("minutes", "files"), [(31, 0), (61, 1)])
+def test_a_session_of_single_turns_ends_when_it_was_left_for_an_hour(
+    tmp_path: Path, minutes: int, files: int
+) -> None:
+    kept = _kept(tmp_path / "notes", Model())
+    session = kept.room.sessions.create("cli")
+    kept.room.talk(session=session.id)
+    kept.room.clock.pass_(minutes=minutes)
+    assert len(kept.worker.left_sessions()) == files
+    kept.worker.start()
+    memory = kept.room.root / "memory"
+    until(lambda: len(list(memory.glob("2026-*-favorite-color.md"))) == files)
+    kept.let_finish()
+    assert len(kept.archived()) == 8 * files
+    assert len(list(memory.glob("2026-03-06.md"))) == files
+    kept.worker.close()
+    kept.room.close()
+
+
+def test_a_later_command_condenses_what_was_left(tmp_path: Path) -> None:
+    kept = _kept(tmp_path / "notes", Model())
+    left = kept.room.sessions.create("cli")
+    kept.room.talk(session=left.id)
+    kept.room.clock.pass_(minutes=61)
+    now = kept.room.sessions.create("cli")
+    asyncio.run(kept.room.pipeline.consolidate_if_due(now.id, 60))
+    assert kept.archived() == [1, 2, 3, 4, 5, 6, 7, 8]
+    kept.room.close()
+
+
+def test_compact_writes_the_days_note_as_well(kept: Kept) -> None:
+    session = kept.room.talk()
+    kept.worker.start()
+    kept.worker.condense(session.id, everything=True).result(DEADLINE)
+    assert list((kept.room.root / "memory").glob("2026-03-06.md"))
+
+
 def test_switched_off_nothing_happens_by_itself_but_a_closed_session_is_kept(
     tmp_path: Path,
 ) -> None:
@@ -217,7 +254,8 @@ def test_a_session_that_a_defect_left_undone_is_tried_again(
 
 
 def test_a_paid_model_that_was_only_found_is_asked_about_once(tmp_path: Path) -> None:
-    kept = _kept(tmp_path / "notes", Model(0.01), ask_first=True)
+    quiet = {"flush": {"enabled": False}}
+    kept = _kept(tmp_path / "notes", Model(0.01), ask_first=True, memory=quiet)
     session = kept.room.talk()
     kept.room.clock.pass_(minutes=31)
     kept.worker.start()
@@ -251,7 +289,8 @@ def test_a_no_is_respected_and_nothing_is_lost(tmp_path: Path) -> None:
 
 
 def test_the_days_cap_stops_background_work_until_tomorrow(tmp_path: Path) -> None:
-    kept = _kept(tmp_path / "notes", Model(0.6), budget={"daily_usd": 1.0})
+    quiet = {"flush": {"enabled": False}}
+    kept = _kept(tmp_path / "notes", Model(0.6), budget={"daily_usd": 1.0}, memory=quiet)
     kept.room.pipeline.budget._clock = kept.room.clock
     sessions = [kept.room.talk().id for _ in range(3)]
     kept.room.clock.pass_(minutes=31)

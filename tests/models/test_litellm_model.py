@@ -21,7 +21,15 @@ from kbtui.errors import (
 )
 from kbtui.models import litellm_model
 from kbtui.models.litellm_model import LiteLLMModel, ModelOptions
-from kbtui.models.port import Message, Reply, ReplyReasoning, ReplyText, ToolCall, ToolSpec
+from kbtui.models.port import (
+    Message,
+    Reply,
+    ReplyReasoning,
+    ReplyRetry,
+    ReplyText,
+    ToolCall,
+    ToolSpec,
+)
 from tests.patience import PATIENCE
 from tests.scripted_server import Reply as Scripted
 from tests.scripted_server import ScriptedServer, call, stream_length
@@ -254,6 +262,30 @@ async def test_a_wait_that_the_provider_asks_for_is_kept_unless_it_is_long() -> 
         with pytest.raises(ModelOverloadedError):
             await said_by(model_at(server))
         assert len(server.prompts) == 1
+
+
+async def test_another_try_is_told_with_its_reason() -> None:
+    with ScriptedServer([Scripted("busy", status=503), Scripted("Hello.")]) as server:
+        events, reply = await said_by(model_at(server))
+    retry = next(each for each in events if isinstance(each, ReplyRetry))
+    assert (retry.attempt, retry.attempts) == (1, 2)
+    assert "failed with 503" in retry.error
+    assert reply.text == "Hello."
+
+
+@pytest.mark.parametrize(
+    ("base", "set_to", "seconds"),
+    [
+        ("http://127.0.0.1:8080/v1", None, 900),
+        ("https://models.example.com/v1", None, 60),
+        ("http://localhost:8080/v1", 5, 5),
+    ],
+)
+def test_a_model_on_this_machine_gets_longer_for_its_first_piece(
+    base: str, set_to: float | None, seconds: float
+) -> None:
+    model = LiteLLMModel("openai/x", base, options=ModelOptions(first_token_seconds=set_to))
+    assert model.first_token_seconds == seconds
 
 
 async def test_nothing_is_tried_again_once_text_was_streamed() -> None:

@@ -11,7 +11,7 @@ import logging
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from kbtui.errors import ConflictError
+from kbtui.errors import ConflictError, ModelError
 from kbtui.memory.background.budget import BackgroundModels, Budget
 from kbtui.memory.background.jobs import DREAMING, DreamJob
 from kbtui.memory.background.session_job import SessionWork
@@ -27,11 +27,13 @@ from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.subjects import Subjects
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.recall.forget import Forgetting
+from kbtui.memory.recall.left_out import LeftOut, left_out
 from kbtui.memory.recall.remember import Remembering
 from kbtui.memory.records.committing import MemoryLock
 from kbtui.memory.records.cursors import Cursors
 from kbtui.memory.records.ledger import Ledger
 from kbtui.memory.records.tombstones import Tombstones
+from kbtui.models.offline import OfflineModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,7 +104,7 @@ class Memory:
         hours = rooms.settings.dream.interval_hours
         self.worker.add_job(DreamJob(self.dream, history, hours, clock, self.dreaming))
         self.remembering = Remembering(workspace, history, self.tombstones)
-        self.forgetting = Forgetting(workspace, history, library, rooms.sessions, self.tombstones)
+        self.forgetting = Forgetting(rooms, self.tombstones, self.inbox)
 
     def _make_condensing(self, clock: Callable[[], datetime]) -> None:
         rooms, settings = self._services, self._services.settings.memory
@@ -115,7 +117,14 @@ class Memory:
             settings.flush,
         )
         self.consolidator = Consolidator(
-            self.pending, rooms.library, writer, self.lock, self._model, rooms.settings, clock
+            self.pending,
+            rooms.library,
+            writer,
+            self.lock,
+            self._model,
+            rooms.settings,
+            clock,
+            self._session_share,
         )
         self.session_notes = SessionMemoryWriter(
             rooms.workspace,
@@ -125,10 +134,8 @@ class Memory:
             self.lock,
             settings.session_notes,
         )
-        work = SessionWork(self.consolidator, self.session_notes)
-        self.worker = BackgroundWorker(
-            rooms.sessions, work, self.consolidator, self.budget, settings, clock
-        )
+        self._work = SessionWork(self.pending, self.consolidator, self.session_notes)
+        self.worker = BackgroundWorker(rooms.sessions, self._work, self.budget, settings, clock)
 
     def _made_dream(self, clock: Callable[[], datetime]) -> Dream:
         rooms = self._services
@@ -144,6 +151,14 @@ class Memory:
             rooms.settings,
             clock,
         )
+
+    def _session_share(self) -> int:
+        """The tokens that a session may have in the prompts of the model that answers."""
+        try:
+            window = self._services.models.chat().context_window
+        except ModelError:
+            window = OfflineModel.context_window
+        return self._services.settings.context.session_share(window)
 
     def _model(self) -> MeteredModel:
         return self.models.get("consolidate")
@@ -174,17 +189,25 @@ class Memory:
         """What became of every message."""
         return self.ledger.account()
 
+    def left_out(self) -> list[LeftOut]:
+        """What was said, is archived, and stands in no summary, note or entry; reads files."""
+        return list(left_out(self._services, self.pending))
+
     def unfinished(self) -> list[str]:
         """The sessions of which something isn't archived yet, the oldest first."""
         infos = sorted(self._services.sessions.list(), key=lambda info: info.updated)
         return [info.id for info in infos if self.ledger.pending(info.id) is not None]
 
+    async def consolidate(self, session: str) -> Outcome:
+        """Condense all that is pending of a session; nothing is raised, the outcome says it."""
+        return await self._work.condense(session, Trigger.ASKED, everything=True)
+
     async def consolidate_if_due(self, session: str, seconds: float) -> Outcome | None:
-        """Condense a session if it is time to, for programs that end soon.
+        """Condense a session if it is time to, and those that were left, for programs that end.
 
         Args:
             session: Its id.
-            seconds: How long it may take; the rest is left for later.
+            seconds: How long all that may take; the rest is left for later.
 
         Returns:
             What became of it; None where it wasn't due, or took too long.
@@ -192,14 +215,15 @@ class Memory:
         if not self._services.settings.memory.consolidate or not self._services.workspace.writable:
             return None
         await asyncio.to_thread(self.count_old)
-        trigger = await asyncio.to_thread(self.consolidator.trigger, session)
-        if trigger is None:
-            return None
+        outcome = None
         try:
             async with asyncio.timeout(seconds):
-                return await self.consolidator.run(
-                    session, everything=trigger is Trigger.IDLE, trigger=trigger
-                )
+                trigger = await asyncio.to_thread(self.consolidator.trigger, session)
+                if trigger is not None:
+                    outcome = await self._work.condense(session, trigger)
+                for left in await asyncio.to_thread(self.worker.left_sessions):
+                    if left != session:
+                        await self._work.run(left, closing=True)
         except TimeoutError:
-            log.info("condensing %s took too long; it is done later", session)
-            return None
+            log.info("condensing took too long; it is done later")
+        return outcome

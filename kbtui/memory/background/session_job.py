@@ -15,8 +15,13 @@ if TYPE_CHECKING:
 
     from kbtui.memory.consolidation.consolidator import Consolidator, Progress
     from kbtui.memory.consolidation.notes import SessionMemoryWriter
+    from kbtui.memory.consolidation.pending import Pending
 
     Tell = Callable[[WorkerEvent], None]
+
+
+def _nobody(_event: WorkerEvent) -> None:
+    """Told what happens, says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +43,13 @@ class SessionWork:
     """Condenses a session, and at its end writes its note."""
 
     def __init__(
-        self,
-        consolidator: Consolidator,
-        notes: SessionMemoryWriter,
+        self, pending: Pending, consolidator: Consolidator, notes: SessionMemoryWriter
     ) -> None:
+        self._pending = pending
         self._consolidator = consolidator
         self._notes = notes
 
-    async def run(self, session: str, *, closing: bool, tell: Tell) -> SessionReport:
+    async def run(self, session: str, *, closing: bool, tell: Tell = _nobody) -> SessionReport:
         """Do what there is to do about a session; errors are reported, not raised.
 
         Args:
@@ -54,35 +58,52 @@ class SessionWork:
             tell: Told what begins, how far it is, and what ended.
         """
         try:
-            outcome = await self._condense(session, closing=closing, tell=tell)
+            trigger = await asyncio.to_thread(self._consolidator.trigger, session)
+            if closing:
+                trigger = Trigger.CLOSED
+            if trigger is None:
+                return SessionReport()
+            outcome = await self.condense(session, trigger, tell)
             if closing:
                 await self._write_notes(session, outcome, tell)
         except KbtuiError as error:
             return SessionReport(notice="" if _is_quiet(error) else str(error), error=error)
-        if outcome is None:
-            return SessionReport()
         return SessionReport(outcome, outcome.notice, outcome.error)
 
-    async def _condense(self, session: str, *, closing: bool, tell: Tell) -> Outcome | None:
-        trigger = await asyncio.to_thread(self._consolidator.trigger, session)
-        if closing:
-            trigger = Trigger.CLOSED
-        if trigger is None:
-            return None
+    def is_pending(self, session: str) -> bool:
+        """True if something of a session isn't condensed yet; not on an event loop."""
+        return bool(self._pending.parts(self._pending.conversation(session)))
 
+    async def condense(
+        self,
+        session: str,
+        trigger: Trigger,
+        tell: Tell = _nobody,
+        *,
+        everything: bool = False,
+    ) -> Outcome:
+        """Condense a session; nothing is raised, the outcome says it.
+
+        Args:
+            session: Its id.
+            trigger: Why.
+            tell: Told what begins, how far it is, and what ended.
+            everything: All that is pending; a session that is over or quiet is always condensed
+                to its end.
+        """
         tell(WorkerEvent("started", CONDENSING, session, f"Condensing {session}"))
         outcome = await self._consolidator.run(
             session,
-            everything=trigger in (Trigger.CLOSED, Trigger.IDLE),
+            everything=everything or trigger in (Trigger.CLOSED, Trigger.IDLE),
             trigger=trigger,
             on_progress=progress_teller(tell),
         )
         tell(WorkerEvent("finished", CONDENSING, session, outcome=outcome))
         return outcome
 
-    async def _write_notes(self, session: str, outcome: Outcome | None, tell: Tell) -> None:
+    async def _write_notes(self, session: str, outcome: Outcome, tell: Tell) -> None:
         tell(WorkerEvent("started", NOTING, session, f"Writing the notes of {session}"))
-        await self._notes.write_session_memory(session, outcome.title if outcome else "")
+        await self._notes.write_session_memory(session, outcome.title)
         tell(WorkerEvent("finished", NOTING, session))
 
 

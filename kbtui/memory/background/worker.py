@@ -27,7 +27,7 @@ from kbtui.memory.background.jobs import (
     WorkerEvent,
     WorkerStatus,
 )
-from kbtui.memory.background.session_job import progress_teller
+from kbtui.memory.consolidation.consolidator import Trigger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -35,13 +35,15 @@ if TYPE_CHECKING:
     from kbtui.memory.background.budget import Budget
     from kbtui.memory.background.jobs import Wanted
     from kbtui.memory.background.session_job import SessionReport, SessionWork
-    from kbtui.memory.consolidation.consolidator import Consolidator, Outcome
+    from kbtui.memory.consolidation.consolidator import Outcome
     from kbtui.sessions.store import SessionStore
     from kbtui.settings import MemorySettings
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 TICK_SECONDS = 30.0
+ONE_TURN_CHANNEL = "cli"  # of ``kbtui ask``, which nobody ever closes
+LEFT_AFTER = timedelta(hours=1)
 _JOB_PAUSE = timedelta(minutes=1)
 
 
@@ -61,7 +63,6 @@ class BackgroundWorker:
     Args:
         sessions: Lists the sessions, to find those that are quiet.
         work: Does what there is to do about one.
-        consolidator: Condenses one when asked to.
         budget: What background work may cost.
         settings: Whether to do it by itself, and after how long a quiet time.
         clock: The time, aware.
@@ -72,7 +73,6 @@ class BackgroundWorker:
         self,
         sessions: SessionStore,
         work: SessionWork,
-        consolidator: Consolidator,
         budget: Budget,
         settings: MemorySettings,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -80,7 +80,6 @@ class BackgroundWorker:
     ) -> None:
         self._sessions = sessions
         self._work = work
-        self._consolidator = consolidator
         self._budget = budget
         self._settings = settings
         self._clock = clock
@@ -121,13 +120,20 @@ class BackgroundWorker:
         self._queue.want(session, closing=True)
         self._nudge()
 
+    def left_sessions(self) -> list[str]:
+        """The sessions of single turns that were left and aren't condensed, the oldest first."""
+        found = [
+            info.id
+            for info in self._sessions.list()
+            if info.channel == ONE_TURN_CHANNEL and self._clock() - info.updated >= LEFT_AFTER
+        ]
+        return [each for each in reversed(found) if self._work.is_pending(each)]
+
     def condense(self, session: str, *, everything: bool = False) -> Future[Outcome]:
         """Condense a session when what is running is done (``/compact``)."""
         return self.submit(
             CONDENSING,
-            lambda: self._consolidator.run(
-                session, everything=everything, on_progress=progress_teller(self._tell)
-            ),
+            lambda: self._work.condense(session, Trigger.ASKED, self._tell, everything=everything),
             session,
         )
 
@@ -321,10 +327,12 @@ class BackgroundWorker:
             log.info("sessions can't be listed: %s", error)
             return
         for info in infos:
-            quiet = self._clock() - info.updated >= idle
+            leaves = info.channel == ONE_TURN_CHANNEL
+            quiet = self._clock() - info.updated >= (LEFT_AFTER if leaves else idle)
             if quiet and self._quiet_since.get(info.id) != info.updated:
                 self._quiet_since[info.id] = info.updated
-                self._queue.want(info.id)
+                if not leaves or self._work.is_pending(info.id):
+                    self._queue.want(info.id, closing=leaves)
 
     async def _look_at(self, wanted: Wanted) -> None:
         """Work on a session; put it off where that isn't possible now."""

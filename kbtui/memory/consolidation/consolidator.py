@@ -19,8 +19,7 @@ from kbtui.errors import KbtuiError, ModelError, WorkspaceBusyError
 from kbtui.memory.consolidation.answer import Answer
 from kbtui.memory.consolidation.ask import TRANSIENT, Condenser
 from kbtui.memory.consolidation.offline import answer_of
-from kbtui.memory.consolidation.pending import pages_for, tokens_in
-from kbtui.memory.records.transcript import tokens_of
+from kbtui.memory.consolidation.pending import pages_for, prompt_cost, tokens_in
 from kbtui.sessions.slices import oldest_units
 from kbtui.settings import OFFLINE
 
@@ -106,6 +105,8 @@ class Consolidator:
         model: Gives the model of the role ``consolidate``; may raise a `ModelError`.
         settings: Limits and triggers.
         clock: The time, aware.
+        share: Gives the tokens that a session may have in the prompts of whoever answers; by
+            the settings alone if None.
     """
 
     def __init__(
@@ -117,6 +118,7 @@ class Consolidator:
         model: Callable[[], ChatModel],
         settings: Settings,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        share: Callable[[], int] | None = None,
     ) -> None:
         self._pending = pending
         self._library = library
@@ -125,12 +127,17 @@ class Consolidator:
         self._model = model
         self._settings = settings
         self._clock = clock
+        self._share = share
 
     @property
     def limit_tokens(self) -> int:
-        """At so many pending tokens a session is condensed."""
-        own = self._settings.memory.consolidate_tokens
-        return own or max(1, self._settings.context.session_tokens // 2)
+        """At so many pending tokens a session is condensed: half of what it has in a prompt.
+
+        Asks which model answers, which may take a moment.
+        """
+        share = self._settings.context.session_tokens if self._share is None else self._share()
+        own = self._settings.memory.consolidate_tokens or share
+        return max(1, min(own, share // 2))
 
     @property
     def limit_messages(self) -> int:
@@ -138,7 +145,7 @@ class Consolidator:
         return self._settings.memory.consolidate_messages or self._settings.context.memory_window
 
     def trigger(self, session: str) -> Trigger | None:
-        """Say why a session should be condensed now; None: it needn't."""
+        """Say why a session should be condensed now; None: it needn't. Not on an event loop."""
         conversation = self._pending.conversation(session)
         parts = self._pending.parts(conversation)
         if not parts:
@@ -148,7 +155,7 @@ class Consolidator:
             return Trigger.IDLE
         if sum(len(unit.messages) for part in parts for unit in part) >= self.limit_messages:
             return Trigger.MESSAGES
-        if tokens_in(conversation, parts) >= self.limit_tokens:
+        if tokens_in(parts) >= self.limit_tokens:
             return Trigger.TOKENS
         return None
 
@@ -197,14 +204,15 @@ class Consolidator:
         closed = everything and self._is_over(conversation, trigger)
         limit = self._condenser(model).page_limit(self._writer.memory_text())
         found: list[Page] = []
+        keep_tokens = 0 if everything else self.limit_tokens // 2
         for part in self._pending.parts(conversation, closed=closed):
             units = part
             if not everything:
                 units = oldest_units(
                     part,
                     keep_messages=self.limit_messages // 2,
-                    keep_tokens=self.limit_tokens // 2,
-                    cost=tokens_of(conversation, model.count_tokens),
+                    keep_tokens=keep_tokens,
+                    cost=prompt_cost,
                 )
             found += pages_for(conversation, units, limit, model.count_tokens)
         return found

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.memory.consolidation.page import Page
 from kbtui.memory.records.transcript import read_conversation, tokens_of
-from kbtui.models.tokens import estimate_tokens
+from kbtui.models.tokens import message_tokens
 from kbtui.sessions.slices import pages, split_units
 from kbtui.workspace.jsonl import read_lines
 
@@ -53,14 +53,18 @@ class Pending:
         return [split_units(part, closed=closed) for part in conversation.pending(covered)]
 
     def tokens(self, session: str) -> int:
-        """Estimate the tokens of what isn't archived."""
-        conversation = self.conversation(session)
-        return tokens_in(conversation, self.parts(conversation))
+        """Estimate the tokens that what isn't archived takes in a prompt."""
+        return tokens_in(self.parts(self.conversation(session)))
 
 
-def tokens_in(conversation: Conversation, parts: Iterable[Sequence[Unit]]) -> int:
-    """Estimate the tokens of some stretches, as a model would be shown them."""
-    return sum(estimate_tokens(conversation.text(part)) for part in parts)
+def tokens_in(parts: Iterable[Sequence[Unit]]) -> int:
+    """Estimate the tokens that some stretches take in a prompt, results of tools included."""
+    return sum(prompt_cost(unit) for part in parts for unit in part)
+
+
+def prompt_cost(unit: Unit) -> int:
+    """Estimate the tokens that a unit takes in the prompt of whoever answers."""
+    return sum(message_tokens(message.as_prompt()) for message in unit.messages)
 
 
 def pages_for(

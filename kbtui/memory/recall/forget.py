@@ -1,8 +1,8 @@
 """``/forget``: finds what is remembered about something, and takes it out for good.
 
-What is taken out is buried, so that no machine writes it again, and the messages that said it are
-left out when their conversation is condensed. The archive and the log of changes keep what was
-said: they record what happened.
+It goes from entries, notes, the archive and what waits in the inbox. In conversations, whose logs
+keep what was said, it is masked: no prompt, search or condensing reads it again. What is taken out
+is buried, so that no machine writes it anew. The log of changes keeps old versions until a purge.
 """
 
 from __future__ import annotations
@@ -13,25 +13,28 @@ from typing import TYPE_CHECKING
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.history.change import Actor, Origin
 from kbtui.knowledge.statements import statements
-from kbtui.memory.recall.mentions import Mention, mentions, said_in, without, words_of
+from kbtui.memory.recall.mentions import Mention, masks_of, mentions, says, without, words_of
 from kbtui.memory.records.archive import is_record
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.ranges import ranges_of
 from kbtui.memory.records.tombstones import Source
+from kbtui.text import counted
 from kbtui.workspace import files
+from kbtui.workspace.layout import BOOTSTRAP_FILES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from kbtui.history.change import Change
-    from kbtui.history.history import History
-    from kbtui.knowledge.library import Library
+    from kbtui.memory.inbox.inbox import Inbox
+    from kbtui.memory.records.archive import ArchiveEntry
     from kbtui.memory.records.tombstones import Tombstones
-    from kbtui.sessions.store import SessionStore
-    from kbtui.workspace.layout import Workspace
+    from kbtui.memory.services import Services
+    from kbtui.sessions.log_records import Mask
 
-_NOTES = ("memory/MEMORY.md", "USER.md", "SOUL.md")
+_MEMORY = "memory/MEMORY.md"
 _LEAST_WORDS = 2
+Words = frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,52 +52,79 @@ class ForgetPlan:
 
     Attributes:
         text: What the person said.
+        facts: What it is known by: the words of what the person said, and of each line that says
+            it.
         matches: What would be taken out.
         entries: The entries of which nothing would be left; they are deleted.
-        sources: The messages that said it.
+        masks: What of each session would be masked.
+        places: What would be rejected in the inbox: the proposal, and the key of its place.
+        archived: How many archive entries lose it.
     """
 
     text: str
+    facts: tuple[Words, ...]
     matches: tuple[Match, ...]
     entries: tuple[str, ...]
-    sources: tuple[Source, ...]
+    masks: tuple[tuple[str, tuple[Mask, ...]], ...] = ()
+    places: tuple[tuple[str, str], ...] = ()
+    archived: int = 0
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The messages that said it."""
+        return tuple(
+            Source(session, each)
+            for session, masks in self.masks
+            for each in ranges_of(mask.message for mask in masks)
+        )
 
     @property
     def messages(self) -> int:
         """How many messages said it."""
-        return sum(last - first + 1 for first, last in (each.messages for each in self.sources))
+        return sum(len(masks) for _, masks in self.masks)
 
     @property
     def is_empty(self) -> bool:
-        """Whether it was neither written nor said anywhere."""
-        return not self.matches and not self.sources
+        """True if it was neither written nor said anywhere."""
+        return not (self.matches or self.masks or self.places or self.archived)
+
+    @property
+    def notes(self) -> list[str]:
+        """What else would happen, a sentence each."""
+        said = [f"Nothing is left of {path}: it is deleted." for path in self.entries]
+        if self.messages:
+            count = "A message" if self.messages == 1 else f"{self.messages} messages"
+            said.append(f"{count} said so; that is passed over from now on.")
+        if self.places:
+            said.append(f"{counted(len(self.places), 'proposed change')} in the inbox said so.")
+        return said
 
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What was done: the commits, the files changed, the entries deleted."""
+    """What was done.
+
+    Attributes:
+        commits: The changes.
+        paths: The files changed.
+        entries: The entries deleted.
+        left: Where it stands still, a sentence each.
+    """
 
     commits: tuple[str, ...]
     paths: tuple[str, ...]
     entries: tuple[str, ...]
+    left: tuple[str, ...] = ()
 
 
 class Forgetting:
     """Finds and removes; nothing is done before `forget`."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        history: History,
-        library: Library,
-        sessions: SessionStore,
-        tombstones: Tombstones,
-    ) -> None:
-        self._workspace = workspace
-        self._history = history
-        self._library = library
-        self._sessions = sessions
+    def __init__(self, services: Services, tombstones: Tombstones, inbox: Inbox) -> None:
+        self._rooms = services
+        self._root = services.workspace.root
         self._tombstones = tombstones
+        self._inbox = inbox
 
     def plan(self, text: str) -> ForgetPlan:
         """Look for all that says something, everywhere that is read from.
@@ -105,18 +135,26 @@ class Forgetting:
         wanted = words_of(text)
         if not wanted:
             raise UsageError("There is nothing to forget.", "Say what: /forget my favorite color")
+        first = [each.text for _, data in self._files() for each in mentions(data, [wanted])]
+        facts = tuple(dict.fromkeys([wanted, *map(words_of, first)]))
         matches: list[Match] = []
         empty: list[str] = []
         for path, data in self._files():
-            found = mentions(data, wanted)
+            found = mentions(data, facts)
             matches += [Match(path, each.line, each.text) for each in found]
             if found and path.startswith("knowledge/") and not _says_anything(data, found):
                 empty.append(path)
-        facts = [words_of(match.text) for match in matches]
-        if not facts and len(wanted) >= _LEAST_WORDS:
-            facts = [wanted]
-        sources = tuple(self._sources(facts)) if facts else ()
-        return ForgetPlan(text, tuple(matches), tuple(empty), sources)
+        # One word alone says too little to be looked for in all that was ever said.
+        telling = [fact for fact in facts if len(fact) >= _LEAST_WORDS or fact is not wanted]
+        return ForgetPlan(
+            text,
+            facts,
+            tuple(matches),
+            tuple(empty),
+            tuple(self._masks(telling)) if telling else (),
+            tuple(self._places(facts)),
+            sum(_reworded(entry.content, facts) != entry.content for entry in self._entries()),
+        )
 
     def forget(self, plan: ForgetPlan) -> Forgotten:
         """Do what a plan says; lines that were changed since are looked at anew.
@@ -125,57 +163,88 @@ class Forgetting:
             ConflictError: the files kept changing; nothing is done.
             StorageError: the file system refused.
         """
-        wanted = words_of(plan.text)
         paths = dict.fromkeys(match.path for match in plan.matches)
-        facts = [plan.text, *(match.text for match in plan.matches)]
+        buried = [plan.text, *(match.text for match in plan.matches)]
 
         def work(change: Change) -> None:
             for path in paths:
                 data = self._read(path)
                 if data is None or path in plan.entries:
                     continue
-                rest = without(data, mentions(data, wanted))
+                rest = without(data, mentions(data, plan.facts))
                 if rest != data:
                     change.write(path, rest, expecting=files.blob_id(data))
-            self._tombstones.bury(change, facts, plan.sources, drop_messages=True)
+            if plan.archived:
+                self._rooms.archive.reword(change, lambda text: _reworded(text, plan.facts))
+            self._tombstones.bury(change, buried, plan.sources)
 
+        for ref, key in plan.places:
+            self._inbox.reject(ref, hunks=[key])
         _, commit = committed(
-            self._history,
-            self._workspace.root,
-            Actor.YOU,
-            "You asked to forget it.",
-            Origin(),
-            work,
+            self._rooms.history, self._root, Actor.YOU, "You asked to forget it.", Origin(), work
         )
         commits = [commit.id] if commit is not None else []
-        commits += [self._library.delete(path).id for path in plan.entries]
-        return Forgotten(tuple(commits), tuple(paths), plan.entries)
+        commits += [self._rooms.library.delete(path).id for path in plan.entries]
+        for session, masks in plan.masks:
+            self._rooms.sessions.mask(session, masks)
+        self._rooms.search.refresh([f"sessions/{session}.jsonl" for session, _ in plan.masks])
+        return Forgotten(tuple(commits), tuple(paths), plan.entries, tuple(_left(plan, commits)))
 
     def _files(self) -> Iterator[tuple[str, bytes]]:
-        """Everything that is read from: notes, daily notes, entries that can be rewritten."""
-        self._library.refresh()
-        notes = sorted(self._workspace.memory.glob("[!.]*.md"))
+        """Everything that is read from and can be rewritten: notes, archive, entries."""
+        self._rooms.library.refresh()
+        notes = sorted(self._rooms.workspace.memory.glob("[!.]*.md"))
         daily = [f"memory/{file.name}" for file in notes]
-        entries = [info.path for info in self._library.infos() if info.problem is None]
-        for path in dict.fromkeys([*_NOTES, *daily, *entries]):
-            data = None if is_record(path) else self._read(path)
+        daily = [path for path in daily if not is_record(path)]
+        entries = [info.path for info in self._rooms.library.infos() if info.problem is None]
+        shown = self._rooms.archive.shown()
+        for path in dict.fromkeys([_MEMORY, *BOOTSTRAP_FILES, *daily, *entries, *shown]):
+            data = self._read(path)
             if data is not None:
                 yield path, data
 
     def _read(self, path: str) -> bytes | None:
         try:
-            return files.read_bytes(self._workspace.root, path)
+            return files.read_bytes(self._root, path)
         except NotFoundError:
             return None
 
-    def _sources(self, facts: list[frozenset[str]]) -> Iterator[Source]:
-        for info in self._sessions.list():
+    def _entries(self) -> Sequence[ArchiveEntry]:
+        return self._rooms.archive.entries()
+
+    def _masks(self, facts: Sequence[Words]) -> Iterator[tuple[str, tuple[Mask, ...]]]:
+        for info in self._rooms.sessions.list():
             try:
-                messages = self._sessions.read(info.id)
+                found = masks_of(self._rooms.sessions.read(info.id), facts)
             except KbtuiError:
                 continue
-            for each in ranges_of(said_in(messages, facts)):
-                yield Source(info.id, each)
+            if found:
+                yield info.id, tuple(found)
+
+    def _places(self, facts: Sequence[Words]) -> Iterator[tuple[str, str]]:
+        for plan in self._inbox.waiting():
+            for hunk in plan.hunks:
+                proposed = "\n".join(hunk.place.theirs)
+                if any(says(proposed, fact) for fact in facts):
+                    yield plan.proposal.id, hunk.key
+
+
+def _reworded(content: str, facts: Sequence[Words]) -> str:
+    """What an archive entry says without it."""
+    data = content.encode("utf-8", "surrogateescape")
+    found = mentions(data, facts)
+    return without(data, found).decode("utf-8", "surrogateescape").strip() if found else content
+
+
+def _left(plan: ForgetPlan, commits: Sequence[str]) -> Iterator[str]:
+    """Where it stands still."""
+    if plan.masks:
+        count = counted(len(plan.masks), "conversation")
+        yield f"The log of {count} keeps what was said; nothing reads it from there any more."
+    if commits:
+        yield "The history has the old versions."
+    if plan.masks or commits:
+        yield "`kbtui purge` takes it out of both for good."
 
 
 def _says_anything(data: bytes, gone: list[Mention]) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kbtui.knowledge import frontmatter
 from kbtui.knowledge.statements import normalise, plain_fact
 from kbtui.memory.edits.memory_file import is_statement, split_lines
-from kbtui.memory.records.transcript import said_by_user
+from kbtui.sessions.log_records import Mask
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,9 +22,13 @@ _ABOUT = re.compile(
     r"(?:know|said|told you)\s+)?(?:about\s+)?",
     re.IGNORECASE,
 )
-_SENTENCES = re.compile(r"(?<=[.!?])[ \t]+(?=\S)")
+_PIECE = re.compile(r"\S.*?(?:[.!?](?=\s|\Z)|(?=\n)|\Z)")
+_SPEAKER = re.compile(r"(?:[-*] )?(?:user|assistant): ")
 _FENCE = re.compile(r"^ {0,3}(```|~~~)")
-_LEAD = re.compile(r"[ \t]*(?:(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?)?")
+_LEAD = re.compile(
+    r"[ \t]*(?:(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?)?"
+    r"(?:\[\d{4}-\d\d-\d\d[^\]\n]*\][ \t]*)?(?:\[RAW\][ \t]*)?(?:(?:user|assistant):[ \t]+)?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +56,80 @@ def says(text: str, wanted: frozenset[str]) -> bool:
     return bool(wanted) and wanted <= set(normalise(text).split())
 
 
-def mentions(data: bytes, wanted: frozenset[str]) -> list[Mention]:
-    """The lines of a document that say something; code and headings don't count."""
+def mentions(data: bytes, facts: Sequence[frozenset[str]]) -> list[Mention]:
+    """The lines of a document that say one of some facts, each given by its words.
+
+    Code and headings don't count; of a document that is about nothing else every line does. A line
+    of a conversation is taken together with the question before it.
+    """
     parts = frontmatter.split(data)
     found = []
-    summary = frontmatter.read(parts).values.get(SUMMARY)
-    if isinstance(summary, str) and says(summary, wanted):
+    values = frontmatter.read(parts).values
+    summary = values.get(SUMMARY)
+    body = parts.body.decode("utf-8", "surrogateescape")
+    is_all = _is_about(str(values.get("title") or ""), body, facts)
+    if isinstance(summary, str) and (is_all or any(says(summary, fact) for fact in facts)):
         found.append(Mention(0, summary))
-    head = len(data) - len(parts.body)
-    first = data[:head].count(b"\n")
-    for number, line in _spoken_lines(parts.body.decode("utf-8", "surrogateescape")):
-        if says(line, wanted):
-            found.append(_mention(first + number, line, wanted))
+    first = data[: len(data) - len(parts.body)].count(b"\n")
+    asked = ""
+    for number, line in _spoken_lines(body):
+        if is_all:
+            found.append(Mention(first + number, plain_fact(line)))
+        elif spans := spans_saying(line, facts, asked):
+            found.append(_mention(first + number, line, spans))
+        asked = line if _SPEAKER.match(line) and line.rstrip().endswith("?") else ""
+    return found
+
+
+def _is_about(title: str, body: str, facts: Sequence[frozenset[str]]) -> bool:
+    """True if a document's title, or its first heading, says just that and nothing else."""
+    heading = next((line[2:] for line in body.splitlines() if line.startswith("# ")), "")
+    names = [frozenset(normalise(each).split()) for each in (title, heading) if each.strip()]
+    return any(name in facts for name in names)
+
+
+def spans_saying(
+    text: str, facts: Sequence[frozenset[str]], asked: str = ""
+) -> tuple[tuple[int, int], ...]:
+    """The sentences of a text that say one of some facts, as places in it.
+
+    Args:
+        text: What was said or written.
+        facts: Each by its words.
+        asked: The question that it answers: the words of a fact that stand in it needn't be said
+            again.
+    """
+    pieces = [(each.start(), each.end()) for each in _PIECE.finditer(text)]
+    found: dict[tuple[int, int], None] = {}
+    known = set(normalise(asked).split())
+    for fact in facts:
+        telling = [span for span in pieces if says(text[slice(*span)], fact)]
+        if not telling and says(f"{asked} {text}", fact):
+            new = fact - known or fact
+            telling = [span for span in pieces if new & set(normalise(text[slice(*span)]).split())]
+        found |= dict.fromkeys(telling)
+    return tuple(sorted(found))
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences and lines of a text."""
+    return [each[0] for each in _PIECE.finditer(text)]
+
+
+def masks_of(messages: Sequence[SessionMessage], facts: Sequence[frozenset[str]]) -> list[Mask]:
+    """What of a conversation says one of some facts: by anybody, in results and calls of tools."""
+    found: list[Mask] = []
+    asked = ""
+    for message in messages:
+        spans = spans_saying(message.content, facts, asked if message.role == "user" else "")
+        told = " ".join(call.arguments for call in message.tool_calls)
+        calls = any(says(told, fact) for fact in facts)
+        if spans or calls:
+            found.append(Mask(message.id, spans, calls))
+        if message.role in ("user", "assistant") and message.content.strip():
+            asked = " ".join(
+                text for span in _PIECE.finditer(message.content) if (text := span[0]).endswith("?")
+            )
     return found
 
 
@@ -82,15 +148,6 @@ def without(data: bytes, found: Iterable[Mention]) -> bytes:
     return frontmatter.set_keys(changed, {SUMMARY: None}) if 0 in by_line else changed
 
 
-def said_in(messages: Sequence[SessionMessage], facts: Sequence[frozenset[str]]) -> list[int]:
-    """The messages that say one of some facts, an answer taken together with its question."""
-    spoken = [each for each in messages if each.role in ("user", "assistant")]
-    users = [each.id for each in spoken if each.role == "user"]
-    texts = {each.id: each.content for each in spoken}
-    texts |= dict(zip(users, (text for _, text in said_by_user(messages)), strict=True))
-    return [number for number, text in texts.items() if any(says(text, fact) for fact in facts)]
-
-
 def _spoken_lines(body: str) -> Iterator[tuple[int, str]]:
     fence = ""
     for number, line in enumerate(split_lines(body), 1):
@@ -101,13 +158,15 @@ def _spoken_lines(body: str) -> Iterator[tuple[int, str]]:
             yield number, line.rstrip("\r\n")
 
 
-def _mention(number: int, line: str, wanted: frozenset[str]) -> Mention:
-    """The sentences of a line that say it; the whole line where none says it by itself."""
+def _mention(number: int, line: str, spans: Sequence[tuple[int, int]]) -> Mention:
+    """The sentences of a line that say it, and what is left without them."""
     lead = _LEAD.match(line)
     start = lead.end() if lead else 0
-    sentences = _SENTENCES.split(line[start:])
-    telling = [each for each in sentences if says(each, wanted)]
-    others = [each for each in sentences if each not in telling]
-    if not telling or not others:
-        return Mention(number, plain_fact(line))
-    return Mention(number, " ".join(telling), line[:start] + " ".join(others))
+    telling, rest = [], line[start:]
+    for first, last in reversed(spans):
+        begin = max(first, start)
+        telling.append(line[begin:last])
+        rest = f"{rest[: begin - start].rstrip()} {rest[last - start :].lstrip()}"
+    text = plain_fact(" ".join(reversed(telling)))
+    left = rest.strip()
+    return Mention(number, text, line[:start] + left if normalise(left) else "")

@@ -8,6 +8,7 @@ from the log. ``HISTORY.md`` holds the same entries for people and grep.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,7 @@ from kbtui.memory.records.archive_lines import (
     ArchiveEntry,
     Book,
     Holding,
+    OldBlock,
     as_block,
     machine_name,
     parse_old_history,
@@ -192,6 +194,8 @@ class Archive:
     def migrate(self) -> int:
         """Make archive entries of an old HISTORY.md, once; a copy stays in ``HISTORY.md.bak``.
 
+        Beside an archive that another program wrote, of what that doesn't say.
+
         Returns:
             How many entries were made; 0 when there was nothing to do.
         """
@@ -201,6 +205,36 @@ class Archive:
             Actor.IMPORT, "The old HISTORY.md becomes the archive; a copy is in HISTORY.md.bak."
         ) as change:
             return self._stage_migration(change)
+
+    def reword(self, change: Change, reword: Callable[[str], str]) -> int:
+        """Change in a running change what the lines of the archive say; they stay what they count.
+
+        Args:
+            change: The change.
+            reword: Gives the new content of an entry; the same where nothing is to be changed.
+
+        Returns:
+            How many entries say something else now.
+        """
+        count = 0
+        for path in (*self._years(), ARCHIVE):
+            data = change.read(path) or b""
+            lines = data.split(b"\n")
+            for record in parse_records(data, path)[0]:
+                content = record.value.get("content")
+                new = reword(content) if isinstance(content, str) else content
+                if new != content:
+                    value = json.dumps({**record.value, "content": new}, ensure_ascii=False)
+                    lines[record.number - 1] = value.encode()
+                    count += 1
+            if lines != data.split(b"\n"):
+                self._write(change, path, b"\n".join(lines))
+        return count
+
+    def shown(self) -> list[str]:
+        """The files that show the archive to people."""
+        found = self.workspace.memory.glob("HISTORY*.md")
+        return sorted(f"memory/{file.name}" for file in found if file.is_file())
 
     def compact(
         self, change: Change, keep_after: int | Mapping[str, int], keep: int = KEPT_ENTRIES
@@ -296,21 +330,35 @@ class Archive:
         return max(known, default=0) + 1
 
     def _migrated(self, read: _Reader) -> bool:
-        if any(read(path) for path in (ARCHIVE, *self._years())):
-            return True
         if not (read(PROJECTION) or b"").strip():
             return True
+        if any(read(path) for path in (ARCHIVE, *self._years())):
+            return not self._old_blocks(read)
         # An archive that was there once and is gone is a loss, not an old workspace.
         return next(iter(self._history.log(ARCHIVE, limit=1)), None) is not None
+
+    def _old_blocks(self, read: _Reader) -> list[OldBlock]:
+        """What an old HISTORY.md says that the archive doesn't; nothing where both are ours."""
+        entries = self._book(read).entries
+        if any(entry.origin for entry in entries):
+            return []
+        known = {_squeezed(entry.content) for entry in entries}
+        old = files.decode(read(PROJECTION) or b"").text
+        blocks = parse_old_history(old, self._modified(PROJECTION))
+        return [block for block in blocks if _squeezed(block.content) not in known]
 
     def _stage_migration(self, change: Change) -> int:
         if self._migrated(change.read):
             return 0
         old = change.read(PROJECTION) or b""
-        self._write(change, PROJECTION, old)
+        blocks = self._old_blocks(change.read)
+        shown = _text(old)
+        for entry in self._book(change.read).entries:
+            if _squeezed(entry.content) not in _squeezed(shown):
+                shown = with_block(shown, as_block(entry))
+        self._write(change, PROJECTION, _bytes(shown))
         change.write(self._free_backup(change), old, expecting=None)
-        data = b""
-        blocks = parse_old_history(files.decode(old).text, self._modified(PROJECTION))
+        data = change.read(ARCHIVE) or b""
         for cursor, block in enumerate(blocks, self._next_cursor(change.read)):
             entry = ArchiveEntry(
                 cursor, block.timestamp, block.content, origin=self._origin, raw=block.raw
@@ -381,6 +429,10 @@ def _held(book: Book) -> Iterator[tuple[str, Holding]]:
     for entry in book.entries:
         if entry.session is not None and entry.messages is not None:
             yield entry.session, Holding(entry.cursor, entry.messages, dict(entry.dropped))
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _limit(after: int | Mapping[str, int], origin: str) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kbtui.memory.records.ranges import Range, count, holds, merged, ranges_of
-from kbtui.sessions.log_records import SessionLog
+from kbtui.sessions.log_records import FORGOTTEN_MARK, SessionLog
 from kbtui.workspace.jsonl import read_lines
 
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ def drop_reason(message: _Said, seen: set[str]) -> str | None:
         seen: What was said before in it; the message is added.
     """
     text = " ".join(message.content.split())
+    if FORGOTTEN_MARK in text and not text.replace(FORGOTTEN_MARK, "").strip():
+        return FORGOTTEN
     if message.role in ("tool", "system"):
         return TOOL_NOISE
     if not text:

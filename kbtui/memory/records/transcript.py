@@ -16,7 +16,7 @@ from kbtui.memory.records.ledger import FORGOTTEN, drop_reason
 from kbtui.memory.records.ranges import holds
 from kbtui.memory.records.usable_answers import without_thoughts
 from kbtui.models.transcript import Said, as_line
-from kbtui.sessions.log_records import SessionLog
+from kbtui.sessions.log_records import FORGOTTEN_MARK, SessionLog
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ class Conversation:
 
     @staticmethod
     def spoken(message: SessionMessage) -> str:
-        """What a message says, without a model's reasoning."""
-        return without_thoughts(message.content)
+        """What a message says, without a model's reasoning and what the user wants forgotten."""
+        return without_thoughts(message.content.replace(FORGOTTEN_MARK, "").strip())
 
     def text(self, units: Iterable[Unit]) -> str:
         """All that a model is shown of some units."""

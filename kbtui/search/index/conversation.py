@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from kbtui.sessions.log_records import FORGOTTEN_MARK, masked, read_spans
 from kbtui.text import shorten
 
 if TYPE_CHECKING:
@@ -92,9 +93,22 @@ def session_messages(path: str, text: str) -> tuple[str, list[Message]]:
             messages += _said(line, record, session, number)
         elif kind == "rewind" and isinstance(record.get("to_message"), int):
             messages = [m for m in messages if m.range and m.range[1] <= record["to_message"]]
+        elif kind == "forget":
+            messages = [*_masked(messages, record)]
         else:
             title = _text(record.get("title")) or title
     return title, messages
+
+
+def _masked(messages: list[Message], record: dict[str, Any]) -> Iterator[Message]:
+    """The messages without what the user wants forgotten of one; of which nothing is left, none."""
+    for message in messages:
+        if message.range is None or message.range[0] != record.get("message"):
+            yield message
+            continue
+        text = masked(message.text, read_spans(record))
+        if text.replace(FORGOTTEN_MARK, "").strip():
+            yield replace(message, text=text)
 
 
 def shown_title(path: str, title: str, messages: list[Message]) -> str:

@@ -44,12 +44,8 @@ async def _forget(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
     done = await asyncio.to_thread(kb.memory.forgetting.forget, plan)
     count = len(plan.matches)
     taken = f"{count} line{'s' * (count != 1)} taken out. " if count else ""
-    undo = (
-        "The history can bring it back (F4); `kbtui purge` takes it out of there as well."
-        if done.commits
-        else ""
-    )
-    host.tell(NoticeItem(title="Forgotten", text=f"{taken}{undo}"))
+    undo = "The history can bring it back (F4). " if done.commits else ""
+    host.tell(NoticeItem(title="Forgotten", text=taken + undo + " ".join(done.left)))
 
 
 # The slow ones
@@ -215,10 +211,7 @@ def _plan_text(plan: ForgetPlan) -> str:
     for match in plan.matches:
         place = f"{match.path}:{match.line}" if match.line else f"{match.path} (summary)"
         lines.append(f"{clean_line(place)}\n  {clean_line(match.text)}")
-    lines += [f"Nothing is left of {path}: it is deleted." for path in plan.entries]
-    if plan.messages:
-        count = "A message" if plan.messages == 1 else f"{plan.messages} messages"
-        lines.append(f"{count} said so; memory passes that over.")
+    lines += plan.notes
     if plan.is_empty:
         lines.append("It stands nowhere. It won't be written from now on either.")
     return "\n".join(lines)

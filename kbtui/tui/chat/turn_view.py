@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kbtui.agent.events import (
     ReasoningDelta,
+    RetryStarted,
     TextDelta,
     ToolFinished,
     ToolStarted,
@@ -59,6 +60,8 @@ class TurnView:
                 self._add_text(text)
             case ReasoningDelta(text=text):
                 self._add_reasoning(text)
+            case RetryStarted(text=text):
+                self._put(NoticeItem(title=text))
             case ToolStarted():
                 self._start_tool(event)
             case ToolFinished():

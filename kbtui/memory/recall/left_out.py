@@ -1,0 +1,108 @@
+"""What condensing left out, by text: the statements of a conversation that memory doesn't hold."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from kbtui.errors import KbtuiError
+from kbtui.knowledge.statements import normalise, statements
+from kbtui.memory.recall.mentions import sentences
+from kbtui.memory.records.archive import is_record
+from kbtui.text import shorten
+from kbtui.workspace import files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from kbtui.memory.consolidation.pending import Pending
+    from kbtui.memory.records.archive import ArchiveEntry
+    from kbtui.memory.services import Services
+
+NOT_SUMMED_UP = "not in the summary"
+_HELD = 0.6  # of a sentence's telling words, in one line of memory
+_WIDTH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Something that was said, archived, and stands in no summary, note or entry.
+
+    `reason` is one of the ledger's, or that the summary doesn't say it.
+    """
+
+    session: str
+    message: int
+    text: str
+    reason: str
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as JSON values."""
+        return asdict(self)
+
+
+def left_out(services: Services, pending: Pending) -> Iterator[LeftOut]:
+    """Compare what the user said, as far as it is archived, with what memory says; reads files."""
+    lines = _Lines(_said_by_memory(services))
+    entries: dict[str, list[ArchiveEntry]] = defaultdict(list)
+    for entry in services.archive.entries():
+        if entry.session is not None and entry.messages is not None:
+            entries[entry.session].append(entry)
+    for session in sorted(entries):
+        try:
+            conversation = pending.conversation(session)
+        except KbtuiError:
+            continue
+        for message in conversation.messages:
+            holding = [each for each in entries[session] if _holds(each, message.id)]
+            if message.role != "user" or not holding:
+                continue
+            reason = conversation.reasons.get(message.id)
+            if reason is not None:
+                text = shorten(message.content, _WIDTH)
+                yield LeftOut(session, message.id, text, reason)
+                continue
+            told = {word for each in holding for word in normalise(each.content).split()}
+            for text in sentences(conversation.spoken(message)):
+                words = set(normalise(text).split())
+                if words and not text.endswith("?") and not lines.hold(words, told):
+                    shown = shorten(text, _WIDTH)
+                    yield LeftOut(session, message.id, shown, NOT_SUMMED_UP)
+
+
+def _holds(entry: ArchiveEntry, message: int) -> bool:
+    return entry.messages is not None and entry.messages[0] <= message <= entry.messages[1]
+
+
+def _said_by_memory(services: Services) -> Iterator[str]:
+    """All lines of notes and entries."""
+    root = services.workspace.root
+    notes = [f"memory/{file.name}" for file in services.workspace.memory.glob("[!.]*.md")]
+    paths = [path for path in notes if not is_record(path)]
+    for path in [*paths, "USER.md", *(info.path for info in services.library.infos())]:
+        try:
+            yield from statements(files.read_text(root, path))
+        except KbtuiError:
+            continue
+
+
+class _Lines:
+    """The lines of memory, by their words."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._by_word: dict[str, set[int]] = defaultdict(set)
+        for number, line in enumerate(lines):
+            for word in normalise(line).split():
+                self._by_word[word].add(number)
+
+    def hold(self, words: set[str], told: set[str]) -> bool:
+        """True if the archive's words, or one line, hold most of some words."""
+        enough = _HELD * len(words)
+        if len(words & told) >= enough:
+            return True
+        counts: dict[int, int] = defaultdict(int)
+        for word in words:
+            for number in self._by_word.get(word, ()):
+                counts[number] += 1
+        return max(counts.values(), default=0) >= enough

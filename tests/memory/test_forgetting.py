@@ -1,0 +1,203 @@
+"""Forgetting: what stood everywhere is found nowhere afterwards, save where the plan says so."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kbtui.agent.context import assemble
+from kbtui.errors import UsageError
+from kbtui.history.change import Actor
+from kbtui.knowledge_base import KnowledgeBase
+from kbtui.memory.recall.mentions import masks_of, spans_saying, words_of
+from kbtui.models.litellm_model import LiteLLMModel
+from kbtui.models.port import ToolCall
+from kbtui.sessions.log_records import FORGOTTEN_MARK, Mask
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from kbtui.sessions.store import Session
+
+FACT = "My favorite color is turquoise."
+SCOPES = ("all", "knowledge", "memory", "sessions", "knowledge,memory,sessions,docs")
+
+
+@pytest.fixture
+def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
+    overrides = {"search": {"semantic": False}, "models": {"chat": {"model": "offline"}}}
+    with KnowledgeBase.open(tmp_path / "notes", create=True, overrides=overrides) as opened:
+        yield opened
+
+
+def plant(kb: KnowledgeBase) -> Session:
+    """Put the fact into every place that kbtui reads from."""
+    root = kb.workspace.root
+    kb.library.create("person", "Kim", body="Kim paints walls. Kim's favorite color is turquoise.")
+    kb.library.create(
+        "preference",
+        "Favorite color",
+        body="Turquoise, since 2019.",
+        summary="The favorite color is turquoise.",
+    )
+    kb.library.create(
+        "topic",
+        "Painting",
+        body="How walls are painted.",
+        summary="Painting walls in the favorite color, turquoise",
+    )
+    (root / "memory/MEMORY.md").write_text(f"# Facts\n\n- {FACT}\n- I live in Oslo.\n")
+    (root / "USER.md").write_text(f"I paint.\n{FACT}\n")
+    (root / "memory/2026-11-20.md").write_text(f"## Flush at 10:00\n\n- {FACT}\n- Paint is dear.\n")
+    (root / "memory/2026-11-20-paint.md").write_text(
+        "# Session Memory\n\n## Key Messages\n\n"
+        "assistant: What's your favorite color?\nuser: Turquoise.\n"
+    )
+    kb.history.adopt(settle=0)
+    session = kb.sessions.create("test")
+    session.append("user", f"{FACT} I live in Oslo.")
+    session.append("assistant", "Noted: your favorite color is turquoise.")
+    session.append("user", "Ask me something.")
+    session.append("assistant", "What's your favorite color?")
+    session.append("user", "Turquoise of course.")
+    call = ToolCall("c1", "edit_entry", json.dumps({"entry": "MEMORY.md", "append": FACT}))
+    session.append("assistant", "", tool_calls=[call])
+    session.append("tool", f"MEMORY.md says:\n{FACT}\nand more", tool_call_id="c1", name="grep")
+    session.append("assistant", "Done.")
+    with kb.history.change(Actor.CONSOLIDATOR, "Condensed.") as change:
+        kb.archive.stage(
+            change,
+            f"They spoke about walls. {FACT}",
+            session=session.id,
+            messages=(1, 2),
+            timestamp="2026-11-20 10:00",
+        )
+    kb.memory.inbox.add(
+        Actor.DREAM,
+        "A line for Kim.",
+        {"knowledge/topics/painting.md": f"# Painting\n\nHow walls are painted.\n{FACT}\n"},
+    )
+    kb.search.sync()
+    return session
+
+
+def found_in(kb: KnowledgeBase, session: Session) -> list[str]:
+    """Everywhere that the fact can be read."""
+    kb.search.refresh_now()
+    kb.search.sync()
+    places = []
+    for scope in SCOPES:
+        for query in ("turquoise", "favorite color", FACT):
+            hits = kb.search.search(query, scope).hits
+            places += [f"{scope}: {hit.path}" for hit in hits if "turquoise" in str(hit).lower()]
+    model = LiteLLMModel("openai/x", "http://127.0.0.1:9/v1")
+    prompt = assemble(kb, session, "What's up?", model=model)
+    places += [part.name for part in prompt.parts if "turquoise" in part.text.lower()]
+    places += [
+        f"prompt: {message}" for message in prompt.messages if "turquoise" in str(message).lower()
+    ]
+    conversation = kb.memory.pending.conversation(session.id)
+    text = "".join(conversation.line(message) for message in conversation.messages)
+    places += ["condensing"] if "turquoise" in text.lower() else []
+    for each in kb.memory.inbox.waiting():
+        places += ["inbox"] if "turquoise" in str(each.hunks).lower() else []
+    for file in kb.workspace.root.rglob("*"):
+        is_ours = not {"sessions", ".kbtui"} & set(file.relative_to(kb.workspace.root).parts)
+        if is_ours and file.is_file() and b"urquoise" in file.read_bytes():
+            places.append(str(file))
+    return places
+
+
+def answered(kb: KnowledgeBase) -> str:
+    async def ask() -> str:
+        told = ""
+        session = kb.sessions.create("test")
+        async for event in kb.agent.turn(session, "What is the color that I like best?"):
+            told += str(event)
+        return told
+
+    return asyncio.run(ask())
+
+
+def test_what_was_planted_everywhere_is_found_nowhere_afterwards(kb: KnowledgeBase) -> None:
+    session = plant(kb)
+    assert len(found_in(kb, session)) > 10
+    done = kb.memory.forgetting.forget(kb.memory.forgetting.plan("my favorite color"))
+    assert found_in(kb, session) == []
+    assert "turquoise" not in answered(kb).lower()
+    assert "knowledge/preferences/favorite-color.md" in done.entries
+    said = " ".join(done.left)
+    for place in ("The log of 1 conversation", "old versions", "kbtui purge"):
+        assert place in said
+
+
+def test_what_stands_beside_it_stays(kb: KnowledgeBase) -> None:
+    session = plant(kb)
+    kb.memory.forgetting.forget(kb.memory.forgetting.plan("my favorite color"))
+    root = kb.workspace.root
+    assert "Kim paints walls." in (root / "knowledge/people/kim.md").read_text()
+    assert "- I live in Oslo." in (root / "memory/MEMORY.md").read_text()
+    assert "Paint is dear." in (root / "memory/2026-11-20.md").read_text()
+    assert "They spoke about walls." in (root / "memory/HISTORY.md").read_text()
+    (entry,) = kb.archive.entries()
+    assert (entry.content, entry.cursor, entry.messages) == ("They spoke about walls.", 1, (1, 2))
+    assert session.messages[0].content == f"{FORGOTTEN_MARK} I live in Oslo."
+    log = (kb.workspace.sessions / f"{session.id}.jsonl").read_text()
+    assert FACT in log, "the log keeps what was said"
+
+
+def test_it_isnt_condensed_and_the_ledger_says_why(kb: KnowledgeBase) -> None:
+    session = kb.sessions.create("test")
+    for text in (FACT, "Nice.", "I live in Oslo, by the fjord."):
+        session.append("user", text)
+        session.append("assistant", "I see.")
+    kb.memory.forgetting.forget(kb.memory.forgetting.plan("my favorite color"))
+    asyncio.run(kb.memory.consolidate(session.id))
+    assert "turquoise" not in kb.archive.entries()[0].content.lower()
+    (account,) = kb.memory.audit().accounts
+    assert (1, "forgotten") in account.dropped
+
+
+def test_a_mask_holds_for_whoever_opens_the_session_later(kb: KnowledgeBase) -> None:
+    session = kb.sessions.create("test")
+    session.append("user", "One. Two. Three.")
+    kb.sessions.mask(session.id, [Mask(1, ((5, 9),))])
+    kb.sessions.mask(session.id, [Mask(1, ((0, 4),))])
+    now = f"{FORGOTTEN_MARK} {FORGOTTEN_MARK} Three."
+    assert session.messages[0].content == now
+    session.close()
+    kb.sessions.mask(session.id, [Mask(1, ((24, 30),))])
+    assert kb.sessions.read(session.id)[0].content.count(FORGOTTEN_MARK) == 3
+
+
+def test_nothing_that_is_named_is_nothing_to_forget(kb: KnowledgeBase) -> None:
+    with pytest.raises(UsageError):
+        kb.memory.forgetting.plan("  ")
+    assert kb.memory.forgetting.plan("zebra crossings").is_empty
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "told"),
+    [
+        ("I live here. My favorite color is blue. Bye.", "", ["My favorite color is blue."]),
+        ("It's blue. Remember that.", "What's my favorite color?", ["It's blue."]),
+        ("It's blue.", "", []),
+        ("My favorite color?\nBlue!", "", ["My favorite color?", "Blue!"]),
+    ],
+)
+def test_the_sentences_that_say_it_are_found(text: str, asked: str, told: list[str]) -> None:
+    spans = spans_saying(text, [words_of("favorite color blue")], asked)
+    assert [text[first:last] for first, last in spans] == told
+
+
+def test_an_answer_is_masked_together_with_its_question(kb: KnowledgeBase) -> None:
+    session = kb.sessions.create("test")
+    session.append("assistant", "Your favorite color?")
+    session.append("user", "Blue.")
+    session.append("user", "Blue.")
+    masks = masks_of(session.messages, [words_of("favorite color blue")])
+    assert [mask.message for mask in masks] == [2]

@@ -1,0 +1,110 @@
+"""A long conversation with models of all sizes: nothing of it is lost between prompt and memory."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kbtui.knowledge_base import KnowledgeBase
+from kbtui.memory.records.transcript import said_by_user
+from tests.scripted_server import Reply, Request, ScriptedServer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kbtui.sessions.store import Session
+
+_MARK = re.compile(r"\bfact\d+x\b")
+
+
+def _answer(request: Request) -> Reply:
+    """Answer in a sentence; condense to what was marked."""
+    names = request.tools
+    told = "\n".join(str(message["content"]) for message in request.messages)
+    if len(names) == 1:  # it is to call a tool: every mark of the conversation is kept
+        return Reply(tool_calls=[_saved(names[0], request, " ".join(_marks(told)))])
+    if "memory extraction agent" in told:
+        return Reply("- " + " ".join(_marks(told)))
+    last = str(request.messages[-1]["content"])
+    return Reply(f"Noted: {last[:60]} " + "and so on. " * 20)
+
+
+def _marks(text: str) -> list[str]:
+    return list(dict.fromkeys(_MARK.findall(text)))
+
+
+def _saved(name: str, request: Request, text: str) -> dict[str, Any]:
+    """Fill every text that the tool must be given with `text`."""
+    schema = request.body["tools"][0]["function"]["parameters"]
+    arguments = {key: _filled(schema["properties"][key], text) for key in schema["required"]}
+    return {"name": name, "arguments": arguments}
+
+
+def _filled(schema: dict[str, Any], text: str) -> Any:
+    match schema.get("type"):
+        case "array":
+            return []
+        case "object":
+            inner = schema.get("properties", {})
+            return {key: _filled(inner[key], text) for key in schema.get("required", inner)}
+        case _:
+            return text or "Nothing."
+
+
+@pytest.mark.parametrize("window", [4_096, 8_192, 32_768])
+def test_no_message_is_in_neither_prompt_nor_memory(tmp_path: Path, window: int) -> None:
+    with ScriptedServer([_answer]) as server:
+        role = {
+            "model": "openai/scripted",
+            "api_base": server.url,
+            "api_key": "x",
+            "context_window": window,
+        }
+        overrides = {
+            "models": {"chat": role, "first_token_seconds": 60, "retries": 0},
+            "search": {"semantic": False},
+        }
+        with KnowledgeBase.open(tmp_path / "notes", create=True, overrides=overrides) as kb:
+            session = kb.sessions.create("test")
+            lost = asyncio.run(_converse(kb, session, server))
+            assert lost == []
+            longest = max(len(json.dumps(each.body)) // 4 for each in server.prompts)
+            assert longest < window
+            assert len(session.messages) >= 120
+            before = _prompt_tokens(server, kb, session, "fact900x is the last one")
+            asyncio.run(kb.memory.consolidate(session.id))
+            after = _prompt_tokens(server, kb, session, "fact901x is the last one")
+            if window == 32_768:  # at the smaller ones the prompt is short already
+                assert after <= 0.4 * before
+
+
+async def _converse(kb: KnowledgeBase, session: Session, server: ScriptedServer) -> list[str]:
+    """Say sixty things, and name those that a prompt didn't hold and memory didn't know."""
+    lost: list[str] = []
+    for number in range(60):
+        said = f"fact{number}x: item {number} of the list is in drawer {number * 7}. " * 3
+        async for _ in kb.agent.turn(session, said):
+            pass
+        prompt = json.dumps(server.prompts[-1].messages)
+        known = set(_marks(prompt)) | set(_marks(_memory(kb)))
+        lost += [f"fact{n}x at {number}" for n in range(number + 1) if f"fact{n}x" not in known]
+        await kb.memory.consolidate_if_due(session.id, 60)
+    assert said_by_user(session.messages)
+    return lost
+
+
+def _memory(kb: KnowledgeBase) -> str:
+    return "".join(entry.content for entry in kb.archive.entries())
+
+
+def _prompt_tokens(server: ScriptedServer, kb: KnowledgeBase, session: Session, text: str) -> int:
+    async def turn() -> None:
+        async for _ in kb.agent.turn(session, text):
+            pass
+
+    asyncio.run(turn())
+    return len(json.dumps(server.prompts[-1].messages)) // 4

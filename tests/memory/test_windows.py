@@ -24,12 +24,10 @@ _MARK = re.compile(r"\bfact\d+x\b")
 def _answer(request: Request) -> Reply:
     """Answer in a sentence; condense to what was marked."""
     names = request.tools
-    told = "\n".join(str(message["content"]) for message in request.messages)
+    told = "\n".join(str(message.get("content") or "") for message in request.messages)
     if len(names) == 1:  # it is to call a tool: every mark of the conversation is kept
         return Reply(tool_calls=[_saved(names[0], request, " ".join(_marks(told)))])
-    if "memory extraction agent" in told:
-        return Reply("- " + " ".join(_marks(told)))
-    last = str(request.messages[-1]["content"])
+    last = str(request.messages[-1].get("content") or "")
     return Reply(f"Noted: {last[:60]} " + "and so on. " * 20)
 
 

@@ -37,7 +37,7 @@ ANSWERS = {
     "save_memory": {
         "summary": "The user told his favorite color and the languages he knows.",
         "title": "Favorite color",
-        "notes": [],
+        "notes": ["The user told his favorite color."],
         "facts": [{"text": "Favorite color: blue", "type": "user", "subject": ""}],
         "corrections": [],
     },

@@ -205,9 +205,11 @@ class Consolidator:
         limit = self._condenser(model).page_limit(self._writer.memory_text())
         found: list[Page] = []
         keep_tokens = 0 if everything else self.limit_tokens // 2
-        for part in self._pending.parts(conversation, closed=closed):
+        parts = self._pending.parts(conversation, closed=closed)
+        for part in parts:
             units = part
-            if not everything:
+            # What lies before archived messages is condensed to its end: it is no last turn.
+            if not everything and part is parts[-1]:
                 units = oldest_units(
                     part,
                     keep_messages=self.limit_messages // 2,

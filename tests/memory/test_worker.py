@@ -297,7 +297,7 @@ def test_the_days_cap_stops_background_work_until_tomorrow(tmp_path: Path) -> No
     kept.worker.start()
     until(lambda: kept.told("notice"))
     until(lambda: kept.worker.status().state == "waiting")
-    assert kept.model.calls == 1, "the note of its end needs no call"
+    assert kept.model.calls == 2
     assert "cap is $1.00" in kept.told("notice")[0]
     kept.room.clock.pass_(days=1)
     until(lambda: kept.model.calls == 3)

@@ -83,7 +83,8 @@ _SCAFFOLD = w.word_set(
     information info detail details please currently happen happened happening please plan
     ding sache zeug name genau nochmal sag zeig erinnere zeige liste alles erzahl weisst notizen
     steht notiert cosa nombre exactamente muestra dime recuerda recuerdame lista busca todo sabes
-    notas dice guardado mr mrs ms dr frau herr senor senora doctor doctora favour tagged person planned sobre dije acerca doing chosen
+    notas dice guardado room rooms day days dose dosage colour color shade
+    tage tagen raum zimmer farbe dosis dias sala talla viene vienen mr mrs ms dr frau herr senor senora doctor doctora favour tagged person planned sobre dije acerca doing chosen
     """
 )
 _LIGHT = w.word_set(

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 _CUE = re.compile(
     r"^(?:(?:oh dear|dear|oh|ah|oops|ups|uy|hm+|ok|wait|hang on|hold on|sorry|no|nope|nein|nee|nö|ach|moment|warte|halt|perdón|espera|ay|well|so|and|und|y|pero|aber|but)[\s,.!:–-]+)*"
-    r"(?:(?P<strong>no|nope|wait|oops|sorry|actually|correction|i meant|i mean|make that|that['’]s wrong|not right|my mistake|i made a mistake|my bad|change of plan(?:s)?|scratch that|update"
-    r"|nein|nee|nö|doch nicht|korrektur|stimmt nicht|das stimmt nicht|ich meinte|ich meine|quatsch|ups|sorry|verschrieben|berichtigung|planänderung|doch"
-    r"|perdón|en realidad|corrección|me equivoqué|mejor dicho|quise decir|digo|rectifico|cambio de planes?|al final|error m[ií]o)(?=[\s,.!:–-])[\s,.!:–-]+)"
+    r"(?:(?P<strong>no|nope|wait|oops|sorry|actually|correction|i meant|i mean|make that|that['’]s wrong|not right|my mistake|i made a mistake|i misspoke|i was wrong|i got (?:that|it) wrong|typo|my bad|change of plan(?:s)?|scratch that|update"
+    r"|nein|nee|nö|doch nicht|korrektur|stimmt nicht|das stimmt nicht|ich meinte|ich meine|quatsch|ups|sorry|verschrieben|(?:ich )?hab(?:e)? mich (?:vertan|geirrt|verschrieben|vertippt)|vertippt|berichtigung|planänderung|doch"
+    r"|perdón|perdona|en realidad|corrección|me equivoqué|me he equivocado|me confundí|mejor dicho|quise decir|digo|rectifico|cambio de planes?|al final|error m[ií]o)(?=[\s,.!:–-])[\s,.!:–-]+)"
     r"(?:(?:wait|no|nope|sorry|actually|i meant|it['’]?s actually|nein|eigentlich|doch|es|perdón|en realidad|ha sido)(?=[\s,.!:])[\s,.!:]+)*",
     re.IGNORECASE,
 )
@@ -148,9 +148,17 @@ def find(said: str, known: Sequence[Line], before: Sequence[str], title: str) ->
             Correction(line, text, more=_says_more(told, line, text)) if text != line.text else None
         )
     if told.strong or told.old or _same_slot(told.said, line.text):
+        if not _gives_as_much(told, line):
+            return None
         whole = len(line.text.split()) <= _WHOLE_LINE or best[0] > _SURE
         return Correction(line, told.said) if whole else None
     return None
+
+
+def _gives_as_much(told: _Told, line: Line) -> bool:
+    """True unless a statement gives a value of a kind that the line holds none of."""
+    given = {_KINDS.get(v.kind, v.kind) for v in w.values(told.said)}
+    return not given or bool(given & {_KINDS.get(v.kind, v.kind) for v in w.values(line.text)})
 
 
 def _read(said: str) -> _Told:
@@ -199,11 +207,10 @@ def _score(told: _Told, line: Line, before: Sequence[str], title: str) -> float:
     if _MOVED_TO.search(told.said):
         return score + 1.0 if on_subject and _PLACE.search(line.text) else 0.0
     if _CHANGES.search(told.said):
-        return (
-            score + 0.5
-            if on_subject and (fits or len(shared) > 1) and _may_change(told, line)
-            else 0.0
-        )
+        names = {fold(name) for name in w.names(line.text)}
+        is_topic = on_subject and any(word.partition("'")[0] not in names for word in shared)
+        alike = is_topic and (fits or len(shared) > 1)
+        return score + 0.5 if alike and _may_change(told, line) else 0.0
     return score if on_subject and _same_slot(told.said, line.text) else 0.0
 
 

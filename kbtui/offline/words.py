@@ -252,7 +252,8 @@ _AMBIGUOUS = frozenset({"may", "mar", "sat", "sun", "once", "morgen", "wed", "mo
 _CONCEPTS = tuple(
     word_set(line)
     for line in """
-    price pricing cost costs charge charges fee fees rent paid pays pay rate preis stundensatz satz kosten kostet gebuhr miete precio cuesta cuestan cobra cobramos cobro pagamos pagar pago paga tarifa alquiler cuota €
+    price pricing cost costs charge charges fee fees rent paid pays pay rate preis stundensatz satz kosten kostet zahl zahle zahlst zahlt zahlen bezahle bezahlt gebuhr miete precio cuesta cuestan cobra cobramos cobro pagamos pagar pago paga tarifa alquiler cuota €
+    keep keeps kept retention retain retained aufbewahren aufbewahrt aufbewahrung conservar conservamos conservacion
     music band dj song songs playlist musik kapelle musica grupo banda
     guest guests people persons attendees gaste gasten personen leute invitados personas
     phone number ext extension telephone mobile cell telefon nummer handy durchwahl telefono movil numero

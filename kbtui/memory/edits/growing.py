@@ -77,7 +77,10 @@ _SMALL = frozenset(
         ],
     )
 )
-_SENTENCE = re.compile(r"(?<=[.!?])[ \t]+")
+# Not after an ordinal or a title, nor before a small letter: "20. March", "Dr. Roe", "incl. tax".
+_SENTENCE = re.compile(
+    r"(?<=[.!?])(?<!\d\.)(?<!\b[DMSdms][rt]\.)(?<!\bProf\.)(?<!\bMrs\.)[ \t]+(?=[^\Wa-zà-ÿ]|\W)"
+)
 _LEAST_SHARE = 0.6
 _FEW_WORDS = 3
 _NOT = frozenset({"not", "no", "never", "without"})

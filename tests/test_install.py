@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def install() -> Any:
-    spec = importlib.util.spec_from_file_location("kbtui_install", ROOT / "install.py")
+    spec = importlib.util.spec_from_file_location("kbtui_install", ROOT / ".ci" / "install.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -1,4 +1,4 @@
-"""Makes ``.venv`` in this folder and installs kbtui into it: ``python3 install.py [--dev]``.
+"""Makes ``.venv`` in the checkout and installs kbtui into it: ``python3 .ci/install.py [--dev]``.
 
 `pip install .` does the same. This only sees to it that Linux gets PyTorch's CPU build where it can
 be had, and that nobody waits for minutes for an index that can't be reached.
@@ -14,7 +14,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parents[1]
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 TORCH = "torch>=2.6,<2.14"  # as pyproject.toml has it
 PROBE_SECONDS = 6.0
@@ -27,7 +27,7 @@ SIZES = (
 def main(argv: list[str]) -> int:
     """Install for use, or with ``--dev`` for work on kbtui; gives pip's exit code."""
     if argv not in ([], ["--dev"]):
-        _say("Usage: python3 install.py [--dev]")
+        _say("Usage: python3 .ci/install.py [--dev]")
         return 2
     if sys.version_info < (3, 11):  # noqa: UP036  # the system's python3 may be older
         _say(f"kbtui needs Python 3.11 or newer; this is {sys.version.split()[0]}.")

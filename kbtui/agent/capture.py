@@ -117,7 +117,13 @@ class Capture:
             summary = shorten(error.message, _SUMMARY_WIDTH)
             failed = Outcome(False, f"Error: {error}", summary, tuple(changes))
             return Kept(failed, refused=(str(error),))
-        outcome = Outcome(True, result.output, result.summary, tuple(changes), proposal=proposal)
+        # A corrected statement repeats the rest of its line, and a title is one of an entry's.
+        touched = [path for change in changes for path in change.paths]
+        touched += [each.path for each in found if each.path]
+        private = tuple(dict.fromkeys(path for path in touched if context.is_private(path)))
+        outcome = Outcome(
+            True, result.output, result.summary, tuple(changes), private, proposal=proposal
+        )
         refused = tuple(each.why for each in found if each.kind == "refused")
         waiting = tuple(dict.fromkeys(fact.subject for fact in facts)) if proposal else ()
         return Kept(outcome, tuple(found), refused, waiting)

@@ -267,6 +267,7 @@ class Turn:
 
     def _keep_step(self, call: ToolCall, outcome: Outcome) -> None:
         """Store a step that no model asked for as a call and its result, and tell it."""
+        self._private.update(dict.fromkeys(outcome.private))
         self._keep_calls(Reply("", (call,), "tool_calls", Usage()))
         self._keep_result(call, outcome)
         told = (outcome.ok, outcome.summary, outcome.output, outcome.changes, outcome.proposal)

@@ -1,4 +1,4 @@
-"""One process at a time per open session (design 10, 11).
+"""One process at a time per open session at most.
 
 Each open session is claimed by a lock file under ``.kbtui/``; the kernel lets go of it when the
 process ends, however that happens. The log itself can't carry the lock: it is locked for the

@@ -73,7 +73,7 @@ def _prompt(server: ScriptedServer) -> str:
     return str(server.prompts[-1].messages[-1]["content"])
 
 
-# The example of seed 000 ---------------------------------------------------------------------
+# Four facts in one conversation ----------------------------------------------------------------
 
 
 async def test_the_example_of_seed_000_offline(room: Room) -> None:

@@ -53,7 +53,7 @@ def _filled(schema: dict[str, Any], text: str) -> Any:
             return text or "Nothing."
 
 
-@pytest.mark.parametrize("window", [8_192])
+@pytest.mark.parametrize("window", [4_096, 8_192, 32_768])
 def test_no_message_is_in_neither_prompt_nor_memory(tmp_path: Path, window: int) -> None:
     with ScriptedServer([_answer]) as server:
         role = {
@@ -96,7 +96,7 @@ async def _converse(kb: KnowledgeBase, session: Session, server: ScriptedServer)
 
 
 def _memory(kb: KnowledgeBase) -> str:
-    return "".join(entry.content for entry in kb.archive.entries())
+    return "\n".join(entry.content for entry in kb.archive.entries())
 
 
 def _prompt_tokens(server: ScriptedServer, kb: KnowledgeBase, session: Session, text: str) -> int:

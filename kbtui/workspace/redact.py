@@ -81,10 +81,10 @@ _CODE_WORDS = (
     r"|(?:clave|combinaci[oó]n)\s(?:de|del)\s(?:la\s|el\s)?[\w-]+(?:\s[\w-]+)?|ssn|social security number"
 )
 _IS = (
-    r"(?:(?!\s+(?:limit|budget|count|policy|reset|manager|length|change|rules?|usage|price|costs?)\b)"
-    r"(?:\s{1,3}[\w'’.-]{1,24}){0,5}?\s{0,3}(?:['’]s|\b(?:is|was|are|ist|lautet|sind|es|son)\b|[:=])"
-    r"(?:\s{0,3}(?:now|jetzt|ahora|still|nun))?\s{0,3}"
-    r"|\s(?:for|of|on|to|vom|von|fürs?|zum|zur|del?|para)(?:\s[\w'’.-]{1,24}){1,4}?\s|\s{1,3})[\"'`“„«]?"
+    r"(?:(?![ \t]+(?:limit|budget|count|policy|reset|manager|length|change|rules?|usage|price|costs?)\b)"
+    r"(?:[ \t]{1,3}[\w'’.-]{1,24}){0,5}?[ \t]{0,3}(?:['’]s|\b(?:is|was|are|ist|lautet|sind|es|son)\b|[:=])"
+    r"(?:[ \t]{0,3}(?:now|jetzt|ahora|still|nun))?[ \t]{0,3}"
+    r"|[ \t](?:for|of|on|to|vom|von|fürs?|zum|zur|del?|para)(?:[ \t][\w'’.-]{1,24}){1,4}?[ \t]|[ \t]{1,3})[\"'`“„«]?"
 )
 _SPOKEN_CODE = re.compile(
     rf"(?i)\b(?:{_CODE_WORDS}){_IS}(?P<secret>[#*]?\d[\d -]{{1,14}}\d[#*]?|[A-Z0-9]*\d[A-Z0-9-]{{3,}})(?![\w:/]|[.,]\d)"
@@ -95,7 +95,10 @@ _SPOKEN_PASSWORD = re.compile(
 _PHRASE = re.compile(
     r"(?i)\b(?:seed|recovery|backup) (?:phrase|words)\b[^\n:]{0,20}(?::|\bis\b|\bare\b)\s*(?P<secret>(?:[a-z]{2,12}[ ,]{1,2}){5,24}[a-z]{2,12})"
 )
-_CARD = re.compile(r"(?<![\w.-])(?P<secret>\d{4}[ -]?\d{4}[ -]?\d{4}[ -]?\d{1,7})(?![\w-])")
+# Without gaps only as long as cards are: times and ids of posts have 13, 18 and 19 digits.
+_CARD = re.compile(
+    r"(?<![\w./-])(?P<secret>\d{4}([ -])\d{4}\2\d{4}\2\d{1,7}|\d{4}[ -]\d{6}[ -]\d{5}|[3-6]\d{14,15})(?![\w-])"
+)
 _IN_QUERY = re.compile(r"[?&][\w.-]*\Z")
 _STAND_IN = re.compile(
     r"(?i)^(?:your|<|\$|\{|\[|xxx|\*{3}|\.)|example|changeme|redacted|placeholder|getenv|environ"
@@ -228,7 +231,13 @@ _NO_PASSWORD = frozenset(
         "clave",
     ]
 )
+# "The password is separate from ...": how a sentence goes on behind a word that is no secret.
+_GOES_ON = re.compile(
+    r"(?i)[ \t]+(?:from|to|than|in|on|for|of|by|as|at|when|if|until|unless|with|and not"
+    r"|von|als|für|wenn|bis|que|de|con|en|para|si)\b"
+)
 _LOOK_BACK = 40
+_LEAST_TOKEN = 8
 _MIN_ENTROPY = 3.0
 _MIN_LENGTH = 16
 _MIN_PASSWORD = 10
@@ -307,8 +316,11 @@ def _spoken(text: str, start: int) -> Iterator[tuple[int, int, str]]:
         yield *match.span("secret"), "PIN or code"
     for match in _SPOKEN_PASSWORD.finditer(text, start):
         first = match.start("secret")
-        secret = match["secret"].rstrip(".,;:!?)")
-        if _is_spoken_password(secret, text[match.start() : first]):
+        secret = match["secret"].rstrip(".,;:!?)*_")
+        goes_on = _GOES_ON.match(text, first + len(secret)) is not None and secret.islower()
+        if not (goes_on and secret.isalpha()) and _is_spoken_password(
+            secret, text[match.start() : first]
+        ):
             yield first, first + len(secret), "password"
     for match in _PHRASE.finditer(text, start):
         yield *match.span("secret"), "recovery phrase"
@@ -323,7 +335,7 @@ def _spoken(text: str, start: int) -> Iterator[tuple[int, int, str]]:
 
 def _is_spoken_password(secret: str, before: str) -> bool:
     """True if the word behind "password is" is one, rather than how the sentence goes on."""
-    if _STAND_IN.search(secret):
+    if _STAND_IN.search(secret) or "://" in secret or "](" in secret:
         return False
     mixed = any(char.isdigit() for char in secret) and (
         any(char.isalpha() for char in secret) or len(secret) >= 4  # noqa: PLR2004
@@ -333,6 +345,8 @@ def _is_spoken_password(secret: str, before: str) -> bool:
         r"(?i)(?:['’]s|\b(?:is|was|ist|lautet|es)\b|[:=])(?:\s*(?:now|jetzt|ahora))?\s*[\"'`“„«]?$",
         before,
     )
+    if not said and re.match(r"(?i)\w*\s?tokens?\b", before) and len(secret) < _LEAST_TOKEN:
+        return False
     if not said or re.match(r"(?i)(?:clave|\w*\s?tokens?)\b", before):
         return mixed or odd
     return (

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from kbtui.agent.sources import quoted
 from kbtui.agent.tools.areas import checked_area
 from kbtui.errors import KbtuiError
-from kbtui.knowledge import lookup
-from kbtui.knowledge.shelf import is_catalogue
+from kbtui.knowledge import resolve
+from kbtui.knowledge.entry_index import is_catalogue
 from kbtui.models.tokens import cut_to_tokens
 from kbtui.text import clean_line
 from kbtui.workspace import files
@@ -81,7 +81,7 @@ def _path_of(name: str, library: Library, roots: Sequence[str]) -> str | None:
     if path := library.named(name):
         return path
     try:
-        place = lookup.without_line(name)
+        place = resolve.without_line(name)
         return checked_area(place, roots) if "/" in place or place.endswith(".md") else None
     except KbtuiError:
         return None

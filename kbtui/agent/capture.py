@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from kbtui.agent.gathering import Gathering
     from kbtui.history.change import Change
-    from kbtui.knowledge.fact import Fact
+    from kbtui.knowledge.facts import Fact
     from kbtui.memory.edits.editor import Editor
     from kbtui.memory.edits.editor import Outcome as FactOutcome
     from kbtui.offline.lines import Line

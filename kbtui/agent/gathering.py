@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from kbtui.agent.tools.base import ToolContext
-    from kbtui.knowledge.info import EntryInfo
+    from kbtui.knowledge.entry import EntryInfo
     from kbtui.search.results import Hit
     from kbtui.sessions.store import SessionMessage
 

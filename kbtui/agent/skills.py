@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import KbtuiError
 from kbtui.knowledge import frontmatter
-from kbtui.knowledge.shipped_skills import SKILLS, shipped_skill
+from kbtui.knowledge.shipped import SKILLS, shipped_skill
 from kbtui.text import clean_line, shorten
 from kbtui.workspace import files
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from kbtui.agent.events import Citation, Event
     from kbtui.agent.tools.base import ToolContext
     from kbtui.agent.tools.toolbox import Outcome, Toolbox
-    from kbtui.knowledge.fact import Fact
+    from kbtui.knowledge.facts import Fact
     from kbtui.models.port import ChatModel, ReplyEvent
     from kbtui.sessions.store import Session, SessionMessage
 

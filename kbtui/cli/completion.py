@@ -38,14 +38,14 @@ def completion(ctx: click.Context, shell: str) -> None:
 
 def entry_names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """The names of entries that begin with, or whose slug begins with, what was typed."""
-    from kbtui.knowledge.shelf import Shelf
+    from kbtui.knowledge.entry_index import EntryIndex
     from kbtui.workspace.layout import find_workspace, open_workspace
     from kbtui.workspace.scan import Scanner
 
     named: Path | None = ctx.find_root().params.get("workspace")
     try:
         workspace = open_workspace(find_workspace(named))
-        infos = Shelf(workspace, Scanner(workspace)).infos()
+        infos = EntryIndex(workspace, Scanner(workspace)).infos()
     except KbtuiError:
         return []
     typed = incomplete.casefold()

@@ -53,7 +53,7 @@ def init(place: Place, folder: Path | None, demo: bool) -> None:
 
 
 def _plant(kb: KnowledgeBase) -> None:
-    from kbtui.knowledge.demo import plant
+    from kbtui.knowledge.shipped import plant
 
     if kb.library.infos():
         raise UsageError(

@@ -1,4 +1,4 @@
-"""One entry: a Markdown file under ``knowledge/`` and all that can be read off it."""
+"""One entry: a Markdown file under ``knowledge/``, all that can be read off it, and its row."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kbtui.knowledge import frontmatter
+from kbtui.knowledge.body import heading_of, summary_of, tags_in_body
+from kbtui.knowledge.frontmatter import tags, word, words
 from kbtui.knowledge.links import Link, links_in_body, links_in_frontmatter, related_link
-from kbtui.knowledge.summary import heading_of, summary_of, tags_in_body
 from kbtui.knowledge.templates import TYPE_OF_FOLDER, section_text
-from kbtui.knowledge.values import tags, word, words
 from kbtui.workspace.files import blob_id, decode
 
 if TYPE_CHECKING:
@@ -22,6 +22,15 @@ _TRUE = frozenset({"true", "yes", "on", "1"})
 _PRIVATE = re.compile(
     r"^[\"']?private[\"']?[ \t]*:[ \t]*[\"']?(?:true|yes|on|1)\b", re.IGNORECASE | re.MULTILINE
 )
+_BETWEEN = "\x1f"
+COLUMNS = (
+    "path TEXT PRIMARY KEY, blob TEXT, size INTEGER, mtime INTEGER, title TEXT, type TEXT,"
+    " tags TEXT, aliases TEXT, created TEXT, updated TEXT, summary TEXT, private INTEGER,"
+    " problem TEXT"
+)
+Row = tuple[
+    str, str, int, int, str, str | None, str, str, str | None, str | None, str, int, str | None
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,3 +136,102 @@ def _summary(values: Mapping[str, Any], type_: str | None, body: str) -> str:
     if not written and type_ == "decision":
         written = summary_of(section_text(body, "Decision") or "")
     return written or summary_of(body)
+
+
+@dataclass(frozen=True, slots=True)
+class EntryInfo:
+    """The columns of an `Entry` that lists need; `size` in bytes, `blob` its content's hash."""
+
+    path: str
+    title: str
+    type: str | None
+    category: str
+    slug: str
+    tags: tuple[str, ...]
+    aliases: tuple[str, ...]
+    created: str | None
+    updated: str | None
+    summary: str
+    private: bool
+    problem: str | None
+    blob: str
+    size: int
+    mtime_ns: int
+
+    @property
+    def is_entry(self) -> bool:
+        """True if it lies under ``knowledge/``; notes of the memory are known as well."""
+        return self.path.startswith("knowledge/")
+
+    @property
+    def name(self) -> str:
+        """Category and slug, e.g. ``people/alice``: how entries are told apart."""
+        return f"{self.category}/{self.slug}" if self.category else self.slug
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Everything that it is called in links."""
+        return (self.slug, self.title, *self.aliases)
+
+
+def info_of(entry: Entry, size: int, mtime_ns: int) -> EntryInfo:
+    """Take the columns off a parsed entry."""
+    return EntryInfo(
+        path=entry.path,
+        title=entry.title,
+        type=entry.type,
+        category=entry.category,
+        slug=entry.slug,
+        tags=entry.tags,
+        aliases=entry.aliases,
+        created=entry.created,
+        updated=entry.updated,
+        summary=entry.summary,
+        private=entry.private,
+        problem=entry.problem,
+        blob=entry.blob,
+        size=size,
+        mtime_ns=mtime_ns,
+    )
+
+
+def row_of(info: EntryInfo) -> Row:
+    """Write the columns for the cache."""
+    return (
+        info.path,
+        info.blob,
+        info.size,
+        info.mtime_ns,
+        info.title,
+        info.type,
+        _BETWEEN.join(info.tags),
+        _BETWEEN.join(info.aliases),
+        info.created,
+        info.updated,
+        info.summary,
+        int(info.private),
+        info.problem,
+    )
+
+
+def info_from(row: Row) -> EntryInfo:
+    """Read the columns from the cache."""
+    path, blob, size, mtime_ns, title, type_, tags, aliases, created, updated = row[:10]
+    summary, private, problem = row[10:]
+    return EntryInfo(
+        path,
+        title,
+        type_,
+        category_of(path),
+        slug_of(path),
+        tuple(tags.split(_BETWEEN)) if tags else (),
+        tuple(aliases.split(_BETWEEN)) if aliases else (),
+        created,
+        updated,
+        summary,
+        bool(private),
+        problem,
+        blob,
+        size,
+        mtime_ns,
+    )

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UnsafePathError, UsageError
 from kbtui.history.objects.commit import Actor, Origin
-from kbtui.knowledge import lookup
+from kbtui.knowledge import resolve
 from kbtui.knowledge.catalog import Catalog
 from kbtui.knowledge.dates import DateKeeper
-from kbtui.knowledge.entry import Entry, parse_entry
-from kbtui.knowledge.info import EntryInfo
+from kbtui.knowledge.entry import Entry, EntryInfo, parse_entry
+from kbtui.knowledge.entry_index import EntryIndex
 from kbtui.knowledge.links import Link
 from kbtui.knowledge.overlay import Overlay
 from kbtui.knowledge.prompt_index import PromptIndex
 from kbtui.knowledge.repair import new_name
-from kbtui.knowledge.shelf import Shelf
 from kbtui.knowledge.templates import ENTRY_TYPES, TYPE_OF_FOLDER, render_entry
 from kbtui.text import clean_line
 from kbtui.workspace import files
@@ -113,45 +112,45 @@ class Library:
         self._workspace = workspace
         self._history = history
         self._now = now or (lambda: datetime.now().astimezone())
-        self._shelf = Shelf(workspace, scanner, private_paths)
+        self._entries = EntryIndex(workspace, scanner, private_paths)
         self._prompt_index = PromptIndex()
         self._creating = threading.Lock()
-        self.catalog = Catalog(workspace, history, self._shelf)
+        self.catalog = Catalog(workspace, history, self._entries)
         history.add_companion(DateKeeper(workspace, self._now).companion)
         history.add_companion(self.catalog.companion)
         history.subscribe(self._catch_up)
 
     def overlay(self) -> Overlay:
         """The files as they are, for working out edits on top of them; nothing is written."""
-        return Overlay(self._workspace.root, self._shelf)
+        return Overlay(self._workspace.root, self._entries)
 
     def refresh(self) -> None:
         """Look for files that changed without passing through here."""
-        self._shelf.refresh()
+        self._entries.refresh()
 
     def infos(self) -> list[EntryInfo]:
         """All entries by category and slug, without their texts."""
-        return list(self._shelf.infos())
+        return list(self._entries.infos())
 
     def info(self, path: str) -> EntryInfo | None:
         """The facts known of one entry or memory note; None where there is none."""
-        return self._shelf.get(path)
+        return self._entries.get(path)
 
     def is_private(self, path: str) -> bool:
         """True if only local models may read a file of the workspace, whichever it is."""
-        return self._shelf.is_private(path)
+        return self._entries.is_private(path)
 
     def tree(self) -> dict[str, list[EntryInfo]]:
         """All entries by category, each category sorted by slug."""
         groups: dict[str, list[EntryInfo]] = {}
-        for info in self._shelf.infos():
+        for info in self._entries.infos():
             groups.setdefault(info.category, []).append(info)
         return groups
 
     def tags(self) -> dict[str, int]:
         """Every tag and how many entries have it, the most frequent first."""
         counts: dict[str, int] = {}
-        for info in self._shelf.infos():
+        for info in self._entries.infos():
             for tag in info.tags:
                 counts[tag] = counts.get(tag, 0) + 1
         return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0].casefold())))
@@ -167,7 +166,7 @@ class Library:
         try:
             return parse_entry(path, files.read_bytes(self._workspace.root, path))
         except NotFoundError as error:
-            raise lookup.not_found(path, self._shelf.infos()) from error
+            raise resolve.not_found(path, self._entries.infos()) from error
 
     def find(self, ref: str) -> Entry:
         """Read the entry that a path, category/slug, slug, title or alias names.
@@ -183,8 +182,8 @@ class Library:
 
         Unlike `find_path` it costs next to nothing where there is none: no near names are found.
         """
-        ref = lookup.without_line(clean_line(ref))
-        paths = set(self._shelf.index().candidates(ref)[1]) if ref else ()
+        ref = resolve.without_line(clean_line(ref))
+        paths = set(self._entries.index().candidates(ref)[1]) if ref else ()
         return next(iter(paths)) if len(paths) == 1 else None
 
     def find_path(self, ref: str, *, show_private: bool = True) -> str:
@@ -194,21 +193,21 @@ class Library:
             ref: What it is called.
             show_private: Whether private entries may be found, and named where nothing is.
         """
-        ref = lookup.without_line(clean_line(ref))
+        ref = resolve.without_line(clean_line(ref))
         if not ref:
             raise UsageError("No entry is named.", "Name one by path, slug, title or alias.")
-        index = self._shelf.index() if show_private else self._shelf.public_index()
+        index = self._entries.index() if show_private else self._entries.public_index()
         _by, paths = index.candidates(ref)
         if len(set(paths)) > 1:
-            raise lookup.ambiguous(ref, paths)
+            raise resolve.ambiguous(ref, paths)
         if paths:
             return paths[0]
         if files.exists(self._workspace.root, ref):
             path = checked_path(ref)
             if show_private or not self.is_private(path):
                 return path
-        infos = self._shelf.infos()
-        raise lookup.not_found(ref, (i for i in infos if show_private or not i.private))
+        infos = self._entries.infos()
+        raise resolve.not_found(ref, (i for i in infos if show_private or not i.private))
 
     def create(
         self,
@@ -348,12 +347,12 @@ class Library:
         """The links of a file, in the order they are written."""
         return [
             self._resolved(path, link, target)
-            for link, target in self._shelf.graph().outgoing(path)
+            for link, target in self._entries.graph().outgoing(path)
         ]
 
     def outgoing_of(self, entry: Entry) -> list[ResolvedLink]:
         """The links of an entry as it was read, such as an older version, resolved as of now."""
-        index = self._shelf.index()
+        index = self._entries.index()
         return [
             self._resolved(entry.path, link, index.resolve(link, entry.path))
             for link in entry.links
@@ -363,7 +362,7 @@ class Library:
         """The lines of other files that link to an entry."""
         found: list[Backlink] = []
         texts: dict[str, list[str]] = {}
-        for source, link in self._shelf.graph().incoming(path):
+        for source, link in self._entries.graph().incoming(path):
             if source not in texts:
                 try:
                     texts[source] = files.read_text(self._workspace.root, source).splitlines()
@@ -371,7 +370,7 @@ class Library:
                     texts[source] = []
             lines = texts[source]
             text = lines[link.line - 1].strip() if link.line <= len(lines) else ""
-            info = self._shelf.get(source)
+            info = self._entries.get(source)
             backlink = Backlink(source, info.title if info else source, link.line, text)
             if backlink not in found[-1:]:
                 found.append(backlink)
@@ -395,18 +394,18 @@ class Library:
                 that they exist.
         """
         return self._prompt_index.write(
-            self._shelf.infos(),
+            self._entries.infos(),
             query,
             budget_tokens,
             count,
-            self._shelf.graph().degree,
+            self._entries.graph().degree,
             show_private=show_private,
         )
 
     def reindex(self) -> None:
         """Throw away what is derived and read every file again."""
-        self._shelf.clear()
-        self._shelf.refresh()
+        self._entries.clear()
+        self._entries.refresh()
 
     def flush(self) -> Commit | None:
         """Write an INDEX.md that was postponed."""
@@ -417,17 +416,17 @@ class Library:
         self.catalog.close()
 
     def _resolved(self, source: str, link: Link, target: str | None) -> ResolvedLink:
-        info = self._shelf.get(target) if target else None
+        info = self._entries.get(target) if target else None
         if info is None:
-            return ResolvedLink(link, lookup.attachment(self._workspace.root, source, link), None)
+            return ResolvedLink(link, resolve.attachment(self._workspace.root, source, link), None)
         return ResolvedLink(link, info.path, info.title)
 
     def _catch_up(self, changed: Changed) -> None:
-        self._shelf.mark({*changed.all_paths})
+        self._entries.mark({*changed.all_paths})
 
     def _entry_info(self, ref: str) -> EntryInfo:
         path = self.find_path(ref)
-        info = self._shelf.get(path)
+        info = self._entries.get(path)
         if info is None or not info.is_entry:
             raise UnsafePathError(
                 f"{path} is not an entry.", "Only files under knowledge/ are renamed or deleted."

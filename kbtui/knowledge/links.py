@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from kbtui.knowledge.code_ranges import CodeRanges
+from kbtui.knowledge.body import CodeRanges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UsageError
-from kbtui.knowledge import frontmatter, lookup
+from kbtui.knowledge import frontmatter, resolve
 from kbtui.knowledge.entry import Entry, parse_entry
-from kbtui.knowledge.repair import Move, retargeted, titled, unlinked
-from kbtui.knowledge.retarget import new_target
-from kbtui.knowledge.shelf import is_on_shelf
+from kbtui.knowledge.entry_index import is_indexed
+from kbtui.knowledge.repair import Move, new_target, retargeted, titled, unlinked
 from kbtui.knowledge.templates import ENTRY_TYPES
 from kbtui.text import MAX_SLUG, clean_line, fold, slugify
 from kbtui.workspace import files
@@ -24,11 +23,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kbtui.history.change import Change
-    from kbtui.knowledge.graph import LinkGraph
-    from kbtui.knowledge.info import EntryInfo
+    from kbtui.knowledge.entry import EntryInfo
     from kbtui.knowledge.links import Link
     from kbtui.knowledge.repair import NewName
-    from kbtui.knowledge.resolve import LinkIndex
+    from kbtui.knowledge.resolve import LinkGraph, LinkIndex
 
 Edits = dict[str, "bytes | None"]
 _ENTRIES = "knowledge/"
@@ -57,7 +55,7 @@ class Entries(Protocol):
 
 def is_entry(path: str) -> bool:
     """True for the path of an entry."""
-    return path.startswith(_ENTRIES) and is_on_shelf(path)
+    return path.startswith(_ENTRIES) and is_indexed(path)
 
 
 class Overlay:
@@ -168,7 +166,7 @@ class Overlay:
         if path not in self.edits:
             return self._entries.get(path)
         data = self.edits[path]
-        return None if data is None or not is_on_shelf(path) else parse_entry(path, data)
+        return None if data is None or not is_indexed(path) else parse_entry(path, data)
 
     def parsed(self, path: str) -> Entry:
         """Read an entry with the edits.
@@ -193,13 +191,13 @@ class Overlay:
             NotFoundError: nothing is called so; the hint names the nearest.
             UsageError: several are; the hint lists them.
         """
-        ref = lookup.without_line(clean_line(ref)).strip("[]")
+        ref = resolve.without_line(clean_line(ref)).strip("[]")
         paths = self.index().candidates(ref)[1] if ref else ()
         if len(set(paths)) > 1:
-            raise lookup.ambiguous(ref, paths)
+            raise resolve.ambiguous(ref, paths)
         if paths:
             return paths[0]
-        raise lookup.not_found(ref, self._entries.infos())
+        raise resolve.not_found(ref, self._entries.infos())
 
     def taken(self, path: str) -> bool:
         """True if a file has this path, or one that differs only in case."""
@@ -329,7 +327,7 @@ class Overlay:
     ) -> Iterator[tuple[str, bytes]]:
         graph = self._entries.graph()
         sources = {source for source, _link in graph.incoming(moving[0])}
-        sources |= graph.sources_naming(names) | {each for each in self.edits if is_on_shelf(each)}
+        sources |= graph.sources_naming(names) | {each for each in self.edits if is_indexed(each)}
         for source in sorted(sources.difference(moving)):
             data = self.data(source) if self.exists(source) else None
             if data is None or parse_entry(source, data).problem:

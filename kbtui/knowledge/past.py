@@ -11,13 +11,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError
-from kbtui.knowledge import lookup
-from kbtui.knowledge.entry import parse_entry
-from kbtui.knowledge.graph import LinkGraph
-from kbtui.knowledge.info import EntryInfo, info_of
+from kbtui.knowledge import resolve
+from kbtui.knowledge.entry import EntryInfo, info_of, parse_entry
+from kbtui.knowledge.entry_index import is_indexed
 from kbtui.knowledge.library import Backlink, ResolvedLink
-from kbtui.knowledge.resolve import LinkIndex
-from kbtui.knowledge.shelf import is_on_shelf
+from kbtui.knowledge.resolve import LinkGraph, LinkIndex
 from kbtui.text import clean_line
 
 if TYPE_CHECKING:
@@ -91,15 +89,15 @@ class PastLibrary:
             NotFoundError: Nothing was called so; the hint names the nearest.
             UsageError: More than one entry was; the hint lists them.
         """
-        ref = lookup.without_line(clean_line(ref))
+        ref = resolve.without_line(clean_line(ref))
         if ref in self.blobs:
             return ref
         _by, paths = self._index.candidates(ref)
         if len(set(paths)) > 1:
-            raise lookup.ambiguous(ref, paths)
+            raise resolve.ambiguous(ref, paths)
         if paths:
             return paths[0]
-        raise lookup.not_found(ref, self._infos)
+        raise resolve.not_found(ref, self._infos)
 
     def outgoing(self, path: str) -> list[ResolvedLink]:
         """The links of a file, as they led then."""
@@ -132,7 +130,7 @@ class PastLibrary:
         ours = {
             path: blob
             for path, blob in self.blobs.items()
-            if path.startswith("knowledge/") and is_on_shelf(path)
+            if path.startswith("knowledge/") and is_indexed(path)
         }
         return ours or {
             path: blob for path, blob in self.blobs.items() if path.lower().endswith(".md")

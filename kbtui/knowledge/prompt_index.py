@@ -7,14 +7,14 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from kbtui.knowledge import catalog_text
+from kbtui.knowledge import catalog
 from kbtui.knowledge.catalog import by_date
 from kbtui.text import fold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kbtui.knowledge.info import EntryInfo
+    from kbtui.knowledge.entry import EntryInfo
 
 _WORD = re.compile(r"\w{2,}")
 _NAME_WEIGHT = 3.0
@@ -54,7 +54,7 @@ class PromptIndex:
             return ""
 
         def line_of(info: EntryInfo) -> str:
-            return catalog_text.entry_line(info, show_private=show_private)
+            return catalog.entry_line(info, show_private=show_private)
 
         ranked = self.ranked(infos, query, degree)
         ranked = ranked[: budget // _TOKENS_PER_LINE + 1]
@@ -109,9 +109,9 @@ class PromptIndex:
     def _text(
         infos: Sequence[EntryInfo], taken: set[str], line_of: Callable[[EntryInfo], str]
     ) -> str:
-        shown = catalog_text.by_category(info for info in infos if info.path in taken)
+        shown = catalog.by_category(info for info in infos if info.path in taken)
         left = Counter(info.category for info in infos if info.path not in taken)
-        return catalog_text.prompt_text(shown, dict(left.most_common()), line_of)
+        return catalog.prompt_text(shown, dict(left.most_common()), line_of)
 
 
 def _fitting(

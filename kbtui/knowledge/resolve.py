@@ -1,4 +1,4 @@
-"""The meaning of a link: the entry that a written target names, as Obsidian finds it.
+"""The meaning of a name: the entry that a reference or a link names, as Obsidian finds it.
 
 In this order: the path as written (for Markdown links seen from the linking file first), a name
 anywhere in the tree (with as many folders as were written), an alias, a title, and last the name
@@ -9,22 +9,33 @@ in the linking file's own folder wins, then the one with the shortest path.
 from __future__ import annotations
 
 import posixpath
+import re
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote
 
+from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.knowledge.entry import category_of, slug_of
-from kbtui.text import fold, slugify
+from kbtui.text import clean_line, fold, shorten, slugify
+from kbtui.workspace import files
+from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
+    from kbtui.knowledge.entry import EntryInfo
     from kbtui.knowledge.links import Link
 
 _ROOT = "knowledge/"
 # How an entry can be found, the strictest rule first.
 RULES = ("relative", "path", "name", "alias", "title")
+_SHOWN = 8
+_NEAREST = 3
+_LIKENESS = 55
+_LINE = re.compile(r"(\.md|[^/\s]):\d+(?:-\d+)?$")
 
 
 class Named(Protocol):
@@ -160,3 +171,131 @@ def _key(path: str) -> str:
 def _nearest(paths: Sequence[str], source: str) -> str:
     folder = category_of(source)
     return min(paths, key=lambda path: (category_of(path) != folder, path.count("/"), path))
+
+
+class LinkGraph:
+    """The resolved links of a set of files.
+
+    `index` is what they are resolved with. When it changes, `sources_naming` tells which files to
+    `put` again.
+    """
+
+    def __init__(self, index: LinkIndex, links: Mapping[str, tuple[Link, ...]]) -> None:
+        self.index = index
+        self._outgoing: dict[str, tuple[tuple[Link, str | None], ...]] = {}
+        self._incoming: dict[str, set[str]] = {}
+        self._naming: dict[str, set[str]] = {}
+        for source, found in links.items():
+            self.put(source, found)
+
+    def put(self, source: str, links: Iterable[Link]) -> None:
+        """Take over the links of one file, in place of those it had before."""
+        self.drop(source)
+        resolved = tuple((link, self.index.resolve(link, source)) for link in links)
+        if resolved:
+            self._outgoing[source] = resolved
+        for link, target in resolved:
+            self._naming.setdefault(name_key(link.target), set()).add(source)
+            if target is not None:
+                self._incoming.setdefault(target, set()).add(source)
+
+    def drop(self, source: str) -> None:
+        """Forget the links of one file."""
+        for link, target in self._outgoing.pop(source, ()):
+            self._naming.get(name_key(link.target), set()).discard(source)
+            if target is not None:
+                self._incoming.get(target, set()).discard(source)
+
+    def outgoing(self, source: str) -> tuple[tuple[Link, str | None], ...]:
+        """The links of a file, each with the entry it leads to."""
+        return self._outgoing.get(source, ())
+
+    def links_of(self, source: str) -> tuple[Link, ...]:
+        """The links of a file, as they are written."""
+        return tuple(link for link, _target in self._outgoing.get(source, ()))
+
+    def incoming(self, target: str) -> list[tuple[str, Link]]:
+        """The links that lead to an entry from other files, each with the file it stands in."""
+        return [
+            (source, link)
+            for source in sorted(self._incoming.get(target, ()))
+            if source != target
+            for link, found in self._outgoing[source]
+            if found == target
+        ]
+
+    def sources_naming(self, names: Iterable[str]) -> set[str]:
+        """The files with a link that says one of these names, wherever it leads."""
+        return {source for name in names for source in self._naming.get(name_key(name), ())}
+
+    def degree(self, target: str) -> int:
+        """How many files link to an entry."""
+        return len(self._incoming.get(target, ()))
+
+
+@lru_cache(maxsize=65_536)
+def name_key(target: str) -> str:
+    """The common form of a target and the names of an entry, however they are written."""
+    name = target.rpartition("/")[2]
+    name = unquote(name) if "%" in name else name
+    return slugify(name[:-3] if name.lower().endswith(".md") else name)
+
+
+def without_line(ref: str) -> str:
+    """Take ``:14`` or ``:14-20`` off a reference that was copied from a search."""
+    return _LINE.sub(r"\1", ref)
+
+
+def ambiguous(ref: str, paths: Sequence[str]) -> UsageError:
+    """Say which entries a name may mean."""
+    names = [short_name(path) for path in sorted(set(paths))]
+    rest = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return UsageError(
+        f"{_shown(ref)} is the name of {len(names)} entries.",
+        f"Say which one: {', '.join(names[:_SHOWN])}{rest}.",
+    )
+
+
+def not_found(ref: str, infos: Iterable[EntryInfo]) -> NotFoundError:
+    """Say that nothing is called so, and what is called nearly so."""
+    near = nearest(ref, infos)
+    hint = f"Did you mean {' or '.join(near)}?" if near else "See `kbtui list` for what there is."
+    return NotFoundError(f"There is no entry {_shown(ref)}.", hint)
+
+
+def nearest(ref: str, infos: Iterable[EntryInfo]) -> list[str]:
+    """The names of the entries that are called most like `ref`."""
+    from rapidfuzz import fuzz, process
+
+    known = list(infos)
+    wanted = fold(short_name(ref))
+    by_name = {number: fold(info.slug) for number, info in enumerate(known)}
+    by_title = {number: fold(info.title) for number, info in enumerate(known)}
+    best: dict[int, float] = {}
+    for choices in (by_name, by_title):
+        found = process.extract(
+            wanted.rpartition("/")[2], choices, scorer=fuzz.WRatio, limit=_NEAREST
+        )
+        for _text, score, number in found:
+            best[number] = max(best.get(number, 0.0), score)
+    ranked = sorted(best, key=lambda number: -best[number])
+    return [known[n].name for n in ranked if best[n] >= _LIKENESS][:_NEAREST]
+
+
+def attachment(root: Path, source: str, link: Link) -> str | None:
+    """The file that is no entry which a link leads to: a picture, a document."""
+    target = unquote(link.target) if link.kind == "markdown" else link.target
+    if "." not in target.rpartition("/")[2]:
+        return None
+    beside = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
+    for path in (beside, f"knowledge/{target.lstrip('/')}", target.lstrip("/")):
+        try:
+            if files.exists(root, path):
+                return path
+        except KbtuiError:
+            continue
+    return None
+
+
+def _shown(ref: str) -> str:
+    return repr(shorten(clean_line(ref), 80))

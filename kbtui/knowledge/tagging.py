@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import UnreadableError, UsageError
 from kbtui.history.change import Actor
-from kbtui.knowledge import frontmatter, values
+from kbtui.knowledge import frontmatter
 from kbtui.text import clean_line
 from kbtui.workspace.layout import short_name
 
@@ -37,8 +37,8 @@ def retag(library: Library, path: str, words: Iterable[str]) -> tuple[str, ...]:
         raise UnreadableError(f"{path} can't be tagged: {entry.problem}", "Correct it first.")
     added, removed = _asked(words)
     # What stands in the text is a tag already, and none that could be taken away here.
-    key, items = values.items(entry.frontmatter, "tags")
-    written = {tag.casefold() for tag in values.tags(entry.frontmatter)}
+    key, items = frontmatter.items(entry.frontmatter, "tags")
+    written = {tag.casefold() for tag in frontmatter.tags(entry.frontmatter)}
     every = {tag.casefold() for tag in entry.tags}
     if in_text := sorted(removed & every - written):
         raise UsageError(
@@ -50,7 +50,7 @@ def retag(library: Library, path: str, words: Iterable[str]) -> tuple[str, ...]:
     if fresh or kept != items:
         tags = [*kept, *fresh]
         text = frontmatter.set_keys(entry.text, {key: tags})
-        reason = f"tags: {', '.join(values.words(tags)) or 'none'}"
+        reason = f"tags: {', '.join(frontmatter.words(tags)) or 'none'}"
         library.write(path, text, expecting=entry.blob, actor=Actor.YOU, reason=reason)
     return library.get(path).tags
 
@@ -68,4 +68,4 @@ def _asked(words: Iterable[str]) -> tuple[list[str], set[str]]:
 
 def _names(item: Any) -> set[str]:
     """The name of an item of the list, in lower case."""
-    return {tag.casefold() for tag in values.tags({"tags": [item]})}
+    return {tag.casefold() for tag in frontmatter.tags({"tags": [item]})}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from kbtui.knowledge.yaml_write import scalar_text, value_text
+from kbtui.knowledge.yaml_edit import scalar_text, value_text
 from kbtui.text import clean_line
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
 from kbtui.history.change import Actor
-from kbtui.knowledge import catalog_text, frontmatter
-from kbtui.knowledge.shipped_skills import install_skills
-from kbtui.knowledge.summary import summary_of
+from kbtui.knowledge import catalog, frontmatter
+from kbtui.knowledge.body import summary_of
+from kbtui.knowledge.shipped import install_skills
 from kbtui.text import clean_line, counted
 from kbtui.workspace import files
 from kbtui.workspace.layout import MACHINE
@@ -32,8 +32,8 @@ _LINE = re.compile(
 def keep_old_index(workspace: Workspace) -> None:
     """Put aside an INDEX.md whose lines somebody wrote, before it is made anew; once."""
     try:
-        text = files.read_text(workspace.root, catalog_text.ROOT_INDEX)
-        if catalog_text.BEGIN in text or not catalog_text.is_ours(text):
+        text = files.read_text(workspace.root, catalog.ROOT_INDEX)
+        if catalog.BEGIN in text or not catalog.is_ours(text):
             return
         if not (workspace.root / _OLD_INDEX).exists():
             files.write_machine_file(workspace.root, _OLD_INDEX, text.encode())

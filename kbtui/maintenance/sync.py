@@ -20,8 +20,8 @@ from kbtui.history.merging.tree_merge import merge_three
 from kbtui.history.objects.commit import is_derived
 from kbtui.history.sync.remote import Address, Watcher, parse_address
 from kbtui.history.sync.sync import SyncReport, SyncRules
-from kbtui.knowledge.catalog_text import without_block
-from kbtui.knowledge.shipped_skills import SKILLS
+from kbtui.knowledge.catalog import without_block
+from kbtui.knowledge.shipped import SKILLS
 from kbtui.memory.records.record_merge import resolver_of
 from kbtui.text import counted
 from kbtui.workspace import files

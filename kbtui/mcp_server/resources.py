@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from kbtui.errors import NotFoundError, UsageError
-from kbtui.knowledge.catalog_text import ROOT_INDEX
-from kbtui.knowledge.shelf import is_catalogue
+from kbtui.knowledge.catalog import ROOT_INDEX
+from kbtui.knowledge.entry_index import is_catalogue
 from kbtui.text import clean_line, fold, shorten
 from kbtui.workspace import files
 

@@ -17,7 +17,7 @@ from kbtui.text import shorten, slugify
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from kbtui.knowledge.fact import Fact
+    from kbtui.knowledge.facts import Fact
 
 _MOST_SENTENCES = 10
 _SENTENCE_WIDTH = 160

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from kbtui.knowledge.fact import Fact
+from kbtui.knowledge.facts import Fact
 from kbtui.offline import words as w
 from kbtui.offline.corrections import find, without_cue
 from kbtui.offline.judging import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from kbtui.knowledge.fact import Fact
+from kbtui.knowledge.facts import Fact
 from kbtui.memory.edits.growing import LOOSE, grown_entry, is_said, new_entry
 
 DAY = date(2026, 3, 6)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kbtui.errors import KbtuiError, UsageError
 from kbtui.history.objects.commit import Actor
-from kbtui.knowledge.shelf import is_catalogue
+from kbtui.knowledge.entry_index import is_catalogue
 from kbtui.models.port import ToolSpec
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from kbtui.errors import NotFoundError
 from kbtui.history.objects.commit import describe
 from kbtui.knowledge import frontmatter
 from kbtui.knowledge.entry import parse_entry
+from kbtui.knowledge.frontmatter import items
 from kbtui.knowledge.templates import append_to_section
-from kbtui.knowledge.values import items
 from kbtui.memory.edits.operations import replaced
 from kbtui.text import clean_line
 from kbtui.workspace import files

@@ -20,7 +20,7 @@ from kbtui.agent.tools.base import (
 from kbtui.agent.tools.line_search import Match, Pattern, search_lines
 from kbtui.agent.tools.read_entry import window
 from kbtui.errors import KbtuiError, NotFoundError
-from kbtui.knowledge.catalog_text import is_ours
+from kbtui.knowledge.catalog import is_ours
 from kbtui.text import clean_line, counted, shorten
 from kbtui.workspace import files
 from kbtui.workspace.scan import Scanner

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kbtui.agent.tools.base import ToolContext, ToolResult, number, spec, text
-from kbtui.knowledge.catalog_text import entry_line
+from kbtui.knowledge.catalog import entry_line
 from kbtui.knowledge.templates import ENTRY_TYPES
 from kbtui.text import counted, fold
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kbtui.agent.tools.base import RefusedError
 from kbtui.agent.tools.review import is_reviewed
 from kbtui.errors import NotFoundError
-from kbtui.knowledge import lookup
+from kbtui.knowledge import resolve
 from kbtui.knowledge.entry import Entry, parse_entry
 from kbtui.knowledge.resolve import LinkIndex
 from kbtui.text import clean_line
@@ -40,7 +40,7 @@ def path_of(context: ToolContext, ref: str, proposed: Mapping[str, Entry | None]
         RefusedError: it is to go.
     """
     waiting = [entry for entry in proposed.values() if entry is not None]
-    _, named = LinkIndex(waiting).candidates(lookup.without_line(clean_line(ref)))
+    _, named = LinkIndex(waiting).candidates(resolve.without_line(clean_line(ref)))
     found = set(named)
     try:
         found.add(context.find_path(ref))
@@ -51,7 +51,7 @@ def path_of(context: ToolContext, ref: str, proposed: Mapping[str, Entry | None]
     if going:
         raise _going(going[0], waiting)
     if len(found) > 1:
-        raise lookup.ambiguous(ref, sorted(found))
+        raise resolve.ambiguous(ref, sorted(found))
     return found.pop()
 
 

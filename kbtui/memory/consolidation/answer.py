@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import ModelAnswerError
 from kbtui.knowledge import frontmatter
-from kbtui.knowledge.fact import Fact
-from kbtui.knowledge.statements import normalise, plain_fact
+from kbtui.knowledge.facts import Fact, normalise, plain_fact
 from kbtui.knowledge.templates import ENTRY_TYPES
 from kbtui.memory.records.usable_answers import (
     clean_answer,

@@ -21,7 +21,7 @@ from kbtui.errors import (
     ModelOverloadedError,
     ModelUnreachableError,
 )
-from kbtui.knowledge.fact import Fact
+from kbtui.knowledge.facts import Fact
 from kbtui.memory.consolidation.answer import SAVE_MEMORY, Answer, read_answer
 from kbtui.memory.edits.growing import stated
 from kbtui.memory.edits.memory_file import MEMORY, apply_rewrite

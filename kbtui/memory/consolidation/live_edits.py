@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from kbtui.history.change import Actor
-from kbtui.knowledge.statements import normalise, statements, states
+from kbtui.knowledge.facts import normalise, statements, states
 from kbtui.memory.edits.editor import Written
 from kbtui.memory.edits.memory_file import MEMORY
 

@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from kbtui.history.change import Actor, Origin
-from kbtui.knowledge.statements import normalise, statements
+from kbtui.knowledge.facts import normalise, statements
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import absolute_dates, local
 from kbtui.text import shorten, slugify

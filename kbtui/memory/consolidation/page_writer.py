@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError
 from kbtui.history.change import Actor, Origin
-from kbtui.knowledge.statements import plain_fact
+from kbtui.knowledge.facts import plain_fact
 from kbtui.memory.consolidation.live_edits import live_edits
 from kbtui.memory.consolidation.notes import RAW, stage_day_notes, stage_raw_notes
 from kbtui.memory.edits.growing import is_said

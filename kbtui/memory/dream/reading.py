@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
 from kbtui.knowledge import frontmatter
+from kbtui.knowledge.body import summary_of
+from kbtui.knowledge.facts import normalise, plain_fact, statements
 from kbtui.knowledge.overlay import shown_text
-from kbtui.knowledge.statements import normalise, plain_fact, statements
-from kbtui.knowledge.summary import summary_of
 from kbtui.memory.dream.study import edit_prompt
 from kbtui.memory.dream.tools import SPECS
 from kbtui.memory.edits.growing import is_said
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from kbtui.history.history import History
-    from kbtui.knowledge.info import EntryInfo
+    from kbtui.knowledge.entry import EntryInfo
     from kbtui.knowledge.library import Library
     from kbtui.knowledge.overlay import Overlay
     from kbtui.memory.records.archive import Archive, ArchiveEntry

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from kbtui.errors import KbtuiError, UsageError
+from kbtui.knowledge.facts import normalise, plain_fact, statements
 from kbtui.knowledge.overlay import shown_text
-from kbtui.knowledge.statements import normalise, plain_fact, statements
 from kbtui.knowledge.templates import ENTRY_TYPES
 from kbtui.memory.edits.growing import (
     LOOSE,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from kbtui.history.change import Actor, Change, Commit, Origin
     from kbtui.history.history import History
-    from kbtui.knowledge.fact import Fact
+    from kbtui.knowledge.facts import Fact
     from kbtui.knowledge.library import Library
     from kbtui.memory.edits.subjects import Subjects
     from kbtui.memory.edits.working_copy import Operation

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 from kbtui.errors import UnreadableError, UsageError
 from kbtui.history.merging.front_keys import split_front
 from kbtui.knowledge import frontmatter
-from kbtui.knowledge.fact import Fact
-from kbtui.knowledge.statements import normalise, plain_fact, statements
+from kbtui.knowledge.facts import Fact, normalise, plain_fact, statements
 from kbtui.knowledge.templates import EVOLUTION, append_to_section, render_entry, section_text
-from kbtui.knowledge.yaml_write import value_text
+from kbtui.knowledge.yaml_edit import value_text
 from kbtui.text import clean_line, fold
 from kbtui.workspace.layout import short_name
 

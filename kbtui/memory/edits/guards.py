@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from kbtui.errors import UsageError
 from kbtui.history.change import Actor
 from kbtui.knowledge.entry import parse_entry
+from kbtui.knowledge.facts import plain_fact, statements
 from kbtui.knowledge.overlay import shown_text
-from kbtui.knowledge.statements import plain_fact, statements
 from kbtui.knowledge.templates import section_text
 from kbtui.memory.edits.growing import evolution_of, is_said, missing
 from kbtui.memory.edits.memory_file import is_statement, review_reason, split_lines

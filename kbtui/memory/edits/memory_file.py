@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from rapidfuzz import fuzz, process
 
 from kbtui.history.change import Actor
-from kbtui.knowledge.statements import normalise, plain_fact
+from kbtui.knowledge.facts import normalise, plain_fact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

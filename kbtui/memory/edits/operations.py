@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.knowledge import frontmatter
-from kbtui.knowledge.fact import Fact
+from kbtui.knowledge.facts import Fact, normalise, plain_fact
 from kbtui.knowledge.overlay import with_aliases
 from kbtui.knowledge.repair import new_name, unlinked
-from kbtui.knowledge.statements import normalise, plain_fact
 from kbtui.knowledge.templates import EVOLUTION, append_to_section
 from kbtui.memory.edits.growing import (
     STRICT,

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
 from kbtui.history.change import Actor
-from kbtui.knowledge.fact import Fact
+from kbtui.knowledge.facts import Fact, normalise, plain_fact
 from kbtui.knowledge.overlay import shown_text
-from kbtui.knowledge.statements import normalise, plain_fact
 from kbtui.memory.edits.memory_file import (
     ABOUT,
     MEMORY,

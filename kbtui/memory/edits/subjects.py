@@ -12,14 +12,14 @@ import re
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
-from kbtui.knowledge.statements import normalise
+from kbtui.knowledge.facts import normalise
 from kbtui.text import fold, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from kbtui.knowledge.fact import Fact
-    from kbtui.knowledge.info import EntryInfo
+    from kbtui.knowledge.entry import EntryInfo
+    from kbtui.knowledge.facts import Fact
     from kbtui.knowledge.library import Library
     from kbtui.search.search_index import SearchIndex
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from kbtui.errors import KbtuiError, UnreadableError, UsageError
 from kbtui.history.change import Actor
 from kbtui.knowledge.entry import parse_entry
+from kbtui.knowledge.facts import normalise
 from kbtui.knowledge.overlay import is_entry, shown_text
-from kbtui.knowledge.statements import normalise
 from kbtui.memory.edits import guards
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.text import clean_line, fold
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kbtui.history.history import History
     from kbtui.history.objects.commit import Origin
     from kbtui.knowledge.entry import Entry
-    from kbtui.knowledge.fact import Fact
+    from kbtui.knowledge.facts import Fact
     from kbtui.knowledge.library import Library
     from kbtui.knowledge.overlay import Edits, Overlay
     from kbtui.memory.edits.subjects import Subjects

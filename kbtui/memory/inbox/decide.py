@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from kbtui.errors import ConflictError, UnreadableError, UsageError
 from kbtui.history.looking.diff import split_lines
 from kbtui.history.merging.undo_merge import take_out
-from kbtui.knowledge.statements import statements
+from kbtui.knowledge.facts import statements
 from kbtui.memory.inbox.hunks import Cut, line_end, put, says_the_same
 from kbtui.memory.inbox.proposal import place_fingerprints
 from kbtui.memory.inbox.showing import region

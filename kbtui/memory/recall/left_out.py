@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import KbtuiError
-from kbtui.knowledge.statements import normalise, statements
+from kbtui.knowledge.facts import normalise, statements
 from kbtui.memory.recall.mentions import sentences
 from kbtui.memory.records.archive import is_record
 from kbtui.text import shorten

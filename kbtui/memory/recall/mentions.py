@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kbtui.knowledge import frontmatter
-from kbtui.knowledge.statements import normalise, plain_fact
+from kbtui.knowledge.facts import normalise, plain_fact
 from kbtui.memory.edits.memory_file import is_statement, split_lines
 from kbtui.sessions.log_records import Mask
 

@@ -15,7 +15,7 @@ from rapidfuzz import fuzz, process
 
 from kbtui.errors import NotFoundError
 from kbtui.history.change import Actor
-from kbtui.knowledge.statements import normalise, plain_fact
+from kbtui.knowledge.facts import normalise, plain_fact
 from kbtui.memory.edits.memory_file import line_key
 from kbtui.memory.records.cursors import Cursors
 from kbtui.text import counted, shorten

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.history.change import Actor, Origin
-from kbtui.knowledge.statements import normalise, plain_fact
+from kbtui.knowledge.facts import normalise, plain_fact
 from kbtui.memory.edits.memory_file import MEMORY, apply_facts
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import absolute_dates

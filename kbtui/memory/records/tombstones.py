@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import KbtuiError, NotFoundError
-from kbtui.knowledge.statements import normalise, statements, states
+from kbtui.knowledge.facts import normalise, statements, states
 from kbtui.memory.records.archive import is_record
 from kbtui.memory.records.ranges import Range, read_range
 from kbtui.memory.records.records import BadLine, add_record, parse_records

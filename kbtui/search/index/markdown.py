@@ -312,8 +312,9 @@ class Properties:
 
 def read_properties(path: str, text: str) -> Properties:
     """Read the properties of a Markdown file; never raises, whatever it holds."""
-    from kbtui.knowledge import frontmatter, summary
-    from kbtui.knowledge.values import tags, word, words
+    from kbtui.knowledge import frontmatter
+    from kbtui.knowledge.body import heading_of, tags_in_body
+    from kbtui.knowledge.frontmatter import tags, word, words
 
     head = ""
     values: Mapping[str, Any] = {}
@@ -325,9 +326,9 @@ def read_properties(path: str, text: str) -> Properties:
         body = parts.body.decode("utf-8", "surrogatepass")
         offset = len(text) - len(body)
     return Properties(
-        title=word(values, "title") or summary.heading_of(body) or _stem(path),
+        title=word(values, "title") or heading_of(body) or _stem(path),
         type=word(values, "type") or _type_of_folder(path),
-        tags=tags(values, summary.tags_in_body(body)),
+        tags=tags(values, tags_in_body(body)),
         aliases=words(values.get("aliases", values.get("alias"))),
         created=_date(word(values, "created") or word(values, "date")) or _date_in_name(path),
         updated=_date(word(values, "updated") or word(values, "modified")),

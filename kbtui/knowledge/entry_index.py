@@ -2,7 +2,7 @@
 
 What parsing found out is kept in a derived SQLite file, keyed by the content's hash; after a
 change only the changed files are parsed. Beside the entries the notes of the memory and the
-bootstrap files are on the shelf, because they link to entries.
+bootstrap files are indexed, because they link to entries.
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
-from kbtui.knowledge.entry import parse_entry
-from kbtui.knowledge.graph import LinkGraph
-from kbtui.knowledge.info import COLUMNS, EntryInfo, info_from, info_of, row_of
+from kbtui.knowledge.entry import COLUMNS, EntryInfo, info_from, info_of, parse_entry, row_of
 from kbtui.knowledge.links import Link
-from kbtui.knowledge.resolve import LinkIndex
+from kbtui.knowledge.resolve import LinkGraph, LinkIndex
 from kbtui.workspace import files
 from kbtui.workspace.derived import DerivedDatabase
 from kbtui.workspace.layout import BOOTSTRAP_FILES, is_conflict_copy, original_of
@@ -48,7 +46,7 @@ def is_catalogue(path: str) -> bool:
     return path.startswith("knowledge/") and path.rpartition("/")[2] == "INDEX.md"
 
 
-def is_on_shelf(path: str) -> bool:
+def is_indexed(path: str) -> bool:
     """True if a file is an entry, or may link to entries."""
     return (
         path.lower().endswith(".md")
@@ -59,7 +57,7 @@ def is_on_shelf(path: str) -> bool:
     )
 
 
-class Shelf:
+class EntryIndex:
     """All infos and links of a workspace; one object serves all threads."""
 
     def __init__(
@@ -84,7 +82,7 @@ class Shelf:
         """Look at every file's status and take in what changed."""
         with self._lock:
             states = self._scanner.scan(*AREAS)
-            wanted = {path: state for path, state in states.items() if is_on_shelf(path)}
+            wanted = {path: state for path, state in states.items() if is_indexed(path)}
             known = self._load()
             self._stale.clear()
             gone = [path for path in known if path not in wanted]
@@ -98,7 +96,7 @@ class Shelf:
     def mark(self, paths: Iterable[str]) -> None:
         """Say that these files changed; they are read when somebody asks next."""
         with self._lock:
-            self._stale.update(path for path in paths if is_on_shelf(path))
+            self._stale.update(path for path in paths if is_indexed(path))
 
     def infos(self) -> tuple[EntryInfo, ...]:
         """All entries, by category and slug."""
@@ -148,7 +146,7 @@ class Shelf:
             return self._public[1]
 
     def is_private(self, path: str) -> bool:
-        """True if only local models may read a file, which need not be on the shelf.
+        """True if only local models may read a file, which need not be indexed.
 
         The version that was kept when two wrote a file at once is as private as that file.
         Documents, and notes in other folders, say it themselves.
@@ -191,7 +189,7 @@ class Shelf:
         changed = [
             state
             for state in states.values()
-            if is_on_shelf(state.path)
+            if is_indexed(state.path)
             and (state.path not in known or known[state.path].blob != state.blob)
         ]
         self._take_in(changed, gone)
@@ -274,7 +272,7 @@ class Shelf:
         return replace(info, private=True) if self._is_named_private(info.path) else info
 
     def _says(self, path: str) -> bool:
-        """True if a file that isn't on the shelf says itself that it is private."""
+        """True if a file that isn't indexed says itself that it is private."""
         if not path.lower().endswith(".md"):
             return False
         try:

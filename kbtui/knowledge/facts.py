@@ -1,10 +1,15 @@
-"""Facts as text: when two of them say the same, and which statements a document makes."""
+"""Facts: statements worth keeping, on their way from what somebody said into a file.
+
+They come out of a model's structured answer or out of the offline reading of a message. Here is
+also when two of them say the same, and which statements a document makes already.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 from kbtui.knowledge import frontmatter
 from kbtui.text import clean_line, fold
@@ -39,6 +44,38 @@ _MIN_PLURAL = 4
 _SUMMARY = "summary"
 _SENTENCE_END = re.compile(r"[.!?;](?=\s)|\n")
 _DENIALS = frozenset({"not", "no", "never", "forget", "without"})
+Place = Literal["entry", "memory"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One statement worth keeping.
+
+    Attributes:
+        text: The statement as it is written down, one or more lines of Markdown; offline the
+            speaker's own clause, word for word.
+        kind: The type of the entry that it belongs to, one of `templates.ENTRY_TYPES`.
+        subject: What it is about, as a person would title it: a noun phrase of at most 6 words.
+            Empty where it has no subject of its own.
+        message: The id of the message that says it; None where that isn't known.
+        replaces: The statement, or a telling part of it, that is no longer true because of this
+            one; empty where nothing is superseded.
+        place: ``entry``: the subject's own entry; ``memory``: MEMORY.md, for what every
+            conversation needs.
+        related: Names of other entries that it mentions.
+        tags: Labels for its entry.
+        summary: One line for the catalogue, where it says another thing than the text.
+    """
+
+    text: str
+    kind: str
+    subject: str = ""
+    message: int | None = None
+    replaces: str = ""
+    place: Place = "entry"
+    related: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    summary: str = ""
 
 
 def normalise(fact: str) -> str:

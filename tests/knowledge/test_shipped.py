@@ -1,4 +1,4 @@
-"""The shipped how-to: installed once, updated while it is ours, the user's as soon as edited."""
+"""What comes along: the how-to, ours until it is edited; the example, whole and linked."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import pytest
 
 from kbtui.agent import tools
 from kbtui.history.change import Actor
-from kbtui.knowledge import frontmatter, shipped_skills
-from kbtui.knowledge.shipped_skills import install_skills, shipped_skill
+from kbtui.knowledge import frontmatter, shipped
+from kbtui.knowledge.shipped import install_skills, plant, shipped_skill
 from kbtui.knowledge.templates import ENTRY_TYPES
 from kbtui.models.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     from kbtui.history.history import History
     from kbtui.workspace.layout import Workspace
+    from tests.knowledge.conftest import Room
 
 PATH = "skills/knowledge-base/SKILL.md"
 
@@ -29,7 +30,7 @@ def newer() -> str:
 
 
 def upgrade(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setattr(shipped_skills, "shipped_skill", lambda _name: text)
+    monkeypatch.setattr(shipped, "shipped_skill", lambda _name: text)
 
 
 def test_it_teaches_every_folder_and_stays_short() -> None:
@@ -105,3 +106,23 @@ def test_one_that_the_user_had_before_stays(workspace: Workspace, history: Histo
     with history.change(Actor.YOU, "mine") as change:
         change.write(PATH, "my own rules")
     assert install_skills(workspace, history) is None
+
+
+def test_the_example_is_whole_and_linked(room: Room) -> None:
+    commit = plant(room.history)
+    assert commit is not None
+    infos = room.library.infos()
+    assert 8 <= len(infos) <= 12
+    assert {info.type for info in infos} == set(ENTRY_TYPES)
+    for info in infos:
+        assert info.problem is None
+        assert info.summary
+        links = room.library.outgoing(info.path)
+        assert links
+        assert all(link.path for link in links), info.path
+        assert room.library.backlinks(info.path)
+    assert all(f"- {info.slug}: " in room.text("knowledge/INDEX.md") for info in infos)
+    assert plant(room.history) is None
+    room.history.undo(commit.id)
+    room.library.refresh()
+    assert room.library.infos() == []

@@ -1,7 +1,7 @@
-"""The how-to documents that come with kbtui, put into a workspace once and kept up to date.
+"""The documents that come with kbtui: its how-to, kept up to date, and the example of ``--demo``.
 
-What the user edits, deletes or undoes stays that way: only a file that is still as it was
-installed is ever replaced.
+The how-to is put into a workspace once. What the user edits, deletes or undoes stays that way: only
+a file that is still as it was installed is ever replaced.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError
-from kbtui.history.change import Actor
+from kbtui.history.objects.commit import Actor
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from importlib.resources.abc import Traversable
+
     from kbtui.history.change import Change, Commit
     from kbtui.history.history import History
     from kbtui.workspace.layout import Workspace
@@ -66,3 +69,20 @@ def _stage(change: Change, workspace: Workspace, due: dict[str, str]) -> None:
         there = files.exists(workspace.root, path)
         blob = files.blob_id(files.read_bytes(workspace.root, path)) if there else None
         change.write(path, text, expecting=blob)
+
+
+def plant(history: History) -> Commit | None:
+    """Write the example's entries, in one change that can be undone; None: all are there."""
+    with history.change(Actor.YOU, "a small example to look around in") as change:
+        for path, data in sorted(_entries(resources.files("kbtui.knowledge") / "example", "")):
+            if change.read(path) is None:
+                change.write(path, data, expecting=None)
+    return change.result
+
+
+def _entries(folder: Traversable, below: str) -> Iterator[tuple[str, bytes]]:
+    for item in folder.iterdir():
+        if item.is_dir():
+            yield from _entries(item, f"{below}{item.name}/")
+        elif item.name.endswith(".md"):
+            yield f"knowledge/{below}{item.name}", item.read_bytes()

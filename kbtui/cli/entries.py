@@ -15,7 +15,7 @@ from kbtui.errors import NotFoundError
 if TYPE_CHECKING:
     from kbtui.knowledge.entry import Entry
     from kbtui.knowledge.library import EntryInfo
-    from kbtui.knowledge.past import PastLibrary
+    from kbtui.knowledge.reader import PastLibrary
     from kbtui.knowledge_base import KnowledgeBase
 
 
@@ -45,7 +45,7 @@ def _infos(kb: KnowledgeBase, at: str | None) -> list[EntryInfo]:
 
 
 def _past(kb: KnowledgeBase, at: str) -> PastLibrary:
-    from kbtui.knowledge.past import PastLibrary
+    from kbtui.knowledge.reader import PastLibrary
 
     return PastLibrary(kb.history, at, kb.library)
 

@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kbtui.history.objects.commit import Commit
-    from kbtui.knowledge.entry import Entry
-    from kbtui.knowledge.library import Backlink, EntryInfo, ResolvedLink
+    from kbtui.knowledge.entry import Entry, EntryInfo
+    from kbtui.knowledge.reader import Backlink, ResolvedLink
     from kbtui.search.results import Hit, SearchResult
     from kbtui.sessions.store import SessionInfo
 

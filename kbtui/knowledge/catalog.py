@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.history.objects.commit import Actor
 from kbtui.knowledge.entry import EntryInfo, info_of, parse_entry
-from kbtui.knowledge.entry_index import is_indexed
+from kbtui.knowledge.entry_index import is_entry
 from kbtui.knowledge.templates import TYPE_OF_FOLDER
 from kbtui.text import counted, shorten
 from kbtui.workspace import files
@@ -71,11 +71,7 @@ class Catalog:
 
     def companion(self, change: Change) -> None:
         """Add the new INDEX.md to a change that alters a name or a summary."""
-        edits = {
-            path: data
-            for path, data in change.edits.items()
-            if path.startswith("knowledge/") and is_indexed(path)
-        }
+        edits = {path: data for path, data in change.edits.items() if is_entry(path)}
         if edits:
             self._follow(change, edits)
 

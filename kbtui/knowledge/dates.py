@@ -15,7 +15,7 @@ from kbtui.errors import NotFoundError, UnreadableError
 from kbtui.history.objects.commit import RESTORED
 from kbtui.knowledge import frontmatter
 from kbtui.knowledge.entry import category_of
-from kbtui.knowledge.entry_index import is_indexed
+from kbtui.knowledge.entry_index import is_entry
 from kbtui.knowledge.templates import TYPE_OF_FOLDER
 from kbtui.workspace import files
 
@@ -43,7 +43,7 @@ class DateKeeper:
         for path, data in list(change.edits.items()):
             if data is None or path in change.repairs:
                 continue
-            if not path.startswith("knowledge/") or not is_indexed(path):
+            if not is_entry(path):
                 continue
             dated = self._dated(path, data, by_machine=change.actor.is_machine)
             if dated != data:

@@ -57,6 +57,11 @@ def is_indexed(path: str) -> bool:
     )
 
 
+def is_entry(path: str) -> bool:
+    """True for the path of an entry."""
+    return path.startswith("knowledge/") and is_indexed(path)
+
+
 class EntryIndex:
     """All infos and links of a workspace; one object serves all threads."""
 
@@ -144,6 +149,14 @@ class EntryIndex:
             if self._public is None or self._public[0] is not infos:
                 self._public = infos, LinkIndex(info for info in infos if not info.private)
             return self._public[1]
+
+    def read(self, path: str, limit: int = files.READ_LIMIT) -> bytes:
+        """Read any file of the workspace; raises as `files.read_bytes`."""
+        return files.read_bytes(self._workspace.root, path, limit)
+
+    def exists(self, path: str) -> bool:
+        """True if there is such a file."""
+        return files.exists(self._workspace.root, path)
 
     def is_private(self, path: str) -> bool:
         """True if only local models may read a file, which need not be indexed.

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UnsafePathError, UsageError
+from kbtui.errors import NotFoundError, UnreadableError, UnsafePathError, UsageError
 from kbtui.history.objects.commit import Actor, Origin
 from kbtui.knowledge import resolve
 from kbtui.knowledge.catalog import Catalog
 from kbtui.knowledge.dates import DateKeeper
-from kbtui.knowledge.entry import Entry, EntryInfo, parse_entry
+from kbtui.knowledge.entry import Entry, EntryInfo
 from kbtui.knowledge.entry_index import EntryIndex
 from kbtui.knowledge.links import Link
 from kbtui.knowledge.overlay import Overlay
 from kbtui.knowledge.prompt_index import PromptIndex
+from kbtui.knowledge.reader import Backlink, Reader, ResolvedLink
 from kbtui.knowledge.repair import new_name
 from kbtui.knowledge.templates import ENTRY_TYPES, TYPE_OF_FOLDER, render_entry
 from kbtui.text import clean_line
@@ -45,25 +46,6 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedLink:
-    """A link and where it leads; `path` is None where no such file is there."""
-
-    link: Link
-    path: str | None
-    title: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Backlink:
-    """A line of another file that links here."""
-
-    path: str
-    title: str
-    line: int
-    text: str
-
-
 class Content(TypedDict, total=False):
     """Content of a new entry; `body` is its whole text, in place of `sections`."""
 
@@ -89,7 +71,7 @@ class Written:
         return short_name(self.path)
 
 
-class Library:
+class Library(Reader):
     """All entries of one workspace; one object serves all threads.
 
     Args:
@@ -112,7 +94,8 @@ class Library:
         self._workspace = workspace
         self._history = history
         self._now = now or (lambda: datetime.now().astimezone())
-        self._entries = EntryIndex(workspace, scanner, private_paths)
+        self._entries: EntryIndex = EntryIndex(workspace, scanner, private_paths)
+        super().__init__(self._entries)
         self._prompt_index = PromptIndex()
         self._creating = threading.Lock()
         self.catalog = Catalog(workspace, history, self._entries)
@@ -128,54 +111,9 @@ class Library:
         """Look for files that changed without passing through here."""
         self._entries.refresh()
 
-    def infos(self) -> list[EntryInfo]:
-        """All entries by category and slug, without their texts."""
-        return list(self._entries.infos())
-
-    def info(self, path: str) -> EntryInfo | None:
-        """The facts known of one entry or memory note; None where there is none."""
-        return self._entries.get(path)
-
     def is_private(self, path: str) -> bool:
         """True if only local models may read a file of the workspace, whichever it is."""
         return self._entries.is_private(path)
-
-    def tree(self) -> dict[str, list[EntryInfo]]:
-        """All entries by category, each category sorted by slug."""
-        groups: dict[str, list[EntryInfo]] = {}
-        for info in self._entries.infos():
-            groups.setdefault(info.category, []).append(info)
-        return groups
-
-    def tags(self) -> dict[str, int]:
-        """Every tag and how many entries have it, the most frequent first."""
-        counts: dict[str, int] = {}
-        for info in self._entries.infos():
-            for tag in info.tags:
-                counts[tag] = counts.get(tag, 0) + 1
-        return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0].casefold())))
-
-    def get(self, path: str) -> Entry:
-        """Read the file at a workspace path, which may also be a note of the memory.
-
-        Raises:
-            NotFoundError: there is none; the hint names the nearest entries.
-            UnsafePathError: the path leads outside.
-        """
-        path = checked_path(path)
-        try:
-            return parse_entry(path, files.read_bytes(self._workspace.root, path))
-        except NotFoundError as error:
-            raise resolve.not_found(path, self._entries.infos()) from error
-
-    def find(self, ref: str) -> Entry:
-        """Read the entry that a path, category/slug, slug, title or alias names.
-
-        Raises:
-            NotFoundError: nothing is called so; the hint names the nearest.
-            UsageError: more than one entry is; the hint lists them.
-        """
-        return self.get(self.find_path(ref))
 
     def named(self, ref: str) -> str | None:
         """The path of the one entry that a name means; None where it means none, or several.
@@ -193,21 +131,14 @@ class Library:
             ref: What it is called.
             show_private: Whether private entries may be found, and named where nothing is.
         """
-        ref = resolve.without_line(clean_line(ref))
-        if not ref:
-            raise UsageError("No entry is named.", "Name one by path, slug, title or alias.")
-        index = self._entries.index() if show_private else self._entries.public_index()
-        _by, paths = index.candidates(ref)
-        if len(set(paths)) > 1:
-            raise resolve.ambiguous(ref, paths)
-        if paths:
-            return paths[0]
-        if files.exists(self._workspace.root, ref):
-            path = checked_path(ref)
-            if show_private or not self.is_private(path):
-                return path
-        infos = self._entries.infos()
-        raise resolve.not_found(ref, (i for i in infos if show_private or not i.private))
+        if show_private:
+            return super().find_path(ref)
+        return resolve.found_path(
+            ref,
+            self._entries.public_index(),
+            (info for info in self._entries.infos() if not info.private),
+            lambda path: self._entries.exists(path) and not self.is_private(checked_path(path)),
+        )
 
     def create(
         self,
@@ -343,39 +274,6 @@ class Library:
             raise NotFoundError(f"{info.name} is gone already.")
         return change.result
 
-    def outgoing(self, path: str) -> list[ResolvedLink]:
-        """The links of a file, in the order they are written."""
-        return [
-            self._resolved(path, link, target)
-            for link, target in self._entries.graph().outgoing(path)
-        ]
-
-    def outgoing_of(self, entry: Entry) -> list[ResolvedLink]:
-        """The links of an entry as it was read, such as an older version, resolved as of now."""
-        index = self._entries.index()
-        return [
-            self._resolved(entry.path, link, index.resolve(link, entry.path))
-            for link in entry.links
-        ]
-
-    def backlinks(self, path: str) -> list[Backlink]:
-        """The lines of other files that link to an entry."""
-        found: list[Backlink] = []
-        texts: dict[str, list[str]] = {}
-        for source, link in self._entries.graph().incoming(path):
-            if source not in texts:
-                try:
-                    texts[source] = files.read_text(self._workspace.root, source).splitlines()
-                except KbtuiError:
-                    texts[source] = []
-            lines = texts[source]
-            text = lines[link.line - 1].strip() if link.line <= len(lines) else ""
-            info = self._entries.get(source)
-            backlink = Backlink(source, info.title if info else source, link.line, text)
-            if backlink not in found[-1:]:
-                found.append(backlink)
-        return found
-
     def prompt_index(
         self,
         query: str,
@@ -414,12 +312,6 @@ class Library:
     def close(self) -> None:
         """Write what was postponed, if nobody else is writing; else the next start does."""
         self.catalog.close()
-
-    def _resolved(self, source: str, link: Link, target: str | None) -> ResolvedLink:
-        info = self._entries.get(target) if target else None
-        if info is None:
-            return ResolvedLink(link, resolve.attachment(self._workspace.root, source, link), None)
-        return ResolvedLink(link, info.path, info.title)
 
     def _catch_up(self, changed: Changed) -> None:
         self._entries.mark({*changed.all_paths})

@@ -5,12 +5,12 @@ Whoever works out more than one edit, or may not write yet, works on one. It wri
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UsageError
 from kbtui.knowledge import frontmatter, resolve
 from kbtui.knowledge.entry import Entry, parse_entry
-from kbtui.knowledge.entry_index import is_indexed
+from kbtui.knowledge.entry_index import is_entry, is_indexed
 from kbtui.knowledge.repair import Move, new_target, retargeted, titled, unlinked
 from kbtui.knowledge.templates import ENTRY_TYPES
 from kbtui.text import MAX_SLUG, clean_line, fold, slugify
@@ -25,37 +25,13 @@ if TYPE_CHECKING:
     from kbtui.history.change import Change
     from kbtui.knowledge.entry import EntryInfo
     from kbtui.knowledge.links import Link
+    from kbtui.knowledge.reader import Entries
     from kbtui.knowledge.repair import NewName
-    from kbtui.knowledge.resolve import LinkGraph, LinkIndex
+    from kbtui.knowledge.resolve import LinkIndex
 
 Edits = dict[str, "bytes | None"]
 _ENTRIES = "knowledge/"
 _BOM = "\ufeff"
-
-
-class Entries(Protocol):
-    """What an overlay asks the entries below it."""
-
-    def infos(self) -> Iterable[EntryInfo]:
-        """All of them."""
-        ...
-
-    def get(self, path: str) -> EntryInfo | None:
-        """One."""
-        ...
-
-    def index(self) -> LinkIndex:
-        """What finds them by name."""
-        ...
-
-    def graph(self) -> LinkGraph:
-        """Who links to whom."""
-        ...
-
-
-def is_entry(path: str) -> bool:
-    """True for the path of an entry."""
-    return path.startswith(_ENTRIES) and is_indexed(path)
 
 
 class Overlay:
@@ -192,12 +168,7 @@ class Overlay:
             UsageError: several are; the hint lists them.
         """
         ref = resolve.without_line(clean_line(ref)).strip("[]")
-        paths = self.index().candidates(ref)[1] if ref else ()
-        if len(set(paths)) > 1:
-            raise resolve.ambiguous(ref, paths)
-        if paths:
-            return paths[0]
-        raise resolve.not_found(ref, self._entries.infos())
+        return resolve.found_path(ref, self.index(), self._entries.infos(), lambda _path: False)
 
     def taken(self, path: str) -> bool:
         """True if a file has this path, or one that differs only in case."""

@@ -23,8 +23,7 @@ from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from kbtui.knowledge.entry import EntryInfo
     from kbtui.knowledge.links import Link
@@ -246,6 +245,35 @@ def without_line(ref: str) -> str:
     return _LINE.sub(r"\1", ref)
 
 
+def found_path(
+    ref: str, index: LinkIndex, infos: Iterable[EntryInfo], is_file: Callable[[str], bool]
+) -> str:
+    """The path that a path, category/slug, slug, title or alias names.
+
+    Args:
+        ref: What it is called.
+        index: What finds entries by name.
+        infos: The entries, of which the nearest are named where nothing is called so.
+        is_file: Tells of a path if there is a file, which need be no entry.
+
+    Raises:
+        NotFoundError: nothing is called so.
+        UsageError: more than one entry is, or nothing was said.
+        UnsafePathError: it is a path that leads outside.
+    """
+    ref = without_line(clean_line(ref))
+    if not ref:
+        raise UsageError("No entry is named.", "Name one by path, slug, title or alias.")
+    _by, paths = index.candidates(ref)
+    if len(set(paths)) > 1:
+        raise ambiguous(ref, paths)
+    if paths:
+        return paths[0]
+    if is_file(ref):
+        return files.checked_path(ref)
+    raise not_found(ref, infos)
+
+
 def ambiguous(ref: str, paths: Sequence[str]) -> UsageError:
     """Say which entries a name may mean."""
     names = [short_name(path) for path in sorted(set(paths))]
@@ -282,7 +310,7 @@ def nearest(ref: str, infos: Iterable[EntryInfo]) -> list[str]:
     return [known[n].name for n in ranked if best[n] >= _LIKENESS][:_NEAREST]
 
 
-def attachment(root: Path, source: str, link: Link) -> str | None:
+def attachment(source: str, link: Link, is_file: Callable[[str], bool]) -> str | None:
     """The file that is no entry which a link leads to: a picture, a document."""
     target = unquote(link.target) if link.kind == "markdown" else link.target
     if "." not in target.rpartition("/")[2]:
@@ -290,7 +318,7 @@ def attachment(root: Path, source: str, link: Link) -> str | None:
     beside = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
     for path in (beside, f"knowledge/{target.lstrip('/')}", target.lstrip("/")):
         try:
-            if files.exists(root, path):
+            if is_file(path):
                 return path
         except KbtuiError:
             continue

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from kbtui.errors import KbtuiError, UnreadableError, UsageError
 from kbtui.history.change import Actor
 from kbtui.knowledge.entry import parse_entry
+from kbtui.knowledge.entry_index import is_entry
 from kbtui.knowledge.facts import normalise
-from kbtui.knowledge.overlay import is_entry, shown_text
+from kbtui.knowledge.overlay import shown_text
 from kbtui.memory.edits import guards
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.text import clean_line, fold

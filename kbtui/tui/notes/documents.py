@@ -14,7 +14,7 @@ from kbtui.text import clean, clean_line
 
 if TYPE_CHECKING:
     from kbtui.knowledge.entry import Entry
-    from kbtui.knowledge.library import Backlink, ResolvedLink
+    from kbtui.knowledge.reader import Backlink, ResolvedLink
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.markdown.inline import LinkRef
 
@@ -81,14 +81,9 @@ def load_document(kb: KnowledgeBase, path: str) -> Document:
 
 def _file(kb: KnowledgeBase, path: str) -> Document:
     from kbtui.knowledge.entry import parse_entry
-    from kbtui.knowledge.past import PastLibrary
-    from kbtui.workspace.files import decode, read_bytes
+    from kbtui.workspace.files import decode
 
-    library: object = kb.library
-    if isinstance(library, PastLibrary):
-        data = library.read(path)
-    else:
-        data = read_bytes(kb.workspace.root, path, READ_LIMIT_BYTES)
+    data = kb.library.read(path, READ_LIMIT_BYTES)
     if _is_binary(data):
         title = clean_line(path.rpartition("/")[2])
         return Document(path, "binary", title, reason=f"{_size(len(data))}, not text.")

@@ -1,0 +1,268 @@
+"""Reads entries, those of now and those of a commit: lists, finds by name, follows links."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+
+from kbtui.errors import KbtuiError, NotFoundError, UnreadableError
+from kbtui.knowledge import resolve
+from kbtui.knowledge.entry import info_of, parse_entry
+from kbtui.knowledge.entry_index import is_entry
+from kbtui.knowledge.resolve import LinkGraph, LinkIndex
+from kbtui.text import clean_line
+from kbtui.workspace import files
+from kbtui.workspace.files import checked_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kbtui.history.looking.reading import HistoryReader
+    from kbtui.knowledge.entry import Entry, EntryInfo
+    from kbtui.knowledge.links import Link
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedLink:
+    """A link and where it leads; `path` is None where no such file is there."""
+
+    link: Link
+    path: str | None
+    title: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Backlink:
+    """A line of another file that links here."""
+
+    path: str
+    title: str
+    line: int
+    text: str
+
+
+class Entries(Protocol):
+    """The entries of a place and time, and the files that they are in."""
+
+    def infos(self) -> tuple[EntryInfo, ...]:
+        """All of them, by category and slug."""
+        ...
+
+    def get(self, path: str) -> EntryInfo | None:
+        """The one at a path."""
+        ...
+
+    def index(self) -> LinkIndex:
+        """The index of entries by name."""
+        ...
+
+    def graph(self) -> LinkGraph:
+        """Who links to whom."""
+        ...
+
+    def read(self, path: str, limit: int = files.READ_LIMIT) -> bytes:
+        """Read any file of up to `limit` bytes; raises NotFoundError where there is none."""
+        ...
+
+    def exists(self, path: str) -> bool:
+        """True if there is such a file."""
+        ...
+
+
+class Reader:
+    """Answers about entries, wherever and whenever they are."""
+
+    def __init__(self, entries: Entries) -> None:
+        self._entries = entries
+
+    def infos(self) -> list[EntryInfo]:
+        """All entries by category and slug, without their texts."""
+        return list(self._entries.infos())
+
+    def info(self, path: str) -> EntryInfo | None:
+        """The facts known of one entry or memory note; None where there is none."""
+        return self._entries.get(path)
+
+    def tags(self) -> dict[str, int]:
+        """Every tag and how many entries have it, the most frequent first."""
+        counts = Counter(tag for info in self._entries.infos() for tag in info.tags)
+        return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0].casefold())))
+
+    def read(self, path: str, limit: int = files.READ_LIMIT) -> bytes:
+        """Read any file.
+
+        Raises:
+            NotFoundError: it isn't there.
+            UnreadableError: it is larger than `limit` bytes.
+            UnsafePathError: the path leads outside.
+        """
+        return self._entries.read(checked_path(path), limit)
+
+    def get(self, path: str) -> Entry:
+        """Read the file at a workspace path, which may also be a note of the memory.
+
+        Raises:
+            NotFoundError: there is none; the hint names the nearest entries.
+            UnsafePathError: the path leads outside.
+        """
+        path = checked_path(path)
+        try:
+            return parse_entry(path, self._entries.read(path))
+        except NotFoundError as error:
+            raise resolve.not_found(path, self._entries.infos()) from error
+
+    def find(self, ref: str) -> Entry:
+        """Read the entry that a path, category/slug, slug, title or alias names.
+
+        Raises:
+            NotFoundError: nothing is called so; the hint names the nearest.
+            UsageError: more than one entry is; the hint lists them.
+        """
+        return self.get(self.find_path(ref))
+
+    def find_path(self, ref: str) -> str:
+        """Like `find`, without reading it."""
+        entries = self._entries
+        return resolve.found_path(ref, entries.index(), entries.infos(), entries.exists)
+
+    def outgoing(self, path: str) -> list[ResolvedLink]:
+        """The links of a file, in the order they are written."""
+        return [
+            self._resolved(path, link, target)
+            for link, target in self._entries.graph().outgoing(path)
+        ]
+
+    def outgoing_of(self, entry: Entry) -> list[ResolvedLink]:
+        """The links of an entry as it was read, such as an older version, resolved as of here."""
+        index = self._entries.index()
+        return [
+            self._resolved(entry.path, link, index.resolve(link, entry.path))
+            for link in entry.links
+        ]
+
+    def backlinks(self, path: str) -> list[Backlink]:
+        """The lines of other files that link to an entry."""
+        found: list[Backlink] = []
+        texts: dict[str, list[str]] = {}
+        for source, link in self._entries.graph().incoming(path):
+            if source not in texts:
+                try:
+                    texts[source] = files.decode(self._entries.read(source)).text.splitlines()
+                except KbtuiError:
+                    texts[source] = []
+            lines = texts[source]
+            text = lines[link.line - 1].strip() if link.line <= len(lines) else ""
+            info = self._entries.get(source)
+            backlink = Backlink(source, info.title if info else source, link.line, text)
+            if backlink not in found[-1:]:
+                found.append(backlink)
+        return found
+
+    def _resolved(self, source: str, link: Link, target: str | None) -> ResolvedLink:
+        info = self._entries.get(target) if target else None
+        if info is None:
+            return ResolvedLink(link, resolve.attachment(source, link, self._entries.exists), None)
+        return ResolvedLink(link, info.path, info.title)
+
+
+class PastLibrary(Reader):
+    """The library of one commit; what it says never changes. One object serves all threads.
+
+    Args:
+        history: Where the commit is; it may be somebody else's.
+        at: Which one, as `History.resolve` understands it.
+        today: The library of now, to which most entries are the same.
+
+    Attributes:
+        at: The full id of the commit.
+
+    Raises:
+        NotFoundError: there is no such commit.
+    """
+
+    def __init__(self, history: HistoryReader, at: str, today: Reader | None = None) -> None:
+        self.at = history.resolve(at)
+        self._commit = _CommitEntries(history, self.at, today.infos() if today else ())
+        super().__init__(self._commit)
+
+    @property
+    def blobs(self) -> dict[str, str]:
+        """Every file of the commit with its blob id."""
+        return self._commit.blobs
+
+
+class _CommitEntries:
+    """The entries of a commit, worked out when they are asked for.
+
+    What stands there today with the same bytes isn't parsed again, so that a look at yesterday
+    costs what differs from today.
+    """
+
+    def __init__(self, history: HistoryReader, at: str, today: Iterable[EntryInfo]) -> None:
+        self._history = history
+        self._at = at
+        self._today = today
+
+    @cached_property
+    def blobs(self) -> dict[str, str]:
+        return self._history.tree(self._at)
+
+    def infos(self) -> tuple[EntryInfo, ...]:
+        return self._infos
+
+    def get(self, path: str) -> EntryInfo | None:
+        return self._by_path.get(path)
+
+    def index(self) -> LinkIndex:
+        return self._index
+
+    def graph(self) -> LinkGraph:
+        return self._graph
+
+    def read(self, path: str, limit: int = files.READ_LIMIT) -> bytes:
+        blob = self.blobs.get(path)
+        if blob is None:
+            raise NotFoundError(f"{clean_line(path)} wasn't there then.")
+        data = self._history.read_blob(blob)
+        if len(data) > limit:
+            raise UnreadableError(f"{clean_line(path)} was too large to be read.")
+        return data
+
+    def exists(self, path: str) -> bool:
+        return path in self.blobs
+
+    @cached_property
+    def _infos(self) -> tuple[EntryInfo, ...]:
+        now = {info.path: info for info in self._today}
+        # Of a repository that isn't laid out as ours every Markdown file is an entry.
+        notes = [path for path in self.blobs if is_entry(path)] or [
+            path for path in self.blobs if path.lower().endswith(".md")
+        ]
+        found = [
+            known
+            if (known := now.get(path)) is not None and known.blob == self.blobs[path]
+            else self._parsed(path)
+            for path in notes
+        ]
+        return tuple(sorted(found, key=lambda info: (info.category, info.slug, info.path)))
+
+    def _parsed(self, path: str) -> EntryInfo:
+        data = self.read(path)
+        return info_of(parse_entry(path, data), len(data), 0)
+
+    @cached_property
+    def _by_path(self) -> dict[str, EntryInfo]:
+        return {info.path: info for info in self._infos}
+
+    @cached_property
+    def _index(self) -> LinkIndex:
+        return LinkIndex(self._infos)
+
+    @cached_property
+    def _graph(self) -> LinkGraph:
+        links = {
+            info.path: parse_entry(info.path, self.read(info.path)).links for info in self._infos
+        }
+        return LinkGraph(self._index, links)

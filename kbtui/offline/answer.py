@@ -57,7 +57,7 @@ _KIND: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             "where",
-            r"\bwhere(?:['’]?s)?\b|\bwo\b|\bwohin\b|\bwoher\b|\b(?:a|de)?d[oó]nde\b|\bwhich (?:room|city|town)\b",
+            r"\bwhere(?:['’]?s)?\b|\bwo\b|\bwohin\b|\bwoher\b|\b(?:a|de)?d[oó]nde\b|\bwhich (?:room|city|town)\b|\bwelche[nmr]? (?:raum|zimmer|saal|stadt|ort)\b|\b(?:qu[eé]|cu[aá]l) (?:sala|aula|ciudad|calle)\b",
         ),
     )
 )
@@ -91,7 +91,9 @@ _LIGHT = w.word_set(
     """pick picked choose chose chosen decide decided happen start starts begin have get got number
     give booked book set supposed called work works long old much many time day date people size
     ask asked said does doing live own eat stay handle deal open high big far tall often
-    hoch gross weit schwer oft teuer hab liegt steht
+    keep keeps play plays bring brings ready done covers cover
+    hoch gross weit schwer oft teuer hab liegt steht fertig spielt spielen bringt vertritt
+    toca tocan trae traen lleva listo
     wahlen gewahlt entschieden bekommen anfangen fangt beginnt heisst zeit tag uhr alt lange viel
     elegimos elegir decidimos empieza comienza hora dia fecha edad llama
     """
@@ -106,10 +108,17 @@ _ATTRIBUTES: tuple[tuple[frozenset[str], re.Pattern[str]], ...] = (
     ),
     (w.word_set("email mail correo"), re.compile("@")),
 )
+# "who do i text if i'm late": when it is asked for matters less than what.
+_RIDER = re.compile(r"\s(?:if|when|wenn|falls|si|cuando)\s+\S.*$", re.IGNORECASE)
+_DEGREE = re.compile(
+    r"\b(?P<how>how|wie)\s*(?:many|much|old|long|big|tall|far|often|heavy|high|large|wide|deep"
+    r"|viele?|alt|lange?|gro(?:ß|ss)|weit|oft|schwer|hoch|teuer)\b",
+    re.IGNORECASE,
+)
 _PRICED = re.compile(
     r"\d\s?/\s?\w|[€$£]|\d\s?(?:euros?|eur|dollars?|pounds?|quid)\b", re.IGNORECASE
 )
-_THRESHOLD = 0.68
+_THRESHOLD = 0.66
 _MOST = 3
 _MOST_ABOUT = 6
 _MOST_OF_ME = 12
@@ -201,13 +210,19 @@ class _Asked:
         ]
         exact = {word for value in self.values for word in w.words(value.text)}
         capital = {fold(name).partition("'")[0] for name in w.names(question)}
+        rider = _RIDER.search(question)
+        main, beside = (question, "") if rider is None else (question[: rider.start()], rider[0])
+        if not any(word not in _SCAFFOLD | _LIGHT for word in w.content(main)):
+            main, beside = question, ""
         self.words: dict[str, float] = {}
-        for word in w.words(question):
+        for word in [*w.words(_DEGREE.sub(" ", main)), *w.words(beside)]:
             bare = word.partition("'")[0] if len(word.partition("'")[0]) > 1 else word
             if not w.is_content(bare) or bare in _SCAFFOLD or bare in exact:
                 continue
             weight = 0.35 if bare in _LIGHT else 1.5 if bare in capital or bare.isdigit() else 1.0
-            self.words[bare] = weight
+            self.words.setdefault(bare, weight)
+        for word in set(w.words(beside)) - set(w.words(main)):
+            self.words.pop(word, None)
         if self.words and all(weight < 0.5 for weight in self.words.values()):  # noqa: PLR2004
             self.words = dict.fromkeys(self.words, 1.0)
 

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from kbtui.offline.lines import Line
 
 _CUE = re.compile(
-    r"^(?:(?:oh dear|dear|oh|ah|oops|ups|uy|hm+|ok|wait|hang on|hold on|sorry|no|nope|nein|nee|nö|ach|moment|warte|halt|perdón|espera|ay|well|so|and|und|y|pero|aber|but)[\s,.!:–-]+)*"
-    r"(?:(?P<strong>no|nope|wait|oops|sorry|actually|correction|i meant|i mean|make that|that['’]s wrong|not right|my mistake|i made a mistake|i misspoke|i was wrong|i got (?:that|it) wrong|typo|my bad|change of plan(?:s)?|scratch that|update"
-    r"|nein|nee|nö|doch nicht|korrektur|stimmt nicht|das stimmt nicht|ich meinte|ich meine|quatsch|ups|sorry|verschrieben|(?:ich )?hab(?:e)? mich (?:vertan|geirrt|verschrieben|vertippt)|vertippt|berichtigung|planänderung|doch"
-    r"|perdón|perdona|en realidad|corrección|me equivoqué|me he equivocado|me confundí|mejor dicho|quise decir|digo|rectifico|cambio de planes?|al final|error m[ií]o)(?=[\s,.!:–-])[\s,.!:–-]+)"
+    r"^(?:(?:oh dear|dear|oh|ah|oops|ups|uy|hm+|ok|wait|hang on|hold on|sorry|no|nah?|nope|nein|nee?|nö|ach|moment|warte|halt|perdón|espera|ay|well|so|and|und|y|pero|aber|but)[\s,.!:–-]+)*"
+    r"(?:(?P<strong>no|nah?|nope|rather|better|wait|oops|sorry|actually|correction|i meant|i mean|make that|that['’]s wrong|not right|my mistake|i made a mistake|i misspoke|i was wrong|i got (?:that|it) wrong|typo|my bad|change of plan(?:s)?|scratch that|update"
+    r"|nein|nee?|nö|doch nicht|lieber|besser|korrektur|stimmt nicht|das stimmt nicht|ich meinte|ich meine|quatsch|ups|sorry|verschrieben|(?:ich )?hab(?:e)? mich (?:vertan|geirrt|verschrieben|vertippt)|vertippt|berichtigung|planänderung|doch"
+    r"|perdón|perdona|en realidad|corrección|me equivoqué|me he equivocado|me confundí|mejor dicho|quise decir|digo|rectifico|cambio de planes?|al final|mejor|error m[ií]o)(?=[\s,.!:–-])[\s,.!:–-]+)"
     r"(?:(?:wait|no|nope|sorry|actually|i meant|it['’]?s actually|nein|eigentlich|doch|es|perdón|en realidad|ha sido)(?=[\s,.!:])[\s,.!:]+)*",
     re.IGNORECASE,
 )

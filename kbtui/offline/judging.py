@@ -66,7 +66,7 @@ _TODO = re.compile(
 )
 _ASKS = re.compile(
     r"^(?:(?:and|but|so|wait|ok|und|aber|y|pero|e)\s+)?(?:"
-    r"(?:what|who|whom|whose|why|when|where|which|how)(?:['’]?s|['’]re|['’]d)?\b"
+    r"(?:what|wh?[oa]t|who|whom|whose|why|when|where|which|how)(?:['’]?s|['’]re|['’]d)?\b"
     r"|(?:in|at|on|for|with|from|by|to|since|until) (?:which|what|whom|when|where)\b"
     r"|(?:in|an|auf|für|mit|bei|von|um|seit|bis|zu|aus|nach) (?:welche[nrms]?|wem|wen|was|wann|wie)\b"
     r"|(?:do|does|did|is|are|was|were|can|could|should|shall|will|would|have|has|am|may)"

@@ -311,7 +311,7 @@ def _without_article(text: str) -> str:
 
 _LOOSE = (w.FUNCTION | w.PREPOSITION | w.CONJUNCTION | w.ARTICLE) - {"us", "it"}
 _LIGHT = w.word_set(
-    "finally always never usually really prefer prefers new always want ab lieber immer nie siempre nunca prefiero"
+    "keep keeps kept finally always never usually really prefer prefers new always want ab lieber immer nie siempre nunca prefiero"
 )
 _ABBREVIATION = 4
 _OFTEN = w.word_set("don don't dont not no never always usually nie immer niemals nunca siempre")

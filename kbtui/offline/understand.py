@@ -319,7 +319,10 @@ class _Reader:
         first = w.words(said)[:3]
         if known := self._entry(title):
             return known.kind, known.title
-        refers = bool(set(first[:1]) & w.PRONOUN) or bool(
+        named = re.match(r"(?:das|dies\w*|es[et]\w?)\s+[\wäöü]", said, re.IGNORECASE) and (
+            w.is_content(first[1]) and first[1] not in w.DURABLE
+        )
+        refers = bool(set(first[:1]) & w.PRONOUN and not named) or bool(
             set(w.words(said.split(":", maxsplit=1)[0])) & _THEM and ":" in said
         )
         if not title or refers or not w.content(title):

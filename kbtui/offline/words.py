@@ -31,15 +31,15 @@ FUNCTION = word_set(
     now ok okay well please some any all each every both more most much many few other another same
     such own said say says tell told got get let one im ive dont doesnt didnt cant wont isnt arent
     wasnt whats whos wheres whens hows thats theres id ill youre theyre were still already even
-    something anything nothing these days currently right moment ago going go went come
+    something anything nothing anymore wot wots wat wats these days currently right moment ago going go went come
     comes came take takes took use used using run runs make makes made need needs want wants like
-    likes think know see give gives gave put keep kept have't u r ur w w/o thx pls btw fyi""",
+    likes think know see give gives gave put have't u r ur w w/o thx pls btw fyi""",
     """ich du er sie es wir ihr mich mir mein meine meinen meiner meinem meines dich dir dein deine
     deinen deiner der die das den dem des ein eine einen einem einer eines und oder aber nicht kein
     keine keinen keinem keiner ist sind war waren bin bist seid hat habe haben hatte hatten hast
     wird werden wurde wurden zu zum zur im in am an auf aus bei beim mit von vom vor nach fur uber um
     als wie was wer wen wem wo wann warum wieso weshalb woher wohin welche welcher welches welchen
-    dass wenn weil denn ja nein noch nur auch schon sehr mal doch jetzt dann hier da man uns unser
+    welchem adonde dass wenn weil denn ja nein noch nur auch schon sehr mal doch jetzt dann hier da man uns unser
     unsere unseren unserer unserem euch euer eure sich sein seine seinen seiner ihre ihren ihrem
     ihrer so also ganz gerade immer wieder eben halt denn etwas alles nichts bitte gibt es kann
     konnen konnte muss mussen soll sollen sollte will wollen wollte darf durfen macht machen gemacht
@@ -219,6 +219,7 @@ _VALUES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                 r"|\bnoon\b|\bmidnight\b|\bmediod[ií]a\b|\bhalb (?:\w+)\b"
             ),
         ),
+        ("code", r"\b[a-z]{1,2}-?\d{1,4}\b"),
         (
             "money",
             (
@@ -276,7 +277,11 @@ _CONCEPTS = tuple(
     end ends finish endet fertig termina acaba
     job works work profession arbeitet arbeit beruf trabaja trabajo
     why reason because grund weil porque razon motivo
-    deadline due by frist fallig abgabe plazo entrega vence
+    deadline due by frist fallig abgabe plazo entrega vence fertig ready delivery deliver delivered liefern liefere lieferung listo lista entregar
+    christmas xmas weihnachten heiligabend navidad navidades december dezember diciembre dec
+    easter ostern pascua
+    text txt texts message messages sms whatsapp mensaje nachricht
+    ring call calls anrufen anrufe anruf rufe llamar llamo
     room raum zimmer saal aula sala
     cheap cheaper expensive billig gunstig gunstiger barato barata
     decide decided choose chose pick picked choice decision entschieden gewahlt beschlossen elegimos decidimos elegido
@@ -292,14 +297,15 @@ _CONCEPTS = tuple(
 _WORD = re.compile(r"[^\W_]+(?:['’´][^\W_]+)*")
 _ENDINGS = tuple(
     sorted(
-        """ings ing ungen ung ed es er ern en em s e n a o os as y ie ies ic isch ico ica ado ada
-        idos""".split(),  # noqa: SIM905
+        """ings ing ungen ung ed es er ern en em s e n a o os as y ie ies ic ar ir isch ico ica ado ada
+        idos ido ida amos emos imos aron ieron aba aban ando iendo ista istas ist istin isten""".split(),  # noqa: SIM905
         key=len,
         reverse=True,
     )
 )
+_PERSON_ENDINGS = frozenset({"t", "st", "te", "ten"})
 _LEAST_STEM = 3
-_COMPOUND = 9
+_COMPOUND = 8
 _PART_OF_COMPOUND = 5
 _SAME_BEGINNING = 5
 
@@ -357,10 +363,24 @@ def alike(one: str, other: str) -> bool:
         return False
     if len(a) > len(b):
         a, b = b, a
+    if len(a) > _LEAST_STEM and b.startswith(a) and b[len(a) :] in _PERSON_ENDINGS:
+        return True
+    if len(_skeleton(a)) >= _SAME_BEGINNING and _skeleton(a) == _skeleton(b):
+        return True
     if len(a) >= _SAME_BEGINNING and b.startswith(a[: max(_SAME_BEGINNING, len(a) - 1)]):
         return len(b) - len(a) <= _LEAST_STEM
-    compound = len(b) >= _COMPOUND and len(a) >= _PART_OF_COMPOUND
-    return compound and (b.endswith(a) or b.startswith(a))
+    return _is_compound(a, b) or _is_compound(*sorted((one, other), key=len))
+
+
+def _is_compound(part: str, whole: str) -> bool:
+    long = len(whole) >= _COMPOUND and len(part) >= _PART_OF_COMPOUND
+    return long and (whole.endswith(part) or whole.startswith(part))
+
+
+@lru_cache(8192)
+def _skeleton(word: str) -> str:
+    """The consonants of a word, each run once: *vertritt* and *Vertretung* share them."""
+    return re.sub(r"(.)\1+", r"\1", word[:1] + re.sub(r"[aeiouy]", "", word[1:]))
 
 
 @lru_cache(4096)

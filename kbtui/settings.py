@@ -187,6 +187,14 @@ class PrivacySettings(_Section):
     private_paths: tuple[str, ...] = Field((), description=".gitignore syntax, local models only")
 
 
+class McpSettings(_Section):
+    """What other agents may do over MCP."""
+
+    search_conversations: bool = Field(
+        default=False, description="let them search earlier conversations as well"
+    )
+
+
 class UiSettings(_Section):
     """The app's looks and keys."""
 
@@ -213,6 +221,7 @@ class Settings(_Section):
     dream: DreamSettings = DreamSettings()
     budget: BudgetSettings = BudgetSettings()
     privacy: PrivacySettings = PrivacySettings()
+    mcp: McpSettings = McpSettings()
     ui: UiSettings = UiSettings()
     log: LogSettings = LogSettings()
 

@@ -26,7 +26,7 @@ from kbtui.workspace.files import checked_path
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from kbtui.history.change import Sink
     from kbtui.history.history import History
@@ -110,6 +110,10 @@ class Library(Reader):
     def refresh(self) -> None:
         """Look for files that changed without passing through here."""
         self._entries.refresh()
+
+    def mark(self, paths: Iterable[str]) -> None:
+        """Say that these files changed; they are read when somebody asks next."""
+        self._entries.mark(paths)
 
     def is_private(self, path: str) -> bool:
         """True if only local models may read a file of the workspace, whichever it is."""

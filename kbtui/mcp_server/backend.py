@@ -6,43 +6,45 @@ sends what it reads. So private entries are not even named to it.
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kbtui.agent.sources import Sources
-from kbtui.agent.tools.base import ToolContext
-from kbtui.agent.tools.toolbox import TOOLS, Toolbox
+from kbtui.agent.sources import Sources, quoted
+from kbtui.agent.tools.base import ToolContext, cap, text
+from kbtui.agent.tools.toolbox import TOOLS, Outcome, Toolbox
 from kbtui.agent.turn import new_turn_id
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError, UsageError
 from kbtui.history.objects.commit import Actor, Origin
+from kbtui.mcp_server.client_tools import ALWAYS_PROPOSED, CLIENT_TOOLS
 from kbtui.mcp_server.history_tools import HISTORY_TOOLS, history_tools
+from kbtui.mcp_server.keeping_up import KeepingUp
 from kbtui.mcp_server.public_history import PublicHistory
 from kbtui.mcp_server.resources import Resources
 from kbtui.models.port import ToolCall
 from kbtui.text import clean_line, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from kbtui.agent.tools.toolbox import Outcome
+    from kbtui.agent.tools.base import Tool
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.mcp_server.resources import Page
+    from kbtui.memory.inbox.inbox import Inbox
     from kbtui.models.port import ToolSpec
 
 log = logging.getLogger(__name__)
-_SEARCHES = frozenset({"memory_search", "vector_search"})
-# What is known of every tool without a workspace.
-_KNOWN: tuple[tuple[ToolSpec, bool], ...] = (
-    *((tool.spec, tool.writes) for tool in TOOLS),
-    *((tool.spec, tool.writes) for tool in HISTORY_TOOLS),
-)
+_SEARCHES = frozenset({"memory_search", "vector_search", "search"})
 _OF_HISTORY = frozenset(tool.spec.name for tool in HISTORY_TOOLS)
 _MOST_ARGUMENTS = 4_000_000  # characters; the search takes no larger files either
 _NAME_WIDTH = 60
 _MANY = 1_000  # entries
-_DESTRUCTIVE = frozenset({"edit_entry", "undo_change"})
+_DESTRUCTIVE = frozenset({"edit_entry", "undo_change", "delete_entry"})
+_CHANGES_WHAT_WAS_READ = frozenset({"edit_entry", "rename_entry", "move_entry", "delete_entry"})
+_BASE = "base_hash"
+_ALL: tuple[Tool, ...] = (*TOOLS, *HISTORY_TOOLS, *CLIENT_TOOLS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +78,9 @@ class Backend:
     def offers(self) -> tuple[Offer, ...]:
         """The tools, always in the same order; this opens nothing."""
         return tuple(
-            Offer(spec, writes, spec.name in _DESTRUCTIVE)
-            for spec, writes in _KNOWN
-            if not (self._read_only and writes)
+            Offer(_with_base(tool.spec), tool.writes, tool.spec.name in _DESTRUCTIVE)
+            for tool in _ALL
+            if not (self._read_only and tool.writes)
         )
 
     def check(self, name: str) -> None:
@@ -96,13 +98,14 @@ class Backend:
             f"There are: {', '.join(names)}.",
         )
 
-    def call(self, name: str, arguments: str, client: str) -> Outcome:
+    def call(self, name: str, arguments: str, client: str, connection: str = "") -> Outcome:
         """Run a tool.
 
         Args:
             name: Which one.
             arguments: A JSON object.
             client: What the program that asks calls itself; its changes are known by that.
+            connection: Which one of several at once it is.
 
         Raises:
             KbtuiError: the workspace can't be used, or the arguments are too long.
@@ -116,7 +119,13 @@ class Backend:
             )
         opened = self._open()
         opened.catch_up(name, writes=opened.toolbox.writes(name))
-        return opened.toolbox.run(ToolCall("", name, arguments), opened.context(client))
+        batch = f"{self._batch}-{connection}" if connection else self._batch
+        context = opened.context(name, client, batch)
+        if name in _CHANGES_WHAT_WAS_READ:
+            arguments, changed = _checked_base(context, arguments)
+            if changed is not None:
+                return changed
+        return opened.toolbox.run(ToolCall("", name, arguments), context)
 
     def resources(self, cursor: str | None) -> Page:
         """One page of what can be attached.
@@ -144,11 +153,11 @@ class Backend:
             self._is_closed = True
             opened, self._opened = self._opened, None
         if opened is not None:
-            opened.kb.close()
+            opened.close()
 
     def _refreshed(self) -> Resources:
         opened = self._open()
-        opened.kb.library.refresh()
+        opened.keeping_up.catch_up()
         return opened.resources
 
     def _open(self) -> _Opened:
@@ -156,44 +165,60 @@ class Backend:
             if self._is_closed:
                 raise KbtuiError("The server is shutting down.")
             if self._opened is None:
-                self._opened = _Opened(self._open_workspace(), self._batch)
+                self._opened = _Opened(self._open_workspace())
             return self._opened
 
 
 class _Opened:
     """A workspace that is open, with the tools that work on it."""
 
-    def __init__(self, kb: KnowledgeBase, batch: str) -> None:
+    def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
-        self._batch = batch
         self._searching = threading.Lock()
+        self._making = threading.Lock()
         self._has_searched = False
         # Made now, as two threads must not make them at once.
         self._search, self._sessions, provenance = kb.search, kb.sessions, kb.provenance
-        self._inbox = kb.memory.inbox if kb.settings.memory.review == "ask" else None
+        self._asks = kb.settings.model_copy(
+            update={"memory": kb.settings.memory.model_copy(update={"review": "ask"})}
+        )
         history = PublicHistory(kb.history, kb.library)
-        self.resources = Resources(kb.workspace, kb.library)
-        self.toolbox = Toolbox((*TOOLS, *history_tools(history, provenance)))
+        self.keeping_up = KeepingUp(kb, kb.settings.search.sync_interval_seconds)
+        self.resources = Resources(kb.workspace, kb.library, kb.settings.search.roots)
+        tools = (*TOOLS, *history_tools(history, provenance), *CLIENT_TOOLS)
+        self.toolbox = Toolbox(tools)
 
-    def context(self, client: str) -> ToolContext:
+    def close(self) -> None:
+        """Stop watching, and let go of the workspace."""
+        self.keeping_up.close()
+        self.kb.close()
+
+    def context(self, tool: str, client: str, batch: str) -> ToolContext:
         """The context of a call: that of a model elsewhere, with no conversation of its own."""
         kb = self.kb
+        settings = self._asks if tool in ALWAYS_PROPOSED else kb.settings
+        is_reviewed = settings.memory.review == "ask" and self.toolbox.writes(tool)
         return ToolContext(
             workspace=kb.workspace,
             history=kb.history,
             library=kb.library,
             search=self._search,
             sessions=self._sessions,
-            settings=kb.settings,
-            origin=Origin(turn=new_turn_id(), model=_name(client), batch=self._batch),
+            settings=settings,
+            origin=Origin(turn=new_turn_id(), model=_name(client), batch=batch),
             sources=Sources(),
             is_local=False,
             session="",
             message=0,
-            inbox=self._inbox,
+            inbox=self._inbox() if is_reviewed else None,
             actor=Actor.MCP,
             names_private=False,
+            recalls=kb.settings.mcp.search_conversations,
         )
+
+    def _inbox(self) -> Inbox:
+        with self._making:  # by one thread, as above
+            return self.kb.memory.inbox
 
     def catch_up(self, name: str, *, writes: bool) -> None:
         """Take note of what others did since the last call: people, the app, other clients."""
@@ -203,12 +228,13 @@ class _Opened:
             except ConflictError as problem:
                 # What a person must decide, such as about the loss of most entries.
                 log.warning("%s", problem)
-        self.kb.library.refresh()
+        paths = self.keeping_up.catch_up()
         if name in _SEARCHES:
-            self._start_search()
+            self._start_search(paths or ())
 
-    def _start_search(self) -> None:
+    def _start_search(self, paths: Iterable[str]) -> None:
         """Index what changed; from the first search on, also in the background."""
+        self._search.refresh(paths)
         with self._searching:
             if not self._has_searched:
                 self._has_searched = True
@@ -216,6 +242,47 @@ class _Opened:
                 if len(self.kb.library.infos()) > _MANY:
                     return  # all files are looked at now; it answers meanwhile
         self._search.refresh_now()
+
+
+def _with_base(spec: ToolSpec) -> ToolSpec:
+    """A tool's description with `base_hash`, where it changes what was read before."""
+    if spec.name not in _CHANGES_WHAT_WAS_READ:
+        return spec
+    base = text("the hash that read_entry gave; refused, with the present text, if it is another")
+    parameters = dict(spec.parameters)
+    parameters["properties"] = {**parameters["properties"], _BASE: base}
+    return replace(spec, parameters=parameters)
+
+
+def _checked_base(context: ToolContext, arguments: str) -> tuple[str, Outcome | None]:
+    """The arguments without `base_hash`, and a refusal where the entry isn't the one of that hash.
+
+    What is wrong otherwise is for the tool to say.
+    """
+    try:
+        given = json.loads(arguments)
+    except ValueError:
+        return arguments, None
+    if not isinstance(given, dict) or _BASE not in given:
+        return arguments, None
+    base, ref = str(given.pop(_BASE) or "").strip(), str(given.get("entry", ""))
+    rest = json.dumps(given)
+    try:
+        path = context.find_path("memory/MEMORY.md" if ref.lower() == "memory.md" else ref)
+        if not base or context.is_hidden(path):
+            return rest, None
+        entry = context.library.get(path)
+    except KbtuiError:
+        return rest, None
+    if entry.blob == base.lower():
+        return rest, None
+    shown = quoted(cap(context.shown_text(path, entry.text)))
+    told = (
+        f"Error: {path} was changed since you read it; nothing was written. Its hash is now"
+        f" {entry.blob}, and it says:\n{shown}\nSee whether your change still fits, and send it"
+        " again with that hash."
+    )
+    return rest, Outcome(False, told, f"{path} was changed meanwhile", data={"hash": entry.blob})
 
 
 def _name(client: str) -> str:

@@ -1,7 +1,7 @@
 """Entries, the catalogue and the memory as resources: things that a person attaches by name.
 
-An entry is ``kb://entry/people/alice``; percent-encoded where its name needs it. What is private
-isn't listed and can't be read.
+An entry is ``kb://entry/people/alice``, any other file that agents may read ``kb://file/docs/a.md``;
+percent-encoded where its name needs it. What is private isn't listed and can't be read.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
+from kbtui.agent.tools.areas import checked_area
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.knowledge.catalog import ROOT_INDEX
 from kbtui.knowledge.entry_index import is_catalogue
@@ -19,12 +20,15 @@ from kbtui.text import clean_line, fold, shorten
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kbtui.knowledge.library import EntryInfo, Library
     from kbtui.workspace.layout import Workspace
 
 INDEX = "kb://index"
 MEMORY = "kb://memory"
 ENTRY = "kb://entry/"
+FILE = "kb://file/"
 TEMPLATE = f"{ENTRY}{{+name}}"
 PAGE = 200
 _MEMORY_FILE = "memory/MEMORY.md"
@@ -54,9 +58,10 @@ class Page:
 class Resources:
     """Everything that can be attached out of one workspace."""
 
-    def __init__(self, workspace: Workspace, library: Library) -> None:
+    def __init__(self, workspace: Workspace, library: Library, roots: Sequence[str] = ()) -> None:
         self._workspace = workspace
         self._library = library
+        self._roots = roots
 
     def page(self, cursor: str | None) -> Page:
         """List the resources after those of the page before; entries that came meanwhile too.
@@ -82,6 +87,8 @@ class Resources:
             return self._library.catalog.public_text(ROOT_INDEX, self._text(uri, ROOT_INDEX))
         if uri == MEMORY:
             return self._text(uri, _MEMORY_FILE)
+        if uri.startswith(FILE):
+            return self._text(uri, checked_area(unquote(uri.removeprefix(FILE)), self._roots))
         if not uri.startswith(ENTRY):
             raise _no_such(uri)
         name = unquote(uri.removeprefix(ENTRY))
@@ -126,6 +133,11 @@ def uri_of(path: str) -> str | None:
     if not path.startswith("knowledge/") or not path.endswith(".md") or path.endswith("INDEX.md"):
         return None
     return ENTRY + quote(path.removeprefix("knowledge/").removesuffix(".md"))
+
+
+def address_of(path: str) -> str:
+    """The resource that a file is, whichever it is."""
+    return uri_of(path) or FILE + quote(path)
 
 
 def _listed(info: EntryInfo) -> Listed:

@@ -85,6 +85,7 @@ OUTPUTS: Mapping[str, Schema] = {
         "path text",
         path=_TEXT,
         title=_TEXT,
+        hash=_TEXT,
         from_line=_NUMBER,
         text=_TEXT,
         lines_left=_NUMBER,
@@ -118,7 +119,36 @@ OUTPUTS: Mapping[str, Schema] = {
         archive=_TEXTS,
     ),
     "undo_change": _result(undone=_TEXT),
+    "search": _object(
+        "results",
+        results=_list(_object("id title url", id=_TEXT, title=_TEXT, url=_TEXT)),
+    ),
+    "fetch": _object(
+        "id title text url metadata",
+        id=_TEXT,
+        title=_TEXT,
+        text=_TEXT,
+        url=_TEXT,
+        metadata={"type": "object", "additionalProperties": _TEXT},
+    ),
+    "entry_links": _result(
+        "path total links",
+        path=_TEXT,
+        total=_NUMBER,
+        links=_list(
+            _object(
+                "path title distance direction via",
+                path=_TEXT,
+                title=_TEXT,
+                distance=_NUMBER,
+                direction=_TEXT,
+                via=_TEXT_OR_NULL,
+            )
+        ),
+    ),
 }
+EXACT = frozenset({"search", "fetch"})
+"""Tools whose clients want this shape and nothing beside it."""
 
 
 def output_of(tool: str) -> Schema:

@@ -236,6 +236,7 @@ def _step_back() -> None:
 _LOG = logging.getLogger(__name__)
 _DEBOUNCE_MS = 200
 _STEP_MS = 50
+_BEAT_MS = 1000
 
 
 class Watcher:
@@ -251,6 +252,15 @@ class Watcher:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._watched: set[Path] = set()
+        self._watching: threading.Event | None = None
+
+    def running(self) -> object | None:
+        """What stands for the watch that goes on, from its beginning to its end; None without one.
+
+        As long as it stays the same, every change is told a moment after it was made.
+        """
+        is_alive = self._thread is not None and self._thread.is_alive()
+        return self._watching if is_alive and self._watching is self._stop else None
 
     def follow(self) -> None:
         """Start watching; again if a folder came or went since."""
@@ -286,9 +296,12 @@ class Watcher:
                 debounce=_DEBOUNCE_MS,
                 step=_STEP_MS,
                 stop_event=stop,
+                rust_timeout=_BEAT_MS,
+                yield_on_timeout=True,  # the first time says that it has begun
                 raise_interrupt=False,
                 ignore_permission_denied=True,
             ):
+                self._watching = stop
                 paths = {path for _, name in changes if (path := self._relative(name))}
                 if paths and not stop.is_set():
                     self._changed(paths)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -9,6 +10,7 @@ from kbtui.errors import KbtuiError, UsageError
 from kbtui.history.objects.commit import Actor
 from kbtui.knowledge.entry_index import is_catalogue
 from kbtui.models.port import ToolSpec
+from kbtui.text import clean_line, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from kbtui.workspace.layout import Workspace
 
 MOST_CHARACTERS = 16_000
+_DAY = re.compile(r"\d{4}(-\d{1,2}){0,2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,7 @@ class ToolContext:
         sink: Takes what a tool would write instead of its being written.
         names_private: Whether somebody who must not see what a private entry says may know that
             it is there.
+        recalls: Whether earlier conversations may be searched.
     """
 
     workspace: Workspace
@@ -80,6 +84,7 @@ class ToolContext:
     actor: Actor = Actor.AGENT
     sink: Sink | None = None
     names_private: bool = True
+    recalls: bool = True
 
     def is_private(self, path: str) -> bool:
         """Whether a file is for local models only."""
@@ -159,6 +164,26 @@ def number(description: str, **more: Any) -> dict[str, Any]:
 def texts(description: str) -> dict[str, Any]:
     """An argument that is a list of texts."""
     return {"type": "array", "items": {"type": "string"}, "description": description}
+
+
+SINCE = text("only what was updated since: YYYY-MM-DD, YYYY-MM or YYYY")
+UNTIL = text("only what was updated until then")
+
+
+def days(arguments: Mapping[str, Any]) -> str:
+    """The days that `since` and `until` ask for, as ``2026-03..2026-05``; empty where neither is.
+
+    Raises:
+        RefusedError: one of them is no date.
+    """
+    since, until = (str(arguments.get(name, "")).strip() for name in ("since", "until"))
+    for day in (since, until):
+        if day and not _DAY.fullmatch(day):
+            raise RefusedError(
+                f"{shorten(clean_line(day), 40)!r} is no date.",
+                "Write YYYY-MM-DD, YYYY-MM or YYYY.",
+            )
+    return f"{since}..{until}" if since or until else ""
 
 
 def flag(description: str) -> dict[str, Any]:

@@ -28,9 +28,9 @@ _DESCRIPTIONS: Mapping[str, str] = {
     "read_file": "Read a text file of the workspace.",
 }
 _LEFT_OUT: Mapping[str, frozenset[str]] = {
-    "memory_search": frozenset({"limit"}),
+    "memory_search": frozenset({"type", "tag", "since", "until", "limit"}),
     "vector_search": frozenset({"limit"}),
-    "list_entries": frozenset({"type", "limit", "offset"}),
+    "list_entries": frozenset({"type", "since", "until", "limit", "offset"}),
     "read_entry": frozenset({"from_line"}),
     "write_entry": frozenset({"sections", "aliases", "related", "tags"}),
     "edit_entry": frozenset({"body", "summary", "add_tags", "add_related", "add_aliases"}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kbtui.agent.tools.base import ToolContext, ToolResult, number, spec, text
+from kbtui.agent.tools.base import SINCE, UNTIL, ToolContext, ToolResult, days, number, spec, text
 from kbtui.knowledge.catalog import entry_line
 from kbtui.knowledge.templates import ENTRY_TYPES
 from kbtui.text import counted, fold
@@ -28,18 +28,27 @@ class ListEntries:
         type=text("only this type", enum=list(ENTRY_TYPES)),
         category=text("only this folder under knowledge/, e.g. people"),
         tag=text("only with this tag"),
+        since=SINCE,
+        until=UNTIL,
         limit=number("how many at most (50)"),
         offset=number("how many to pass over (0)"),
     )
     writes = False
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """List them; a private entry shows its name only, unless the model is local."""
+        """List them; a private entry shows its name only, unless the model is local.
+
+        Raises:
+            RefusedError: `since` or `until` is no date.
+        """
+        since, _, until = days(arguments).partition("..")
+        first, last = _padded(since), f"{_padded(until)}~" if until else "~"
         found = [
             info
             for info in context.library.infos()
             if _fits(info, arguments, is_hidden=context.is_hidden(info.path))
             and not context.conceals(info.path)
+            and (not (since or until) or first <= (info.updated or info.created or "") <= last)
         ]
         found.sort(key=lambda info: (info.updated or info.created or "", info.path), reverse=True)
         start = max(0, arguments.get("offset", 0))
@@ -54,6 +63,10 @@ class ListEntries:
             "entries": [_described(info, is_hidden=context.is_hidden(info.path)) for info in shown],
         }
         return ToolResult("\n".join([f"{summary}:", *lines]), summary, private, data)
+
+
+def _padded(day: str) -> str:
+    return "-".join(part.zfill(2) for part in day.split("-"))
 
 
 def _described(info: EntryInfo, *, is_hidden: bool) -> dict[str, Any]:

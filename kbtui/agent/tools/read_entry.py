@@ -65,6 +65,7 @@ class ReadEntry:
         data = {
             "path": path,
             "title": entry.title,
+            "hash": entry.blob,
             "from_line": first,
             "text": shown,
             "lines_left": rest,

@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kbtui.agent.sources import heading, quoted, text_lines
-from kbtui.agent.tools.base import RefusedError, ToolContext, ToolResult, number, spec, text
+from kbtui.agent.tools.base import (
+    SINCE,
+    UNTIL,
+    RefusedError,
+    ToolContext,
+    ToolResult,
+    days,
+    number,
+    spec,
+    text,
+)
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.text import clean_line, counted, shorten
 from kbtui.workspace import files
@@ -32,13 +42,18 @@ class MemorySearch:
         they may have told you, and before you write an entry. Cite what you use as [n].""",
         ("query",),
         query=text("a question, keywords, or what you are looking for", maxLength=2000),
+        type=text("only entries of this type, e.g. decision"),
+        tag=text("only what has this tag"),
+        since=SINCE,
+        until=UNTIL,
         limit=number("how many results at most (8)"),
     )
     writes = False
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
         """Search for what answers, in what was told: not in kbtui's own words, nor questions."""
-        scope = ",".join(("knowledge", "memory", "sessions", *context.settings.search.roots))
+        talk = ("sessions",) if context.recalls else ()
+        scope = ",".join(("knowledge", "memory", *talk, *context.settings.search.roots))
         return _search(context, arguments, scope, "memory")
 
 
@@ -86,7 +101,7 @@ def _search(
     limit = max(1, min(arguments.get("limit", _LIMIT), _MOST_HITS))
     # A few more, as some may have to be left out.
     result = context.search.search(
-        query,
+        f"{query} {_conditions(arguments)}".rstrip(),
         scope,
         limit + _LIMIT,
         relevant_only=True,
@@ -106,6 +121,17 @@ def _search(
         parts.append(f"Note: {result.notice}")
     private = tuple(each.path for each in shown if each.is_private)
     return ToolResult("\n".join(parts).rstrip(), count, private, data)
+
+
+def _conditions(arguments: Mapping[str, Any]) -> str:
+    """The filters that are asked for, as they are written into a query."""
+    wanted = {
+        "type": arguments.get("type", ""),
+        "tag": arguments.get("tag", "").lstrip("#"),
+        "updated": days(arguments),
+    }
+    said = {field: clean_line(value).replace('"', "") for field, value in wanted.items()}
+    return " ".join(f'{field}:"{value}"' for field, value in said.items() if value)
 
 
 def _nothing(context: ToolContext, result: SearchResult, query: str, what: str) -> str:

@@ -1,0 +1,233 @@
+"""The tools that only other agents have, beside those of the history.
+
+`search` and `fetch` have the shapes that ChatGPT's connectors ask for, exactly: a client of that
+kind knows no other tools. What moves or deletes an entry is always proposed, never done.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from kbtui.agent.tools.areas import checked_area
+from kbtui.agent.tools.base import ToolContext, ToolResult, hidden, number, spec, text
+from kbtui.agent.tools.rename_entry import RenameEntry
+from kbtui.agent.tools.searching import MemorySearch, VectorSearch
+from kbtui.errors import NotFoundError
+from kbtui.knowledge.entry import parse_entry
+from kbtui.mcp_server.resources import address_of
+from kbtui.text import clean_line, counted
+from kbtui.workspace import files
+from kbtui.workspace.layout import short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kbtui.agent.tools.base import Tool
+
+_MOST_FOUND = 10
+_MOST_LINKS = 200
+_MOST_FOLLOWED = 40  # entries of the first step whose own links are followed
+
+
+class Search:
+    """Finds what can be fetched: entries, notes and documents."""
+
+    spec = spec(
+        "search",
+        """Search the user's knowledge base by meaning and by words. Gives a list of results, each
+        with an id for fetch. type:decision, tag:auth and updated:2026-01..2026-03 in the query
+        narrow it down.""",
+        ("query",),
+        query=text("a question or keywords", maxLength=2000),
+    )
+    writes = False
+
+    def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
+        """Search; each file is one result, however often it was found."""
+        wanted = {"query": arguments["query"], "limit": 2 * _MOST_FOUND}
+        silent = replace(context, recalls=False)
+        hits = [
+            hit
+            for tool in (MemorySearch(), VectorSearch())
+            for hit in tool.run(silent, wanted).data["hits"]
+        ]
+        hits.sort(key=lambda hit: -hit["relevance"])
+        titles: dict[str, str] = {}
+        for hit in hits:
+            titles.setdefault(hit["path"], hit["title"].partition(" > ")[0])
+        results = [
+            {"id": path, "title": title or short_name(path), "url": address_of(path)}
+            for path, title in list(titles.items())[:_MOST_FOUND]
+        ]
+        return _exactly({"results": results}, counted(len(results), "result"))
+
+
+class Fetch:
+    """Reads what was found, in full."""
+
+    spec = spec(
+        "fetch",
+        "Read one result of search in full, by its id.",
+        ("id",),
+        id=text("the id of a result, or an entry's path, slug or title"),
+    )
+    writes = False
+
+    def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
+        """Read it.
+
+        Raises:
+            NotFoundError: there is no such thing, or it isn't to be shown.
+            RefusedError: it lies in no area for agents.
+        """
+        path = checked_area(context.find_path(arguments["id"]), context.settings.search.roots)
+        entry = parse_entry(path, files.read_bytes(context.workspace.root, path))
+        known = {
+            "type": entry.type or "",
+            "tags": ", ".join(entry.tags),
+            "created": entry.created or "",
+            "updated": entry.updated or "",
+            "hash": entry.blob,
+        }
+        data = {
+            "id": path,
+            "title": entry.title,
+            "text": context.shown_text(path, entry.text),
+            "url": address_of(path),
+            "metadata": {name: value for name, value in known.items() if value},
+        }
+        return _exactly(data, short_name(path))
+
+
+class EntryLinks:
+    """Follows links from an entry, in both directions."""
+
+    spec = spec(
+        "entry_links",
+        """List the entries that an entry is linked with, in either direction: its neighbours, or
+        with depth=2 also theirs, with the way there.""",
+        ("entry",),
+        entry=text("path, category/slug, slug, title or alias"),
+        depth=number("how many steps: 1 or 2 (1)", minimum=1, maximum=2),
+    )
+    writes = False
+
+    def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
+        """Follow them; nothing leads through an entry that may not be seen.
+
+        Raises:
+            NotFoundError: nothing is called so.
+        """
+        start = context.find_path(arguments["entry"])
+        found: dict[str, dict[str, Any]] = {}
+        edge = [start]
+        for distance in range(1, max(1, min(arguments.get("depth", 1), 2)) + 1):
+            reached: list[str] = []
+            for source in edge[:_MOST_FOLLOWED]:
+                for path, way in _neighbours(context, source).items():
+                    if path != start and path not in found:
+                        reached.append(path)
+                        found[path] = {
+                            "path": path,
+                            "title": _title(context, path),
+                            "distance": distance,
+                            "direction": way,
+                            "via": source if source != start else None,
+                        }
+            edge = reached
+        links = list(found.values())[:_MOST_LINKS]
+        count = f"{counted(len(found), 'entry', 'entries')} linked with {short_name(start)}"
+        data = {"path": start, "total": len(found), "links": links}
+        return ToolResult("\n".join([f"{count}:", *map(_line, links)]), count, data=data)
+
+
+class MoveEntry:
+    """Moves an entry to another folder; it keeps its name."""
+
+    spec = spec(
+        "move_entry",
+        """Propose to move a knowledge entry to another category; links to it will be repaired. The
+        user decides on it.""",
+        ("entry", "category"),
+        entry=text("path, category/slug, slug, title or alias"),
+        category=text("the folder to move it to, e.g. projects"),
+    )
+    writes = True
+
+    def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
+        """Work out the move.
+
+        Raises:
+            NotFoundError: there is no such entry.
+            UsageError: something of that name is there already.
+            RefusedError: it is private.
+        """
+        path = context.find_path(arguments["entry"])
+        slug = short_name(path).rpartition("/")[2]
+        folder = clean_line(arguments["category"]).strip("/").removeprefix("knowledge/")
+        return RenameEntry().run(context, {"entry": path, "new_name": f"{folder}/{slug}"})
+
+
+class DeleteEntry:
+    """Deletes an entry, and takes it out of the links to it."""
+
+    spec = spec(
+        "delete_entry",
+        """Propose to delete a knowledge entry; links to it will be cleaned. The user decides on
+        it.""",
+        ("entry",),
+        entry=text("path, category/slug, slug, title or alias"),
+    )
+    writes = True
+
+    def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
+        """Work out the deletion.
+
+        Raises:
+            NotFoundError: there is no such entry.
+            RefusedError: it is private.
+        """
+        path = context.find_path(arguments["entry"])
+        name = short_name(path)
+        if context.is_hidden(path):
+            raise hidden(name)
+        info = context.library.info(path)
+        if info is None or not info.is_entry:
+            raise NotFoundError(f"{path} is not an entry.", "Only entries can be deleted.")
+        overlay = context.library.overlay()
+        edits = overlay.removed(path)
+        reason = f"delete {name}"
+        with context.history.change(context.actor, reason, context.origin, context.sink) as change:
+            overlay.stage(change, edits)
+        return ToolResult(f"Deleted {path}", f"{name} deleted", commit=change.result)
+
+
+CLIENT_TOOLS: tuple[Tool, ...] = (Search(), Fetch(), EntryLinks(), MoveEntry(), DeleteEntry())
+ALWAYS_PROPOSED = frozenset({"move_entry", "delete_entry"})
+
+
+def _exactly(data: dict[str, Any], summary: str) -> ToolResult:
+    """A result whose text is its data, and nothing else."""
+    return ToolResult(json.dumps(data, ensure_ascii=False), summary, data=data)
+
+
+def _neighbours(context: ToolContext, path: str) -> dict[str, str]:
+    """What a file links to, and what links to it: by path, with the direction."""
+    links = {link.path: "to" for link in context.library.outgoing(path) if link.path}
+    for back in context.library.backlinks(path):
+        links[back.path] = "both" if back.path in links else "from"
+    return {each: way for each, way in links.items() if not context.conceals(each)}
+
+
+def _title(context: ToolContext, path: str) -> str:
+    info = context.library.info(path)
+    return info.title if info is not None else short_name(path)
+
+
+def _line(link: Mapping[str, Any]) -> str:
+    way = {"to": "links to", "from": "linked from", "both": "links to and from"}[link["direction"]]
+    if link["via"]:
+        return f"- {short_name(link['path'])} ({way}, by way of {short_name(link['via'])})"
+    return f"- {short_name(link['path'])} ({way})"

@@ -29,7 +29,6 @@ from kbtui.text import clean_line, shorten
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from kbtui.agent.tools.base import Tool
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.mcp_server.resources import Page
     from kbtui.memory.inbox.inbox import Inbox
@@ -44,7 +43,11 @@ _MANY = 1_000  # entries
 _DESTRUCTIVE = frozenset({"edit_entry", "undo_change", "delete_entry"})
 _CHANGES_WHAT_WAS_READ = frozenset({"edit_entry", "rename_entry", "move_entry", "delete_entry"})
 _BASE = "base_hash"
-_ALL: tuple[Tool, ...] = (*TOOLS, *HISTORY_TOOLS, *CLIENT_TOOLS)
+# What is known of every tool without a workspace.
+_KNOWN: tuple[tuple[ToolSpec, bool], ...] = (
+    *((tool.spec, tool.writes) for tool in (*TOOLS, *CLIENT_TOOLS)),
+    *((tool.spec, tool.writes) for tool in HISTORY_TOOLS),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +81,9 @@ class Backend:
     def offers(self) -> tuple[Offer, ...]:
         """The tools, always in the same order; this opens nothing."""
         return tuple(
-            Offer(_with_base(tool.spec), tool.writes, tool.spec.name in _DESTRUCTIVE)
-            for tool in _ALL
-            if not (self._read_only and tool.writes)
+            Offer(_with_base(spec), writes, spec.name in _DESTRUCTIVE)
+            for spec, writes in _KNOWN
+            if not (self._read_only and writes)
         )
 
     def check(self, name: str) -> None:

@@ -91,6 +91,18 @@ EVERY_WAY: list[tuple[str, dict[str, Any]]] = [
     ("show_change", {"commit": "HEAD"}),
     ("explain_line", {"entry": "diary", "line": 3}),
     ("undo_change", {"commit": "HEAD"}),
+    ("search", {"query": "dear"}),
+    ("search", {"query": "contract"}),
+    ("fetch", {"id": "topics/diary"}),
+    ("fetch", {"id": "knowledge/topics/diary.md"}),
+    ("fetch", {"id": "docs/clients/xenia.md"}),
+    ("entry_links", {"entry": "diary"}),
+    ("entry_links", {"entry": "zoo", "depth": 2}),
+    ("entry_links", {"entry": "seals", "depth": 2}),
+    ("edit_entry", {"entry": "diary", "append": "x", "base_hash": "0" * 40}),
+    ("move_entry", {"entry": "diary", "category": "facts"}),
+    ("delete_entry", {"entry": "diary"}),
+    ("delete_entry", {"entry": "topics/diary"}),
 ]
 
 

@@ -35,18 +35,28 @@ def test_the_tools_are_the_agents_own_and_those_of_the_history(client: Client) -
     tools = {tool.name: tool for tool in client.ask("list_tools").tools}
     for spec in Toolbox().specs:
         assert tools[spec.name].description == spec.description
-        assert tools[spec.name].input_schema == spec.parameters
+        shown = tools[spec.name].input_schema["properties"]
+        assert {name: shown[name] for name in shown if name != "base_hash"} == (
+            spec.parameters["properties"]
+        )
     rest = set(tools) - {spec.name for spec in Toolbox().specs}
-    assert rest == {"entry_history", "show_change", "explain_line", "undo_change"}
+    assert rest == {
+        *("entry_history", "show_change", "explain_line", "undo_change"),
+        *("search", "fetch", "entry_links", "move_entry", "delete_entry"),
+    }
 
 
 def test_a_client_is_told_which_tools_change_something(client: Client) -> None:
     hints = {tool.name: tool.annotations for tool in client.ask("list_tools").tools}
     writing = {name for name, hint in hints.items() if not hint.read_only_hint}
-    assert writing == {"write_entry", "edit_entry", "rename_entry", "undo_change"}
+    assert writing == {
+        *("write_entry", "edit_entry", "rename_entry", "undo_change"),
+        *("move_entry", "delete_entry"),
+    }
     assert {n for n, hint in hints.items() if hint.destructive_hint} == {
         "edit_entry",
         "undo_change",
+        "delete_entry",
     }
     assert not any(hint.open_world_hint for hint in hints.values())
 

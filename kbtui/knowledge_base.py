@@ -134,7 +134,6 @@ class KnowledgeBase:
         from kbtui.agent.agent import Agent
 
         agent = Agent(self.services)
-        agent.find_inbox = lambda: self.memory.inbox
         agent.find_editor = lambda: self.memory.editor
         return agent
 

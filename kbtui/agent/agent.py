@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from kbtui.agent.events import Event
     from kbtui.memory.edits.editor import Editor
-    from kbtui.memory.inbox.inbox import Inbox
     from kbtui.memory.services import Services
     from kbtui.models.port import ChatModel
     from kbtui.sessions.store import Session, SessionMessage
@@ -46,11 +45,9 @@ class Agent:
 
     Attributes:
         services: The rooms.
-        find_inbox: Gives the inbox, for changes that the user reviews; without it there is none.
-        find_editor: Gives the edit engine; without it nothing that is said is kept by itself.
+        find_editor: Gives the edit engine; without it nothing is written.
     """
 
-    find_inbox: Callable[[], Inbox] | None = None
     find_editor: Callable[[], Editor] | None = None
 
     def __init__(
@@ -137,7 +134,9 @@ class Agent:
             model.is_local,
             session.id,
             said.id,
-            self.find_inbox() if self.find_inbox is not None else None,
+            self.find_editor,
+            text,
+            now=self._now,
         )
         before = [each for each in session.messages if each.id < said.id]
         capture = None

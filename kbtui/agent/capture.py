@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from kbtui.agent.events import TurnChange
 from kbtui.agent.gathering import before_of
 from kbtui.agent.tools.base import ToolContext, ToolResult
-from kbtui.agent.tools.review import is_reviewed, propose
 from kbtui.agent.tools.toolbox import Outcome
+from kbtui.agent.tools.writing import is_reviewed, propose
 from kbtui.errors import KbtuiError
 from kbtui.history.objects.commit import describe
 from kbtui.memory.records.dates import with_dates
@@ -107,10 +107,9 @@ class Capture:
         facts = [replace(fact, text=with_dates(fact.text, day)) for fact in facts]
         found: list[FactOutcome] = []
         changes: list[TurnChange] = []
-        proposal = ""
         try:
             if is_reviewed(context):
-                result, proposal = self._propose(facts, context, found)
+                result = self._propose(facts, context, found)
             else:
                 result = self._write(facts, context, found, changes)
         except KbtuiError as error:
@@ -122,15 +121,15 @@ class Capture:
         touched += [each.path for each in found if each.path]
         private = tuple(dict.fromkeys(path for path in touched if context.is_private(path)))
         outcome = Outcome(
-            True, result.output, result.summary, tuple(changes), private, proposal=proposal
+            True, result.output, result.summary, tuple(changes), private, proposal=result.proposal
         )
         refused = tuple(each.why for each in found if each.kind == "refused")
-        waiting = tuple(dict.fromkeys(fact.subject for fact in facts)) if proposal else ()
+        waiting = tuple(dict.fromkeys(fact.subject for fact in facts)) if result.proposal else ()
         return Kept(outcome, tuple(found), refused, waiting)
 
     def _propose(
         self, facts: Sequence[Fact], context: ToolContext, found: list[FactOutcome]
-    ) -> tuple[ToolResult, str]:
+    ) -> ToolResult:
         now = self._now()
         said = [(now, self.text)]
         plan = self._editor().plan(facts, actor=context.actor, day=now.date(), said=said)
@@ -141,8 +140,8 @@ class Capture:
         ) as change:
             plan.stage(change)
         if not waiting or not waiting[0].edits:
-            return ToolResult("It says so already.", "known already"), ""
-        return propose(context, waiting[0], is_new=False)
+            return ToolResult("It says so already.", "known already")
+        return propose(context, waiting[0])
 
     def _write(
         self,

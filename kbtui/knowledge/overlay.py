@@ -12,6 +12,7 @@ from kbtui.knowledge import frontmatter, resolve
 from kbtui.knowledge.entry import Entry, parse_entry
 from kbtui.knowledge.entry_index import is_entry, is_indexed
 from kbtui.knowledge.repair import Move, new_target, retargeted, titled, unlinked
+from kbtui.knowledge.resolve import LinkIndex
 from kbtui.knowledge.templates import ENTRY_TYPES
 from kbtui.text import MAX_SLUG, clean_line, fold, slugify
 from kbtui.workspace import files
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from kbtui.knowledge.links import Link
     from kbtui.knowledge.reader import Entries
     from kbtui.knowledge.repair import NewName
-    from kbtui.knowledge.resolve import LinkIndex
 
 Edits = dict[str, "bytes | None"]
 _ENTRIES = "knowledge/"
@@ -160,15 +160,31 @@ class Overlay:
         """What finds entries by what they are called, the edits included."""
         return self._entries.index() if self._index is None else self._index
 
-    def find_path(self, ref: str) -> str:
+    def find_path(self, ref: str, *, hides: Callable[[str], bool] | None = None) -> str:
         """The entry that a path, category/slug, slug, title or alias names.
+
+        Args:
+            ref: What it is called.
+            hides: True for an entry that isn't found, and not named where nothing is.
 
         Raises:
             NotFoundError: nothing is called so; the hint names the nearest.
             UsageError: several are; the hint lists them.
         """
         ref = resolve.without_line(clean_line(ref)).strip("[]")
-        return resolve.found_path(ref, self.index(), self._entries.infos(), lambda _path: False)
+        infos = [info for info in self._entries.infos() if not (hides and hides(info.path))]
+        index = self.index() if hides is None else LinkIndex(self._shown(infos, hides))
+        return resolve.found_path(ref, index, infos, lambda _path: False)
+
+    def _shown(
+        self, infos: Iterable[EntryInfo], hides: Callable[[str], bool]
+    ) -> Iterator[Entry | EntryInfo]:
+        """The entries with the edits that may be known of."""
+        yield from (info for info in infos if info.path not in self.edits)
+        for path in self.edits:
+            entry = self.entry(path)
+            if entry is not None and not hides(path):
+                yield entry
 
     def taken(self, path: str) -> bool:
         """True if a file has this path, or one that differs only in case."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.mcp_server.resources import Page
-    from kbtui.memory.inbox.inbox import Inbox
+    from kbtui.memory.edits.editor import Editor
     from kbtui.models.port import ToolSpec
 
 log = logging.getLogger(__name__)
@@ -200,7 +200,6 @@ class _Opened:
         """The context of a call: that of a model elsewhere, with no conversation of its own."""
         kb = self.kb
         settings = self._asks if tool in ALWAYS_PROPOSED else kb.settings
-        is_reviewed = settings.memory.review == "ask" and self.toolbox.writes(tool)
         return ToolContext(
             workspace=kb.workspace,
             history=kb.history,
@@ -213,15 +212,15 @@ class _Opened:
             is_local=False,
             session="",
             message=0,
-            inbox=self._inbox() if is_reviewed else None,
+            find_editor=self._editor,
             actor=Actor.MCP,
             names_private=False,
             recalls=kb.settings.mcp.search_conversations,
         )
 
-    def _inbox(self) -> Inbox:
-        with self._making:  # by one thread, as above
-            return self.kb.memory.inbox
+    def _editor(self) -> Editor:
+        with self._making:  # two threads must not make it at once
+            return self.kb.memory.editor
 
     def catch_up(self, name: str, *, writes: bool) -> None:
         """Take note of what others did since the last call: people, the app, other clients."""

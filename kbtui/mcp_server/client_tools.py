@@ -11,12 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kbtui.agent.tools.areas import checked_area
-from kbtui.agent.tools.base import ToolContext, ToolResult, hidden, number, spec, text
+from kbtui.agent.tools.base import ToolContext, ToolResult, number, spec, text
 from kbtui.agent.tools.rename_entry import RenameEntry
 from kbtui.agent.tools.searching import MemorySearch, VectorSearch
-from kbtui.errors import NotFoundError
+from kbtui.agent.tools.writing import write
 from kbtui.knowledge.entry import parse_entry
 from kbtui.mcp_server.resources import address_of
+from kbtui.memory.edits.operations import delete_entry
 from kbtui.text import clean_line, counted
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
@@ -187,21 +188,12 @@ class DeleteEntry:
 
         Raises:
             NotFoundError: there is no such entry.
-            RefusedError: it is private.
+            UsageError: it is private, or no entry.
         """
-        path = context.find_path(arguments["entry"])
-        name = short_name(path)
-        if context.is_hidden(path):
-            raise hidden(name)
-        info = context.library.info(path)
-        if info is None or not info.is_entry:
-            raise NotFoundError(f"{path} is not an entry.", "Only entries can be deleted.")
-        overlay = context.library.overlay()
-        edits = overlay.removed(path)
-        reason = f"delete {name}"
-        with context.history.change(context.actor, reason, context.origin, context.sink) as change:
-            overlay.stage(change, edits)
-        return ToolResult(f"Deleted {path}", f"{name} deleted", commit=change.result)
+        operation = delete_entry(arguments["entry"])
+        made = write(context, operation, lambda edited: f"delete {short_name(edited.former)}")
+        name = short_name(made.path)
+        return made.result(f"Deleted {made.path}", f"{name} deleted")
 
 
 CLIENT_TOOLS: tuple[Tool, ...] = (Search(), Fetch(), EntryLinks(), MoveEntry(), DeleteEntry())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.agent.sources import quoted
 from kbtui.agent.tools.base import RefusedError, ToolContext, ToolResult, cap, number, spec, text
+from kbtui.agent.tools.writing import is_reviewed, propose
 from kbtui.errors import NotFoundError, UndoConflictError
 from kbtui.history.looking.diff import as_patch
 from kbtui.history.objects.commit import Actor, describe
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from kbtui.agent.tools.base import Tool
+    from kbtui.history.change import Change
     from kbtui.history.objects.commit import Commit
     from kbtui.mcp_server.public_history import PublicCommit, PublicHistory
     from kbtui.memory.recall.provenance import Provenance, Why
@@ -200,11 +202,12 @@ class UndoChange:
                 f"Tell the user: `kbtui undo {commit.id[:_SHORT]}` takes it back.",
             )
         try:
-            if context.sink is not None:
+            if is_reviewed(context):
+                waiting: list[Change] = []
                 context.history.plan_undo(
-                    commit.id, context.sink, actor=context.actor, origin=context.origin
+                    commit.id, waiting.append, actor=context.actor, origin=context.origin
                 )
-                return ToolResult("Proposed.", "proposed")
+                return propose(context, waiting[0])
             undone = context.history.undo(commit.id, actor=context.actor, origin=context.origin)
         except UndoConflictError as error:
             places = ", ".join(f"{short_name(c.path)}:{c.line}" for c in error.conflicts)

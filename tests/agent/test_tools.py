@@ -12,7 +12,7 @@ from kbtui.agent.sources import Sources
 from kbtui.agent.tools import line_search
 from kbtui.agent.tools.base import MOST_CHARACTERS, ToolContext
 from kbtui.agent.tools.toolbox import Outcome, Toolbox
-from kbtui.history.objects.commit import Origin
+from kbtui.history.objects.commit import Actor, Origin
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.models.port import ToolCall
 
@@ -37,6 +37,7 @@ class Tools:
             True,
             session.id,
             1,
+            lambda: kb.memory.editor,
         )
 
     def __call__(self, name: str, **arguments: Any) -> Outcome:
@@ -153,9 +154,8 @@ def test_read_entry_shows_text_and_links_and_pages_what_is_long(
 
 
 def test_edit_entry_changes_only_what_is_named(kb: KnowledgeBase, tools: Tools) -> None:
-    entry = kb.library.create(
-        "person", "Alice", sections={"Role": "Frontend lead", "Works on": "- billing"}
-    )
+    sections = {"Role": "Frontend lead", "Works on": "- billing"}
+    entry = kb.library.create("person", "Alice", sections=sections, actor=Actor.AGENT)
     before = (kb.workspace.root / entry.path).read_bytes()
     out = tools("edit_entry", entry="alice", old="Frontend lead", new="Head of design")
     assert out.summary == "people/alice: +1 -1 lines"
@@ -228,6 +228,7 @@ def test_a_file_with_crlf_keeps_it(kb: KnowledgeBase, tools: Tools) -> None:
     file = kb.workspace.knowledge / "topics/dos.md"
     file.write_bytes(b"---\r\ntype: topic\r\ntags: [a]\r\n---\r\n# Dos\r\n\r\nOne.\r\nTwo.\r\n")
     kb.history.adopt(settle=0)
+    tools.context.said = "Make it three"
     tools.ok("edit_entry", entry="dos", old="One.\nTwo.", new="Three.", add_tags=["b"])
     data = file.read_bytes()
     assert b"# Dos\r\n\r\nThree.\r\n" in data
@@ -238,7 +239,6 @@ def test_a_file_with_crlf_keeps_it(kb: KnowledgeBase, tools: Tools) -> None:
     ("ref", "path"),
     [
         ("MEMORY.md", "memory/MEMORY.md"),
-        ("user.md", "USER.md"),
         ("memory/MEMORY.md", "memory/MEMORY.md"),
     ],
 )
@@ -254,8 +254,91 @@ def test_the_notes_above_the_entries_can_be_edited_and_come_into_being(
     assert "green" in file.read_text()
 
 
+@pytest.mark.parametrize("ref", ["USER.md", "soul.md"])
+def test_what_guides_every_conversation_changes_by_proposal_only(
+    kb: KnowledgeBase, tools: Tools, ref: str
+) -> None:
+    tools.context.said = "Add to your soul and to the user file that I like brief answers."
+    done = tools("edit_entry", entry=ref, append="- Likes brief answers.")
+    assert done.ok
+    path = ref.upper().replace("MD", "md")
+    assert done.output.startswith(f"Proposed, not written: {path} guides every conversation")
+    assert not (kb.workspace.root / path).exists()
+    assert [each.id for each in kb.memory.inbox.list()] == [done.proposal]
+
+
+@pytest.mark.parametrize("ref", ["AGENTS.md", "skills/notes/SKILL.md", "memory/history.jsonl"])
+def test_what_is_no_entry_is_not_for_tools_to_change(
+    kb: KnowledgeBase, tools: Tools, ref: str
+) -> None:
+    file = kb.workspace.root / ref
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("Mine.\n")
+    kb.history.adopt(settle=0)
+    assert "not yours" in tools.error("edit_entry", entry=ref, append="More.")
+    assert file.read_text() == "Mine.\n"
+
+
+ANNA = "Role: engineer"
+
+
+@pytest.mark.parametrize(
+    ("said", "done"),
+    [
+        ("Anna is the new CTO", True),
+        ("No, she is no engineer any more.", True),
+        ("Can you rewrite the note on Anna?", True),
+        ("Schreib die Notiz über Anna neu.", True),
+        ("Who is Anna?", False),
+        ("Anna is on holiday next week", False),
+        ("thanks!", False),
+        ("", False),
+    ],
+)
+def test_a_line_of_the_users_changes_where_they_asked_for_that_and_is_proposed_elsewhere(
+    kb: KnowledgeBase, tools: Tools, said: str, done: bool
+) -> None:
+    entry = kb.library.create("person", "Anna", body=ANNA)
+    tools.context.said = said
+    outcome = tools("edit_entry", entry="anna", old=ANNA, new="Role: CTO")
+    assert outcome.ok
+    assert ("Role: CTO" in body_of(kb, "anna")) is done
+    assert bool(outcome.changes) is done
+    assert bool(outcome.proposal) is not done
+    if not done:
+        assert outcome.output.startswith("Proposed, not written: the user wrote 'Role: engineer'")
+        kb.memory.inbox.accept(outcome.proposal)
+        assert "Role: CTO" in kb.library.get(entry.path).text
+
+
+def test_what_is_added_to_an_entry_of_the_users_is_written(kb: KnowledgeBase, tools: Tools) -> None:
+    kb.library.create("person", "Anna", body=ANNA, tags=["team"])
+    tools.ok("edit_entry", entry="anna", append="- Likes tea", add_tags=["work"])
+    assert "- Likes tea" in body_of(kb, "anna")
+    assert kb.library.find("anna").tags == ("team", "work")
+
+
+def test_an_edit_goes_on_with_what_waits_of_the_same_conversation(
+    kb: KnowledgeBase, tools: Tools
+) -> None:
+    kb.library.create("person", "Anna", body=ANNA)
+    first = tools("edit_entry", entry="anna", old=ANNA, new="Role: CTO")
+    second = tools("edit_entry", entry="anna", old="Role: CTO", new="Role: CEO")
+    assert first.proposal == second.proposal
+    kb.memory.inbox.accept(second.proposal)
+    assert "Role: CEO" in body_of(kb, "anna")
+
+
+def test_what_was_forgotten_is_not_written_again_by_a_tool(kb: KnowledgeBase, tools: Tools) -> None:
+    kb.library.create("person", "Anna", body="- Anna sails")
+    with kb.history.change(Actor.YOU, "forget") as change:
+        kb.memory.tombstones.bury(change, ["Anna drinks oat milk"], ())
+    told = tools.error("edit_entry", entry="anna", append="- Anna drinks oat milk")
+    assert "forgotten by the user" in told
+
+
 def test_rename_entry_repairs_links(kb: KnowledgeBase, tools: Tools) -> None:
-    kb.library.create("person", "Alice")
+    kb.library.create("person", "Alice", actor=Actor.AGENT)
     kb.library.create("topic", "Docker", body="Ask [[alice]].")
     outcome = tools("rename_entry", entry="alice", new_name="Alice Liddell")
     assert outcome.summary == "people/alice renamed to people/alice-liddell"

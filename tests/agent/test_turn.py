@@ -324,7 +324,7 @@ async def test_a_session_that_broke_in_the_middle_of_a_tool_call_can_go_on(
     assert messages[4]["content"] == "no lines"
 
 
-async def test_an_edit_that_somebody_else_made_meanwhile_is_not_overwritten(
+async def test_what_somebody_else_wrote_meanwhile_stays_and_the_edit_is_worked_out_again(
     kb: KnowledgeBase, session: Session
 ) -> None:
     entry = kb.library.create("topic", "Docker", body="One line.")
@@ -341,9 +341,8 @@ async def test_an_edit_that_somebody_else_made_meanwhile_is_not_overwritten(
     ]
     with ScriptedServer(script) as server:
         told = await ask(kb, session, "Add it", model_at(server))
-        assert server.prompts[1].messages[-1]["content"].startswith("Error: ")
-    assert told.used == [("edit_entry", False)]
-    assert file.read_text().endswith("Mine.\n")
+    assert told.used == [("edit_entry", True)]
+    assert file.read_text().endswith("One line.\nMine.\n\nTheirs.\n")
 
 
 async def test_old_tool_results_give_way_when_the_prompt_grows_too_long(

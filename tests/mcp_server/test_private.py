@@ -32,7 +32,9 @@ def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
         "privacy": {"private_paths": ["docs/clients/", "knowledge/people/xenia.md"]},
     }
     with KnowledgeBase.open(tmp_path / "notes", create=True, overrides=overrides) as opened:
-        opened.library.create("topic", "Zoo", body="Opens at ten.\n\nSee [[topics/seals]].")
+        opened.library.create(
+            "topic", "Zoo", body="Opens at ten.\n\nSee [[topics/seals]].", actor=Actor.MCP
+        )
         opened.library.create("topic", "Seals", body="They bark.")
         opened.library.create("person", "Xenia", body=f"Keeps the {SECRET}.")
         opened.library.create("topic", "Diary", body=f"Dear {SECRET}. See [[topics/zoo]].")

@@ -125,6 +125,17 @@ def test_a_person_who_edits_meanwhile_is_seen_and_keeps_their_lines(
     assert (why["actor"], why["note"]) == ("you", "You wrote it.")
 
 
+def test_a_line_that_the_user_wrote_is_proposed_to_be_changed(client: Client, place: Path) -> None:
+    with opened(place) as kb:
+        kb.library.create("topic", "Meadow", body="Roses.")
+    client.ok("edit_entry", entry="meadow", append="- Tulips.")
+    told = client.ok("edit_entry", entry="meadow", old="Roses.", new="Weeds.")
+    assert told["proposal"]
+    text = (place / "notes/knowledge/topics/meadow.md").read_text()
+    assert "Roses." in text
+    assert "- Tulips." in text
+
+
 def test_what_the_user_changed_is_theirs_to_undo(client: Client, place: Path) -> None:
     with opened(place) as kb:
         kb.library.create("topic", "Gardening", body="Roses.")

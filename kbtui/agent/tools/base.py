@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kbtui.errors import KbtuiError, UsageError
@@ -13,14 +14,13 @@ from kbtui.models.port import ToolSpec
 from kbtui.text import clean_line, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from kbtui.agent.sources import Sources
-    from kbtui.history.change import Sink
     from kbtui.history.history import History
     from kbtui.history.objects.commit import Commit, Origin
     from kbtui.knowledge.library import Library
-    from kbtui.memory.inbox.inbox import Inbox
+    from kbtui.memory.edits.editor import Editor
     from kbtui.search.search_index import SearchIndex
     from kbtui.sessions.store import SessionStore
     from kbtui.settings import Settings
@@ -35,7 +35,8 @@ class ToolResult:
     """What a tool found or did: `output` for the model, `summary` in one line for people.
 
     `private` holds the paths of private entries whose text is in the output, `commit` is what a
-    write made, `data` the output for a program to read.
+    write made, `proposal` the id of what waits in the inbox instead, `data` the output for a
+    program to read.
     """
 
     output: str
@@ -43,6 +44,7 @@ class ToolResult:
     private: tuple[str, ...] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
     commit: Commit | None = None
+    proposal: str = ""
 
 
 @dataclass(slots=True)
@@ -61,9 +63,10 @@ class ToolContext:
         is_local: Whether the model runs on this machine, so that it may read private entries.
         session: The session that the turn belongs to.
         message: The user's message that the turn answers.
-        inbox: What waits for the user's decision; without one nothing is proposed.
+        find_editor: Gives the edit engine; without it nothing can be written.
+        said: What the user says in this turn; empty where no person speaks.
         actor: Who asks, for what is written.
-        sink: Takes what a tool would write instead of its being written.
+        now: The clock, in the user's time zone.
         names_private: Whether somebody who must not see what a private entry says may know that
             it is there.
         recalls: Whether earlier conversations may be searched.
@@ -80,9 +83,10 @@ class ToolContext:
     is_local: bool
     session: str
     message: int
-    inbox: Inbox | None = None
+    find_editor: Callable[[], Editor] | None = None
+    said: str = ""
     actor: Actor = Actor.AGENT
-    sink: Sink | None = None
+    now: Callable[[], datetime] = lambda: datetime.now().astimezone()
     names_private: bool = True
     recalls: bool = True
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kbtui.agent.tools.base import ToolContext, ToolResult, hidden, spec, text
+from kbtui.agent.tools.base import ToolContext, ToolResult, spec, text
+from kbtui.agent.tools.writing import write
+from kbtui.memory.edits.operations import rename_entry
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from kbtui.memory.edits.editor import Edited
 
 
 class RenameEntry:
@@ -29,18 +33,13 @@ class RenameEntry:
 
         Raises:
             NotFoundError: there is no such entry.
-            UsageError: the new name is taken or can't be one.
-            RefusedError: it is private.
+            UsageError: the new name is taken or can't be one, or the entry is private.
         """
-        path = context.find_path(arguments["entry"])
-        if context.is_hidden(path):
-            raise hidden(short_name(path))
-        made = context.library.rename(
-            path,
-            arguments["new_name"],
-            actor=context.actor,
-            origin=context.origin,
-            sink=context.sink,
-        )
-        done, data = f"{short_name(path)} renamed to {made.name}", {"path": made.path}
-        return ToolResult(f"{done}: {made.path}", done, commit=made.commit, data=data)
+        wanted = rename_entry(arguments["entry"], arguments["new_name"])
+        made = write(context, wanted, lambda edited: f"rename {_names(edited, 'to')}")
+        done = _names(made.edited, "renamed to")
+        return made.result(f"{done}: {made.path}", done)
+
+
+def _names(edited: Edited, between: str) -> str:
+    return f"{short_name(edited.former)} {between} {short_name(edited.path)}"

@@ -15,7 +15,6 @@ from kbtui.agent.tools.files_tools import Grep, ReadFile
 from kbtui.agent.tools.list_entries import ListEntries
 from kbtui.agent.tools.read_entry import ReadEntry
 from kbtui.agent.tools.rename_entry import RenameEntry
-from kbtui.agent.tools.review import is_reviewed, reviewed
 from kbtui.agent.tools.searching import MemorySearch, VectorSearch
 from kbtui.agent.tools.write_entry import WriteEntry
 from kbtui.errors import KbtuiError, NotFoundError
@@ -26,7 +25,7 @@ from kbtui.text import shorten
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kbtui.agent.tools.base import Tool, ToolContext, ToolResult
+    from kbtui.agent.tools.base import Tool, ToolContext
     from kbtui.history.objects.commit import Commit
     from kbtui.models.port import ToolCall, ToolSpec
 
@@ -87,7 +86,7 @@ class Toolbox:
         try:
             tool = self._named(call.name)
             arguments = parse_arguments(call.arguments, tool.spec.parameters)
-            result, proposal = _run(tool, context, arguments)
+            result = tool.run(context, arguments)
         except KbtuiError as error:
             return Outcome(False, error_text(error), shorten(error.message, _SUMMARY_WIDTH))
         return Outcome(
@@ -96,7 +95,7 @@ class Toolbox:
             summary=result.summary,
             changes=() if result.commit is None else (_shown(result.commit, context),),
             private=result.private,
-            proposal=proposal,
+            proposal=result.proposal,
             data=result.data,
         )
 
@@ -108,12 +107,6 @@ class Toolbox:
             raise NotFoundError(
                 f"There is no tool {shorten(name, 60)!r}.", f"There are: {names}."
             ) from None
-
-
-def _run(tool: Tool, context: ToolContext, arguments: Mapping[str, Any]) -> tuple[ToolResult, str]:
-    if not tool.writes or not is_reviewed(context):
-        return tool.run(context, arguments), ""
-    return reviewed(context, tool, arguments, is_new=isinstance(tool, WriteEntry))
 
 
 def _shown(commit: Commit, context: ToolContext) -> TurnChange:

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
-from kbtui.agent.tools.base import (
-    RefusedError,
-    ToolContext,
-    ToolResult,
-    spec,
-    text,
-    texts,
-)
+from kbtui.agent.tools.base import ToolContext, ToolResult, spec, text, texts
+from kbtui.agent.tools.writing import write
 from kbtui.knowledge.templates import ENTRY_TYPES, section_names
-from kbtui.text import clean_line, fold, slugify
+from kbtui.memory.edits.tool_edits import write_entry
+from kbtui.text import clean_line
+from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kbtui.knowledge.library import EntryInfo
-
-_DATED = re.compile(r"^\d{4}-\d{2}(?:-\d{2})?-")
+    from kbtui.knowledge.library import Content
 
 
 class WriteEntry:
@@ -54,40 +47,19 @@ class WriteEntry:
         """Write it.
 
         Raises:
-            RefusedError: there is an entry of that name already.
+            UsageError: there is an entry of that name already.
         """
         kind, title = arguments["type"], clean_line(arguments["title"])
-        twin = _twin(context, kind, title)
-        if twin is not None:
-            raise RefusedError(
-                f"There is an entry about this already: {twin.path}.",
-                f"Read it with read_entry, then change it with edit_entry ({twin.name}).",
-            )
         sections = arguments.get("sections") or None
-        made = context.library.create(
-            kind,
-            title,
-            actor=context.actor,
-            origin=context.origin,
-            sink=context.sink,
-            body=None if sections else arguments.get("body"),
-            sections=sections,
-            tags=arguments.get("tags", ()),
-            related=arguments.get("related", ()),
-            aliases=arguments.get("aliases", ()),
-            summary=arguments.get("summary", ""),
-        )
-        done, data = f"{made.name} created", {"path": made.path}
-        return ToolResult(f"Created {made.path}", done, commit=made.commit, data=data)
-
-
-def _twin(context: ToolContext, kind: str, title: str) -> EntryInfo | None:
-    """An entry of the same kind that is called the same."""
-    wanted, slug = fold(title), slugify(title)
-    for info in context.library.infos():
-        if info.category.partition("/")[0] != ENTRY_TYPES[kind] or context.conceals(info.path):
-            continue
-        names = {fold(name) for name in (info.title, *info.aliases)}
-        if wanted in names or _DATED.sub("", info.slug) == _DATED.sub("", slug):
-            return info
-    return None
+        content: Content = {
+            "body": None if sections else arguments.get("body"),
+            "sections": sections,
+            "tags": arguments.get("tags", ()),
+            "related": arguments.get("related", ()),
+            "aliases": arguments.get("aliases", ()),
+            "summary": arguments.get("summary", ""),
+        }
+        wanted = write_entry(kind, title, content, context.now().date())
+        made = write(context, wanted, lambda _edited: f"new {kind}: {title}")
+        done = f"{short_name(made.path)} created"
+        return made.result(f"Created {made.path}", done)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from kbtui.errors import KbtuiError, UsageError
+from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.knowledge.facts import normalise, plain_fact, statements
 from kbtui.knowledge.overlay import shown_text
 from kbtui.knowledge.templates import ENTRY_TYPES
@@ -41,7 +41,7 @@ from kbtui.text import clean_line, slugify
 from kbtui.workspace.redact import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import date, datetime
 
     from kbtui.history.change import Actor, Change, Commit, Origin
@@ -124,8 +124,53 @@ class Plan:
         return tuple(id_ for _, id_ in self.copy.propose(inbox, origin))
 
 
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who edits by a tool, and what holds for them.
+
+    Attributes:
+        actor: Who it is.
+        origin: The turn, or the program, that they edit for.
+        said: What the user has said in this turn, by which a forgotten fact counts as stated anew.
+        asked: True if the user has asked in this turn to change what is called so, where these
+            lines would go or come; their lines are left alone otherwise. None: all may be changed.
+        shows_private: They may read and change what only local models may see.
+        hides: True for a file that they must not even know of.
+    """
+
+    actor: Actor
+    origin: Origin
+    said: Sequence[tuple[datetime, str]] = ()
+    asked: Callable[[Sequence[str], Sequence[str]], bool] | None = None
+    shows_private: bool = True
+    hides: Callable[[str], bool] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """What became of an edit.
+
+    Attributes:
+        path: The file that it is about, under the name that it has now.
+        former: The file under the name that it had; empty for a new one.
+        commit: What was written; None: nothing was to be, or it isn't yet.
+        waits: The change that isn't made, as a person must decide on it.
+        why: Why they must.
+    """
+
+    path: str
+    former: str = ""
+    commit: Commit | None = None
+    waits: Change | None = None
+    why: str = ""
+
+
 class Editor:
-    """Writes facts into entries, MEMORY.md and the notes of the day."""
+    """Writes facts into entries, MEMORY.md and the notes of the day.
+
+    Attributes:
+        inbox: Where waits what a person must decide on.
+    """
 
     def __init__(
         self,
@@ -141,7 +186,7 @@ class Editor:
         self._root = workspace.root
         self._history = history
         self._library = library
-        self._inbox = inbox
+        self.inbox = inbox
         self._tombstones = tombstones
         self._subjects = subjects
 
@@ -206,7 +251,7 @@ class Editor:
 
         def work(change: Change) -> tuple[Plan, tuple[str, ...]]:
             plan = self.plan(facts, actor=actor, day=day, said=said)
-            proposals = plan.propose(self._inbox, origin)
+            proposals = plan.propose(self.inbox, origin)
             plan.stage(change)
             return plan, proposals
 
@@ -214,6 +259,82 @@ class Editor:
             self._history, self._root, actor, reason, origin, work
         )
         return Kept(plan.outcomes, commit, proposals)
+
+    def write(
+        self,
+        operation: Operation,
+        author: Author,
+        reason: Callable[[Edited], str],
+        *,
+        reviewed: bool = False,
+    ) -> Edited:
+        """Do what was asked for by a tool, in one commit, if a person needn't decide on it.
+
+        Args:
+            operation: What to do.
+            author: Who asks.
+            reason: Says why, for the commit.
+            reviewed: A person decides on all that this author does.
+
+        Returns:
+            What became of it. What waits isn't in the inbox yet; it is worked out as if all that
+            the author has proposed before were accepted.
+
+        Raises:
+            NotFoundError: what is to be changed isn't there.
+            UsageError: it can't be done, or must not.
+            ConflictError: the files kept changing; nothing is written.
+            WorkspaceBusyError: somebody else kept writing.
+            StorageError: the file system refused; nothing is written.
+        """
+        waiting = self.inbox.proposed_by(author.actor, author.origin)
+        why = ""
+        if not reviewed:
+
+            def work(change: Change) -> Edited:
+                return self._written(operation, author, reason, change)
+
+            try:
+                edited, commit = committed(
+                    self._history, self._root, author.actor, "", author.origin, work
+                )
+            except NotFoundError:
+                if not waiting:
+                    raise
+                why = "it goes on with what waits already"
+            else:
+                if not edited.why:
+                    return replace(edited, commit=commit)
+                why = edited.why
+        taken: list[Change] = []
+        with self._history.change(author.actor, "", author.origin, taken.append) as change:
+            edited = self._written(operation, replace(author, asked=None), reason, change, waiting)
+        return replace(edited, waits=taken[0] if taken else None, why=why)
+
+    def _written(
+        self,
+        operation: Operation,
+        author: Author,
+        reason: Callable[[Edited], str],
+        change: Change,
+        waiting: Mapping[str, str | None] | None = None,
+    ) -> Edited:
+        """Put an edit into a running change, unless a person must decide on it."""
+        self._library.refresh()
+        around = replace(
+            self._around(author.actor, author.said, shows_private=author.shows_private),
+            by_tool=True,
+            asked=author.asked,
+            hides=author.hides,
+        )
+        copy = WorkingCopy(around, waiting=waiting)
+        former = copy.file(operation.ref) if operation.ref else ""
+        done = copy.perform(operation)
+        edited = Edited(done.made[0] if done.made else former, former, why=done.proposed)
+        change.reason = reason(edited)
+        if not done.proposed:
+            copy.stage(change)
+        return edited
 
     def plan(
         self,

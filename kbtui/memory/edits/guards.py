@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kbtui.errors import UsageError
 from kbtui.history.change import Actor
+from kbtui.knowledge import frontmatter
 from kbtui.knowledge.entry import parse_entry
 from kbtui.knowledge.facts import plain_fact, statements
 from kbtui.knowledge.overlay import shown_text
@@ -24,23 +27,28 @@ if TYPE_CHECKING:
 
 _LONGEST_LINE = 4_000
 _MOST_ADDED = 40_000
+_MOST_BY_TOOL = 4_000_000
 _SHOWN = 80
+_GUIDING = ("SOUL.md", "USER.md")
 _LINK = re.compile(r"\[\[[^\]\n]*\]\]|\]\([^)\n]*\)")
 
 
-def check(files: Overlay, edits: Edits, must_not: Callable[[str], bool]) -> None:
+def check(
+    files: Overlay, edits: Edits, must_not: Callable[[str], bool], *, by_tool: bool = False
+) -> None:
     """Refuse edits that would break something, or write what must not be written.
 
     Args:
         files: The files with what was done so far.
         edits: What is to be done.
         must_not: True for a statement that was forgotten, or taken out by the user.
+        by_tool: Asked for by a tool: its caller decides what is worth writing, and how much.
 
     Raises:
         UsageError: the model is told why, and may do it differently.
     """
     sizes = [len(data or b"") - len(files.data(path) or b"") for path, data in edits.items()]
-    if sum(sizes) > _MOST_ADDED:
+    if sum(sizes) > (_MOST_BY_TOOL if by_tool else _MOST_ADDED):
         raise UsageError("That is too much at once.", "Write only what is new and lasting.")
     for path, data in edits.items():
         if data is None:
@@ -52,8 +60,9 @@ def check(files: Overlay, edits: Edits, must_not: Callable[[str], bool]) -> None
                 "Leave the lines between --- be.",
             )
         before, after = shown_text(files.data(path)), shown_text(data)
-        _check_kept(path, before, after)
-        _check_said(entry.title, _added(before, after), files, must_not)
+        _check_said(entry.title, _added(before, after), files, must_not, by_tool=by_tool)
+        if not by_tool:
+            _check_kept(path, before, after)
 
 
 def reason_to_ask(
@@ -79,6 +88,74 @@ def reason_to_ask(
     return _lost(files, edits) if careful else None
 
 
+def reason_to_ask_of_tool(
+    files: Overlay,
+    edits: Edits,
+    authors: Callable[[str], Sequence[Actor]],
+    asked: Callable[[Sequence[str], Sequence[str]], bool],
+) -> str | None:
+    """Say to a model why a person must decide on what a tool is to do; None: it may be done.
+
+    It may add, and change what machines wrote. A line that the user wrote only where they asked
+    for that; how the assistant is to be, and who the user is, never without their consent.
+
+    Args:
+        files: The files with what was done so far.
+        edits: What is to be done.
+        authors: Who wrote each line of a file.
+        asked: True if the user asked to change what is called so, where these lines go or come.
+    """
+    for path in edits:
+        if path in _GUIDING:
+            return f"{path} guides every conversation, so the user decides"
+    for path, data in edits.items():
+        old = shown_text(files.original(path))
+        if not old or path in files.repaired:
+            continue
+        moved = [new for other, new in edits.items() if data is None and other != path]
+        gone = _changed_lines(old, data or b"".join(filter(None, moved)), partial(authors, path))
+        entry = files.entry(path)
+        names = [entry.title, entry.slug, *entry.aliases] if entry else [short_name(path)]
+        came = [line for new in edits.values() for line in _added(old, shown_text(new))]
+        if gone and not asked(names, [*gone, *came]):
+            return (
+                f"the user wrote {shorten(gone[0], _SHOWN)!r} in {short_name(path)}, and hasn't"
+                " asked in this turn for a change of that"
+            )
+    return None
+
+
+def _changed_lines(
+    old: str, data: bytes | None, authors: Callable[[], Sequence[Actor]]
+) -> list[str]:
+    """The lines of the user's that wouldn't stand in a file any more, but for those that grow."""
+    kept = Counter(line.rstrip() for line in split_lines(shown_text(data)))
+    head = len(split_lines(old)) - len(split_lines(frontmatter.split(old.encode()).body.decode()))
+    grown = _grown_keys(old.encode(), data or b"")
+    changed = []
+    for number, line in enumerate(split_lines(old)):
+        if kept[line.rstrip()] > 0:
+            kept[line.rstrip()] -= 1
+        elif line.strip() and (number >= head or line.partition(":")[0] not in grown):
+            changed.append((number, line))
+    wrote = authors() if changed else ()
+    return [plain_fact(line) for n, line in changed if wrote[n : n + 1] == [Actor.YOU]]
+
+
+def _grown_keys(old: bytes, new: bytes) -> set[str]:
+    """The keys of the frontmatter that lose nothing."""
+    before, after = frontmatter.parse(old).values, frontmatter.parse(new).values
+
+    def items(value: object) -> list[object]:
+        return value if isinstance(value, list) else [value] if value else []
+
+    return {
+        key
+        for key, value in before.items()
+        if all(item in items(after.get(key)) for item in items(value))
+    }
+
+
 def _check_kept(path: str, before: str, after: str) -> None:
     """An Evolution section only grows, and what was decided stays, there at the least."""
     kept = iter([_unlinked(line) for line in evolution_of(after)])
@@ -99,22 +176,32 @@ def _check_kept(path: str, before: str, after: str) -> None:
 
 
 def _check_said(
-    title: str, added: list[str], files: Overlay, must_not: Callable[[str], bool]
+    title: str,
+    added: list[str],
+    files: Overlay,
+    must_not: Callable[[str], bool],
+    *,
+    by_tool: bool,
 ) -> None:
     """Refuse to write what was forgotten, or what is no statement at all."""
     known = {fact for data in files.before.values() for fact in statements(shown_text(data))}
     for fact in added:
         if fact in known:
             continue
-        why = why_unusable(fact)
-        if why is not None or is_placeholder(fact):
-            raise UsageError(f"That {why or 'says nothing'}: {shorten(fact, _SHOWN)!r}.")
-        if len(fact) > _LONGEST_LINE:
-            raise UsageError("A line of that length is no fact.", "Write short lines.")
+        if not by_tool:
+            _check_worth(fact)
         if must_not(fact) or must_not(f"{title}: {fact}"):
             raise UsageError(
                 f"{shorten(fact, _SHOWN)!r} was forgotten by the user.", "Leave it out."
             )
+
+
+def _check_worth(fact: str) -> None:
+    why = why_unusable(fact)
+    if why is not None or is_placeholder(fact):
+        raise UsageError(f"That {why or 'says nothing'}: {shorten(fact, _SHOWN)!r}.")
+    if len(fact) > _LONGEST_LINE:
+        raise UsageError("A line of that length is no fact.", "Write short lines.")
 
 
 def _risk(

@@ -259,7 +259,7 @@ def rename_entry(ref: str, new: str) -> Operation:
             return {}
         return copy.files.renamed(entry.path, name)
 
-    return Operation(work)
+    return Operation(work, ref=ref)
 
 
 def merge_entries(ref: str, into: str, day: date) -> Operation:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.facts import normalise
+from kbtui.knowledge.templates import ENTRY_TYPES
 from kbtui.text import fold, shorten
 
 if TYPE_CHECKING:
@@ -56,6 +57,16 @@ class Subjects:
         named = [info for info in infos if wanted in self._names(info)]
         found = _only(named, fact) or _only(self._alike(fact, infos, _ALIKE), fact)
         return found or self._searched(fact, infos)
+
+    def twins(self, kind: str, title: str) -> list[EntryInfo]:
+        """The entries of a type that are called nearly the same."""
+        wanted, words = normalise(title), _words(title)
+        return [
+            info
+            for info in self._library.infos()
+            if info.category.partition("/")[0] == ENTRY_TYPES[kind]
+            and (wanted in self._names(info) or _likeness(words, self._names(info), kind) >= _ALIKE)
+        ]
 
     def near(self, statement: str) -> list[str]:
         """The entries that may say a statement: of few all are looked at, of many the index is."""

@@ -10,12 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kbtui.errors import KbtuiError, UnreadableError, UsageError
+from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UsageError
 from kbtui.history.change import Actor
 from kbtui.knowledge.entry import parse_entry
 from kbtui.knowledge.entry_index import is_entry
 from kbtui.knowledge.facts import normalise
 from kbtui.knowledge.overlay import shown_text
+from kbtui.knowledge.resolve import without_line
+from kbtui.knowledge.templates import ENTRY_TYPES
 from kbtui.memory.edits import guards
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.text import clean_line, fold
@@ -39,9 +41,8 @@ if TYPE_CHECKING:
 
 NOTES = ("SOUL.md", "USER.md", MEMORY)
 _NAMES = {name.lower(): path for path in NOTES for name in (path, path.rpartition("/")[2])}
-_NAMES |= {name.removesuffix(".md"): path for name, path in _NAMES.items()}
-# What a person asked for and sees is done; what works unasked may add, and must ask for the rest.
-_ASKED = frozenset({Actor.YOU, Actor.AGENT, Actor.MCP})
+# What a person has said in a turn is done; what works unasked may add, and must ask for the rest.
+_ASKED = frozenset({Actor.YOU, Actor.AGENT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,11 @@ class Surroundings:
         said: What the user said in the conversations at hand, and when.
         refuse: Tells what else must not be written.
         shows_private: The editor may read and change entries that only local models may see.
+        by_tool: It was asked for by a tool, in words and a place of the caller's choice: it is no
+            judge of what is worth keeping, and what other machines wrote may be changed.
+        asked: For what is asked for by a tool: True if the person has asked in this turn to change
+            what is called so, where these lines would go or come. None: nobody needs to.
+        hides: True for a file that whoever edits must not even know of.
     """
 
     history: History
@@ -67,6 +73,9 @@ class Surroundings:
     said: Sequence[tuple[datetime, str]] = ()
     refuse: Callable[[str], bool] = field(default=lambda _fact: False)
     shows_private: bool = True
+    by_tool: bool = False
+    asked: Callable[[Sequence[str], Sequence[str]], bool] | None = None
+    hides: Callable[[str], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +85,12 @@ class Operation:
     Attributes:
         work: Works out the new content of each file; None deletes one.
         optional: Left out, instead of proposed, where it would need a person's consent.
+        ref: What the file that it is about is called; empty for what isn't there yet.
     """
 
     work: Callable[[WorkingCopy], Edits]
     optional: bool = False
+    ref: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +132,7 @@ class WorkingCopy:
     Args:
         around: What stays the same.
         careful: Leave to a person what takes facts away: the run ended before it was finished.
+        waiting: What was proposed already, by path: the files count as if it were accepted.
 
     Attributes:
         files: The files with the edits so far.
@@ -128,10 +140,22 @@ class WorkingCopy:
         proposed: What a person must decide on.
     """
 
-    def __init__(self, around: Surroundings, *, careful: bool = False) -> None:
+    def __init__(
+        self,
+        around: Surroundings,
+        *,
+        careful: bool = False,
+        waiting: Mapping[str, str | None] | None = None,
+    ) -> None:
         self.around = around
         self.careful = careful
         self.files: Overlay = around.library.overlay()
+        self.waiting = {
+            path: None if text is None else text.encode("utf-8", "replace")
+            for path, text in (waiting or {}).items()
+        }
+        self.files.apply(self.waiting)
+        self.files.before.update(self.waiting)
         self.operations: list[Operation] = []
         self.proposed: list[Proposed] = []
         self._told: set[str] = set()
@@ -147,10 +171,13 @@ class WorkingCopy:
         edits = self._work(operation)
         if not edits:
             return Done()
-        guards.check(self.files, edits, self.must_not)
+        around = self.around
+        guards.check(self.files, edits, self.must_not, by_tool=around.by_tool)
         made = tuple(path for path in edits if not self.files.exists(path))
         why = None
-        if self.around.actor not in _ASKED:
+        if around.asked is not None:
+            why = guards.reason_to_ask_of_tool(self.files, edits, self.authors, around.asked)
+        elif not around.by_tool and around.actor not in _ASKED:
             why = guards.reason_to_ask(self.files, edits, self.authors, careful=self.careful)
         if why is None:
             self.files.apply(edits)
@@ -224,14 +251,38 @@ class WorkingCopy:
             UsageError: several are, or it is none of those, or a machine must leave it alone.
         """
         name = clean_line(ref)
-        path = _NAMES.get(name.lower()) or self.files.find_path(name)
+        try:
+            path = _NAMES.get(name.lower()) or self._found(name)
+        except NotFoundError:
+            path = _NAMES.get(f"{name.lower()}.md", "")
+            if not path:
+                raise
         if path not in NOTES and not is_entry(path):
             raise UsageError(
-                f"{path} is not for Dream to change.",
+                f"{path} is not yours to change.",
                 "Entries under knowledge/ are, and MEMORY.md, USER.md and SOUL.md.",
             )
         self._check_open(path)
         return path
+
+    def _found(self, ref: str) -> str:
+        """The path that a name means, of an entry or of any other file that may be known of."""
+        hides = self.around.hides
+        name = without_line(ref)
+        if not is_entry(name) and self.files.exists(name) and not (hides and hides(name)):
+            return name
+        return self.files.find_path(ref, hides=hides)
+
+    def twin(self, kind: str, title: str) -> str | None:
+        """The entry that a new one of this type and title would be the second about; None: none."""
+        folder = f"knowledge/{ENTRY_TYPES[kind]}/"
+        made = self._made(title)
+        if made is not None and made.startswith(folder):
+            return made
+        hides = self.around.hides
+        twins = [info.path for info in self.around.subjects.twins(kind, title)]
+        known = [each for each in twins if self.files.exists(each) and not (hides and hides(each))]
+        return known[0] if known else None
 
     def entry(self, ref: str) -> Entry:
         """Read an entry by one of its names; raises as `file`."""
@@ -289,9 +340,12 @@ class WorkingCopy:
             or (entry and entry.private)
             or (parsed and parsed.private)
         ):
-            raise UsageError(f"{short_name(path)} is private: leave it alone.")
+            raise UsageError(
+                f"{short_name(path)} is private: only models on this machine may read it.",
+                "Leave it alone, and say so; the user can open it, or switch to a local model.",
+            )
         if parsed and parsed.problem:
-            raise UsageError(f"{short_name(path)} can't be changed by a machine.", parsed.problem)
+            raise UsageError(f"{short_name(path)} can't be edited by a machine.", parsed.problem)
 
     # Proposals -------------------------------------------------------------------------------
 

@@ -1,0 +1,176 @@
+"""What an agent or another program asks for by a tool: an entry written or edited.
+
+Unlike facts these come in the words and in the place that the caller chose. They pass the same
+guards; see `editor.Editor.write`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kbtui.errors import UsageError
+from kbtui.knowledge import frontmatter
+from kbtui.knowledge.entry import parse_entry
+from kbtui.knowledge.facts import normalise, plain_fact, statements
+from kbtui.knowledge.frontmatter import items
+from kbtui.knowledge.templates import append_to_section, render_entry
+from kbtui.memory.edits.memory_file import MEMORY, is_statement
+from kbtui.memory.edits.operations import replaced
+from kbtui.memory.edits.working_copy import NOTES, Operation
+from kbtui.text import clean_line
+from kbtui.workspace.layout import short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import date
+
+    from kbtui.knowledge.entry import Entry
+    from kbtui.knowledge.library import Content
+    from kbtui.knowledge.overlay import Edits
+    from kbtui.memory.edits.working_copy import WorkingCopy
+
+_BULLETS = ("- ", "* ")
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """An edit of one file; what is empty stays as it is.
+
+    Attributes:
+        old: A passage that stands there once.
+        new: What takes its place.
+        append: Text to add, at the end or of the heading `section`.
+        section: The heading; made where it is missing.
+        body: The new text below the frontmatter.
+        summary: The line for the catalogue.
+        lists: What to add to lists of the frontmatter, by their keys.
+    """
+
+    old: str = ""
+    new: str = ""
+    append: str = ""
+    section: str = ""
+    body: str = ""
+    summary: str = ""
+    lists: Mapping[str, tuple[str, ...]] | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """True if it changes nothing."""
+        return not (self.old or self.append or self.body or self.summary or self.lists)
+
+
+def write_entry(kind: str, title: str, content: Content, day: date) -> Operation:
+    """Write an entry by the template of its type; there must be none about the same.
+
+    Args:
+        kind: One of `ENTRY_TYPES`.
+        title: What it is called.
+        content: What it says, as for `Library.create`.
+        day: When it is from.
+    """
+    name = clean_line(title)
+
+    def work(copy: WorkingCopy) -> Edits:
+        if not name:
+            raise UsageError("An entry needs a title.", "Say in a few words what it is about.")
+        _check_new(copy, kind, name)
+        body = content.get("body")
+        text = render_entry(
+            kind,
+            name,
+            created=day,
+            sections=body if body is not None else content.get("sections"),
+            tags=content.get("tags", ()),
+            related=content.get("related", ()),
+            aliases=content.get("aliases", ()),
+            summary=content.get("summary", ""),
+        )
+        return {copy.files.free_path(kind, name, day): text.encode("utf-8", "replace")}
+
+    return Operation(work)
+
+
+def edit_entry(ref: str, wanted: Edit) -> Operation:
+    """Edit an entry, or one of the notes above them, which may not be there yet."""
+
+    def work(copy: WorkingCopy) -> Edits:
+        path = copy.file(ref)
+        text = copy.files.text(path)
+        if text is None and path not in NOTES:
+            copy.files.parsed(path)  # it isn't there: says so
+        start = "# Memory\n" if path == MEMORY else ""
+        entry = parse_entry(path, (start if text is None else text).encode("utf-8", "replace"))
+        edited = _edited(entry, wanted)
+        return {} if edited == entry.text else {path: copy.files.encoded(path, edited)}
+
+    return Operation(work, ref=ref)
+
+
+def _check_new(copy: WorkingCopy, kind: str, title: str) -> None:
+    """Refuse a second entry about the same."""
+    path = copy.twin(kind, title)
+    if path is None:
+        return
+    if path in copy.waiting:
+        raise UsageError(
+            f"You have proposed that already: {path} waits in the inbox.",
+            f"Change what you proposed with edit_entry ({short_name(path)}).",
+        )
+    raise UsageError(
+        f"There is an entry about this already: {path}.",
+        f"Read it with read_entry, then change it with edit_entry ({short_name(path)}).",
+    )
+
+
+def _edited(entry: Entry, wanted: Edit) -> str:
+    text = entry.text
+    if wanted.old:
+        head = text.removesuffix(entry.body)
+        old, body = wanted.old, text[len(head) :]
+        whole, before = (body, head) if body.count(old) == 1 else (text, "")
+        text = before + replaced(whole, old, wanted.new, entry.path)
+    if wanted.body:
+        text = text.removesuffix(entry.body) + wanted.body.strip("\n") + "\n"
+    if wanted.append:
+        text = _appended(text, wanted.append.strip("\n"), wanted.section)
+    keys = _keys(entry, wanted)
+    return frontmatter.set_keys(text, keys) if keys else text
+
+
+def _appended(whole: str, addition: str, section: str) -> str:
+    """A text with more at its end or under a heading; items that stand there aren't added again."""
+    if all(line.startswith(_BULLETS) for line in addition.splitlines()):
+        known = set(map(normalise, statements(whole)))
+        lines = addition.splitlines()
+        addition = "\n".join(
+            line
+            for line in lines
+            if not (is_statement(line) and normalise(plain_fact(line)) in known)
+        )
+        if not addition:
+            return whole
+    heading = section.strip().lstrip("#").strip()
+    if heading:
+        return append_to_section(whole, heading, addition)
+    if not whole.strip():
+        return f"{addition}\n"
+    last = whole.rstrip().rpartition("\n")[2].lstrip()
+    continues = addition.lstrip().startswith(_BULLETS) and last.startswith(_BULLETS)
+    gap = "\n" if continues or whole.endswith("\n\n") else "\n\n"
+    return f"{whole.rstrip()}{gap}{addition}\n"
+
+
+def _keys(entry: Entry, wanted: Edit) -> dict[str, Any]:
+    keys: dict[str, Any] = {}
+    if wanted.summary:
+        keys["summary"] = clean_line(wanted.summary)
+    for name, added in (wanted.lists or {}).items():
+        present = {"tags": entry.tags, "related": entry.related, "aliases": entry.aliases}[name]
+        words = dict.fromkeys(clean_line(word) for word in added)
+        fresh = [word for word in words if word and word not in present]
+        if fresh:
+            key, written = items(entry.frontmatter, name)
+            keys[key] = [*written, *fresh]
+    return keys

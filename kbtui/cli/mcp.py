@@ -12,16 +12,34 @@ from kbtui.cli.output import note
 
 @click.command()
 @click.option("--read-only", is_flag=True, help="Offer only tools that change nothing.")
+@click.option(
+    "--http", "port", type=click.IntRange(0, 65535), help="Listen on this port of 127.0.0.1."
+)
 @pass_place
-def mcp(place: Place, read_only: bool) -> int:
+def mcp(place: Place, read_only: bool, port: int | None) -> int:
     """Let another agent use the workspace over MCP.
 
     The agent starts this itself and speaks the Model Context Protocol with it on standard input
-    and output. Its changes are commits by `mcp`; private entries stay hidden from it.
+    and output; or several connect to it over HTTP, each with the token that only you can read. Its
+    changes are commits by `mcp`; private entries stay hidden from it.
     """
     from kbtui.mcp_server.serving import serve
 
     place.check()
+    if port is not None:
+        from kbtui.mcp_server.http_transport import (
+            HOST,
+            PATH,
+            HttpTransport,
+            listen,
+            read_token,
+            token_file,
+        )
+
+        token, listener = read_token(), listen(port)
+        note(f"kbtui: Listening on http://{HOST}:{listener.getsockname()[1]}{PATH}")
+        note(f"kbtui: Clients show the token in {token_file()}: Authorization: Bearer TOKEN")
+        return serve(place.open, read_only=read_only, http=HttpTransport(listener, token))
     if sys.stdin.isatty():
         note("kbtui: This waits for a program that speaks MCP; Ctrl+C ends it.")
     return serve(place.open, read_only=read_only)

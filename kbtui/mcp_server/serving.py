@@ -11,14 +11,18 @@ import signal
 import sys
 import threading
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kbtui.logs import start_logging
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Coroutine, Iterator
+
+    from mcp.server.lowlevel.server import Server
 
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.mcp_server.http_transport import HttpTransport
 
 log = logging.getLogger(__name__)
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -26,23 +30,36 @@ _STOPPED_BY_SIGNAL = 128
 _LAST_SECONDS = 15.0  # for what runs when the server is to end
 
 
-def serve(open_workspace: Callable[[], KnowledgeBase], *, read_only: bool = False) -> int:
-    """Serve one client on standard input and output until it leaves.
+def serve(
+    open_workspace: Callable[[], KnowledgeBase],
+    *,
+    read_only: bool = False,
+    http: HttpTransport | None = None,
+) -> int:
+    """Serve one client on standard input and output until it leaves, or many over HTTP.
 
     Args:
         open_workspace: Opens the workspace, when it is first needed and in any thread.
         read_only: Offer nothing that changes anything.
+        http: Where clients connect to; None: the one of standard input and output.
 
     Returns:
         The exit code: 0 when the client has left, 128 and the signal's number after a signal.
     """
+    if http is not None:
+        _log_to_file()
+        return asyncio.run(_serve(open_workspace, http.run, read_only=read_only))
     with _claimed() as (source, sink):
         _log_to_file()
-        return asyncio.run(_serve(open_workspace, source, sink, read_only=read_only))
+        run = partial(_serve_streams, source, sink)
+        return asyncio.run(_serve(open_workspace, run, read_only=read_only))
 
 
 async def _serve(
-    open_workspace: Callable[[], KnowledgeBase], source: int, sink: int, *, read_only: bool
+    open_workspace: Callable[[], KnowledgeBase],
+    run: Callable[[Server[Any]], Coroutine[Any, Any, None]],
+    *,
+    read_only: bool,
 ) -> int:
     stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     for number in _SIGNALS:
@@ -50,23 +67,31 @@ async def _serve(
     # Only now, as it takes the better part of a second: a signal meanwhile is waiting for us.
     from kbtui.mcp_server.backend import Backend
     from kbtui.mcp_server.server import make_server
-    from kbtui.mcp_server.stdio_transport import StdioTransport
 
     backend = Backend(open_workspace, new_batch_id(), read_only=read_only)
-    server = make_server(backend)
     try:
-        async with StdioTransport(source, sink).open() as (incoming, outgoing):
-            options = server.create_initialization_options()
-            serving = asyncio.create_task(server.run(incoming, outgoing, options))
-            either: list[asyncio.Future[Any]] = [serving, stopped]
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            _end_at_last()
-            serving.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await serving
+        serving = asyncio.create_task(run(make_server(backend)))
+        either: list[asyncio.Future[Any]] = [serving, stopped]
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        _end_at_last()
+        serving.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await serving
     finally:
         await asyncio.to_thread(backend.close)
     return _STOPPED_BY_SIGNAL + stopped.result() if stopped.done() else 0
+
+
+async def _serve_streams(source: int, sink: int, server: Server[Any]) -> None:
+    import anyio
+
+    from kbtui.mcp_server.stdio_transport import StdioTransport
+
+    try:
+        async with StdioTransport(source, sink).open() as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+    except* (anyio.BrokenResourceError, anyio.ClosedResourceError):
+        log.info("The client left in the middle of a message.")
 
 
 def new_batch_id() -> str:
@@ -107,7 +132,7 @@ def _log_to_file() -> None:
     start_logging()
     ours = logging.getLogger("kbtui")
     logging.captureWarnings(capture=True)
-    for name in ("mcp", "asyncio", "py.warnings"):
+    for name in ("mcp", "asyncio", "py.warnings", "uvicorn"):
         logger = logging.getLogger(name)
         logger.handlers = list(ours.handlers)
         logger.propagate = False

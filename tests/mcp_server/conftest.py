@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,8 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp_types import Implementation
 
 from kbtui.knowledge_base import KnowledgeBase
@@ -92,6 +95,52 @@ def connected(root: Path, home: Path, *options: str, name: str = "tester") -> It
         async with (
             stdio_client(parameters) as streams,
             ClientSession(*streams, client_info=info) as open_session,
+        ):
+            await open_session.initialize()
+            yield open_session
+
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(session()) as opened:
+        yield Client(opened, portal.call)
+
+
+@contextlib.contextmanager
+def served(root: Path, home: Path) -> Iterator[tuple[str, str]]:
+    """Start a server that listens; gives its address and the token."""
+    process = subprocess.Popen(
+        [*PROGRAM, "-w", str(root), "mcp", "--http", "0"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(home),
+        cwd=home,
+        text=True,
+    )
+    try:
+        assert process.stderr is not None
+        address = process.stderr.readline().strip().rpartition(" ")[2]
+        token = Path(process.stderr.readline().split(" token in ")[1].split(": ")[0])
+        assert token.stat().st_mode & 0o777 == 0o600
+        yield address, token.read_text().strip()
+        process.terminate()
+        out, err = process.communicate(timeout=120)
+        assert (process.returncode, out, err) == (128 + signal.SIGTERM, "", "")
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@contextlib.contextmanager
+def connected_over_http(address: str, token: str, name: str = "tester") -> Iterator[Client]:
+    """Greet a server that listens."""
+
+    @contextlib.asynccontextmanager
+    async def session() -> AsyncIterator[ClientSession]:
+        info = Implementation(name=name, version="1")
+        shown = {"Authorization": f"Bearer {token}"}
+        async with (
+            create_mcp_http_client(headers=shown) as http,
+            streamable_http_client(address, http_client=http) as streams,
+            ClientSession(*streams[:2], client_info=info) as open_session,
         ):
             await open_session.initialize()
             yield open_session

@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.mcp_server.backend import Backend
-from tests.mcp_server.conftest import connected, text_of
+from tests.mcp_server.conftest import connected, connected_over_http, served, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from tests.mcp_server.conftest import Client
 
 OVERRIDES = {"search": {"semantic": False}}
+
+
+@pytest.fixture(scope="module", params=["stdio", "http"])
+def place(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    """A folder for the server's home and workspace, called as the transport is."""
+    return tmp_path_factory.mktemp(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +43,15 @@ def client(place: Path) -> Iterator[Client]:
         docs.write_text("# Sailing\n\nReef the mainsail before the squall.\n")
         talk = kb.sessions.create("test")
         talk.append("user", "The zanzibar parcel came today.", turn="t1")
-    with connected(place / "notes", place) as opened:
-        yield opened
+    if place.name.startswith("stdio"):
+        with connected(place / "notes", place) as opened:
+            yield opened
+    else:
+        with (
+            served(place / "notes", place) as (address, token),
+            connected_over_http(address, token) as opened,
+        ):
+            yield opened
 
 
 def test_what_search_finds_fetch_reads_in_the_shapes_that_connectors_ask_for(

@@ -1,0 +1,167 @@
+"""Streamable HTTP on this machine alone: a client shows the token, and comes from nowhere else.
+
+A web page that a person has open can reach the loopback address too; so requests that name another
+host or come from a page elsewhere are refused, and what has no token is told nothing at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import secrets
+import socket
+from typing import TYPE_CHECKING, Any
+
+import platformdirs
+import uvicorn
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.requests import ClientDisconnect
+
+from kbtui.errors import KbtuiError, UsageError
+from kbtui.mcp_server.stdio_transport import MOST_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
+    from mcp.server.lowlevel.server import Server
+    from starlette.types import Receive, Scope, Send
+
+HOST = "127.0.0.1"
+PATH = "/mcp"
+_NAMES = (HOST, "localhost")
+_LEAST_CHARACTERS = 16  # of a token
+_MOST_CLIENTS = 100
+_LAST_ANSWERS_SECONDS = 5
+
+
+def listen(port: int) -> socket.socket:
+    """Take a port of the loopback address; 0 for one that is free.
+
+    Raises:
+        UsageError: somebody else has it.
+    """
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        raise UsageError(
+            f"Port {port} of {HOST} can't be used: {error.strerror}.",
+            "Give another one; 0 takes one that is free.",
+        ) from error
+    return listener
+
+
+def token_file() -> Path:
+    """Where the token is that clients have to show."""
+    return platformdirs.user_state_path("kbtui", appauthor=False) / "mcp-token"
+
+
+def read_token() -> str:
+    """The token, made when it is first asked for; only the user can read its file.
+
+    Raises:
+        KbtuiError: it can't be read or written, or is too short to protect anything.
+    """
+    file = token_file()
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with contextlib.suppress(FileExistsError):
+            descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w") as made:
+                made.write(secrets.token_urlsafe(32) + "\n")
+        token = file.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise KbtuiError(f"The token in {file} can't be used: {error}.") from error
+    if len(token) < _LEAST_CHARACTERS or not token.isascii():
+        raise KbtuiError(
+            f"The token in {file} is no secret: it needs {_LEAST_CHARACTERS} ASCII characters.",
+            "Delete the file, and a new one is made.",
+        )
+    return token
+
+
+class HttpTransport:
+    """Serves any number of clients until it is cancelled.
+
+    Args:
+        listener: A socket that listens.
+        token: To be shown with each request.
+    """
+
+    def __init__(self, listener: socket.socket, token: str) -> None:
+        self._listener = listener
+        self._expected = f"Bearer {token}".encode()
+
+    async def run(self, server: Server[Any]) -> None:
+        """Answer requests; those that are being answered when it is cancelled have 5 s left."""
+        allowed = TransportSecuritySettings(
+            allowed_hosts=[each for name in _NAMES for each in (name, f"{name}:*")],
+            allowed_origins=[f"http://{name}:*" for name in _NAMES],
+        )
+        manager = StreamableHTTPSessionManager(
+            server,
+            json_response=True,
+            security_settings=allowed,
+            max_request_body_size=MOST_BYTES,
+            max_sessions=_MOST_CLIENTS,
+        )
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            if not self._may(scope):
+                await _refuse(send, 401, "Show the token: Authorization: Bearer ...")
+            elif scope["path"].rstrip("/") != PATH:
+                await _refuse(send, 404, f"There is only {PATH}.")
+            else:
+                await manager.handle_request(scope, receive, send)
+
+        config = uvicorn.Config(
+            answer,
+            lifespan="off",
+            interface="asgi3",
+            ws="none",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=_LAST_ANSWERS_SECONDS,
+        )
+        http = _Http(config)
+        logging.getLogger("mcp.server.streamable_http").addFilter(_is_news)
+        async with manager.run():
+            serving = asyncio.create_task(http.serve([self._listener]))
+            try:
+                await asyncio.shield(serving)
+            finally:
+                http.should_exit = True
+                await asyncio.wait([serving])
+
+    def _may(self, scope: Scope) -> bool:
+        shown = [value for name, value in scope["headers"] if name == b"authorization"]
+        return len(shown) == 1 and secrets.compare_digest(shown[0], self._expected)
+
+
+class _Http(uvicorn.Server):
+    """Leaves signals to whoever runs it."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """False for a client that left in the middle of its message, of which the SDK makes much."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], ClientDisconnect)
+
+
+async def _refuse(send: Send, status: int, text: str) -> None:
+    headers = [(b"content-type", b"text/plain; charset=utf-8")]
+    if status == 401:  # noqa: PLR2004
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": f"{text}\n".encode()})

@@ -8,6 +8,7 @@ finished pieces come across.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import threading
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ class _Failure:
 
 
 _END: Final = object()
+_LAST_SECONDS: Final = 30.0
 
 
 class BackgroundLoop:
@@ -66,7 +68,25 @@ class BackgroundLoop:
                     target=self._loop.run_forever, name=self._name, daemon=True
                 )
                 thread.start()
+                atexit.register(_ended, self._loop, thread)
             return self._loop
+
+
+def _ended(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    """Stop the loop before the interpreter goes, and wait for what it is at.
+
+    A daemon thread that the interpreter's end takes in the middle of an import holds that
+    import's lock for ever, and the next `__del__` that imports something waits for it.
+    """
+
+    def cancelled() -> None:
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.call_soon(loop.stop)
+
+    with suppress(RuntimeError, KeyboardInterrupt):
+        loop.call_soon_threadsafe(cancelled)
+        thread.join(_LAST_SECONDS)
 
 
 async def _pump(source: AsyncGenerator[T, None], put: Any) -> None:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
+import textwrap
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +22,8 @@ from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
+
+ROOT = Path(__file__).parents[2]
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -224,3 +230,44 @@ async def test_the_far_loop_yields_here_raises_here_and_stops_there() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert closed.wait(PATIENCE)
+
+
+def test_a_program_ends_though_the_far_loop_is_in_the_middle_of_an_import(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text("import time\nprint('begun', flush=True)\ntime.sleep(1)\n")
+    (tmp_path / "program.py").write_text(
+        textwrap.dedent(
+            """
+            import asyncio, sys, time
+            from kbtui.models.background import BackgroundLoop
+
+            class Held:
+                def __del__(self):
+                    try:
+                        import slow
+                    except ImportError:
+                        pass
+
+            async def imports():
+                import slow
+
+            async def leaves():
+                task = asyncio.create_task(BackgroundLoop("far").run(imports()))
+                while "slow" not in sys.modules:
+                    await asyncio.sleep(0.01)
+
+            asyncio.run(leaves())
+            left = Held()
+            left.itself = left
+            del left
+            """
+        )
+    )
+    done = subprocess.run(
+        [sys.executable, tmp_path / "program.py"],
+        env={"PYTHONPATH": f"{ROOT}:{tmp_path}"},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "begun\n", "")

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 OUTSIDE = "Edited outside kbtui."
 Edits = dict[str, "bytes | None"]
+Redacted = dict[str, "tuple[bytes | None, bytes | None]"]
 
 
 class MovedError(ConflictError):
@@ -126,12 +127,15 @@ class Door:
         """
         if not change.edits:
             return None
+        done: Redacted = {}
+        if change.actor.is_machine:  # before others have to wait: a long text takes its time
+            done = redact_change(change, self._read(change.edits))
         with self.entered() as events:
             for companion in self.companions:
                 companion(change)
             current = self.settled(change.edits, events)
-            if change.actor.is_machine:
-                redact_change(change, current)  # before a refused version is kept in a copy
+            if change.actor.is_machine:  # before a refused version is kept in a copy
+                redact_change(change, current, done)
             self._check_expected(change, current)
             edits = {path: data for path, data in change.edits.items() if data != current[path]}
             if edits:
@@ -412,12 +416,21 @@ class Door:
             raise ConflictError(f"{path} was changed just now.", paths=(path,))
 
 
-def redact_change(change: Change, current: Edits) -> None:
-    """Take secrets out of what a machine adds; what the user had written stays."""
+def redact_change(change: Change, current: Edits, done: Redacted | None = None) -> Redacted:
+    """Take secrets out of what a machine adds; what the user had written stays.
+
+    Args:
+        change: Its edits and its reason are put right.
+        current: What each path of the edits holds now.
+        done: What this returned before; where both sides are the same still it isn't done again.
+
+    Returns:
+        What each path held, and holds after the change.
+    """
     change.reason = redact(change.reason).text
     for path, data in list(change.edits.items()):
         old = current[path]
-        if data is None or data == old:
+        if data is None or data == old or (done and done.get(path) == (old, data)):
             continue
         decoded = files.decode(data)
         kept = "" if old is None else files.decode(old).text
@@ -426,6 +439,7 @@ def redact_change(change: Change, current: Edits) -> None:
             change.replace(path, redaction.text.encode(decoded.encoding, "replace"))
             kinds = ", ".join(sorted({finding.kind for finding in redaction.found}))
             log.warning("kept a secret (%s) out of %s", kinds, path)
+    return {path: (current[path], data) for path, data in change.edits.items()}
 
 
 def _blob(data: bytes | None) -> str | None:

@@ -1,250 +1,184 @@
-"""Secrets out of what a machine is about to write: keys, tokens, private keys, passwords.
+"""Secrets out of what a machine is about to write: keys, tokens, private keys, passwords, cards.
 
-Formats of known providers are certain enough by themselves. Anything else counts as a secret only
-where it is assigned to a name that says so and looks random: hashes, ids and addresses of
-everyday text are no secrets.
+Three ways of knowing one, cheapest first: an issuer's own form (rows of ``secrets.tsv``), a value
+that looks made by a machine behind a name that says so, and what is told in plain words. Hashes,
+ids and addresses of everyday text are no secrets. The time is linear in the text.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+import string
+from bisect import bisect, bisect_right
+from collections import Counter, deque
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from itertools import islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_ENDS = r"(?![A-Za-z0-9_-])"
-_STARTS = r"(?<![A-Za-z0-9_-])"
-# Formats as their issuers document them; most are in gitleaks' and detect-secrets' rules as well.
-# Each with the literal that every match holds: without it in the text the form isn't tried.
-_PROVIDERS: tuple[tuple[str, str, str], ...] = (
-    ("Anthropic key", "sk-ant-", r"sk-ant-[A-Za-z0-9_-]{24,}"),
-    ("OpenRouter key", "sk-or-v1-", r"sk-or-v1-[a-f0-9]{32,}"),
-    ("OpenAI key", "sk-", r"sk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,}"),
-    ("AWS access key", "AKIA", r"AKIA[A-Z0-9]{16}"),
-    ("AWS access key", "ASIA", r"ASIA[A-Z0-9]{16}"),
-    ("Google key", "AIza", r"AIza[A-Za-z0-9_-]{35}"),
-    ("Google OAuth token", "ya29.", r"ya29\.[A-Za-z0-9_-]{20,}"),
-    ("GitHub token", "gh", r"gh[pousr]_[A-Za-z0-9]{36,}"),
-    ("GitHub token", "github_pat_", r"github_pat_[A-Za-z0-9_]{22,}"),
-    ("GitLab token", "glpat-", r"glpat-[A-Za-z0-9_-]{20,}"),
-    ("Slack token", "xox", r"xox[abeoprs]-[A-Za-z0-9-]{10,}"),
-    ("Slack webhook", "hooks.slack.com", r"hooks\.slack\.com/services/T\w+/B\w+/[A-Za-z0-9]{16,}"),
-    ("Stripe key", "k_live_", r"[sr]k_live_[A-Za-z0-9]{16,}"),
-    ("Stripe key", "k_test_", r"[sr]k_test_[A-Za-z0-9]{16,}"),
-    ("Hugging Face token", "hf_", r"hf_[A-Za-z0-9]{30,}"),
-    ("Groq key", "gsk_", r"gsk_[A-Za-z0-9]{40,}"),
-    ("xAI key", "xai-", r"xai-[A-Za-z0-9]{40,}"),
-    ("Replicate token", "r8_", r"r8_[A-Za-z0-9]{30,}"),
-    ("PyPI token", "pypi-", r"pypi-[A-Za-z0-9_-]{50,}"),
-    ("npm token", "npm_", r"npm_[A-Za-z0-9]{36}"),
-    ("SendGrid key", "SG.", r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
-    ("Telegram token", ":AA", r"[0-9]{8,10}:AA[A-Za-z0-9_-]{33}"),
-    ("DigitalOcean token", "_v1_", r"do[opr]_v1_[a-f0-9]{64}"),
-    ("Tailscale key", "tskey-", r"tskey-[a-z]+-[A-Za-z0-9]{8,}-[A-Za-z0-9]{16,}"),
-    ("age key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
-    ("JSON web token", ".eyJ", r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{16,}"),
+Span = tuple[int, int, str]
+_CLASSES = {
+    "w": "[A-Za-z0-9]",
+    "u": "[A-Z0-9]",
+    "x": "[0-9a-fA-F]",
+    "b": r"[\w-]",
+    "t": r"[\w.-]",
+    "e": r"[\w+/=.-]",
+}
+# A name that says that a secret follows, how it is joined to it, and the value. The names are parts:
+# "DB_PASS", "clientSecret" and "X-Api-Key" hold one as well.
+_NAME = re.compile(
+    r"pass(?:wor[dt]|wd|phrase|code|w)?|pwd|kennwort|contrase[nñ]a|mot[ _]de[ _]passe"
+    r"|senha|wachtwoord|parola|(?:api|access|auth|account|admin|app|client|consumer|deploy|encryption"
+    r"|host|integration|license|master|private|root|secret|service|session|shared|signing|sas|ssh"
+    r"|storage|subscription|write)[ _.-]?key|apikey|secret|token|credentials?|creds|[_.-]auth|[\"']auth"
+    r"|_key|[\"']key|authori[sz]ation|bearer|webhook|cookie|session[_-]?id|jwt|dsn|salt|seed|nonce"
+    r"|otp|hmac|signature|oauth|app_?id(?==)|\bkey(?==)"
 )
-_KNOWN = tuple(
-    (kind, marker, re.compile(_STARTS + form + _ENDS)) for kind, marker, form in _PROVIDERS
-)
-_PRIVATE_KEY = re.compile(
-    r"-----BEGIN (?P<label>[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?)-----"
-    r".*?(?:-----END (?P=label)-----|\Z)",
-    re.DOTALL,
-)
-_IN_URL = re.compile(r"(?<=://)(?P<user>[^\s/:@]{1,64}):(?P<secret>[^\s/:@]{3,128})(?=@[\w.-]+)")
 _ASSIGNED = re.compile(
-    r"""(?P<name>(?:api[_-]?key|apikey|secret|token|passw(?:or)?d|passwd|access[_-]?key
-        |private[_-]?key|credential|client[_-]?secret|auth[_-]?key)[\w.-]{0,20})
-        ["']?[ \t]{0,4}(?:=|:|=>|:=)[ \t]{0,4}(?P<quote>["'`]?)
-        (?P<secret>[A-Za-z0-9_+/=.~!@#$%^&*-]{8,256})(?P=quote)(?=[\s,;)\]}`]|$)""",
-    re.VERBOSE | re.IGNORECASE | re.MULTILINE,
+    r"(?P<rest>[\w.-]{0,24})"
+    r"(?:[\"'`*_)\]\\]{0,4}[ \t]{0,8}(?:=>|:=|->|→|==?|:|\||>|,|\(|\bis\b|\bist\b|\bes\b|\best\b)"
+    r"[\"'`*_(\\<|]{0,4}(?:[ \t]{0,8}\r?\n)?[ \t>]{0,12}(?:value=|Basic |Bearer |Token |CDATA\[)?"
+    r"|[*_`:]{0,4}(?:[ \t]{0,4}\r?\n){1,2}[ \t>]{0,12}(?:[-*+:][ \t]{1,4})?"
+    r"|[\"'][ \t]{1,4}(?:value|content)[ \t]?=[ \t]?|[ \t]{1,4}(?=[\"'`]))"
+    r"(?P<quote>[\"'`]?)(?P<secret>[A-Za-z0-9_+/=.~!@#$%^&*:?-]{6,4096}+)(?![\w(\[])",
+    re.IGNORECASE,
 )
-_BEARER = re.compile(r"(?i)\b(?:authorization:\s*)?bearer\s+(?P<secret>[A-Za-z0-9_.~+/=-]{20,})")
-# Said in plain words: "the gate code is 4711", "pw hunter2", "mi contraseña es ...".
-_PASSWORD_WORDS = (
-    r"pass(?:word|wort|phrase|code)s?|pwd?|passwd|kennw(?:ort|örter)|losung|contraseñas?|clave"
-    r"|[\w-]{0,24}(?:passwort|kennwort)"
+_QUOTED = re.compile(
+    r"(?i)(?<![a-z])(?:passw(?:or[dt])?|passwd|passphrase|passwort|kennwort|contraseña|pwd|secret)[\w.-]{0,20}"
+    r"[\"'`*]{0,3}[ \t]{0,4}(?:=|:|\bis\b|\bist\b|\bes\b)[ \t*]{0,4}([\"'`])(?P<secret>[^\"'`\n]{4,80})\1"
 )
-_CODE_WORDS = (
-    r"pin(?:[ -](?:code|number|nummer))?|puk|cvv|cvc|tan|otp|(?:[\w-]{1,24})?(?:pin|geheimzahl)"
-    r"|(?:door|gate|alarm|entry|access|security|backup|recovery|unlock|safe|locker|lock|garage|verification|2fa|keypad|key ?safe)"
-    r"[ -](?:codes?|combination|combo)|(?:tür|tor|zugangs|alarm|tresor|sicherheits|garagen|schloss|safe|zahlen)[ -]?(?:codes?|kombination)"
-    r"|(?:code|combination|combo)\s(?:for|to|of)\s(?:the\s)?(?:\w+\s)?(?:door|gate|alarm|safe|locker|garage|lock|house|flat|building|shed|office|entrance)"
-    r"|(?<!\w)(?!error|zip|post|area|country|status|dress|source|exit|product|discount|promo|bar|qr|colou?r|class|course|booking|response)[a-zäöü]{3,16}[ -]code"
+_BEARER = re.compile(r"(?i)\b(?:bearer|basic|token)[ \t]+(?P<secret>[A-Za-z0-9_.~+/=-]{16,4096})")
+_IN_URL = re.compile(
+    r"(?<=://)[^\s/:@\"'<>]{0,64}:(?!\d{1,5}/)(?P<secret>[^\s\"'`<>]{1,200})(?=@[\w\[-][\w.-]*)"
+)
+_PAIR = re.compile(
+    r"(?i)\b(?:log-?ins?|credentials?|creds|account|zugangsdaten|user(?:name)?|benutzer|usuario|acceso|wi-?fi|wlan|router)\b"
+    r"(?:[ \t]{1,2}(?:is|are|for|of|ist|sind|es|son|für|de|[\w.-]{2,20})){0,3}?[ \t]{0,2}[:=]?[ \t]{0,2}"
+    r"[\"'`(]?[\w.@+-]{2,60}[ \t]?(?:/|:|,|\|)[ \t]?(?P<secret>[^\s/:,\"'`)(\[\]]{5,64})(?![/:@])"
+)
+# Told in plain words: "the gate code is 4711", "pw hunter2", "mi contraseña es ...".
+_PASSWORD_WORD = (
+    r"passwort|kennwort|pass(?:word|phrase|key)s?|pwd?|passwd|kennwörter|losung|contraseñas?"
+    r"|mot de passe|mdp|senha|wachtwoord|parola d'ordine|lösenord|adgangskode|hasło|пароль|密码|密碼|パスワード"
+    r"|비밀번호|(?:wi-?fi|wlan|wpa\d?|network)[ -]?(?:key|schlüssel|pass|code)|answer to (?:the|my) security question"
+)
+# These are said of other things as well: what follows must look like a password.
+_SECRET_WORD = (
+    r"clave|(?:api |access |auth |secret |bearer )?tokens?|(?:the |my |our )secret|secret key|api[ -]?key"
+    r"|credentials?|creds|pass|login"
+)
+_PLACES = (
+    "door|gate|alarm|entry|access|security|backup|recovery|rescue|unlock|safe|locker|lock|garage|verification"
+    "|2fa|keypad|key ?safe|voicemail|sim|padlock|bike lock|lockbox|passcode|login|one[- ]time|auth"
+)
+_CODE_WORD = (
+    r"(?:pin|geheimzahl)(?:[ -](?:code|number|nummer|no\.?|nr\.?))?|(?<!\w)(?:puk|cvv2?|cvc|tan|otp|ssn)"
+    rf"|(?<!\w)(?:{_PLACES})[ -](?:codes?|combination|combo)|combination|passcode|(?:opens?|unlocks?|öffnet)(?: it| up)? (?:with|mit|using)|código pin|code pin|codice pin"
+    r"|(?:tür|tor|zugangs|alarm|tresor|sicherheits|garagen|schloss|safe|zahlen)[ -]?(?:codes?|kombination)"
+    r"|(?:code|combo)\s(?:for|to|of|on)\s(?:my\s|our\s|the\s)?(?:[\w'-]+\s){0,2}?(?:door|gate|alarm|safe"
+    r"|locker|garage|lock|house|flat|building|shed|office|entrance|phone|vault|box|apartment|bike|suitcase)"
     r"|code\s(?:für|zu|zum|zur)\s(?:der|die|das|den|dem|\w+)?\s?\w+"
-    r"|c[oó]digo\s(?:de|del|para)\s(?:la\s|el\s)?(?:puerta|alarma|caja(?:\s\w+)?|portal|garaje|entrada|edificio|acceso|seguridad)"
-    r"|(?:clave|combinaci[oó]n)\s(?:de|del)\s(?:la\s|el\s)?[\w-]+(?:\s[\w-]+)?|ssn|social security number"
+    r"|c[oó]digo\s(?:de|del|para)\s(?:la\s|el\s|mi\s)?(?:puerta|alarma|caja(?:\s\w+)?|portal|garaje|entrada"
+    r"|edificio|acceso|seguridad|verificación)|code (?:de la|d['’]|du) ?(?:porte|alarme|entrée|coffre|immeuble)"
+    r"|(?:clave|combinaci[oó]n)\s(?:de|del)\s(?:la\s|el\s)?[\w-]+(?:\s[\w-]+)?|social security number"
 )
-_IS = (
-    r"(?:(?![ \t]+(?:limit|budget|count|policy|reset|manager|length|change|rules?|usage|price|costs?)\b)"
-    r"(?:[ \t]{1,3}[\w'’.-]{1,24}){0,5}?[ \t]{0,3}(?:['’]s|\b(?:is|was|are|ist|lautet|sind|es|son)\b|[:=])"
-    r"(?:[ \t]{0,3}(?:now|jetzt|ahora|still|nun))?[ \t]{0,3}"
-    r"|[ \t](?:for|of|on|to|vom|von|fürs?|zum|zur|del?|para)(?:[ \t][\w'’.-]{1,24}){1,4}?[ \t]|[ \t]{1,3})[\"'`“„«]?"
+_SAID = re.compile(
+    r"(?i)(?:(?<!\w)(?:is|was|are|be|becomes?|ist|lautet|sind|war|es|son|era|est|sont|è|é)(?![\w'’])|[:=]|->|→)"
+    r"(?:[ \t]+(?:now|jetzt|ahora|still|nun|again|set to|(?:now )?changed to))?[ \t]*[\"'`“„«*_(]{0,3}"
 )
-_SPOKEN_CODE = re.compile(
-    rf"(?i)\b(?:{_CODE_WORDS}){_IS}(?P<secret>[#*]?\d[\d -]{{1,14}}\d[#*]?|[A-Z0-9]*\d[A-Z0-9-]{{3,}})(?![\w:/]|[.,]\d)"
+_SAYS_OF = re.compile(
+    r"(?i)[\"'`*_]{0,3}[ \t]+(?:for|of|on|to|at|in|with|from|vom|von|fürs?|zum|zur|auf|del?|du|para|pour|à"
+    r"|changed|set|reset|geändert|numbers?|code|again|now|stays)[ \t]"
 )
-_SPOKEN_PASSWORD = re.compile(
-    rf"(?i)(?<![?&\w.])(?:{_PASSWORD_WORDS}|(?:api |access |auth |secret )?tokens?|secret key|api key){_IS}(?P<secret>[^\s\"'`”“«»]{{4,80}})"
+_LAST_WORD = re.compile(r"(\w+).?\Z")
+_NOT_BEFORE = re.compile(r"[?&\w.\[/]")
+_GAP = re.compile(r"[ \t]{1,3}[\"'`“„«*_(]{0,3}")
+_DASH = re.compile(r"[\"'`*_]{0,3}[ \t]*[,»–—-][ \t]*[\"'`“„«*_(]{0,3}")
+_CLAUSE_END = re.compile(r"[.!?;]\s|\s[–—]\s")
+_TECHNICAL = re.compile(
+    r"(?i)\d+-?[a-z]{1,12}|v?\d+(?:\.\d+)*[a-z]?|o?auth\d|1password|(?:sha|md|aes|rsa|hs|rs|es|utf|base|wpa|ipv|h|http"
+    r"|web|win|s|k|p|ed|mp|ps|ios|bcrypt|tls|usb|ntlm|pbkdf|argon|uuid|id)v?-?\d+[a-z]?s?"
+)
+_PASSWORD_SAID = re.compile(rf"(?:(?P<plain>{_PASSWORD_WORD})|{_SECRET_WORD})(?![\w\]])")
+_CODE_SAID = re.compile(rf"(?:{_CODE_WORD}|(?<=[a-zäöü]{{3}}[ -])(?P<any>codes?))(?!\w)")
+_NOT_SAID = re.compile(
+    r"(?i)[ \t]+(?:limits?|budgets?|counts?|policy|resets?|managers?|lengths?|changes?|rules?|usage|price"
+    r"|costs?|ids?|types?|names?|fields?|generators?|strength|count|point|per|window|size|address|hash(?:es)?)\b"
+)
+_NUMBERS = (
+    "zero|oh|one|two|three|four|five|six|seven|eight|nine|double|null|eins|zwei|drei|vier|fünf|sechs"
+    "|sieben|acht|neun|cero|uno|dos|tres|cuatro|cinco|seis|siete|ocho|nueve"
+)
+_CODE = re.compile(
+    rf"[#*]?\d(?:[ .-]?\d){{2,14}}[#*]?(?![\w:/%€$£°]|[.,-]\d)|(?=[A-Z-]*\d)[A-Z0-9](?:-?[A-Z0-9]){{3,}}(?![\w:/]|[.,]\d)"
+    rf"|(?i:(?:(?:{_NUMBERS})[ ,-]{{1,2}}){{3,11}}(?:{_NUMBERS}))(?!\w)"
+)
+_NO_NUMBER = re.compile(
+    r"\d{4}-\d\d-\d\d|(?i:[ \t]*(?:am|pm|h|uhr|times|people|characters|chars|digits|letters|words|tokens|users"
+    r"|attempts|minutes|hours|days|weeks|months|years|euros?|dollars?|usd|eur|kb|mb|gb|km|kg|zeichen|stellen"
+    r"|minuten|stunden|tage|dígitos|caracteres|horas|días))\b"
+)
+_WORD = re.compile(r"[^\s\"'`”“«»]{4,80}")
+_REVERSED = re.compile(
+    r"(?i)(?<![\w.,:/$€£#&-])[\"'`“„«]?(?P<secret>[^\s\"'`”“«»,;()]{3,64}?)[\"'`”“»]?[ \t](?:is|was|=|ist|es|est|as|als|como)[ \t]"
+    r"(?:still |now |also |jetzt |ahora )?(?:my|the|our|his|her|their|your|mein|meine|unser|das|die|der|mi|la|el"
+    rf"|nuestra|mon|notre|le)[ \t](?:[\w'’-]{{1,24}}[ \t]){{0,3}}?(?:(?P<code>{_CODE_WORD}|code)|{_PASSWORD_WORD}|{_SECRET_WORD})(?!\w)"
 )
 _PHRASE = re.compile(
-    r"(?i)\b(?:seed|recovery|backup) (?:phrase|words)\b[^\n:]{0,20}(?::|\bis\b|\bare\b)\s*(?P<secret>(?:[a-z]{2,12}[ ,]{1,2}){5,24}[a-z]{2,12})"
+    r"(?i)\b(?:(?:seed|recovery|backup|mnemonic|secret|wallet|wiederherstellungs|semilla)[ -]?(?:phrase|words?|seed)"
+    r"|mnemonic|frase (?:semilla|de recuperación))\b[^\n:=]{0,30}(?:(?:[:=]|\bis\b|\bare\b|\bist\b|\bes\b)[\s\"'`]{0,8}|\n\s{0,8}(?=(?:[\d.) ]{0,4}[a-z]{2,12}[ ,\n]{1,3}){11}))"
+    r"(?P<secret>(?:(?:\d{1,2}[.)][ ]?)?[a-z]{2,12}[ ,\n]{1,3}){5,24}(?:\d{1,2}[.)][ ]?)?[a-z]{2,12})"
+    r"|\bpassphrase[ \t]?(?:[:=]|is)[ \t\"'`]{1,4}(?!(?:[\w-]+ ){0,7}(?:the|of|be|to|a|on|in|must|for|not|and|with)\b)"
+    r"(?P<words>(?:[a-z]{2,12}[ -]){2,7}[a-z]{2,12})(?=[.\s\"'`]*$)",
+    re.MULTILINE,
 )
+_LIST = re.compile(
+    r"(?i)\b(?:backup|recovery|rescue|wiederherstellungs|2fa)[ -]?codes?\b[^\n]{0,40}(?:\n[ \t]*){1,2}"
+    r"(?P<secret>(?:[ \t>*+-]{0,6}(?:\d{1,2}[.)] )?(?=[^\s\d]{0,12}\d)\w{4,12}(?:[ -]\w{4,12}){0,3}[ \t]*(?:\n|\Z)){1,20})"
+)
+_TABLE = re.compile(
+    r"(?m)^[ \t]*(\|[^\n]*\|)[ \t]*\n[ \t]*\|[-:| \t]+\n((?:[ \t]*\|[^\n]*(?:\n|\Z))+)"
+)
+_COLUMN = re.compile(
+    rf"(?i)[\s*`]*(?:[\w-]+ )?(?:{_PASSWORD_WORD}|{_SECRET_WORD}|(?P<code>{_CODE_WORD}|[\w-]+ code))[\s*`]*"
+)
+_CELL = re.compile(r"[^|]+")
 # Without gaps only as long as cards are: times and ids of posts have 13, 18 and 19 digits.
 _CARD = re.compile(
     r"(?<![\w./-])(?P<secret>\d{4}([ -])\d{4}\2\d{4}\2\d{1,7}|\d{4}[ -]\d{6}[ -]\d{5}|[3-6]\d{14,15})(?![\w-])"
-)
-_IN_QUERY = re.compile(r"[?&][\w.-]*\Z")
-_STAND_IN = re.compile(
-    r"(?i)^(?:your|<|\$|\{|\[|xxx|\*{3}|\.)|example|changeme|redacted|placeholder|getenv|environ"
-)
-_NO_PASSWORD = frozenset(
-    [
-        "still",
-        "always",
-        "never",
-        "also",
-        "just",
-        "only",
-        "same",
-        "different",
-        "wrong",
-        "correct",
-        "right",
-        "needed",
-        "required",
-        "expired",
-        "stored",
-        "kept",
-        "saved",
-        "written",
-        "under",
-        "inside",
-        "with",
-        "from",
-        "that",
-        "this",
-        "there",
-        "here",
-        "unknown",
-        "missing",
-        "gone",
-        "lost",
-        "what",
-        "where",
-        "when",
-        "changed",
-        "reset",
-        "very",
-        "really",
-        "about",
-        "being",
-        "something",
-        "safe",
-        "easy",
-        "hard",
-        "long",
-        "short",
-        "weak",
-        "strong",
-        "secret",
-        "empty",
-        "none",
-        "case-sensitive",
-        "case",
-        "sensitive",
-        "your",
-        "mine",
-        "ours",
-        "theirs",
-        "valid",
-        "invalid",
-        "broken",
-        "known",
-        "somewhere",
-        "probably",
-        "maybe",
-        "taped",
-        "shared",
-        "managed",
-        "protected",
-        "generated",
-        "longer",
-        "shorter",
-        "invalid",
-        "noch",
-        "immer",
-        "falsch",
-        "richtig",
-        "nicht",
-        "nötig",
-        "abgelaufen",
-        "beim",
-        "unter",
-        "dort",
-        "hier",
-        "unbekannt",
-        "weg",
-        "gleich",
-        "dieselbe",
-        "dasselbe",
-        "sicher",
-        "schwach",
-        "stark",
-        "lang",
-        "kurz",
-        "schon",
-        "auch",
-        "bereits",
-        "jetzt",
-        "sehr",
-        "geändert",
-        "notiert",
-        "todavía",
-        "siempre",
-        "nunca",
-        "misma",
-        "mismo",
-        "igual",
-        "incorrecta",
-        "correcta",
-        "necesaria",
-        "está",
-        "aquí",
-        "allí",
-        "débil",
-        "fuerte",
-        "segura",
-        "larga",
-        "corta",
-        "muy",
-        "para",
-        "desde",
-        "bajo",
-        "dentro",
-        "importante",
-        "clave",
-    ]
 )
 # "The password is separate from ...": how a sentence goes on behind a word that is no secret.
 _GOES_ON = re.compile(
     r"(?i)[ \t]+(?:from|to|than|in|on|for|of|by|as|at|when|if|until|unless|with|and not"
     r"|von|als|für|wenn|bis|que|de|con|en|para|si)\b"
 )
-_LOOK_BACK = 40
-_LEAST_TOKEN = 8
+_IN_QUERY = re.compile(r"[?&](?:[\w-]*)\Z")
+_PLACEHOLDER = re.compile(
+    r"(?i)your|example|sample|dummy|placeholder|redacted|change_?me|x{4}|\*{3}|\.\.\.|<|\$\{|\{\{|process\.env"
+    r"|os\.environ|getenv|test[_-]?key|^\$|^%\w+%$|^[.~]?/|://|^\[|^@|\]\(|:://|^(?:https?|file|mailto):"
+)
+_SPLITS = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad]|\\\\(?=[_*.~-])")
+_WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20, 0xA0: 0x20}
+_SMALL = {ord(char): ord(char) + 32 for char in string.ascii_uppercase}
+_TURN = re.compile(r"(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[a-z0-9]|(?<=[0-9])[A-Za-z]")
+_KINDS = (str.isdigit, str.islower, str.isupper)
 _MIN_ENTROPY = 3.0
 _MIN_LENGTH = 16
 _MIN_PASSWORD = 10
-_PLACEHOLDER = re.compile(
-    r"(?i)your|example|sample|dummy|placeholder|redacted|changeme|xxx|\.\.\.|<|\$\{|\{\{|process\.env"
-    r"|os\.environ|getenv|test[_-]?key|^[a-z_.-]+$|^[A-Z_.-]+$|^\$"
-)
+_LEAST_TOKEN = 8
+_LEAST_TURNS = 0.22  # from letter to digit or small to capital, a character
+_LOOK_BACK = 40
+_LOOK_AHEAD = 110
+_MOST_WORDS = 6
+_SINGLE_LOOKUPS = 500
+_LUHN = 10
+_MOST_LINES = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +198,17 @@ class Redaction:
     found: tuple[Finding, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How one kind looks: a text that every match holds, and the pattern."""
+
+    kind: str
+    marker: str
+    pattern: re.Pattern[str]
+    issued: bool = False
+    weak: bool = False
+
+
 def redact(text: str, keep: str = "") -> Redaction:
     """Replace every secret in `text` by ``[redacted: <kind>]``.
 
@@ -271,109 +216,274 @@ def redact(text: str, keep: str = "") -> Redaction:
         text: What a machine is about to store.
         keep: What stood there before: secrets that the user wrote into it are the user's to remove.
     """
-    start = _looked_through(text, keep)
+    spans = [
+        (start + first, start + last, kind)
+        for start, part in _changed(text, keep)
+        for first, last, kind in _secrets(part)
+    ]
+    if not spans:
+        return Redaction(text, ())
+    known = _kept(spans, text, keep)
+    lines = [match.start() for match in re.finditer("\n", text)]
     pieces: list[str] = []
     found: list[Finding] = []
     end = 0
-    for first, last, kind in _without_overlaps(_spans(text, start)):
+    for first, last, kind in spans:
         secret = text[first:last]
-        if keep and secret in keep:
+        if secret in known:
             continue
         pieces += [text[end:first], f"[redacted: {kind}]"]
-        found.append(Finding(kind, text.count("\n", 0, first) + 1, f"{secret[:4]}…"))
+        found.append(Finding(kind, bisect_right(lines, first - 1) + 1, f"{secret[:4]}…"))
         end = last
     return Redaction("".join([*pieces, text[end:]]), tuple(found))
 
 
-def _looked_through(text: str, keep: str) -> int:
-    """Where to begin: what only grew by whole lines needn't be searched from its beginning.
+def _changed(text: str, keep: str) -> Iterator[tuple[int, str]]:
+    """The parts with lines that didn't stand there before, and where each begins.
 
-    Nothing but a private key goes over several lines.
+    A name or the head of a table may stand above its secret, so that the whole paragraph is looked
+    at, and two lines above it; only private keys may be longer.
     """
-    grew = keep.endswith("\n") and text.startswith(keep)
-    return len(keep) if grew and "PRIVATE KEY" not in text else 0
+    if not keep or "PRIVATE KEY" in text or "PuTTY-" in text:
+        yield 0, text
+        return
+    known = set(keep.splitlines(keepends=True))
+    above = deque[int](maxlen=_MOST_LINES)  # where the lines of this paragraph and two before begin
+    begun = -1
+    at = 0
+    for line in text.splitlines(keepends=True):
+        if line not in known and begun < 0:
+            begun = above[0] if above else at
+        elif line in known and begun >= 0:
+            yield begun, text[begun:at]
+            begun = -1
+        above.append(at)
+        if not line.strip():
+            above = deque(list(above)[-2:], maxlen=_MOST_LINES)
+        at += len(line)
+    if begun >= 0:
+        yield begun, text[begun:]
 
 
-def _spans(text: str, start: int) -> Iterator[tuple[int, int, str]]:
-    """Where secrets stand after `start`, the certain kinds first."""
-    yield from _with_known_form(text, start)
-    for match in _IN_URL.finditer(text, start):
+def _kept(spans: list[Span], text: str, keep: str) -> set[str]:
+    """Those of the secrets that stood there before."""
+    if not keep:
+        return set()
+    secrets = {text[first:last] for first, last, _ in spans}
+    if len(secrets) > _SINGLE_LOOKUPS:
+        return secrets & {keep[first:last] for first, last, _ in _secrets(keep)}
+    return {secret for secret in secrets if secret in keep}
+
+
+def _secrets(text: str) -> list[Span]:
+    """Where secrets stand, in order; of two that overlap the one that is more certain stays."""
+    plain = text if text.isascii() else text.translate(_WIDE)
+    cuts = [match.start() for match in _SPLITS.finditer(plain)]
+    if cuts:
+        plain = _SPLITS.sub("", plain)
+        moved = [cut - nth for nth, cut in enumerate(cuts)]
+    kept: list[Span] = []
+    for first, last, kind in _spans(plain):
+        span = (first, last, kind)
+        if cuts:
+            span = (
+                first + bisect_right(moved, first),
+                last + bisect_right(moved, last - 1),
+                kind,
+            )
+        place = bisect(kept, span)
+        is_free = place == 0 or kept[place - 1][1] <= span[0]
+        if first < last and is_free and (place == len(kept) or span[1] <= kept[place][0]):
+            kept.insert(place, span)
+    return kept
+
+
+def _spans(text: str) -> Iterator[Span]:
+    """Where secrets stand, the certain kinds first."""
+    yield from _formed(text)
+    for match in _IN_URL.finditer(text):
         if not _PLACEHOLDER.search(match["secret"]):
             yield *match.span("secret"), "password"
-    for match in _ASSIGNED.finditer(text, start):
-        is_password = "pass" in match["name"].lower()
-        if _is_random(match["secret"], is_password=is_password) and not _is_in_link(text, match):
-            yield *match.span("secret"), "password" if is_password else "secret"
-    for match in _BEARER.finditer(text, start):
-        if _is_random(match["secret"]):
-            yield *match.span("secret"), "token"
-    yield from _spoken(text, start)
-
-
-def _spoken(text: str, start: int) -> Iterator[tuple[int, int, str]]:
-    """Secrets that are told in plain words."""
-    for match in _SPOKEN_CODE.finditer(text, start):
-        yield *match.span("secret"), "PIN or code"
-    for match in _SPOKEN_PASSWORD.finditer(text, start):
-        first = match.start("secret")
-        secret = match["secret"].rstrip(".,;:!?)*_")
-        goes_on = _GOES_ON.match(text, first + len(secret)) is not None and secret.islower()
-        if not (goes_on and secret.isalpha()) and _is_spoken_password(
-            secret, text[match.start() : first]
-        ):
-            yield first, first + len(secret), "password"
-    for match in _PHRASE.finditer(text, start):
-        yield *match.span("secret"), "recovery phrase"
-    for match in _CARD.finditer(text, start):
-        digits = [int(char) for char in match["secret"] if char.isdigit()]
-        doubled = [
-            n if place % 2 else sum(divmod(2 * n, 10)) for place, n in enumerate(digits[::-1], 1)
-        ]
-        if len(set(digits)) > 1 and sum(doubled) % 10 == 0:
+    lowered = text.lower()
+    if len(lowered) != len(text):  # a few letters become two
+        lowered = text.translate(_SMALL)
+    yield from _assigned(text, lowered)
+    yield from _codes_told(text, lowered)
+    yield from _passwords_told(text, lowered)
+    yield from _told_otherwise(text)
+    for match in _CARD.finditer(text):
+        if _is_card(match["secret"]):
             yield *match.span("secret"), "card number"
 
 
-def _is_spoken_password(secret: str, before: str) -> bool:
-    """True if the word behind "password is" is one, rather than how the sentence goes on."""
-    if _STAND_IN.search(secret) or "://" in secret or "](" in secret:
+def _formed(text: str) -> Iterator[Span]:
+    """What has a form of the table."""
+    for form in _forms():
+        if form.marker in text:
+            for match in form.pattern.finditer(text):
+                group = 0 if "label" in form.pattern.groupindex else match.lastindex or 0
+                first, last = match.span(group)
+                secret = match[group]
+                if form.issued:  # markup may follow
+                    last = first + len(secret.rstrip("-_."))
+                if not form.weak or _is_made(secret.removeprefix(form.marker)):
+                    yield first, last, form.kind
+
+
+@cache
+def _forms() -> tuple[_Form, ...]:
+    """The rows of the table, read once; forms without a prefix come first."""
+    issued: list[_Form] = []
+    shaped: list[_Form] = []
+    for row in _section("issued"):
+        kind, prefixes, rest = row.split("\t")
+        chars, counts = _CLASSES[rest[0]], rest[1:].rstrip("!")
+        least, dash, most = counts.partition("-")
+        ends = "[A-Za-z0-9]*" if dash and not most else "(?![A-Za-z0-9])"
+        for prefix in prefixes.split():
+            begin = re.escape(prefix)
+            # Begins with the text itself, so that `re` can look for that first.
+            form = f"{begin}(?<![A-Za-z0-9]{begin}){chars}{{{least}{dash and ','}{most}}}{ends}"
+            pattern, weak = re.compile(form, re.ASCII), rest.endswith("!")
+            issued.append(_Form(kind, prefix, pattern, issued=True, weak=weak))
+    for row in _section("shaped"):
+        kind, marker, form = row.split("\t")
+        shaped.append(_Form(kind, marker, re.compile(form)))
+    return (*shaped, *issued)
+
+
+def _section(name: str) -> Iterator[str]:
+    table = files(__package__).joinpath("secrets.tsv").read_text("utf-8")
+    rows = table.partition(f"\n[{name}]\n")[2].partition("\n[")[0].splitlines()
+    return (row for row in rows if row.strip() and not row.startswith("# "))
+
+
+@cache
+def _words(section: str) -> frozenset[str]:
+    return frozenset(" ".join(_section(section)).split())
+
+
+def _assigned(text: str, lowered: str) -> Iterator[Span]:
+    """What stands behind a name that says so, and looks made by a machine."""
+    end = 0
+    for named in _NAME.finditer(lowered):
+        match = _ASSIGNED.match(text, named.end()) if named.start() >= end else None
+        if match is None:
+            continue
+        first, secret, name = match.start("secret"), match["secret"].rstrip(".,:?*_"), named[0]
+        is_password = name.startswith(("pass", "pwd", "kenn", "contr", "mot", "senha", "wacht"))
+        mixed = is_password and not match["rest"] and _is_password(secret, said=False)
+        if (mixed or _is_random(secret, is_password=is_password)) and not _is_in_link(text, named):
+            end = first + len(secret)
+            yield first, end, "password" if is_password else "secret"
+    for match in _QUOTED.finditer(text):
+        if _is_password(match["secret"], said=" " not in match["secret"] or "phrase" in match[0]):
+            yield *match.span("secret"), "password"
+    for match in _BEARER.finditer(text):
+        if _is_random(match["secret"]):
+            yield *match.span("secret"), "token"
+    for match in _PAIR.finditer(text):
+        if _is_password(match["secret"], said=False):
+            yield *match.span("secret"), "password"
+
+
+def _codes_told(text: str, lowered: str) -> Iterator[Span]:
+    """PINs, and codes of doors and the like, that are told in plain words."""
+    for match in _CODE_SAID.finditer(lowered):
+        before = lowered[max(0, match.start() - _LOOK_BACK) : match.start()]
+        word = _LAST_WORD.search(before) if match["any"] else None
+        if before.endswith(("/", ".", "#")) or (word and word[1] in _words("codes")):
+            continue
+        for first, _ in _candidates(text, match.end()):
+            code = _CODE.match(text, first)
+            if code and not any(_NO_NUMBER.match(text, at) for at in code.span()):
+                yield *code.span(), "PIN or code"
+
+
+def _passwords_told(text: str, lowered: str) -> Iterator[Span]:
+    """Passwords and tokens that are told in plain words."""
+    for match in _PASSWORD_SAID.finditer(lowered):
+        if _NOT_BEFORE.match(lowered, match.start() - 1) and match.start():
+            continue
+        is_token = match[0].endswith("token")
+        for first, said in _candidates(text, match.end()):
+            found = _WORD.match(text, first)
+            secret = found[0].rstrip(".,;:!?)*_|") if found else ""
+            goes_on = secret.isalpha() and _GOES_ON.match(text, first + len(secret))
+            if goes_on or (is_token and len(secret) < _LEAST_TOKEN):
+                continue
+            if _is_password(secret, said=said and match["plain"] is not None):
+                yield first, first + len(secret), "password"
+                break
+
+
+def _told_otherwise(text: str) -> Iterator[Span]:
+    """Secrets before the word that tells of them, phrases, and those in lists and tables."""
+    for match in _REVERSED.finditer(text):
+        secret = match["secret"]
+        is_secret = _CODE.fullmatch(secret) if match["code"] else _is_password(secret, said=False)
+        if is_secret:
+            yield *match.span("secret"), "PIN or code" if match["code"] else "password"
+    for match in _PHRASE.finditer(text):
+        yield *match.span(match.lastgroup or 0), "recovery phrase"
+    for match in _LIST.finditer(text):
+        yield match.start("secret"), match.start("secret") + len(match["secret"].rstrip()), "codes"
+    for table in _TABLE.finditer(text):
+        yield from _in_columns(text, table)
+
+
+def _in_columns(text: str, table: re.Match[str]) -> Iterator[Span]:
+    """What stands in the columns of a table whose heads promise secrets."""
+    heads = [_COLUMN.fullmatch(head) for head in _CELL.findall(table[1])]
+    if not any(heads):
+        return
+    for row in re.finditer(r"\|[^\n]*", text[table.start(2) : table.end(2)]):
+        for head, cell in zip(heads, _CELL.finditer(row[0]), strict=False):
+            secret = cell[0].strip(" \t`*_")
+            first = table.start(2) + row.start() + cell.start() + cell[0].find(secret)
+            is_code = head and head["code"] and _CODE.fullmatch(secret)
+            if secret and head and (is_code or _is_password(secret, said=False)):
+                yield first, first + len(secret), "PIN or code" if is_code else "password"
+
+
+def _candidates(text: str, end: int) -> Iterator[tuple[int, bool]]:
+    """Where the secret may begin that a word promises, and if "is" or a colon stands before it."""
+    if _NOT_SAID.match(text, end):
+        return
+    line = text.find("\n", end, end + _LOOK_AHEAD)
+    stop = min(end + _LOOK_AHEAD, len(text)) if line < 0 else line
+    clause = _CLAUSE_END.search(text, min(end + 3, stop), stop)
+    stop = clause.start() if clause else stop
+    if text.startswith(("'s ", "’s "), end):
+        yield end + 3, True
+    for said in _SAID.finditer(text, end, stop):
+        if text.count(" ", end, said.start()) > _MOST_WORDS:
+            break
+        yield said.end(), True
+    if dash := _DASH.match(text, end, stop):
+        yield dash.end(), False
+    words = _MOST_WORDS if _SAYS_OF.match(text, end) else 1
+    for place in islice(_GAP.finditer(text, end, stop), words):
+        yield place.end(), False
+
+
+def _is_password(secret: str, *, said: bool) -> bool:
+    """True if a word is a password, rather than how the sentence goes on.
+
+    Args:
+        secret: The word.
+        said: "Is", a colon or the like stands right before it.
+    """
+    if len(secret) < 4 or _PLACEHOLDER.search(secret):  # noqa: PLR2004
         return False
-    mixed = any(char.isdigit() for char in secret) and (
-        any(char.isalpha() for char in secret) or len(secret) >= 4  # noqa: PLR2004
-    )
-    odd = re.search(r"[#$%&*!@^+=~]", secret) is not None and any(map(str.isalnum, secret))
-    said = re.search(
-        r"(?i)(?:['’]s|\b(?:is|was|ist|lautet|es)\b|[:=])(?:\s*(?:now|jetzt|ahora))?\s*[\"'`“„«]?$",
-        before,
-    )
-    if not said and re.match(r"(?i)\w*\s?tokens?\b", before) and len(secret) < _LEAST_TOKEN:
-        return False
-    if not said or re.match(r"(?i)(?:clave|\w*\s?tokens?)\b", before):
+    letters = sum(map(str.isalpha, secret))
+    digits = sum(map(str.isdigit, secret))
+    odd = re.search(r"[#$%&*!@^+=~]", secret) is not None and letters + digits > 1
+    mixed = digits > 0 and letters > 0 and not _TECHNICAL.fullmatch(secret)
+    if not said:
         return mixed or odd
-    return (
-        mixed
-        or odd
-        or (secret.casefold() not in _NO_PASSWORD and not secret.endswith(("ed", "ing", "ly")))
-    )
-
-
-def _with_known_form(text: str, start: int) -> Iterator[tuple[int, int, str]]:
-    if "PRIVATE KEY" in text:
-        for match in _PRIVATE_KEY.finditer(text):
-            yield *match.span(), "private key"
-    for kind, marker, form in _KNOWN:
-        for match in form.finditer(text, start) if text.find(marker, start) >= 0 else ():
-            # "sk-" begins words of everyday text as well.
-            if marker != "sk-" or _is_random(match[0].removeprefix(marker)):
-                yield *match.span(), kind
-
-
-def _without_overlaps(spans: Iterator[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
-    """The spans in order; of two that overlap the one that was found first stays."""
-    kept: list[tuple[int, int, str]] = []
-    for span in spans:
-        if all(span[1] <= first or span[0] >= last for first, last, _ in kept):
-            kept.append(span)
-    return sorted(kept)
+    plain = secret.casefold() not in _words("words") and not secret.endswith(("ed", "ing", "ly"))
+    return mixed or odd or digits > 3 or (plain and not re.search(r"[(){}\[\]<>|\\]", secret))  # noqa: PLR2004
 
 
 def _is_random(secret: str, *, is_password: bool = False) -> bool:
@@ -383,21 +493,34 @@ def _is_random(secret: str, *, is_password: bool = False) -> bool:
     """
     if len(secret) < _MIN_PASSWORD or _PLACEHOLDER.search(secret):
         return False
-    tests = (str.isdigit, str.islower, str.isupper, lambda char: not char.isalnum())
-    kinds = [any(test(char) for char in secret) for test in tests]
-    if is_password and sum(kinds) > 2:  # noqa: PLR2004 — of four
+    kinds = sum(any(map(test, secret)) for test in _KINDS)
+    odd = re.search(r"[^\w./:-]", secret) is not None
+    if is_password and kinds + odd > 2:  # noqa: PLR2004 — of four
         return True
-    return len(secret) >= _MIN_LENGTH and sum(kinds[:3]) > 1 and _entropy(secret) >= _MIN_ENTROPY
+    return len(secret) >= _MIN_LENGTH and kinds > 1 and _is_made(secret)
 
 
-def _is_in_link(text: str, match: re.Match[str]) -> bool:
+def _is_made(secret: str) -> bool:
+    """True if nobody would write it: many different characters that change their kind often."""
+    bare = re.sub(r"[\W_]", "", secret)
+    turns = len(_TURN.findall(bare))
+    return turns >= _LEAST_TURNS * len(bare) > 0 and _entropy(secret) >= _MIN_ENTROPY
+
+
+def _is_in_link(text: str, name: re.Match[str]) -> bool:
     """True if this is ``?token=...`` of a link: everyday sharing, and part of its address."""
-    before = text[max(0, match.start() - _LOOK_BACK) : match.start()]
-    name = match.groupdict().get("name", "").lower()
-    return name.endswith("token") and _IN_QUERY.search(before) is not None
+    before = text[max(0, name.start() - _LOOK_BACK) : name.start()]
+    return name[0] == "token" and _IN_QUERY.search(before) is not None
+
+
+def _is_card(number: str) -> bool:
+    """True if the check digit is right (Luhn)."""
+    digits = [int(char) for char in number if char.isdigit()]
+    doubled = [n if at % 2 else sum(divmod(2 * n, 10)) for at, n in enumerate(digits[::-1], 1)]
+    return len(set(digits)) > 1 and sum(doubled) % _LUHN == 0
 
 
 def _entropy(text: str) -> float:
     """Shannon's entropy in bits a character."""
-    counts = Counter(text).values()
-    return -sum(n / len(text) * math.log2(n / len(text)) for n in counts)
+    more = sum(n * math.log2(n) for n in Counter(text).values() if n > 1)
+    return math.log2(len(text)) - more / len(text)

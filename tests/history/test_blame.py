@@ -12,7 +12,7 @@ import pytest
 
 from kbtui.errors import NotFoundError
 from kbtui.history.change import Actor, Origin
-from kbtui.history.looking.tracking import carried
+from kbtui.history.looking.matching import carried
 from kbtui.history.objects.commit import encode_commit
 from kbtui.history.objects.trees import git_object, update_tree
 from tests.history.blame_model import Model

@@ -12,7 +12,7 @@ import pytest
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UsageError
 from kbtui.history.history import History
 from kbtui.history.looking.diff import as_patch
-from kbtui.history.looking.foreign import open_foreign
+from kbtui.history.looking.reading import open_foreign
 from kbtui.workspace.layout import create_workspace
 from kbtui.workspace.scan import Scanner
 

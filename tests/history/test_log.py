@@ -12,7 +12,7 @@ import pytest
 
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.history.change import Actor
-from kbtui.history.looking import log_table
+from kbtui.history.looking import log as commit_log
 from kbtui.history.looking.log import CommitLog
 from kbtui.history.objects.commit import RawCommit
 
@@ -121,12 +121,12 @@ def test_a_new_commit_is_added_without_looking_at_trees(
 def test_the_log_is_lazy(busy: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(30):
         busy.write(B, f"{number}\n")
-    monkeypatch.setattr(log_table, "PAGE", 16)
+    monkeypatch.setattr(commit_log, "PAGE", 16)
     pages: list[int] = []
     real = CommitLog._query
 
     def counted(self: CommitLog, work: Any) -> Any:
-        if getattr(work, "func", None) is log_table.page:
+        if getattr(work, "func", None) is commit_log.page:
             pages.append(1)
         return real(self, work)
 
@@ -258,12 +258,12 @@ def test_that_there_are_merges_is_known_without_reading_them(
     def read(_: object) -> Commit:
         raise AssertionError
 
-    monkeypatch.setattr(log_table, "_commit", read)
+    monkeypatch.setattr(commit_log, "_commit", read)
     with contextlib.closing(sqlite3.connect(":memory:")) as db:
-        for statement in log_table.SCHEMA:
+        for statement in commit_log.SCHEMA:
             db.execute(statement)
-        assert not log_table.has_merges(db)
+        assert not commit_log.has_merges(db)
         for number, parents in enumerate([(), ("a",), ("b", "c")]):
             row = (str(number), RawCommit("", parents, datetime.now(UTC), ""), ())
-            log_table.append(db, number, [row])
-            assert log_table.has_merges(db) is (number == 2)
+            commit_log.append(db, number, [row])
+            assert commit_log.has_merges(db) is (number == 2)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.history.looking import tracking
+from kbtui.history.looking import matching
 from kbtui.history.merging.undo_merge import take_out, without_detours
 from tests.history.random_notes import Edit, Note
 
@@ -216,7 +216,7 @@ def test_rewritten_prose_is_not_compared_letter_by_letter(monkeypatch: pytest.Mo
         "".join(" ".join(rng.choices(words, k=200)) + "\n" for _ in range(count))
         for count in (40, 41)
     )
-    monkeypatch.setattr(tracking, "SequenceMatcher", _Weighed)
+    monkeypatch.setattr(matching, "SequenceMatcher", _Weighed)
     monkeypatch.setattr(_Weighed, "cells", 0)
     take_out(PATH, [f"# A\nA\n{old}", f"# A\nA\n{new}"], f"# A\n{old}")
     assert _Weighed.cells < 40 * 41 * 200 * 200

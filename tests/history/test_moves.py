@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.history.change import Actor
-from kbtui.history.looking.moves import Rewritten, find_moves_between
+from kbtui.history.looking.diff import Rewritten, find_moves_between
 from kbtui.history.objects.commit import Moved, Origin, RawCommit, read_commit, write_message
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ import pytest
 
 from kbtui.errors import StorageError
 from kbtui.history.objects import packing
-from kbtui.history.objects.delta import make_delta
 from kbtui.history.objects.lineage import newer
 from kbtui.history.objects.pack_folder import PackFolder
+from kbtui.history.objects.packing import make_delta
 from kbtui.history.objects.repository import Repository
 from kbtui.history.objects.trees import git_object
 from kbtui.workspace.lock import WorkspaceLock

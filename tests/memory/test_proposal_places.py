@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kbtui.errors import ConflictError
 from kbtui.history.change import Actor, Origin
 from kbtui.history.looking.diff import split_lines
-from kbtui.history.looking.tracking import keys_of
+from kbtui.history.looking.matching import keys_of
 from kbtui.memory.inbox.decide import accepted, edited, rejected
 from kbtui.memory.inbox.hunks import MOST_CUTS, cut, put
 from kbtui.memory.inbox.plan import Current, Plan, plan_file

@@ -20,8 +20,8 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from kbtui.history.looking.moves import statement_of
-from kbtui.history.looking.tracking import carried, common_ends, lines_of
+from kbtui.history.looking.diff import statement_of
+from kbtui.history.looking.matching import carried, common_ends, lines_of
 from kbtui.history.objects.commit import Actor, Origin
 from kbtui.workspace.derived import DerivedDatabase
 from kbtui.workspace.files import decode

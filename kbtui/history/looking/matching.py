@@ -1,20 +1,26 @@
-"""Which lines of two texts belong together: patience first, difflib in what is left.
+"""Lines of texts that belong together: of two by patience and difflib, of many version by version.
 
 Lines that occur once on both sides anchor the match (Bram Cohen's patience diff), which keeps
 functions, sections and list items together and stays fast where difflib alone is quadratic. The
 package patiencediff does the same, but its licence (GPL) can't be asked of users of this program.
+Each version is compared with the next, so a line is followed by what was really done to it and
+not by how the first and the last version happen to resemble each other.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import Counter
+from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
+
 
 Block = tuple[int, int, int]
 Opcode = tuple[str, int, int, int, int]
@@ -133,3 +139,260 @@ def _longest_increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
 def _by_difflib(a: Sequence[str], b: Sequence[str], a1: int, b1: int) -> list[Block]:
     matcher = SequenceMatcher(None, a, b, autojunk=len(a) * len(b) > _DIFFLIB_LIMIT)
     return [(a1 + m.a, b1 + m.b, m.size) for m in matcher.get_matching_blocks()]
+
+
+_ALIKE = 0.5
+_LONG = 100  # characters; comparing prose by characters takes milliseconds for each two lines
+_WORD = re.compile(r"[A-Za-z0-9_]+|\S")
+_FEW = 4  # lines that stand where they stood, for each that doesn't
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """The fate of a line: `index` is where it (or what it was changed into) stands."""
+
+    state: Literal["same", "changed", "gone"]
+    index: int = -1
+    moved: bool = False
+
+
+def keys_of(lines: Sequence[str]) -> list[str]:
+    """Lines as they are compared: how they end doesn't matter."""
+    return [line.rstrip("\r\n") for line in lines]
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text as they are compared; only a line feed ends one, as in git."""
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return keys_of(lines) if "\r" in text else lines
+
+
+def common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
+    """How many lines two texts have in common at their beginning, and then at their end."""
+    shorter = min(len(old), len(new))
+    head = _longest(shorter, lambda low, high: old[low:high] == new[low:high])
+    a, b = len(old), len(new)
+    tail = _longest(
+        shorter - head, lambda low, high: old[a - high : a - low] == new[b - high : b - low]
+    )
+    return head, tail
+
+
+def _longest(most: int, is_same: Callable[[int, int], bool]) -> int:
+    """The length of the longest common stretch; whole slices compare faster than their lines."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if is_same(low, middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def carried(old: Sequence[str], new: Sequence[str]) -> list[int]:
+    """Say for each line of `new` which line of `old` it is, kept or moved; -1 where it is new."""
+    if not old or not new:
+        return [-1] * len(new)
+    if len(old) == len(new):
+        differing = [n for n, (a, b) in enumerate(zip(old, new, strict=True)) if a != b]
+        if len(differing) * _FEW <= len(new):
+            return _with_moves(old, new, list(range(len(new))), differing, differing)
+    origins = [-1] * len(new)
+    gone: list[int] = []
+    come: list[int] = []
+    for tag, a1, a2, b1, b2 in opcodes(old, new):
+        if tag == "equal":
+            origins[b1:b2] = range(a1, a2)
+        else:
+            gone += range(a1, a2)
+            come += range(b1, b2)
+    return _with_moves(old, new, origins, gone, come)
+
+
+def _with_moves(
+    old: Sequence[str],
+    new: Sequence[str],
+    origins: list[int],
+    gone: Sequence[int],
+    come: Sequence[int],
+) -> list[int]:
+    moves = {j: i for i, j in find_moves(old, new, gone, come).items()}
+    for j in come:
+        origins[j] = moves.get(j, -1)
+    return origins
+
+
+def follow(versions: Sequence[Sequence[str]], returns: Collection[int] = ()) -> list[Fate]:
+    """Follow each line of the first version to the last one.
+
+    Args:
+        versions: The lines of each version.
+        returns: The versions that an undo or a restore wrote: a line that was gone and stands
+            there again is the same line.
+    """
+    first = versions[0]
+    fates = [Fate("same", index) for index in range(len(first))]
+    lost: dict[int, tuple[Fate, str]] = {}
+    for number, (old, new) in enumerate(pairwise(versions), 1):
+        step = _step(old, new)
+        before, fates = fates, [_compose(fate, step) for fate in fates]
+        for index, (was, fate) in enumerate(zip(before, fates, strict=True)):
+            if fate.state == "gone" and was.state != "gone":
+                lost[index] = was, old[was.index]
+        if number in returns:
+            _revive(fates, lost, {fate.index for fate in step}, new)
+    last = versions[-1]
+    return [
+        # Changed and changed back is as if nothing had happened.
+        Fate("same", fate.index, fate.moved)
+        if fate.index >= 0 and last[fate.index] == line
+        else fate
+        for line, fate in zip(first, fates, strict=True)
+    ]
+
+
+def _compose(fate: Fate, step: list[Fate]) -> Fate:
+    if fate.state == "gone":
+        return fate
+    then = step[fate.index]
+    state = "changed" if fate.state == "changed" and then.state == "same" else then.state
+    return Fate(state, then.index, fate.moved or then.moved)
+
+
+def _revive(
+    fates: list[Fate], lost: dict[int, tuple[Fate, str]], known: set[int], new: Sequence[str]
+) -> None:
+    """Find lines again that were gone, where a version brought them back."""
+    come = [(line, n) for n, line in enumerate(new) if n not in known and line.strip()]
+    counts = Counter(line for line, _ in come)
+    wanted = Counter(line for _, line in lost.values())
+    place = dict(come)
+    for index, (was, line) in list(lost.items()):
+        if counts[line] == 1 == wanted[line]:
+            fates[index] = Fate(was.state, place[line], moved=was.moved)
+            del lost[index]
+
+
+def _step(old: Sequence[str], new: Sequence[str]) -> list[Fate]:
+    fates = [Fate("gone")] * len(old)
+    replaced: list[tuple[range, range]] = []
+    for tag, a1, a2, b1, b2 in opcodes(old, new):
+        if tag == "equal":
+            for offset in range(a2 - a1):
+                fates[a1 + offset] = Fate("same", b1 + offset)
+        else:
+            replaced.append((range(a1, a2), range(b1, b2)))
+    moved = find_moves(
+        old, new, [i for a, _ in replaced for i in a], [j for _, b in replaced for j in b]
+    )
+    for i, j in moved.items():
+        fates[i] = Fate("same", j, moved=True)
+    arrived = set(moved.values())
+    for left, right in replaced:
+        pairs = pair_lines(
+            old, new, [i for i in left if i not in moved], [j for j in right if j not in arrived]
+        )
+        for i, j in pairs.items():
+            fates[i] = Fate("changed", j)
+    return fates
+
+
+def find_moves(
+    old: Sequence[str], new: Sequence[str], removed: Sequence[int], inserted: Sequence[int]
+) -> dict[int, int]:
+    """Pair removed lines with equal inserted ones: unique lines, and their equal neighbours."""
+    if not removed or not inserted:
+        return {}
+    counts_old = Counter(old[i] for i in removed)
+    counts_new = Counter(new[j] for j in inserted)
+    place = {new[j]: j for j in inserted}
+    moves = {
+        i: place[old[i]]
+        for i in removed
+        if old[i].strip() and counts_old[old[i]] == 1 == counts_new[old[i]]
+    }
+    free_old, free_new = set(removed) - moves.keys(), set(inserted) - set(moves.values())
+    for direction in (1, -1):
+        for i in sorted(moves, reverse=direction < 0):
+            here, there = i + direction, moves[i] + direction
+            while here in free_old and there in free_new and old[here] == new[there]:
+                moves[here] = there
+                free_old.discard(here)
+                free_new.discard(there)
+                here, there = here + direction, there + direction
+    return moves
+
+
+def pair_lines(
+    old: Sequence[str], new: Sequence[str], removed: Sequence[int], inserted: Sequence[int]
+) -> dict[int, int]:
+    """Say which removed line was changed into which inserted one.
+
+    As many lines on both sides were changed one by one; otherwise lines pair that are alike. What
+    is left over on one side only was deleted or inserted. Where both sides have something left it
+    can't be told: it pairs in order, and removed lines that are still over share the last one.
+    """
+    left = [i for i in removed if old[i].strip()]
+    right = [j for j in inserted if new[j].strip()]
+    if len(left) == len(right):
+        return dict(zip(left, right, strict=True))
+    pairs = _align(old, new, left, right)
+    taken = set(pairs.values())
+    spare = [j for j in right if j not in taken]
+    over = [i for i in left if i not in pairs]
+    if spare:
+        pairs |= {i: spare[min(n, len(spare) - 1)] for n, i in enumerate(over)}
+    return pairs
+
+
+def _align(
+    old: Sequence[str], new: Sequence[str], left: list[int], right: list[int]
+) -> dict[int, int]:
+    """Pair lines in order so that the sum of their likeness is greatest."""
+    rows, columns = len(left), len(right)
+    if rows * columns > 10_000:  # noqa: PLR2004 — a rewritten text: no line is worth following
+        return {}
+    alike = [[_likeness(old[i], new[j]) for j in right] for i in left]
+    best = [[0.0] * (columns + 1) for _ in range(rows + 1)]
+    for i in range(rows - 1, -1, -1):
+        for j in range(columns - 1, -1, -1):
+            both = alike[i][j] + best[i + 1][j + 1] if alike[i][j] >= _ALIKE else 0.0
+            best[i][j] = max(both, best[i + 1][j], best[i][j + 1])
+    pairs: dict[int, int] = {}
+    i = j = 0
+    while i < rows and j < columns:
+        if alike[i][j] >= _ALIKE and best[i][j] == alike[i][j] + best[i + 1][j + 1]:
+            pairs[left[i]] = right[j]
+            i, j = i + 1, j + 1
+        elif best[i][j] == best[i + 1][j]:
+            i += 1
+        else:
+            j += 1
+    return pairs
+
+
+def _likeness(a: str, b: str) -> float:
+    """How much two lines share, 0 to 1: of short ones characters, of long ones words."""
+    if max(len(a), len(b)) > _LONG:
+        one, other = _words(a), _words(b)
+        if 2 * (one.counts & other.counts).total() < _ALIKE * (len(one.words) + len(other.words)):
+            return 0.0
+        return SequenceMatcher(None, one.words, other.words, autojunk=False).ratio()
+    matcher = SequenceMatcher(None, a, b, autojunk=False)
+    if matcher.real_quick_ratio() < _ALIKE or matcher.quick_ratio() < _ALIKE:
+        return 0.0
+    return matcher.ratio()
+
+
+class _Words(NamedTuple):
+    words: list[str]
+    counts: Counter[str]
+
+
+@lru_cache(maxsize=1024)
+def _words(line: str) -> _Words:
+    words = _WORD.findall(line)
+    return _Words(words, Counter(words))

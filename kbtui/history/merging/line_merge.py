@@ -10,8 +10,7 @@ import re
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
-from kbtui.history.looking.matching import opcodes
-from kbtui.history.looking.tracking import Fate, find_moves, follow, keys_of, pair_lines
+from kbtui.history.looking.matching import Fate, find_moves, follow, keys_of, opcodes, pair_lines
 from kbtui.history.merging.conflict import Conflict, Decisions, Side
 
 if TYPE_CHECKING:

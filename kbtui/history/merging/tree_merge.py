@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kbtui.history.looking.diff import find_renames, split_lines
-from kbtui.history.looking.matching import matching_blocks
-from kbtui.history.looking.tracking import keys_of
+from kbtui.history.looking.matching import keys_of, matching_blocks
 from kbtui.history.merging.conflict import Decisions, Side
 from kbtui.history.merging.front_keys import Front, common_items, split_front
 from kbtui.history.merging.undo_merge import take_out

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kbtui.history.looking.diff import split_lines
-from kbtui.history.looking.matching import opcodes
-from kbtui.history.looking.tracking import keys_of
+from kbtui.history.looking.matching import keys_of, opcodes
 from kbtui.history.merging.front_keys import Front, split_front
 
 if TYPE_CHECKING:

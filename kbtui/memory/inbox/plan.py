@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Literal
 
 from kbtui.errors import NotFoundError
 from kbtui.history.looking.diff import split_lines
+from kbtui.history.looking.matching import keys_of as line_keys
 from kbtui.history.looking.matching import opcodes
-from kbtui.history.looking.tracking import keys_of as line_keys
 from kbtui.history.merging.undo_merge import take_out
 from kbtui.memory.inbox.hunks import cut, joined, put, says_the_same
 from kbtui.workspace import files

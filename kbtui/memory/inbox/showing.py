@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import UsageError
 from kbtui.history.looking.diff import CONTEXT, DiffLine, FileDiff, Hunk, split_lines
-from kbtui.history.looking.matching import opcodes
-from kbtui.history.looking.tracking import keys_of
+from kbtui.history.looking.matching import keys_of, opcodes
 from kbtui.memory.inbox.plan import Place
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from textual.message import Message
     from textual.screen import Screen
 
-    from kbtui.history.looking.foreign import ForeignHistory
+    from kbtui.history.looking.reading import ForeignHistory
     from kbtui.history.merging.conflict import Conflict, Resolution
     from kbtui.history.objects.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase
@@ -352,7 +352,7 @@ async def browse(screen: Screen[None], folder: str) -> None:
 
 
 def _opened(folder: str) -> ForeignKnowledge:
-    from kbtui.history.looking.foreign import open_foreign
+    from kbtui.history.looking.reading import open_foreign
 
     place = Path(folder).expanduser()
     return ForeignKnowledge(place, open_foreign(place))

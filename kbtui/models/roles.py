@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import UsageError
 from kbtui.models import providers
-from kbtui.models.keys import KeyStore
 from kbtui.models.litellm_model import LiteLLMModel, ModelOptions, warm_up
 from kbtui.models.model_errors import Endpoint, no_key
 from kbtui.models.offline import OfflineModel
 from kbtui.models.port import Message
 from kbtui.models.providers import (
     Found,
+    KeyStore,
     host_of,
     is_loopback,
     is_ollama,

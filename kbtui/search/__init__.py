@@ -1,7 +1,7 @@
 """Search over a workspace, by words and by meaning.
 
 `search_index.SearchIndex` is what others use: it answers queries with the shapes of `results`, and
-keeps itself up to date. Of the wings others may use `query.snippets.marker` alone, to mark in a
+keeps itself up to date. Of the wings others may use `query.parser.marker` alone, to mark in a
 text what was asked for. Everything that is kept is derived from the files, and made again from
 them where it is damaged. Importing `search_index` and `results` imports no engine.
 

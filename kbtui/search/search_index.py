@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kbtui.search.index.bm25f import Corpus, Mask
     from kbtui.search.index.chunker import ChunkLimits
     from kbtui.search.index.generation import Generations
-    from kbtui.search.index.tree_index import TreeReader
+    from kbtui.search.index.rows import TreeReader
     from kbtui.search.query.fusion import Meaning
     from kbtui.search.query.hits import Rows
     from kbtui.search.query.parser import Query
@@ -385,7 +385,7 @@ class SearchIndex:
         )
 
     def _search_tree(self, request: _Request, at: str) -> SearchResult:
-        from kbtui.search.index.tree_index import TreeReader
+        from kbtui.search.index.rows import TreeReader
 
         if self._tree_at is None:
             raise UsageError("There is no history to search.", "Leave out the revision.")

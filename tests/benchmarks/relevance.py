@@ -1,4 +1,4 @@
-"""How well an answer is told from none: fits the weights of `kbtui.search.query.relevance`.
+"""How well an answer is told from none: fits the weights of `kbtui.search.query.ranking`.
 
 Each set's own questions have an answer, and so have a few rare words of a passage. None have the
 questions of other conversations, of another encyclopedia, a list of personal and general ones
@@ -23,8 +23,7 @@ import numpy as np
 
 from kbtui.search.index import analyser
 from kbtui.search.query.parser import parse
-from kbtui.search.query.ranking import rank
-from kbtui.search.query.relevance import BY_BOTH, BY_WORDS
+from kbtui.search.query.ranking import BY_BOTH, BY_WORDS, rank
 from kbtui.search.search_index import SearchIndex
 from kbtui.settings import RoleSettings, SearchSettings
 from kbtui.workspace.layout import create_workspace

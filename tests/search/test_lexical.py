@@ -13,8 +13,7 @@ from kbtui.search.index import analyser
 from kbtui.search.index.bm25f import K1, SCORED_FIELDS, B, Corpus, PostingsCache
 from kbtui.search.index.chunker import ChunkLimits
 from kbtui.search.index.lexical import LexicalIndex
-from kbtui.search.index.rows import LexicalDocument, lexical_document
-from kbtui.search.index.tree_index import TreeReader
+from kbtui.search.index.rows import LexicalDocument, TreeReader, lexical_document
 
 if TYPE_CHECKING:
     from pathlib import Path

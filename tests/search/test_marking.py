@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kbtui.search.query.snippets import marker
+from kbtui.search.query.parser import marker
 
 
 @pytest.mark.parametrize(

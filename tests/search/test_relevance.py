@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.search.index.conversation import is_question
+from kbtui.search.index.chunker import is_question
 from tests.search.helpers import paths
 
 if TYPE_CHECKING:

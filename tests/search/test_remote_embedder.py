@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from kbtui.errors import ModelAccessError, ModelAnswerError, ModelError, ModelUnreachableError
-from kbtui.search.embedding import remote_embedder
-from kbtui.search.embedding.remote_embedder import RemoteEmbedder
+from kbtui.search.embedding import prepared
+from kbtui.search.embedding.prepared import RemoteEmbedder
 from kbtui.settings import RoleSettings, SearchSettings
 from tests.search.fakes import WordEmbedder
 from tests.search.helpers import paths
@@ -86,7 +86,7 @@ def _event_loop() -> Iterator[None]:
 
 @pytest.fixture
 def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
-    monkeypatch.setattr(remote_embedder, "_RETRIES", 0)
+    monkeypatch.setattr(prepared, "_RETRIES", 0)
     server = Endpoint()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbtui.search.index import analyser
-from kbtui.search.query.snippets import WIDTH, make_snippet
+from kbtui.search.query.parser import WIDTH, make_snippet
 
 
 def marked(text: str, words: str, phrases: tuple[str, ...] = ()) -> list[str]:

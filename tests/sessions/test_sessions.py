@@ -282,10 +282,10 @@ def test_the_list_does_not_read_logs_that_have_not_changed(
         store.create().append("user", "hello")
     store.list()
     read: list[Path] = []
-    from kbtui.sessions import listing as session_list
+    from kbtui.sessions import log_records
 
-    real = session_list.read_lines
-    monkeypatch.setattr(session_list, "read_lines", lambda file: read.append(file) or real(file))
+    real = log_records.read_lines
+    monkeypatch.setattr(log_records, "read_lines", lambda file: read.append(file) or real(file))
     again = SessionStore(workspace)
     assert len(again.list()) == 5
     assert read == []

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from kbtui.errors import ModelAnswerError
 from kbtui.memory.consolidation.ask import ask_tool
 from kbtui.memory.records.usable_answers import clean_answer, is_placeholder, why_unusable
-from kbtui.models.material import FINDINGS, as_block
 from kbtui.models.port import Message, ToolSpec
 from kbtui.models.schema import ArgumentError, parse_arguments
+from kbtui.models.transcript import FINDINGS, as_block
 from kbtui.text import clean_line
 
 if TYPE_CHECKING:

@@ -1,5 +1,5 @@
 """From a query to hits: `parser` reads it, `ranking` scores all documents, `hits` shows the best.
 
-`semantic` compares by meaning, `fusion` joins that with the words, `relevance` tells an answer from
-none. Stands above index/ and embedding/.
+`semantic` compares by meaning, `fusion` joins that with the words. Stands above index/ and
+embedding/.
 """

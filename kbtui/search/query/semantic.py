@@ -12,7 +12,7 @@ from kbtui.errors import KbtuiError, StorageError
 from kbtui.search.embedding.prepared import StoppedError, explain
 from kbtui.search.embedding.vectors import VectorStore
 from kbtui.search.index.store import KEY_BYTES
-from kbtui.search.query.comparison import Comparison, View
+from kbtui.search.query.fusion import Comparison, View
 from kbtui.search.results import IndexStatus, State
 from kbtui.settings import BUNDLED_EMBEDDING_MODEL
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from kbtui.search.embedding.embedder import Embedder
     from kbtui.search.embedding.prepared import EmbeddingModel
     from kbtui.search.index.bm25f import Corpus
+    from kbtui.search.index.rows import TreeIndex
     from kbtui.search.index.store import StateStore
-    from kbtui.search.index.tree_index import TreeIndex
     from kbtui.search.query.parser import Query
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.search.query.snippets import Marker
+    from kbtui.search.query.parser import Marker
 
 _WIDE_COLUMNS = 110
 """Columns from which on a preview stands beside the list."""
@@ -52,7 +52,7 @@ class Preview(MarkdownView):
     def mark(self, query: str) -> None:
         """Mark what a query asks for, in what is shown and in what comes."""
         if query != self._query:
-            from kbtui.search.query.snippets import marker
+            from kbtui.search.query.parser import marker
 
             self._query, self._marker = query, marker(query) if query.strip() else None
             self._redraw()

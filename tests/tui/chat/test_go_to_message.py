@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.sessions.claim import Claim
+from kbtui.sessions.store import Claim
 from kbtui.tui.messages import OpenMessage
 from tests.tui.shell import running
 

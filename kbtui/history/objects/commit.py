@@ -35,35 +35,47 @@ RESTORED = "Restored from "
 
 
 class Actor(StrEnum):
-    """Who made a change: one row says all that people are told of it.
+    """Who made a change: one row says all there is to know of it; its value is its name everywhere.
 
     Attributes:
         letter: Its sign beside a line.
+        colour: That sign's, by its name in themes.
         account: How a line came about that it wrote, in a sentence.
     """
 
     letter: str
+    colour: str
     account: str
 
-    YOU = "you", "y", "You wrote it."
-    AGENT = "agent", "A", "The agent wrote it in a conversation."
+    YOU = "you", "y", "success", "You wrote it."
+    AGENT = "agent", "A", "primary", "The agent wrote it in a conversation."
     CONSOLIDATOR = (
-        "consolidator", "C", "It was taken from a conversation when that was condensed."
+        "consolidator", "C", "secondary",
+        "It was taken from a conversation when that was condensed.",
     )  # fmt: skip
-    FLUSHER = "flusher", "F", "It was noted before a long conversation was cut."
-    SESSION_MEMORY = "session-memory", "S", "It sums up a conversation that had ended."
-    DREAM = "dream", "D", "Dream wrote it from what the archive says."
-    IMPORT = "import", "I", "It was imported."
-    MCP = "mcp", "M", "A program wrote it over MCP."
-    SYNC = "sync", "s", "It came with a sync."
+    FLUSHER = "flusher", "F", "secondary", "It was noted before a long conversation was cut."
+    SESSION_MEMORY = (
+        "session-memory", "S", "secondary", "It sums up a conversation that had ended."
+    )  # fmt: skip
+    DREAM = "dream", "D", "accent", "Dream wrote it from what the archive says."
+    IMPORT = "import", "I", "warning", "It was imported."
+    MCP = "mcp", "M", "warning", "A program wrote it over MCP."
+    SYNC = "sync", "s", "muted", "It came with a sync."
 
-    def __new__(cls, value: str, letter: str = "", account: str = "") -> Self:
-        """Make a member; it is its own name in commits and in all output."""
+    def __new__(cls, value: str, letter: str = "", colour: str = "", account: str = "") -> Self:
+        """Make a member."""
         member = str.__new__(cls, value)
         member._value_ = value
-        member.letter = letter
-        member.account = account
+        member.letter, member.colour, member.account = letter, colour, account
         return member
+
+    @property
+    def is_asked(self) -> bool:
+        """True if it does what a person has said in a turn; the others may only add by themselves.
+
+        What they would change or remove besides is proposed.
+        """
+        return self in {Actor.YOU, Actor.AGENT}
 
     @property
     def is_machine(self) -> bool:

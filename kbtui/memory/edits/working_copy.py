@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UsageError
-from kbtui.history.change import Actor
 from kbtui.knowledge.entry import parse_entry
 from kbtui.knowledge.entry_index import is_entry
 from kbtui.knowledge.facts import normalise
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
-    from kbtui.history.change import Change
+    from kbtui.history.change import Actor, Change
     from kbtui.history.history import History
     from kbtui.history.objects.commit import Origin
     from kbtui.knowledge.entry import Entry
@@ -41,8 +40,6 @@ if TYPE_CHECKING:
 
 NOTES = ("SOUL.md", "USER.md", MEMORY)
 _NAMES = {name.lower(): path for path in NOTES for name in (path, path.rpartition("/")[2])}
-# What a person has said in a turn is done; what works unasked may add, and must ask for the rest.
-_ASKED = frozenset({Actor.YOU, Actor.AGENT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +174,7 @@ class WorkingCopy:
         why = None
         if around.asked is not None:
             why = guards.reason_to_ask_of_tool(self.files, edits, self.authors, around.asked)
-        elif not around.by_tool and around.actor not in _ASKED:
+        elif not around.by_tool and not around.actor.is_asked:
             why = guards.reason_to_ask(self.files, edits, self.authors, careful=self.careful)
         if why is None:
             self.files.apply(edits)

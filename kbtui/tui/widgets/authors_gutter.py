@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from kbtui.history.objects.commit import Actor
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -19,15 +17,6 @@ WIDTH = 7
 NARROW_WIDTH = 2
 """Without the age, where there is little room."""
 NARROW = 44
-STYLES = {
-    Actor.YOU: "$text-success",
-    Actor.AGENT: "$text-primary",
-    Actor.DREAM: "$text-accent",
-    Actor.IMPORT: "$text-warning",
-    Actor.MCP: "$text-warning",
-    Actor.SYNC: "$text-muted",
-}
-_STYLE = "$text-secondary"
 _UNITS = (
     (timedelta(days=365), "y"),
     (timedelta(days=30), "mo"),
@@ -65,7 +54,7 @@ class AuthorsGutter:
         origin = self._origin(index)
         if origin is None:
             return Content()
-        letter, style = origin.actor.letter, STYLES.get(origin.actor, _STYLE)
+        letter, style = origin.actor.letter, f"$text-{origin.actor.colour}"
         before = self._origin(index - 1) if index else None
         if before is not None and before.commit == origin.commit:
             return Content.styled("│", f"{style} dim")

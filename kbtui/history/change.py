@@ -112,6 +112,10 @@ class Change:
         """Delete a file; `expecting` as in `write`."""
         self._edit(path, None, expecting)
 
+    def put(self, path: str, data: bytes | None, *, over: bytes | None) -> None:
+        """Write a file, or delete it where `data` is None, that held `over` when it was read."""
+        self._edit(path, data, None if over is None else files.blob_id(over))
+
     def rename(self, old: str, new: str) -> None:
         """Move a file.
 

@@ -485,12 +485,7 @@ class History(HistoryReader):
 def _put(change: Change, plan: UndoPlan) -> None:
     """Write what was worked out, if the files still hold what it was worked out from."""
     for path, data in plan.edits.items():
-        before = plan.before[path]
-        expecting = None if before is None else files.blob_id(before)
-        if data is None:
-            change.delete(path, expecting=expecting)
-        else:
-            change.write(path, data, expecting=expecting)
+        change.put(path, data, over=plan.before[path])
 
 
 def _from(plan: UndoPlan, origin: Origin | None) -> UndoPlan:

@@ -126,14 +126,10 @@ class Overlay:
         change.repairs.update(self.repaired)
         gone = {path.casefold(): path for path, data in edits.items() if data is None}
         for path, data in edits.items():
-            before = self.original(path)
-            blob = None if before is None else files.blob_id(before)
-            if data is None:
-                change.delete(path, expecting=blob)
-            elif gone.get(path.casefold(), path) != path:
+            if data is not None and gone.get(path.casefold(), path) != path:
                 change.write(path, data)  # on some disks the same file as the one that goes
             else:
-                change.write(path, data, expecting=blob)
+                change.put(path, data, over=self.original(path))
 
     # Names -----------------------------------------------------------------------------------
 

@@ -86,8 +86,7 @@ def _stage(change: Change, path: str, page: Page, lines: Sequence[str], mark: st
     before = change.read(path)
     old = before or b""
     gap = b"" if not old else b"\n" if old.endswith(b"\n") else b"\n\n"
-    expected = None if before is None else files.blob_id(before)
-    change.write(path, old + gap + block.encode("utf-8", "replace"), expecting=expected)
+    change.put(path, old + gap + block.encode("utf-8", "replace"), over=before)
 
 
 @dataclass(frozen=True, slots=True)

@@ -287,8 +287,7 @@ class Archive:
 
     def _write(self, change: Change, path: str, data: bytes) -> None:
         """Write a file unless somebody else has changed it since it was read."""
-        before = self._read(path)
-        change.write(path, data, expecting=None if before is None else files.blob_id(before))
+        change.put(path, data, over=self._read(path))
 
     def _settle(self, change: Change) -> None:
         """Under the lock: where the archive has grown meanwhile, add to what it is now."""

@@ -220,8 +220,7 @@ class Tombstones:
             count += not buried or lifted
             written = True
         if written:
-            expected = None if before is None else files.blob_id(before)
-            change.write(TOMBSTONES, data, expecting=expected)
+            change.put(TOMBSTONES, data, over=before)
         return count
 
     def _record(

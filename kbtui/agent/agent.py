@@ -121,38 +121,15 @@ class Agent:
         model = model or rooms.models.chat()
         if isinstance(model, LiteLLMModel):
             model.prepare()
-        origin = Origin(session.id, (said.id, said.id), turn_id, model.name)
-        context = ToolContext(
-            rooms.workspace,
-            rooms.history,
-            rooms.library,
-            rooms.search,
-            rooms.sessions,
-            rooms.settings,
-            origin,
-            Sources(),
-            model.is_local,
-            session.id,
-            said.id,
-            self.find_editor,
-            text,
-            now=self._now,
-        )
+        context = self._tool_context(session, said, text, turn_id, model)
         before = [each for each in session.messages if each.id < said.id]
         capture = None
         if self.find_editor is not None:
             capture = Capture(self.find_editor, self._now, text, before, Gathering(context))
         if isinstance(model, OfflineModel):
+            nothing = Prompt((), ())
             return OfflineTurn(
-                turn_id,
-                session,
-                said,
-                model,
-                Prompt((), ()),
-                context,
-                self.toolbox,
-                1,
-                capture=capture,
+                turn_id, session, said, model, nothing, context, self.toolbox, 1, capture=capture
             )
         prompt = assemble(
             rooms,
@@ -174,6 +151,27 @@ class Agent:
             rooms.settings.budget.turn_steps,
             log_prompts=rooms.settings.log.prompts,
             capture=capture,
+        )
+
+    def _tool_context(
+        self, session: Session, said: SessionMessage, text: str, turn_id: str, model: ChatModel
+    ) -> ToolContext:
+        rooms = self.services
+        return ToolContext(
+            rooms.workspace,
+            rooms.history,
+            rooms.library,
+            rooms.search,
+            rooms.sessions,
+            rooms.settings,
+            Origin(session.id, (said.id, said.id), turn_id, model.name),
+            Sources(),
+            model.is_local,
+            session.id,
+            said.id,
+            self.find_editor,
+            text,
+            now=self._now,
         )
 
     def _index_part(self, session_id: str) -> IndexPart:

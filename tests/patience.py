@@ -23,7 +23,7 @@ PATIENCE = 120.0
 _SHORT = 0.1
 """Seconds: who waits for less means to give up."""
 _WAITS = (
-    "kbtui.agent.tools.files_tools._PATIENCE_SECONDS",
+    "kbtui.agent.tools.reading._PATIENCE_SECONDS",
     "kbtui.models.providers.PATIENCE_SECONDS",
     "kbtui.search.search_index._FIRST_ANSWER_SECONDS",
     "kbtui.search.search_index._LOCK_SECONDS",

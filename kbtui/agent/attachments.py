@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kbtui.agent.sources import quoted
-from kbtui.agent.tools.areas import checked_area
+from kbtui.agent.tools.base import checked_area
 from kbtui.errors import KbtuiError
 from kbtui.knowledge import resolve
 from kbtui.knowledge.entry_index import is_catalogue

@@ -10,8 +10,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from kbtui.agent.tools.areas import checked_area
-from kbtui.agent.tools.base import ToolContext, ToolResult, number, spec, text
+from kbtui.agent.tools.base import ToolContext, ToolResult, checked_area, number, spec, text
 from kbtui.agent.tools.rename_entry import RenameEntry
 from kbtui.agent.tools.searching import MemorySearch, VectorSearch
 from kbtui.agent.tools.writing import write

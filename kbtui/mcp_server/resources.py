@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
-from kbtui.agent.tools.areas import checked_area
+from kbtui.agent.tools.base import checked_area
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.knowledge.catalog import ROOT_INDEX
 from kbtui.knowledge.entry_index import is_catalogue

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbtui.agent.sources import Sources
-from kbtui.agent.tools import files_tools
+from kbtui.agent.tools import reading
 from kbtui.agent.tools.base import MOST_CHARACTERS, ToolContext
 from kbtui.agent.tools.toolbox import Outcome, Toolbox
 from kbtui.history.objects.commit import Actor, Origin
@@ -431,7 +431,7 @@ def test_grep_finds_lines_by_text_and_by_expression(kb: KnowledgeBase, tools: To
 def test_an_expression_that_never_ends_is_ended(
     kb: KnowledgeBase, tools: Tools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files_tools, "_PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr(reading, "_PATIENCE_SECONDS", 1.0)
     kb.library.create("topic", "Docker", body="a" * 60 + "!")
     began = time.monotonic()
     assert "too long" in tools.error("grep", pattern="(a+)+$", regex=True)

@@ -1,10 +1,14 @@
-"""What a tool is: a description for the model, and a function that answers in words."""
+"""Tools as the agent has them: a description for the model, a function that answers in words.
+
+They may look at entries, notes and how-tos, never at sessions, settings or machine files.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kbtui.errors import KbtuiError, UsageError
@@ -12,9 +16,11 @@ from kbtui.history.objects.commit import Actor
 from kbtui.knowledge.entry_index import is_catalogue
 from kbtui.models.port import ToolSpec
 from kbtui.text import clean_line, shorten
+from kbtui.workspace import files
+from kbtui.workspace.layout import BOOTSTRAP_FILES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from kbtui.agent.sources import Sources
     from kbtui.history.history import History
@@ -25,6 +31,7 @@ if TYPE_CHECKING:
     from kbtui.sessions.store import SessionStore
     from kbtui.settings import Settings
     from kbtui.workspace.layout import Workspace
+
 
 MOST_CHARACTERS = 16_000
 _DAY = re.compile(r"\d{4}(-\d{1,2}){0,2}")
@@ -214,3 +221,27 @@ def cap(output: str, limit: int = MOST_CHARACTERS) -> str:
         return output
     head = output[:limit].rpartition("\n")[0] or output[:limit]
     return f"{head}\n(cut: {len(output) - len(head):,} more characters)"
+
+
+AREAS = ("knowledge", "memory", "docs", "skills", *BOOTSTRAP_FILES)
+
+
+def checked_area(path: str, roots: Sequence[str] = ()) -> str:
+    """Check that the agent may look at a path.
+
+    Args:
+        path: The path.
+        roots: Folders of the user's own that may be looked at as well.
+
+    Raises:
+        UnsafePathError: it leads outside.
+        RefusedError: it lies in no area for the agent.
+    """
+    path = files.checked_path(path.strip())
+    above = {path, *map(str, PurePosixPath(path).parents)} - {"."}
+    if above.isdisjoint([*AREAS, *roots]):
+        raise RefusedError(
+            f"{clean_line(path)} is not for the agent to read.",
+            f"Look under {', '.join(AREAS[:4])}, or in {', '.join(AREAS[4:])}.",
+        )
+    return path

@@ -11,9 +11,8 @@ from kbtui.agent.events import TurnChange
 from kbtui.agent.tools.base import error_text
 from kbtui.agent.tools.brief import SMALL_WINDOW, brief
 from kbtui.agent.tools.edit_entry import EditEntry
-from kbtui.agent.tools.files_tools import Grep, ReadFile
 from kbtui.agent.tools.list_entries import ListEntries
-from kbtui.agent.tools.read_entry import ReadEntry
+from kbtui.agent.tools.reading import Grep, ReadEntry, ReadFile
 from kbtui.agent.tools.rename_entry import RenameEntry
 from kbtui.agent.tools.searching import MemorySearch, VectorSearch
 from kbtui.agent.tools.write_entry import WriteEntry

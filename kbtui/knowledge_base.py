@@ -107,7 +107,7 @@ class KnowledgeBase:
 
     @cached_property
     def archive(self) -> Archive:
-        """What was condensed of the conversations."""
+        """The archive: the conversations, condensed."""
         from kbtui.memory.records.archive import Archive
 
         return Archive(self.workspace, self.history)
@@ -139,7 +139,7 @@ class KnowledgeBase:
 
     @cached_property
     def memory(self) -> Memory:
-        """What makes memory of conversations, and what a person can ask of it."""
+        """The memory of conversations: its background work, and the answers to a person."""
         from kbtui.importers.nanobot_sessions import count_consolidated
         from kbtui.memory.background.service import Memory
 
@@ -161,7 +161,7 @@ class KnowledgeBase:
 
     @cached_property
     def checking(self) -> Checking:
-        """Whether everything is whole."""
+        """True if everything is whole."""
         from kbtui.maintenance.check import Checking
 
         memory = self.memory
@@ -235,7 +235,7 @@ class KnowledgeBase:
         return self.history.subscribe(listener)
 
     def doctor(self) -> list[Finding]:
-        """What is installed, reachable, indexed, and out of order."""
+        """A report of all that is installed, reachable, indexed, and out of order."""
         from kbtui.maintenance.doctor import examine
 
         return examine(

@@ -188,7 +188,7 @@ class PrivacySettings(_Section):
 
 
 class McpSettings(_Section):
-    """What other agents may do over MCP."""
+    """Rights of other agents over MCP."""
 
     search_conversations: bool = Field(
         default=False, description="let them search earlier conversations as well"

@@ -175,7 +175,7 @@ class Agent:
         )
 
     def _index_part(self, session_id: str) -> IndexPart:
-        """What the index was ranked for in a session; the sessions last spoken in are kept."""
+        """The ranking of the index for a session; that of the sessions last spoken in is kept."""
         part = self._index_parts.setdefault(session_id, IndexPart())
         self._index_parts.move_to_end(session_id)
         while len(self._index_parts) > _REMEMBERED_SESSIONS:

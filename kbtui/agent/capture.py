@@ -54,7 +54,7 @@ _CLAIMS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What became of the facts of a turn; `outcome` is the step as cards show it."""
+    """The outcome of the facts of a turn; `outcome` is the step as cards show it."""
 
     outcome: Outcome
     facts: tuple[FactOutcome, ...] = ()
@@ -93,7 +93,7 @@ class Capture:
         self.gathering = gathering
 
     def understood(self) -> tuple[Understood, list[Line]]:
-        """What the message says, and the lines that it was compared with."""
+        """The facts of the message, and the lines that it was compared with."""
         known = self.gathering.known(self.text, self.before)
         return understand(self.text, before_of(self.before), known), known
 
@@ -169,7 +169,7 @@ class Capture:
 
 
 def claims_a_write(answer: str) -> bool:
-    """Whether an answer says that something was written down."""
+    """True if an answer says that something was written down."""
     return _CLAIMS.search(answer.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")) is not None
 
 

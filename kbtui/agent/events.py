@@ -1,4 +1,4 @@
-"""What a turn tells whoever watches it: the app, the command line, a test.
+"""Events that a turn tells whoever watches it: the app, the command line, a test.
 
 A turn is a stream of these, in this order: `TurnStarted`, then any of the middle ones, then
 exactly one of `TurnFinished` and `TurnFailed`. A cancelled turn ends with `TurnFailed` whose
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """What ``[n]`` in an answer stands for: lines `first` to `last` (1-based, inclusive)."""
+    """The source of ``[n]`` in an answer: lines `first` to `last` (1-based, inclusive)."""
 
     n: int
     path: str
@@ -94,7 +94,7 @@ class ToolFinished:
 
 @dataclass(frozen=True, slots=True)
 class UsageReported:
-    """What one model call of the turn consumed."""
+    """The consumption of one model call of the turn."""
 
     prompt_tokens: int
     completion_tokens: int

@@ -128,7 +128,7 @@ class Gathering:
                 yield line
 
     def _spoken(self, hit: Hit, message: int) -> Iterator[Line]:
-        """What the user said in the messages of a hit."""
+        """The user's words in the messages of a hit."""
         if hit.session is None or hit.messages is None:
             return
         try:

@@ -143,7 +143,7 @@ class OfflineTurn(Turn):
 
 
 def _told(kept: Kept) -> Iterator[str]:
-    """What became of the facts, a sentence for each way."""
+    """The outcome of the facts, a sentence for each way."""
     corrected = kept.names("corrected")
     if new := [name for name in kept.names("created", "added") if name not in corrected]:
         yield f"Kept in {_listed(new)}."

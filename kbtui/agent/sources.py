@@ -1,4 +1,4 @@
-"""What the tools of one turn showed the model, numbered, so that an answer can cite it."""
+"""Sources: all that the tools of one turn showed the model, numbered, for an answer to cite."""
 
 from __future__ import annotations
 

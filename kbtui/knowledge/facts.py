@@ -108,7 +108,7 @@ def states(text: str, fact: str) -> bool:
 
 
 def statements(text: str) -> list[str]:
-    """What a Markdown document states: its bullets and lines of prose, and its summary.
+    """The statements of a Markdown document: its bullets and lines of prose, and its summary.
 
     Headings, rules, code and the rest of the frontmatter state nothing.
     """

@@ -58,7 +58,7 @@ class Overlay:
     # Files -----------------------------------------------------------------------------------
 
     def original(self, path: str) -> bytes | None:
-        """What a file held when it was first looked at."""
+        """The bytes of a file when it was first looked at; None: it wasn't there."""
         if path not in self.before:
             try:
                 self.before[path] = files.read_bytes(self.root, path)
@@ -67,7 +67,7 @@ class Overlay:
         return self.before[path]
 
     def data(self, path: str) -> bytes | None:
-        """What a file holds with the edits; None: it isn't there."""
+        """The bytes of a file with the edits; None: it isn't there."""
         original = self.original(path)
         return self.edits.get(path, original)
 
@@ -134,7 +134,7 @@ class Overlay:
     # Names -----------------------------------------------------------------------------------
 
     def entry(self, path: str) -> Entry | EntryInfo | None:
-        """What is known of an entry with the edits; None where there is none."""
+        """The facts known of an entry with the edits; None where there is none."""
         if path not in self.edits:
             return self._entries.get(path)
         data = self.edits[path]
@@ -153,7 +153,7 @@ class Overlay:
         return parse_entry(path, text.encode("utf-8", "replace"))
 
     def index(self) -> LinkIndex:
-        """What finds entries by what they are called, the edits included."""
+        """The index of entries by name, the edits included."""
         return self._entries.index() if self._index is None else self._index
 
     def find_path(self, ref: str, *, hides: Callable[[str], bool] | None = None) -> str:

@@ -255,7 +255,7 @@ class Watcher:
         self._watching: threading.Event | None = None
 
     def running(self) -> object | None:
-        """What stands for the watch that goes on, from its beginning to its end; None without one.
+        """The mark of the watch that goes on, from its beginning to its end; None without one.
 
         As long as it stays the same, every change is told a moment after it was made.
         """

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 FORGOTTEN_MARK = "[forgotten]"
-"""What stands in place of words that the user wants forgotten, wherever a log is read."""
+"""Stands in place of words that the user wants forgotten, wherever a log is read."""
 
 _TITLE_WIDTH = 60
 _WIDEST_GAP = 100_000  # lines that can't be read leave gaps
@@ -88,7 +88,7 @@ class Mask:
 
 @dataclass(slots=True)
 class SessionLog:
-    """What the lines of a log add up to.
+    """The sum of the lines of a log.
 
     `messages` is the conversation as it stands, `last_id` the highest id ever given.
     """
@@ -274,7 +274,7 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """What a list shows of a session; `messages` counts what was said and not taken back."""
+    """A session as lists show it; `messages` counts what was said and not taken back."""
 
     id: str
     title: str

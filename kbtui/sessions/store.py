@@ -92,7 +92,7 @@ class Claim:
 
 
 def _is_still(file: Path, descriptor: int) -> bool:
-    """Whether the locked file is the one that the name stands for, not one just removed."""
+    """True if the locked file is the one that the name stands for, not one just removed."""
     try:
         named = file.stat()
     except FileNotFoundError:
@@ -144,7 +144,7 @@ class Session:
 
     @property
     def channel(self) -> str:
-        """What the session was started from: tui, cli, ..."""
+        """The face that started the session: tui, cli, ..."""
         return self._log.channel
 
     @property
@@ -159,7 +159,7 @@ class Session:
 
     @property
     def is_open(self) -> bool:
-        """Whether messages can be added."""
+        """True if messages can be added."""
         return self._claim is not None
 
     def append(

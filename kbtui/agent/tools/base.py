@@ -39,7 +39,7 @@ _DAY = re.compile(r"\d{4}(-\d{1,2}){0,2}")
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool found or did: `output` for the model, `summary` in one line for people.
+    """The result of a tool: `output` for the model, `summary` in one line for people.
 
     `private` holds the paths of private entries whose text is in the output, `commit` is what a
     write made, `proposal` the id of what waits in the inbox instead, `data` the output for a
@@ -56,7 +56,7 @@ class ToolResult:
 
 @dataclass(slots=True)
 class ToolContext:
-    """What a tool may use, for one turn.
+    """All that a tool may use, for one turn.
 
     Attributes:
         workspace: Where the files are.
@@ -98,24 +98,24 @@ class ToolContext:
     recalls: bool = True
 
     def is_private(self, path: str) -> bool:
-        """Whether a file is for local models only."""
+        """True if a file is for local models only."""
         return self.library.is_private(path)
 
     @property
     def has_private(self) -> bool:
-        """Whether there are entries for local models only."""
+        """True if there are entries for local models only."""
         return any(info.private for info in self.library.infos())
 
     def is_hidden(self, path: str) -> bool:
-        """Whether the model of this turn must not see what a file says."""
+        """True if the model of this turn must not see what a file says."""
         return not self.is_local and self.is_private(path)
 
     def conceals(self, path: str) -> bool:
-        """Whether whoever asks must not even know that a file is there."""
+        """True if whoever asks must not even know that a file is there."""
         return not self.names_private and self.is_hidden(path)
 
     def shown_text(self, path: str, text: str) -> str:
-        """What a file says to whoever asks: a catalogue, nothing of what private entries say."""
+        """The text of a file for whoever asks: a catalogue, nothing of what private entries say."""
         if not is_catalogue(path):
             return text
         names = self.is_local or self.names_private
@@ -148,7 +148,7 @@ class Tool(Protocol):
 
 
 class RefusedError(UsageError):
-    """What a model may not do."""
+    """Raised for a thing that a model may not do."""
 
 
 def spec(name: str, description: str, required: tuple[str, ...], **properties: Any) -> ToolSpec:

@@ -83,7 +83,7 @@ def _described(info: EntryInfo, *, is_hidden: bool) -> dict[str, Any]:
 
 
 def _fits(info: EntryInfo, arguments: Mapping[str, Any], *, is_hidden: bool) -> bool:
-    """Whether an entry is asked for; of a hidden one the tags are no more told than the text."""
+    """True if an entry is asked for; of a hidden one the tags are no more told than the text."""
     if "type" in arguments and info.type != arguments["type"]:
         return False
     if "category" in arguments:

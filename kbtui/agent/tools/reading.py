@@ -342,7 +342,7 @@ def window(whole: str, first: int, most_lines: int = 1_000_000) -> tuple[str, in
 
 
 def _links(context: ToolContext, path: str) -> tuple[list[str], list[str]]:
-    """What an entry links to, and what links to it."""
+    """The links of an entry, and the lines that link to it."""
     targets = dict.fromkeys(link.path for link in context.library.outgoing(path) if link.path)
     sources = dict.fromkeys(link.path for link in context.library.backlinks(path))
     shown = ([each for each in paths if not context.conceals(each)] for paths in (targets, sources))

@@ -68,7 +68,7 @@ class Toolbox:
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """What a model is told about the tools, always in the same order."""
+        """The descriptions of the tools for a model, always in the same order."""
         return tuple(tool.spec for tool in self._tools.values())
 
     def specs_for(self, window: int) -> tuple[ToolSpec, ...]:
@@ -76,7 +76,7 @@ class Toolbox:
         return self.specs if window > SMALL_WINDOW else tuple(map(brief, self.specs))
 
     def writes(self, name: str) -> bool:
-        """Whether a tool changes anything."""
+        """True if a tool changes anything."""
         tool = self._tools.get(name)
         return tool is not None and tool.writes
 
@@ -109,7 +109,7 @@ class Toolbox:
 
 
 def _shown(commit: Commit, context: ToolContext) -> TurnChange:
-    """What a tool committed, but for what whoever asks must not know of."""
+    """The commit of a tool, but for files that whoever asks must not know of."""
     shown = tuple(change for change in commit.paths if not context.conceals(change.path))
     return TurnChange(commit.id, tuple(change.path for change in shown), describe(shown))
 

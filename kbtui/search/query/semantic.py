@@ -34,7 +34,7 @@ ModelState = Literal["waiting", "preparing", "ready", "failed"]
 # Small, so that closing doesn't wait long; what is stored at once is what a kill can lose.
 _BATCH = 16
 _STORED_AT_ONCE = 128
-_A_MOMENT = 32  # passages
+_SYNC_EMBED_LIMIT = 32  # passages
 # A commit of which less has vectors is searched by words alone.
 _MOST_OF_A_TREE = 0.8
 
@@ -114,7 +114,7 @@ class Semantic:
             return
         if self.load(stop) and self.left(store):
             missing = self.count_missing(store)
-            if missing and (wait or missing <= _A_MOMENT):
+            if missing and (wait or missing <= _SYNC_EMBED_LIMIT):
                 self.embed_missing(store, stop)
 
     def retry(self) -> None:

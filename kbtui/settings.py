@@ -152,7 +152,10 @@ class SessionNotesSettings(_Section):
 class MemorySettings(_Section):
     """How conversation becomes memory."""
 
-    review: Literal["auto", "ask"] = Field("auto", description="`ask`: agent edits are proposals")
+    review: Literal["auto", "ask"] = Field(
+        "auto",
+        description="`auto`: what changes your lines unasked is proposed; `ask`: all edits",
+    )
     consolidate: bool = Field(default=True, description="condense conversations by themselves")
     consolidate_tokens: int | None = Field(
         None, gt=0, description="begin at so many new tokens; empty: half of context.session_tokens"

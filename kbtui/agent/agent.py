@@ -19,16 +19,18 @@ from kbtui.agent.tools.base import ToolContext
 from kbtui.agent.tools.toolbox import Toolbox
 from kbtui.agent.turn import Turn, new_turn_id
 from kbtui.agent.uninterrupted import in_thread
-from kbtui.errors import ConflictError, KbtuiError
-from kbtui.history.objects.commit import Origin
+from kbtui.errors import ConflictError, KbtuiError, UsageError
+from kbtui.history.objects.commit import Actor, Origin
 from kbtui.models.litellm_model import LiteLLMModel
 from kbtui.models.offline import OfflineModel
+from kbtui.offline.understand import Said, understand
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     from kbtui.agent.events import Event
     from kbtui.memory.edits.editor import Editor
+    from kbtui.memory.edits.editor import Kept as KeptFacts
     from kbtui.memory.services import Services
     from kbtui.models.port import ChatModel
     from kbtui.sessions.store import Session, SessionMessage
@@ -107,6 +109,33 @@ class Agent:
         if turn is not None:
             turn.stop()
         return turn is not None
+
+    def keep(self, session: Session, message: int) -> KeptFacts:
+        """Keep what the user said in a message after all, whatever it is worth; blocks.
+
+        Raises:
+            UsageError: the message says nothing that can be kept.
+            WorkspaceBusyError: somebody else kept writing.
+            ConflictError: the files kept changing; nothing is written.
+            StorageError: the file system refused; nothing is written.
+        """
+        said = next(each for each in session.messages if each.id == message)
+        facts = understand("Remember that.", [Said("user", said.content)]).facts
+        if not facts or self.find_editor is None:
+            raise UsageError("There is nothing in it to keep.", "Say it: /remember I prefer tea")
+        now = self._now()
+        kept = self.find_editor().keep(
+            facts,
+            actor=Actor.YOU,
+            origin=Origin(session.id, (message, message), said.turn),
+            day=now.date(),
+            reason="You asked to keep it after all.",
+            said=[(now, said.content)],
+        )
+        refused = [each.why for each in kept.outcomes if each.kind == "refused"]
+        if len(refused) == len(kept.outcomes):
+            raise UsageError(f"It isn't kept: {refused[0]}", "Say it differently: /remember …")
+        return kept
 
     def _begin(
         self,

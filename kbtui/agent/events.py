@@ -103,13 +103,17 @@ class UsageReported:
 
 @dataclass(frozen=True, slots=True)
 class TurnFinished:
-    """The turn is over; `text` is the last answer, `citations` what its ``[n]`` mean."""
+    """The turn is over; `text` is the last answer, `citations` what its ``[n]`` mean.
+
+    `not_kept` is what the user said that looks like a statement and isn't kept; `Agent.keep` does.
+    """
 
     text: str
     session: str
     turn: str
     citations: tuple[Citation, ...] = ()
     changes: tuple[TurnChange, ...] = ()
+    not_kept: str = ""
 
 
 @dataclass(frozen=True, slots=True)

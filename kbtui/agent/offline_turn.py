@@ -60,6 +60,7 @@ class OfflineTurn(Turn):
         text, before = capture.text, capture.before
         understood, known = await in_thread(capture.understood)
         self.judged = True
+        self.not_kept = understood.not_kept
         parts: list[str] = []
         if understood.facts:
             kept = await self._keep_facts(capture, understood.facts)

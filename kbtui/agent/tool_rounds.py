@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from kbtui.agent.events import ToolFinished, ToolStarted
 from kbtui.agent.tools.toolbox import Outcome, Toolbox, shown_arguments
 from kbtui.agent.uninterrupted import in_thread
 from kbtui.errors import ModelAnswerError
+from kbtui.text import slugify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 MOST_CALLS = 16
 _MOST_USELESS_ROUNDS = 3
 _MOST_TRIES = 2  # of the same write that fails
+_WORD = re.compile(r"[\w./-]+")
+_NAMED = ("entry", "title", "new_name")
 _AGAIN = Outcome(
     ok=False,
     output="Error: You have made this very call already, and nothing has changed since. "
@@ -60,6 +64,12 @@ class ToolRounds:
         self._made: set[tuple[str, str]] = set()
         self._failed: Counter[tuple[str, str]] = Counter()
         self._useless_rounds = 0
+        self._unmade: list[tuple[set[str], str]] = []
+
+    @property
+    def failed_writes(self) -> tuple[str, ...]:
+        """Why writes failed that weren't made good later, in a sentence each."""
+        return tuple(dict.fromkeys(summary for _, summary in self._unmade))
 
     async def run(self, calls: Sequence[ToolCall]) -> None:
         """Run calls one after the other.
@@ -99,6 +109,8 @@ class ToolRounds:
         if identity in self._made or self._failed[identity] >= _MOST_TRIES:
             return _AGAIN
         outcome = self._toolbox.run(call, self._context)
+        if self._toolbox.writes(call.name):
+            self._note_write(call, outcome)
         if outcome.changes or outcome.proposal:
             self._failed.clear()
             self._made.clear()  # what was read before may be different now
@@ -109,6 +121,13 @@ class ToolRounds:
             return outcome
         self._made.add(identity)
         return outcome
+
+    def _note_write(self, call: ToolCall, outcome: Outcome) -> None:
+        about = _about(call, outcome)
+        if outcome.ok:
+            self._unmade = [each for each in self._unmade if not each[0] & about]
+        else:
+            self._unmade.append((about, outcome.summary))
 
     def _tell(self, call: ToolCall, outcome: Outcome) -> None:
         self._emit(
@@ -126,6 +145,16 @@ class ToolRounds:
     def _leave(self, calls: Sequence[ToolCall]) -> None:
         for call in calls:
             self._keep(call, _STOPPED)
+
+
+def _about(call: ToolCall, outcome: Outcome) -> set[str]:
+    """What a write is about: slugs of what the call names, and of what its outcome does."""
+    arguments = shown_arguments(call)
+    names = [str(arguments.get(name) or "") for name in _NAMED]
+    named = {slugify(name.rpartition("/")[2]) for name in names if name}
+    told = {word for word in _WORD.findall(outcome.output) if "/" in word}
+    paths = {word.rstrip(".").removesuffix(".md").rpartition("/")[2] for word in told}
+    return {slug for slug in named | paths if slug}
 
 
 def _normal(arguments: str) -> str:

@@ -51,6 +51,7 @@ log = logging.getLogger(__name__)
 _ELIDED = "[left out to save space: call the tool again if you need it]"
 _TOOLS_TOKENS = 3_000
 _ANSWER_SHARE = 5
+_MOST_MARKS = 3
 
 
 def new_turn_id() -> str:
@@ -74,6 +75,7 @@ class Turn:
         log_prompts: Whether prompts and answers go into the log.
         capture: Keeps what the user states where the model wrote nothing.
         judged: What the user states was kept in this turn, as far as it is worth it.
+        not_kept: What looks like a statement of the user's, and isn't kept.
     """
 
     id: str
@@ -87,6 +89,7 @@ class Turn:
     log_prompts: bool = False
     capture: Capture | None = None
     judged: bool = False
+    not_kept: str = ""
     _messages: list[Message] = field(default_factory=list)
     _changes: list[TurnChange] = field(default_factory=list)
     _proposed: bool = False
@@ -138,7 +141,8 @@ class Turn:
                 await in_thread(partial(self._keep_calls, reply))
                 await rounds.run(reply.tool_calls)
             elif reply.text.strip():
-                reply = await self._captured(reply)
+                await self._captured()
+                reply = self._marked(reply, rounds.failed_writes)
                 await in_thread(partial(self._keep_answer, reply), self._emit)
                 return
             elif not may_be_empty:
@@ -152,15 +156,11 @@ class Turn:
             "Say “go on” to continue, or raise budget.turn_steps.",
         )
 
-    async def _captured(self, reply: Reply) -> Reply:
-        """Keep what the user stated and the model didn't; mark a claim to have written.
-
-        Returns:
-            The answer, with the mark if it claims a write that wasn't made.
-        """
+    async def _captured(self) -> None:
+        """Keep what the user stated and the model didn't."""
         capture = self.capture
         if capture is None or self._proposed:
-            return reply
+            return
         try:
             understood, _ = await in_thread(capture.understood)
             paths = [path for change in self._changes for path in change.paths]
@@ -168,15 +168,24 @@ class Turn:
             self.judged = True
             if facts:
                 await self._keep_facts(capture, facts)
+            elif not self._changes:
+                self.not_kept = understood.not_kept
         except KbtuiError as error:
             log.info("what was said isn't kept in turn %s: %s", self.id, error)
-        if self._wrote() or not claims_a_write(reply.text):
-            return reply
-        self._emit(TextDelta(f"\n\n{NOTHING_WRITTEN}"))
-        return replace(reply, text=f"{reply.text.rstrip()}\n\n{NOTHING_WRITTEN}")
 
-    def _wrote(self) -> bool:
-        return bool(self._changes) or self._proposed
+    def _marked(self, reply: Reply, failed: Sequence[str]) -> Reply:
+        """The answer with what failed to be written, or a claim to a write that wasn't made."""
+        marks = [f"**Not written:** {why}" for why in failed[:_MOST_MARKS]]
+        if len(failed) > _MOST_MARKS:
+            marks.append(f"and {len(failed) - _MOST_MARKS} more")
+        wrote = self._changes or self._proposed or self.capture is None
+        if not marks and not wrote and claims_a_write(reply.text):
+            marks = [NOTHING_WRITTEN]
+        if not marks:
+            return reply
+        told = "\n\n".join(marks)
+        self._emit(TextDelta(f"\n\n{told}"))
+        return replace(reply, text=f"{reply.text.rstrip()}\n\n{told}")
 
     async def _keep_facts(self, capture: Capture, facts: Sequence[Fact]) -> Kept:
         """Keep facts, as a step that is stored and told like a tool's."""
@@ -282,7 +291,8 @@ class Turn:
             meta["citations"] = [_stored(citation) for citation in citations]
         self.session.append("assistant", reply.text, turn=self.id, meta=meta)
         self._partial.clear()
-        return TurnFinished(reply.text, self.session.id, self.id, citations, tuple(self._changes))
+        changes = tuple(self._changes)
+        return TurnFinished(reply.text, self.session.id, self.id, citations, changes, self.not_kept)
 
     def _keep_partial(self) -> None:
         """Store what was said before the turn broke off."""

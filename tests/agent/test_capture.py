@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.agent.capture import NOTHING_WRITTEN, claims_a_write
+from kbtui.history.objects.commit import Actor
 from tests.agent.conftest import ask, model_at
 from tests.scripted_server import Reply, ScriptedServer, call
 
@@ -53,6 +54,40 @@ async def test_a_claim_to_have_written_what_was_not_is_marked(
     assert told.text == told.finished.text
     assert session.messages[-1].content.endswith(NOTHING_WRITTEN)
     assert kb.library.infos() == []
+
+
+async def test_a_write_that_failed_is_marked_whatever_the_answer_says(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    edit = call("edit_entry", entry="berlin", append="- big")
+    told = await _turn(kb, session, "thanks!", Reply(tool_calls=[edit]), Reply("You're welcome."))
+    assert told.used == [("edit_entry", False)]
+    assert told.finished.text.startswith("You're welcome.\n\n**Not written:** There is no entry")
+    assert told.text == told.finished.text == session.messages[-1].content
+
+
+async def test_a_write_that_failed_and_was_made_good_is_not_marked(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    kb.library.create("topic", "Berlin", body="A city.")
+    new = call("write_entry", type="topic", title="Berlin", body="Big.")
+    edit = call("edit_entry", entry="topics/berlin", append="- big")
+    replies = [Reply(tool_calls=[new]), Reply(tool_calls=[edit]), Reply("Noted.")]
+    told = await _turn(kb, session, "thanks!", *replies)
+    assert told.used == [("write_entry", False), ("edit_entry", True)]
+    assert told.finished.text == "Noted."
+
+
+async def test_what_is_not_kept_is_told_and_kept_when_asked_for(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    told = await _turn(kb, session, "the sky looks odd", Reply("Does it?"))
+    assert told.finished.not_kept == "the sky looks odd"
+    kept = kb.agent.keep(session, told.events[0].message)
+    assert kept.commit is not None
+    assert kept.commit.actor is Actor.YOU
+    assert kept.commit.origin.turn == told.finished.turn
+    assert "the sky looks odd" in (kb.workspace.root / kept.outcomes[0].path).read_text()
 
 
 @pytest.mark.parametrize("text", ["thanks!", "what if we moved to Mars?", "write me a poem"])

@@ -60,7 +60,8 @@ class Action:
     `keys` are in Textual's form, separated by commas, and empty where only the palette or a slash
     command leads there. `slash` is the command with its slash; `usage` the arguments that it takes,
     in angle brackets where it can't do without. `show` puts it into the line of hints at the
-    bottom; `priority` lets it work in any dialog.
+    bottom; `priority` lets it work in any dialog. One that is `partial` holds for some things only
+    (`check_action` says for which), and elsewhere its key does what a later row says.
     """
 
     context: Context
@@ -72,6 +73,7 @@ class Action:
     usage: str = ""
     show: bool = False
     priority: bool = False
+    partial: bool = False
 
     @property
     def id(self) -> str:
@@ -160,6 +162,8 @@ ACTIONS: tuple[Action, ...] = (
             "/editor"),
     _prompt("quit", "ctrl+d", "Delete or quit",
             "Delete the next character; in an empty prompt, quit."),
+    _transcript("keep", "k", "Keep it", "On “not kept”: keep what you said after all.", "/keep",
+                partial=True),
     _transcript("next", "j,down", "Next message", "Select the next message or card."),
     _transcript("previous", "k,up", "Previous message", "Select the one before."),
     _transcript("first", "g,home", "First message", "Go to the first message shown."),

@@ -9,13 +9,22 @@ from typing import TYPE_CHECKING
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.text import clean_line, shorten
 from kbtui.tui.chat.cards import ReasoningItem, ToolItem, change_items
-from kbtui.tui.chat.items import AnswerItem, Item, LinkItem, MoreItem, UserItem
+from kbtui.tui.chat.items import (
+    AnswerItem,
+    Item,
+    LinkItem,
+    MoreItem,
+    NotKeptItem,
+    UserItem,
+    shown,
+)
 from kbtui.tui.messages import OpenEntry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.sessions.store import Session
     from kbtui.tui.chat.host import ChatHost, ItemFunction
     from kbtui.tui.chat.transcript import Verb
     from kbtui.tui.markdown.inline import LinkRef
@@ -124,6 +133,31 @@ async def _save_entry(host: ChatHost, kb: KnowledgeBase, item: Item) -> None:
         host.post_message(OpenEntry(entry.path))
 
 
+def _keep(host: ChatHost, item: Item) -> None:
+    items = host.transcript.items
+    said = [other for other in items[: items.index(item) + 1] if isinstance(other, UserItem)]
+    session = host.conversation.session
+    if host.kb is None or session is None or not said or said[-1].message is None:
+        host.say("There is no message of yours to keep.", "warning")
+    else:
+        host.run(_keep_message(host, host.kb, session, said[-1].message, item), "keep")
+
+
+async def _keep_message(
+    host: ChatHost, kb: KnowledgeBase, session: Session, message: int, item: Item
+) -> None:
+    try:
+        kept = await asyncio.to_thread(kb.agent.keep, session, message)
+    except KbtuiError as error:
+        host.say(str(error), "error")
+        return
+    path = next(each.path for each in kept.outcomes if each.path)
+    if isinstance(item, NotKeptItem):
+        item.kept = path
+        host.transcript.item_changed(item)
+    host.say(f"Kept in {shown(path)}" if kept.commit else f"{shown(path)} says so already.")
+
+
 def _undo(host: ChatHost, item: Item) -> None:
     if host.kb is None or not item.turn:
         host.say("This belongs to no turn that changed something.", "warning")
@@ -155,9 +189,10 @@ ACTIONS: Mapping[Verb, ItemFunction] = {
     "retry": _retry,
     "save": _save,
     "undo": _undo,
+    "keep": _keep,
 }
 """The function of each action that the transcript hands on."""
-COMMANDS: Mapping[str, ItemFunction] = {"/copy": _copy, "/retry": _retry}
+COMMANDS: Mapping[str, ItemFunction] = {"/copy": _copy, "/retry": _retry, "/keep": _keep}
 """The function of each command of the context ``transcript``."""
 
 

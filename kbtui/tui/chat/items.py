@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.content import Content
 
-from kbtui.text import clean, clean_line
+from kbtui.text import clean, clean_line, shorten
 from kbtui.tui.widgets.line_view import Line
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _USER_MARK = "> "
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _SHOWN_AFTER_SECONDS = 2
+_NOT_KEPT = "  ○ not kept: "
+_KEEPS = " · k keeps it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +270,35 @@ class NoticeItem(Item):
     def source(self) -> str:
         """Title and text."""
         return f"{self.title}\n{self.text}".strip()
+
+
+@dataclass(eq=False, slots=True)
+class NotKeptItem(Item):
+    """A statement of the person's that isn't kept, until they say so; `kept` is where."""
+
+    dense: ClassVar[bool] = True
+    loose_below_text: ClassVar[bool] = False
+    text: str = ""
+    kept: str = ""
+
+    def lay_out(self, width: int) -> list[Line]:
+        """One line."""
+        if self.kept:
+            parts = [("  ✓ kept in ", ".chat--good"), (shown(self.kept), ".chat--link")]
+        else:
+            said = shorten(clean_line(self.text), max(10, width - len(_NOT_KEPT) - len(_KEEPS)))
+            parts = [(_NOT_KEPT, ".chat--warning"), (said, ".chat--muted"), (_KEEPS, ".chat--cite")]
+        return [Line(Content.assemble(*parts).truncate(width, ellipsis=True))]
+
+    @property
+    def source(self) -> str:
+        """The statement."""
+        return self.text
+
+    @property
+    def target(self) -> Target | None:
+        """Where it is kept."""
+        return Target(self.kept) if self.kept else None
 
 
 @dataclass(eq=False, slots=True)

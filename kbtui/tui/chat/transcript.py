@@ -11,6 +11,7 @@ from textual.style import Style
 
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.chat.flow_view import GUTTER, FlowView
+from kbtui.tui.chat.items import NotKeptItem
 
 if TYPE_CHECKING:
     from textual import events
@@ -62,7 +63,7 @@ WELCOME = (
     "/  commands     @  entries     F1  help     /resume  goes on",
 )
 
-Verb = Literal["expand", "copy", "copy_code", "edit", "retry", "save", "undo"]
+Verb = Literal["expand", "copy", "copy_code", "edit", "retry", "save", "undo", "keep"]
 """An action on one item; see `kbtui.tui.chat.item_actions`."""
 
 
@@ -190,6 +191,16 @@ class Transcript(FlowView, can_focus=True):
     def action_undo(self) -> None:
         """Take back what its turn changed."""
         self._act("undo")
+
+    def action_keep(self) -> None:
+        """Keep what was said and isn't kept."""
+        self._act("keep")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keep only where something isn't kept; elsewhere the key goes up."""
+        if action == "keep":
+            return isinstance(self._cursor, NotKeptItem) and not self._cursor.kept
+        return super().check_action(action, parameters)
 
     def action_open(self) -> None:
         """Open the line that it cites, or the entry that it changed."""

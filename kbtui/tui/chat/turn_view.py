@@ -16,7 +16,14 @@ from kbtui.agent.events import (
     TurnStarted,
 )
 from kbtui.tui.chat.cards import ReasoningItem, ToolItem, argument_details, argument_line
-from kbtui.tui.chat.items import AnswerItem, Item, NoticeItem, PendingItem, citation_items
+from kbtui.tui.chat.items import (
+    AnswerItem,
+    Item,
+    NoticeItem,
+    NotKeptItem,
+    PendingItem,
+    citation_items,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -156,6 +163,8 @@ class TurnView:
         self._end_answer(event.text or None)
         for item in citation_items(event.citations, self.turn):
             self._put(item)
+        if event.not_kept:
+            self._put(NotKeptItem(text=event.not_kept, turn=self.turn))
 
     def _fail(self, event: TurnFailed) -> None:
         self._end_waiting()

@@ -69,8 +69,10 @@ def test_every_action_can_be_reached_and_is_explained() -> None:
 
 @pytest.mark.parametrize("context", CONTEXTS)
 def test_no_key_means_two_things_in_one_place(context: str) -> None:
-    keys = [key for action in actions(context) for key in action.keys.split(",") if key]
-    assert len(keys) == len(set(keys))
+    for partial in (False, True):
+        shown = [action for action in actions(context) if action.partial is partial]
+        keys = [key for action in shown for key in action.keys.split(",") if key]
+        assert len(keys) == len(set(keys))
 
 
 @pytest.mark.parametrize("context", CONTEXTS)

@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING
 import pytest
 from textual.widgets import Input
 
+from kbtui.agent.agent import Agent
 from kbtui.agent.events import ReasoningDelta, TextDelta, TurnFailed, TurnFinished
 from kbtui.errors import StorageError
 from kbtui.history.change import Actor, Origin
 from kbtui.models.roles import ModelStatus
 from kbtui.tui.chat.cards import ToolItem
-from kbtui.tui.chat.items import AnswerItem, UserItem
+from kbtui.tui.chat.items import AnswerItem, NotKeptItem, UserItem
 from kbtui.tui.chat.transcript import Transcript
 from tests.tui.shell import ANSWER, running, said
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from kbtui.knowledge_base import KnowledgeBase
 
 
 @pytest.fixture
@@ -31,6 +34,14 @@ def copied(shell, monkeypatch) -> list[str]:
     taken: list[str] = []
     monkeypatch.setattr(shell.app, "_copy", taken.append)
     return taken
+
+
+class RealAgent(Agent):
+    """The agent itself, beside the one that plays a script."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        super().__init__(kb.services)
+        self.find_editor = lambda: kb.memory.editor
 
 
 def _items(shell, kind) -> list:
@@ -218,6 +229,23 @@ async def test_j_and_k_select_and_enter_expands_a_tool_and_opens_what_it_wrote(s
     assert opened == [("knowledge/decisions/2026-11-auth-pkce.md", None)]
     await shell.press("k", "enter")
     assert "→ decisions" not in shell.text
+
+
+async def test_k_on_what_is_not_kept_keeps_it_and_elsewhere_goes_up(shell, tmp_path) -> None:
+    told = "my tea got cold"
+    shell.agent.script = [TextDelta("Oh."), TurnFinished("Oh.", "", "", not_kept=told)]
+    shell.agent.keep = RealAgent(shell.app.kb).keep
+    await shell.say(told)
+    assert f"○ not kept: {told} · k keeps it" in shell.text
+    await shell.press("shift+tab")
+    (mark,) = _items(shell, NotKeptItem)
+    assert shell.transcript.cursor is mark
+    await shell.press("k")
+    await shell.until(lambda: mark.kept)
+    assert told in (tmp_path / "kb" / mark.kept).read_text()
+    assert "✓ kept in" in shell.text
+    await shell.press("k")
+    assert shell.transcript.cursor is _items(shell, AnswerItem)[0]
 
 
 async def test_o_opens_the_line_that_an_answer_cites(shell) -> None:

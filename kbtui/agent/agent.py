@@ -8,10 +8,9 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kbtui.agent.capture import Capture
+from kbtui.agent.capture import Capture, Gathering
 from kbtui.agent.context import Prompt, assemble
 from kbtui.agent.events import TurnFailed, TurnStarted
-from kbtui.agent.gathering import Gathering
 from kbtui.agent.index_part import IndexPart
 from kbtui.agent.offline_turn import OfflineTurn
 from kbtui.agent.sources import Sources

@@ -17,8 +17,7 @@ from kbtui.agent.attachments import attachments_of
 from kbtui.agent.index_part import IndexPart
 from kbtui.agent.skills import load_skills
 from kbtui.agent.sources import quoted
-from kbtui.agent.tools.brief import SMALL_WINDOW
-from kbtui.agent.tools.toolbox import Toolbox
+from kbtui.agent.tools.toolbox import SMALL_WINDOW, Toolbox
 from kbtui.agent.window import SessionWindow, condensed_of, earlier_text, session_window
 from kbtui.errors import KbtuiError, ModelError
 from kbtui.memory.records.archive import ARCHIVE

@@ -11,9 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kbtui.agent.tools.base import ToolContext, ToolResult, checked_area, number, spec, text
-from kbtui.agent.tools.rename_entry import RenameEntry
 from kbtui.agent.tools.searching import MemorySearch, VectorSearch
-from kbtui.agent.tools.writing import write
+from kbtui.agent.tools.writing import RenameEntry, write
 from kbtui.knowledge.entry import parse_entry
 from kbtui.mcp_server.resources import address_of
 from kbtui.memory.edits.operations import delete_entry

@@ -1,6 +1,7 @@
-"""How a tool writes: by the one edit engine, or into the inbox where a person must decide.
+"""The tools ``write_entry``, ``edit_entry`` and ``rename_entry``, and how any tool writes.
 
-What a conversation has proposed and nobody has decided on counts as written for its next edits.
+That is by the one edit engine, or into the inbox where a person must decide. What a conversation
+has proposed and nobody has decided on counts as written for its next edits.
 """
 
 from __future__ import annotations
@@ -8,21 +9,27 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from kbtui.agent.tools.base import RefusedError, ToolContext, ToolResult
-from kbtui.history.objects.commit import is_derived
+from kbtui.agent.tools.base import RefusedError, ToolContext, ToolResult, spec, text, texts
+from kbtui.history.objects.commit import describe, is_derived
+from kbtui.knowledge.templates import ENTRY_TYPES, section_names
 from kbtui.memory.edits.editor import Author
+from kbtui.memory.edits.operations import rename_entry
+from kbtui.memory.edits.tool_edits import Edit, edit_entry, write_entry
 from kbtui.offline.words import alike, content
+from kbtui.text import clean_line
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from kbtui.history.change import Change
+    from kbtui.knowledge.library import Content
     from kbtui.memory.edits.editor import Edited, Editor
     from kbtui.memory.edits.working_copy import Operation
+
 
 _REVIEWED = "the user reviews every change"
 _VERBS = {"Deleted": "deleted", "Changed": "changed", "Created": "created"}
@@ -158,3 +165,129 @@ def _editor(context: ToolContext) -> Editor:
     if context.find_editor is None:
         raise RefusedError("Nothing can be written here.", "Say so; the user can do it.")
     return context.find_editor()
+
+
+class WriteEntry:
+    """Writes a new entry by the template of its type."""
+
+    spec = spec(
+        "write_entry",
+        f"""Write a new knowledge entry: one subject each, in Markdown, with facts that the user
+        stated or agreed to. Search first; an entry that exists is changed with edit_entry.
+        Link others as [[category/slug]]. A decision has the sections
+        {", ".join(section_names("decision"))}; a person {", ".join(section_names("person"))};
+        other types can have plain text in `body`.""",
+        ("type", "title"),
+        type=text("what it is about", enum=list(ENTRY_TYPES)),
+        title=text("what it is called, short", maxLength=200),
+        body=text("its text below the title, if it has no sections"),
+        sections={
+            "type": "object",
+            "description": "text by heading; headings of the type that are left out stay empty",
+            "additionalProperties": {"type": "string"},
+        },
+        summary=text("one line for the catalogue"),
+        tags=texts("tags"),
+        related=texts("entries it is related to, as category/slug"),
+        aliases=texts("other names that people use for it"),
+    )
+    writes = True
+
+    def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
+        """Write it.
+
+        Raises:
+            UsageError: there is an entry of that name already.
+        """
+        kind, title = arguments["type"], clean_line(arguments["title"])
+        sections = arguments.get("sections") or None
+        content: Content = {
+            "body": None if sections else arguments.get("body"),
+            "sections": sections,
+            "tags": arguments.get("tags", ()),
+            "related": arguments.get("related", ()),
+            "aliases": arguments.get("aliases", ()),
+            "summary": arguments.get("summary", ""),
+        }
+        wanted = write_entry(kind, title, content, context.now().date())
+        made = write(context, wanted, lambda _edited: f"new {kind}: {title}")
+        done = f"{short_name(made.path)} created"
+        return made.result(f"Created {made.path}", done)
+
+
+_LISTS = {"add_tags": "tags", "add_related": "related", "add_aliases": "aliases"}
+
+
+class EditEntry:
+    """Changes an entry: a passage, the end of a section, its properties, or its whole text."""
+
+    spec = spec(
+        "edit_entry",
+        """Change a knowledge entry with the smallest edit that does it; what you don't name stays
+        byte for byte. Also changes MEMORY.md (short facts that every conversation needs), and
+        proposes changes of USER.md and SOUL.md. Give `old` and `new` to replace a passage, `append`
+        to add text (with `section`: at the end of that heading), `body` to replace everything below
+        the frontmatter. A decision that changed keeps its text and grows under Evolution, as
+        "- YYYY-MM-DD: what changed".""",
+        ("entry",),
+        entry=text("path, category/slug, slug, title or alias; or MEMORY.md, USER.md, SOUL.md"),
+        old=text("the passage to replace, exactly as it stands there, once"),
+        new=text("what takes its place; empty removes it"),
+        append=text("text to add"),
+        section=text("the heading to append under; made if missing"),
+        body=text("the whole new text below the frontmatter"),
+        summary=text("a new one-line summary for the catalogue"),
+        add_tags=texts("tags to add"),
+        add_related=texts("related entries to add, as category/slug"),
+        add_aliases=texts("other names to add"),
+    )
+    writes = True
+
+    def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
+        """Apply the edit.
+
+        Raises:
+            NotFoundError: there is no such entry, or `old` isn't in it.
+            UsageError: it can't be edited.
+            ConflictError: it kept being changed by somebody else.
+        """
+        names = ("old", "new", "append", "section", "body", "summary")
+        lists = {name: tuple(arguments[key]) for key, name in _LISTS.items() if arguments.get(key)}
+        wanted = Edit(**{name: arguments.get(name, "") for name in names}, lists=lists)
+        if wanted.is_empty:
+            raise RefusedError("There is nothing to change.", "Give old and new, append, or body.")
+        operation = edit_entry(arguments["entry"], wanted)
+        made = write(context, operation, lambda edited: f"edit {short_name(edited.path)}")
+        commit = made.edited.commit
+        summary = describe(commit.paths) if commit else ""
+        return made.result(f"Changed {made.path} ({summary})", summary)
+
+
+class RenameEntry:
+    """Renames or moves an entry."""
+
+    spec = spec(
+        "rename_entry",
+        """Rename a knowledge entry, or move it to another category; links to it are repaired and
+        the old name stays as an alias.""",
+        ("entry", "new_name"),
+        entry=text("path, category/slug, slug, title or alias"),
+        new_name=text("a title, a slug, or category/slug to move it"),
+    )
+    writes = True
+
+    def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
+        """Rename it.
+
+        Raises:
+            NotFoundError: there is no such entry.
+            UsageError: the new name is taken or can't be one, or the entry is private.
+        """
+        wanted = rename_entry(arguments["entry"], arguments["new_name"])
+        made = write(context, wanted, lambda edited: f"rename {_names(edited, 'to')}")
+        done = _names(made.edited, "renamed to")
+        return made.result(f"{done}: {made.path}", done)
+
+
+def _names(edited: Edited, between: str) -> str:
+    return f"{short_name(edited.former)} {between} {short_name(edited.path)}"

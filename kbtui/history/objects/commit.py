@@ -78,6 +78,11 @@ class Actor(StrEnum):
         return self in {Actor.YOU, Actor.AGENT}
 
     @property
+    def brings_words_of_people(self) -> bool:
+        """True if what it writes was written by a person: here, on another machine, elsewhere."""
+        return self in {Actor.YOU, Actor.SYNC, Actor.IMPORT}
+
+    @property
     def is_machine(self) -> bool:
         """True if what it writes is redacted; what people write never is."""
         return self is not Actor.YOU

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from kbtui.tui.notes.knowledge_tree import Folder
 
 _REFRESH_SECONDS = 0.05
-_PEOPLE = frozenset({"you", "sync", "import"})
 
 
 class TreePanel(Vertical):
@@ -82,7 +81,7 @@ class TreePanel(Vertical):
 
     def changed(self, paths: Sequence[str], actor: Actor, shown: str | None) -> None:
         """Mark what a commit changed (but not what the person sees anyway), and read anew."""
-        by_machine = str(actor) not in _PEOPLE
+        by_machine = not actor.brings_words_of_people
         for path in paths:
             if path.endswith("INDEX.md") or not path.startswith("knowledge/"):
                 continue

@@ -88,7 +88,7 @@ class ContextSettings(_Section):
 
     memory_window: int = Field(100, gt=0, description="messages of the session in the prompt")
     session_tokens: int = Field(24_000, gt=0, description="tokens of the session in the prompt")
-    index_tokens: int = Field(2_000, ge=0, description="the part of INDEX.md")
+    index_tokens: int = Field(1_200, ge=0, description="the part of INDEX.md")
     memory_tokens: int = Field(4_000, ge=0, description="MEMORY.md")
     bootstrap_tokens: int = Field(4_000, ge=0, description="SOUL, USER, AGENTS, TOOLS, IDENTITY")
     skills_tokens: int = Field(2_000, ge=0, description="skills: always-on ones in full")

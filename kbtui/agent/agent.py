@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from contextlib import aclosing
 from datetime import datetime
 from functools import partial
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING
 from kbtui.agent.capture import Capture, Gathering
 from kbtui.agent.context import Prompt, assemble
 from kbtui.agent.events import TurnFailed, TurnStarted
-from kbtui.agent.index_part import IndexPart
 from kbtui.agent.offline_turn import OfflineTurn
 from kbtui.agent.sources import Sources
 from kbtui.agent.tools.base import ToolContext
@@ -33,8 +31,6 @@ if TYPE_CHECKING:
     from kbtui.memory.services import Services
     from kbtui.models.port import ChatModel
     from kbtui.sessions.store import Session, SessionMessage
-
-_REMEMBERED_SESSIONS = 16
 
 
 def _now() -> datetime:
@@ -61,7 +57,6 @@ class Agent:
         self.toolbox = toolbox or Toolbox()
         self._now = now
         self._running: dict[str, Turn | None] = {}
-        self._index_parts: OrderedDict[str, IndexPart] = OrderedDict()
 
     async def turn(
         self, session: Session, text: str, *, model: ChatModel | None = None
@@ -165,7 +160,6 @@ class Agent:
             text,
             model=model,
             before=before,
-            index=self._index_part(session.id),
             now=self._now,
         )
         return Turn(
@@ -201,14 +195,6 @@ class Agent:
             text,
             now=self._now,
         )
-
-    def _index_part(self, session_id: str) -> IndexPart:
-        """The ranking of the index for a session; that of the sessions last spoken in is kept."""
-        part = self._index_parts.setdefault(session_id, IndexPart())
-        self._index_parts.move_to_end(session_id)
-        while len(self._index_parts) > _REMEMBERED_SESSIONS:
-            self._index_parts.popitem(last=False)
-        return part
 
 
 def _busy(session: Session) -> ConflictError:

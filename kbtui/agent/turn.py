@@ -31,6 +31,7 @@ from kbtui.agent.events import (
 )
 from kbtui.agent.tool_rounds import ToolRounds
 from kbtui.agent.uninterrupted import in_thread
+from kbtui.agent.window import KEEP
 from kbtui.errors import BudgetError, KbtuiError, ModelAnswerError
 from kbtui.models.port import Message, Reply, ReplyReasoning, ReplyRetry, ReplyText, ToolCall, Usage
 from kbtui.models.tokens import prompt_tokens
@@ -190,7 +191,7 @@ class Turn:
     async def _keep_facts(self, capture: Capture, facts: Sequence[Fact]) -> Kept:
         """Keep facts, as a step that is stored and told like a tool's."""
         arguments = {"facts": [fact.text for fact in facts]}
-        call = ToolCall(f"{self.id}-keep", "keep", json.dumps(arguments, ensure_ascii=False))
+        call = ToolCall(f"{self.id}-{KEEP}", KEEP, json.dumps(arguments, ensure_ascii=False))
         self._emit(ToolStarted(call.id, call.name, arguments))
 
         def work() -> Kept:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kbtui.memory.records.archive import Archive
     from kbtui.sessions.store import SessionMessage
 
+KEEP = "keep"  # the step by which kbtui keeps what the user stated where the model wrote nothing
 WITHHELD = "[withheld: this drew on a private entry, which only local models may read]"
 UNFINISHED = "[no result: the turn was interrupted]"
 _LAST_MESSAGES = 6
@@ -151,7 +152,8 @@ def _sound(turn: Sequence[SessionMessage], *, is_local: bool) -> list[Message]:
     }
     sound: list[Message] = []
     for stored in turn:
-        if stored.role == "tool":
+        if stored.role == "tool" or any(call.name == KEEP for call in stored.tool_calls):
+            # A model that is shown a call which it can't make writes such calls into its answers.
             continue
         message = _shown(stored, is_local=is_local)
         if not message.content and not message.tool_calls:

@@ -132,7 +132,7 @@ class LiteLLMModel:
         self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()
     ) -> AsyncIterator[ReplyEvent]:
         """Stream an answer; see `ChatModel.stream`."""
-        return _loop.iterate(self._stream(list(messages), _tool_options(tools)))
+        return _loop.iterate(self._stream(list(messages), tools))
 
     async def complete(
         self,
@@ -147,20 +147,20 @@ class LiteLLMModel:
             ModelAnswerError: `force_tool` was not called properly in any of the known ways.
         """
         if force_tool is None:
-            return await _loop.run(self._complete(list(messages), _tool_options(tools)))
+            return await _loop.run(self._complete(list(messages), _tool_options(tools), tools))
         forced = next(tool for tool in tools if tool.name == force_tool)
         return await _loop.run(self._force(list(messages), forced))
 
     # Everything below runs on the background loop.
 
     async def _stream(
-        self, messages: list[Message], options: dict[str, Any]
+        self, messages: list[Message], tools: Sequence[ToolSpec]
     ) -> AsyncGenerator[ReplyEvent, None]:
-        request = {**await self._request(messages), **options, **_STREAMING}
+        request = {**await self._request(messages), **_tool_options(tools), **_STREAMING}
         for attempt in range(self.options.retries + 1):
             begun = False
             try:
-                async for event in self._attempt(request):
+                async for event in self._attempt(request, self._new_reply(tools)):
                     begun = True
                     yield event
             except Trouble as trouble:
@@ -173,9 +173,10 @@ class LiteLLMModel:
             else:
                 return
 
-    async def _attempt(self, request: dict[str, Any]) -> AsyncGenerator[ReplyEvent, None]:
+    async def _attempt(
+        self, request: dict[str, Any], reply: ReplyBuilder
+    ) -> AsyncGenerator[ReplyEvent, None]:
         """Make one request; yield its pieces and, when it ended properly, the `Reply`."""
-        reply = ReplyBuilder()
         stream = await self._in_time(_load().acompletion(**request), first=True)
         usage: Any = None
         first = True
@@ -199,12 +200,14 @@ class LiteLLMModel:
             raise Trouble(cut_off(self._endpoint))
         yield self._reply(reply, str(said), usage)
 
-    async def _complete(self, messages: list[Message], options: dict[str, Any]) -> Reply:
+    async def _complete(
+        self, messages: list[Message], options: dict[str, Any], tools: Sequence[ToolSpec] = ()
+    ) -> Reply:
         request = {**await self._request(messages), **options}
         for attempt in range(self.options.retries + 1):
             try:
                 response = await self._in_time(_load().acompletion(**request), whole=True)
-                return self._whole(response)
+                return self._whole(response, tools)
             except Trouble as trouble:
                 if not self._may_try_again(trouble, attempt):
                     raise trouble.error from None
@@ -236,11 +239,16 @@ class LiteLLMModel:
             "Nothing was changed; a larger model may do better.",
         )
 
-    def _whole(self, response: Any) -> Reply:
+    def _new_reply(self, tools: Sequence[ToolSpec]) -> ReplyBuilder:
+        """Begin to collect an answer; a provider's own endpoint parses calls by itself."""
+        is_plain_server = self.api_base is not None or is_ollama(self.name)
+        return ReplyBuilder(frozenset(tool.name for tool in tools if is_plain_server))
+
+    def _whole(self, response: Any, tools: Sequence[ToolSpec] = ()) -> Reply:
         if not getattr(response, "choices", None):
             raise Trouble(cut_off(self._endpoint))
         choice = response.choices[0]
-        reply = ReplyBuilder()
+        reply = self._new_reply(tools)
         deque(reply.add_text(choice.message.content or ""), maxlen=0)
         deque(reply.finish_text(), maxlen=0)
         for number, call in enumerate(getattr(choice.message, "tool_calls", None) or ()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _OPEN, _CLOSE = "<think>", "</think>"
+_CALL_MARKS = ("```json", "<tool_call>")
+_NAME_WITHIN = 200  # characters; JSON that names nothing so far is an answer
+_AROUND_CALLS = re.compile(r"(?:\s|```(?:json)?|</?tool_call>)*")
 
 
 @dataclass(slots=True)
@@ -70,8 +74,16 @@ class ThinkSplitter:
 
 @dataclass(slots=True)
 class ReplyBuilder:
-    """Collects an answer; `add_*` return what is to be shown now."""
+    """Collects an answer; `add_*` return what is to be shown now.
 
+    Attributes:
+        written_tools: Tools whose calls may stand in the text. Small models behind a server that
+            doesn't parse them write a call as JSON, bare, fenced or in ``<tool_call>`` tags; an
+            answer that is nothing else is taken for the call, and isn't shown.
+    """
+
+    written_tools: frozenset[str] = frozenset()
+    _held: str | None = ""
     _text: list[str] = field(default_factory=list)
     _calls: list[_Call] = field(default_factory=list)
     _by_index: dict[int, _Call] = field(default_factory=dict)
@@ -85,15 +97,19 @@ class ReplyBuilder:
     @property
     def started(self) -> bool:
         """True if anything of the answer has come in."""
-        return bool(self._text or self._calls)
+        return bool(self._text or self._held or self._calls)
 
     def add_text(self, piece: str) -> Iterator[ReplyText | ReplyReasoning]:
         """Add a piece of content, which may hold reasoning in think tags."""
         yield from self._noted(self._split.feed(piece))
 
     def finish_text(self) -> Iterator[ReplyText | ReplyReasoning]:
-        """Give out what was held back because it could have been a tag."""
+        """Give out what was held back because it could have been a tag or a call."""
         yield from self._noted(self._split.flush())
+        held, self._held = self._held, None
+        if held and not self._take_written_calls(held):
+            self._text.append(held)
+            yield ReplyText(held)
 
     def add_call_piece(
         self, index: int | None, call_id: str | None, name: str | None, arguments: Any
@@ -126,15 +142,65 @@ class ReplyBuilder:
         self, pieces: Iterator[ReplyText | ReplyReasoning]
     ) -> Iterator[ReplyText | ReplyReasoning]:
         for piece in pieces:
-            if isinstance(piece, ReplyText):
-                self._text.append(piece.text)
-            yield piece
+            if isinstance(piece, ReplyReasoning):
+                yield piece
+            elif text := self._shown_of(piece.text):
+                self._text.append(text)
+                yield ReplyText(text)
+
+    def _shown_of(self, text: str) -> str:
+        """Hold a text back while it may become a call."""
+        if self._held is None:
+            return text
+        self._held += text
+        begun = self._held.lstrip()
+        if self.written_tools and _may_be_call(begun):
+            return ""
+        text, self._held = self._held, None
+        return text
+
+    def _take_written_calls(self, text: str) -> bool:
+        calls = _written_calls(text, self.written_tools)
+        for name, arguments in calls:
+            self._calls.append(_Call(f"call_{len(self._calls) + 1}", name, _as_text(arguments)))
+        return bool(calls)
 
     @staticmethod
     def _begins_anew(call: _Call, call_id: str | None, name: str | None) -> bool:
         if not name:
             return False
         return bool(call.name) and (call_id not in (None, "", call.id) or bool(call.arguments))
+
+
+def _may_be_call(begun: str) -> bool:
+    mark, brace, _ = begun.partition("{")
+    mark = mark.strip()
+    if not brace:
+        return any(each.startswith(mark) for each in _CALL_MARKS)
+    is_named = len(begun) < _NAME_WITHIN or '"name"' in begun[:_NAME_WITHIN]
+    return is_named and mark in ("", "```", *_CALL_MARKS)
+
+
+def _written_calls(text: str, tools: frozenset[str]) -> list[tuple[str, Any]]:
+    """The calls that a text consists of; none if it holds anything else."""
+    calls: list[tuple[str, Any]] = []
+    place = 0
+    while (place := _end_of_marks(text, place)) < len(text):
+        try:
+            value, place = json.JSONDecoder().raw_decode(text, place)
+        except (ValueError, RecursionError):
+            return []
+        name = value.get("name") if isinstance(value, dict) else None
+        arguments = value.get("arguments", value.get("parameters", {})) if name else None
+        if name not in tools or not isinstance(arguments, dict | str):
+            return []
+        calls.append((name, arguments))
+    return calls
+
+
+def _end_of_marks(text: str, place: int) -> int:
+    marks = _AROUND_CALLS.match(text, place)
+    return marks.end() if marks else place
 
 
 def _as_text(arguments: Any) -> str:

@@ -36,6 +36,17 @@ async def test_what_the_model_did_not_write_is_kept_and_shown_as_a_step(
     assert told.finished.text == "Good to know!"
 
 
+async def test_a_step_that_the_model_did_not_take_is_not_shown_to_it_as_its_own(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    with ScriptedServer([Reply("Good to know!"), Reply("It is Lisbon.")]) as server:
+        for text in (SAID, "where does she work from?"):
+            await ask(kb, session, text, model_at(server))
+        told = server.prompts[-1].messages
+    assert [message["role"] for message in told] == ["system", "user", "assistant", "user"]
+    assert not any(message.get("tool_calls") for message in told)
+
+
 async def test_what_the_model_wrote_itself_is_not_kept_twice(
     kb: KnowledgeBase, session: Session
 ) -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from kbtui.agent.attachments import references
 from kbtui.agent.context import Prompt, assemble
-from kbtui.agent.index_part import IndexPart
 from kbtui.agent.skills import load_skills
 from kbtui.agent.tools.toolbox import Toolbox
 from kbtui.agent.window import session_window
@@ -81,21 +80,20 @@ def test_the_parts_stand_in_a_stable_order_with_what_varies_last(
         "bootstrap",
         "skills",
         "MEMORY.md",
-        "index",
         "notes",
         "earlier",
-        "now",
         "session",
+        "index",
+        "now",
         "message",
     ]
-    assert [(m.role, m.content) for m in prompt.messages[1:]] == [
-        ("user", "one"),
-        ("assistant", "two"),
-        ("user", "three"),
-    ]
+    assert [m.role for m in prompt.messages] == ["system", "user", "assistant", "user"]
+    assert [m.content for m in prompt.messages[1:3]] == ["one", "two"]
+    assert prompt.messages[3].content.endswith("</context>\n\nthree")
     system = prompt.messages[0].content
+    whole = "\n".join(message.content for message in prompt.messages)
     places = [
-        system.index(text)
+        whole.index(text)
         for text in (
             "You are kbtui",
             "this is SOUL.md",
@@ -104,9 +102,10 @@ def test_the_parts_stand_in_a_stable_order_with_what_varies_last(
             "Always be kind.",
             "- brew: How to brew tea.",
             "Favorite color: blue",
-            "- docker: Containers for everything.",
             "note of 2026-11-21",
             "note of 2026-11-20",
+            "\none\n",
+            "- docker: Containers for everything.",
             "Saturday, 2026-11-21",
         )
     ]
@@ -117,19 +116,19 @@ def test_the_parts_stand_in_a_stable_order_with_what_varies_last(
     assert tokens == pytest.approx(prompt.tokens, rel=0.1)
 
 
-def test_two_turns_share_the_longest_beginning(kb: KnowledgeBase, session: Session) -> None:
+def test_two_turns_share_everything_before_the_newest_message(
+    kb: KnowledgeBase, session: Session
+) -> None:
     furnish(kb)
-    index = IndexPart()
-    model = LiteLLMModel("openai/x", "http://127.0.0.1:1")
-    first = assemble(
-        kb, session, "Tell me about docker containers", model=model, index=index, now=lambda: NOW
-    )
+    session.append("user", "Hello")
+    session.append("assistant", "Hi.")
+    first = prompt_of(kb, session, "Tell me about docker containers").messages[:-1]
     session.append("user", "Tell me about docker containers")
     session.append("assistant", "They contain.")
-    second = assemble(
-        kb, session, "And their volumes please", model=model, index=index, now=lambda: NOW
-    )
-    assert second.messages[: len(first.messages)] == first.messages
+    kb.library.create("topic", "Volumes", body="Where data lies.")
+    second = prompt_of(kb, session, "And their volumes please").messages
+    assert second[: len(first)] == first
+    assert "- volumes: Where data lies." in second[-1].content
 
 
 def test_every_part_keeps_to_its_budget_and_says_what_it_left_out(kb: KnowledgeBase) -> None:
@@ -171,7 +170,7 @@ def test_a_small_model_gets_a_prompt_that_fits_it(kb: KnowledgeBase, session: Se
     for window in (6_000, 16_000, 100_000):
         prompt = prompt_of(kb, session, "So?", window)
         assert prompt.tokens < window * 0.8
-        assert prompt.messages[-1].content == "So?"
+        assert prompt.messages[-1].content.endswith("</context>\n\nSo?")
 
 
 @pytest.mark.parametrize("window", [4_096, 8_192])
@@ -228,7 +227,7 @@ def test_what_is_condensed_leaves_the_prompt_and_its_summary_takes_its_place(
     ]
     assert "Earlier in this conversation" in told[0]
     assert "They spoke about zebras." in told[0]
-    assert after.tokens < before.tokens / 2
+    assert after.tokens <= before.tokens / 2
 
 
 def test_of_a_whole_conversation_that_is_condensed_the_last_turns_stay(
@@ -253,31 +252,14 @@ def test_what_fits_no_prompt_and_is_not_condensed_yet_is_there_in_short(
     assert "- user: question 1 " in told[0].content
 
 
-def test_the_index_stays_as_it_is_until_the_subject_or_the_entries_change(
-    kb: KnowledgeBase,
-) -> None:
-    asked: list[str] = []
-    real = kb.library.prompt_index
-
-    def note(query: str, *args: Any, **options: Any) -> str:
-        asked.append(query)
-        return real(query, *args, **options)
-
-    kb.library.prompt_index = note  # type: ignore[method-assign]
-    kb.library.create("topic", "Docker", body="Containers.")
-    part = IndexPart()
-    for text in (
-        "tell me about docker containers",
-        "which containers are running",
-        "ok",
-        "and why?",
-    ):
-        part.text(kb.library, text, 500)
-    assert asked == ["tell me about docker containers"]
-    part.text(kb.library, "what shall we cook for dinner tonight", 500)
-    assert asked[1:] == ["what shall we cook for dinner tonight"]
-    kb.library.create("topic", "Dinner", body="Soup.")
-    assert "dinner" in part.text(kb.library, "dinner", 500)
+def test_the_index_is_ranked_for_what_is_talked_about(kb: KnowledgeBase, session: Session) -> None:
+    for title in (*(f"Garden {number}" for number in range(60)), "Docker"):
+        kb.library.create("topic", title, body=f"All there is to know of {title.lower()}. " * 3)
+    session.append("user", "tell me about docker")
+    session.append("assistant", "It contains.")
+    index = parts_of(prompt_of(kb, session, "and why?", index_tokens=150))["index"]
+    assert "- docker:" in index
+    assert index.count("- garden-") < 40
 
 
 def test_references_are_quoted_below_the_message_as_data(kb: KnowledgeBase) -> None:
@@ -287,7 +269,7 @@ def test_references_are_quoted_below_the_message_as_data(kb: KnowledgeBase) -> N
     (kb.workspace.docs / "plan.md").write_text("The plan.")
     prompt = prompt_of(kb, text='Compare @"Alice Liddell" and @docs/plan.md, (@alice-liddell)!')
     said = prompt.messages[-1].content
-    assert said.startswith("Compare @")
+    assert "</context>\n\nCompare @" in said
     assert [each.path for each in prompt.attachments] == [
         "knowledge/people/alice-liddell.md",
         "docs/plan.md",
@@ -313,7 +295,7 @@ def test_references_are_quoted_below_the_message_as_data(kb: KnowledgeBase) -> N
 def test_what_names_no_file_of_the_workspace_is_just_text(kb: KnowledgeBase, text: str) -> None:
     kb.sessions.create("tui", id="x")
     prompt = prompt_of(kb, text=text)
-    assert prompt.messages[-1].content == text
+    assert prompt.messages[-1].content.endswith(f"</context>\n\n{text}")
     assert prompt.attachments == ()
 
 

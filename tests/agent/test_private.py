@@ -119,9 +119,9 @@ async def test_a_stranger_to_the_index_learns_only_the_name(
 ) -> None:
     with ScriptedServer([Reply("Hi.")]) as server:
         await ask(kb, session, "diary?", model_at(server))
-        system = server.prompts[0].messages[0]["content"]
-    assert "- diary: (private)" in system
-    assert SECRET not in system
+        told = json.dumps(server.prompts[0].messages)
+    assert "- diary: (private)" in told
+    assert SECRET not in told
 
 
 async def test_what_a_call_says_after_the_reading_does_not_go_out_with_its_result(
@@ -191,7 +191,7 @@ async def test_an_entry_that_becomes_private_leaves_the_index_of_a_session_that_
         kb.history.adopt(settle=0)
         kb.library.refresh()
         await ask(kb, session, "What about the zoo?", Remote(model_at(server)))
-        before, after = (prompt.messages[0]["content"] for prompt in server.prompts)
+        before, after = (prompt.messages[-1]["content"] for prompt in server.prompts)
     assert "The walrus sleeps there" in before
     assert "The walrus sleeps there" not in after
     assert "- zoo: (private)" in after

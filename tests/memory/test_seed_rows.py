@@ -66,7 +66,7 @@ def read(kb: KnowledgeBase, path: str) -> str:
 
 
 def prompt(kb: KnowledgeBase, text: str = "hello") -> str:
-    return assemble(kb, None, text).messages[0].content
+    return "\n".join(message.content for message in assemble(kb, None, text).messages)
 
 
 def until(condition: Callable[[], object]) -> None:

@@ -125,6 +125,50 @@ async def test_servers_that_give_every_call_the_same_index_or_id_are_understood(
         assert len({each.id for each in reply.tool_calls}) == 2
 
 
+WRITTEN = '{"name": "read_entry", "arguments": {"entry": "alice"}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "entries"),
+    [
+        (WRITTEN, ["alice"]),
+        (f"  {WRITTEN}\n```", ["alice"]),
+        (f"```json\n{WRITTEN}\n```", ["alice"]),
+        (f"<tool_call>\n{WRITTEN}\n</tool_call>\n" * 2, ["alice", "alice"]),
+        ('{"name": "read_entry", "parameters": {"entry": "bob"}}', ["bob"]),
+    ],
+)
+async def test_a_call_that_a_server_left_in_the_text_is_a_call_and_not_shown(
+    text: str, entries: list[str]
+) -> None:
+    with ScriptedServer([Scripted(text, piece=5)]) as server:
+        pieces, reply = await said_by(model_at(server), TOOL)
+    assert [json.loads(each.arguments)["entry"] for each in reply.tool_calls] == entries
+    assert (reply.text, reply.finish, pieces) == ("", "tool_calls", [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "another_tool", "arguments": {}}',
+        f"Call this: {WRITTEN}",
+        f"{WRITTEN}\nThat is what it looks like.",
+        '{"entry": "alice"}',
+        '{"name": "read_entry", "arguments": 3}',
+        "```python\nprint(1)\n```",
+        '```json\n{"a": [',
+        "[" * 5,
+        "{" + " ".join(map(str, range(2_000))),
+    ],
+)
+async def test_what_is_no_call_of_a_tool_on_offer_stays_text(text: str) -> None:
+    with ScriptedServer([Scripted(text, piece=5)]) as server:
+        pieces, reply = await said_by(model_at(server), TOOL)
+    assert reply.text == text
+    assert "".join(piece.text for piece in pieces) == text
+    assert reply.tool_calls == ()
+
+
 async def test_reasoning_is_told_apart_from_the_answer() -> None:
     with ScriptedServer(
         [

@@ -83,7 +83,7 @@ def _run_app(workspace: str | None) -> int:
 
     named = Path(workspace).expanduser()
     if not named.is_dir():
-        from kbtui.workspace.layout import find_workspace
+        from kbtui.workspace.opening import find_workspace
 
         find_workspace(named)
     from kbtui.tui.app.app import run_app

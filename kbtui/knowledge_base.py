@@ -18,7 +18,7 @@ from kbtui.history.history import History
 from kbtui.knowledge.library import Library
 from kbtui.logs import start_logging
 from kbtui.settings import load_settings
-from kbtui.workspace.layout import create_workspace, find_workspace, is_to_be, open_workspace
+from kbtui.workspace.opening import create_workspace, find_workspace, is_to_be, open_workspace
 from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:

@@ -10,11 +10,13 @@ from kbtui.history.history import History
 from kbtui.memory.records.archive import Archive
 from kbtui.memory.records.tombstones import Tombstones
 from kbtui.sessions.store import SessionStore
-from kbtui.workspace.layout import Workspace, create_workspace
+from kbtui.workspace.opening import create_workspace
 from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from kbtui.workspace.layout import Workspace
 
 
 @pytest.fixture

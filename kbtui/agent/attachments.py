@@ -92,7 +92,7 @@ def _attached(path: str, workspace: Workspace, library: Library, *, is_local: bo
     if private and not is_local:
         return Attachment(path, "", private, "private: only local models may read it")
     try:
-        whole = files.decode(files.read_bytes(workspace.root, path, _MOST_FILE)).text
+        whole = files.decode(files.read_bytes(workspace, path, _MOST_FILE)).text
     except KbtuiError as error:
         return Attachment(path, "", private, clean_line(error.message))
     if "\x00" in whole:

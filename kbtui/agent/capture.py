@@ -323,7 +323,7 @@ def unwritten(facts: Sequence[Fact], paths: Iterable[str], context: ToolContext)
     told: set[str] = set()
     for path in paths:
         with suppress(KbtuiError):
-            told.update(words(files.read_text(context.workspace.root, path)))
+            told.update(words(files.read_text(context.workspace, path)))
     return [fact for fact in facts if not _is_told(fact, told)]
 
 

@@ -254,7 +254,7 @@ class _Files:
     def read(self, path: str) -> str:
         """The text of a file; "" where there is none, or none to be shown."""
         try:
-            text = files.read_text(self._rooms.workspace.root, path).strip()
+            text = files.read_text(self._rooms.workspace, path).strip()
         except KbtuiError:
             return ""
         return text if text and self.may_show(path) else ""
@@ -346,7 +346,7 @@ def _skills(rooms: Rooms, shown: _Files, budget: int, *, is_small: bool) -> str:
     """
     full: list[str] = []
     lines: list[str] = []
-    for skill in load_skills(rooms.workspace.root):
+    for skill in load_skills(rooms.workspace):
         if skill.path and not shown.may_show(skill.path):
             continue
         body = skill.brief if is_small and skill.brief else skill.body

@@ -17,7 +17,8 @@ from kbtui.workspace import files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
+
+    from kbtui.workspace.layout import Layout
 
 _FILE = "SKILL.md"
 _LINE_WIDTH = 200
@@ -46,27 +47,27 @@ class Skill:
         return f"- {self.name}: {shorten(self.description, _LINE_WIDTH)} (read_file {self.path})"
 
 
-def load_skills(root: Path) -> list[Skill]:
+def load_skills(layout: Layout) -> list[Skill]:
     """All skills of a workspace, and those that ship with kbtui unless it has its own of the name.
 
     What can't be read is left out.
     """
-    own = {skill.name: skill for name in _folders(root) if (skill := _read(root, name))}
+    own = {skill.name: skill for name in _folders(layout) if (skill := _read(layout, name))}
     shipped = [_parsed(name, "", shipped_skill(name)) for name in SKILLS if name not in own]
     return [*shipped, *(own[name] for name in sorted(own))]
 
 
-def _folders(root: Path) -> list[str]:
+def _folders(layout: Layout) -> list[str]:
     try:
-        return sorted(each.name for each in (root / "skills").iterdir() if each.is_dir())
+        return sorted(each.name for each in layout.place("skills").iterdir() if each.is_dir())
     except OSError:
         return []
 
 
-def _read(root: Path, name: str) -> Skill | None:
+def _read(layout: Layout, name: str) -> Skill | None:
     path = f"skills/{name}/{_FILE}"
     try:
-        return _parsed(name, path, files.read_text(root, path))
+        return _parsed(name, path, files.read_text(layout, path))
     except KbtuiError:
         return None
 

@@ -39,7 +39,7 @@ def completion(ctx: click.Context, shell: str) -> None:
 def entry_names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """The names of entries that begin with, or whose slug begins with, what was typed."""
     from kbtui.knowledge.entry_index import EntryIndex
-    from kbtui.workspace.layout import find_workspace, open_workspace
+    from kbtui.workspace.opening import find_workspace, open_workspace
     from kbtui.workspace.scan import Scanner
 
     named: Path | None = ctx.find_root().params.get("workspace")

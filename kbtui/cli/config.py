@@ -117,7 +117,7 @@ def _text(value: Any) -> str:
 def _settings(place: Place) -> Settings:
     """Read the settings in force; without a workspace, those of the user."""
     from kbtui.settings import load_settings
-    from kbtui.workspace.layout import find_workspace
+    from kbtui.workspace.opening import find_workspace
 
     try:
         return load_settings(find_workspace(place.named))

@@ -50,7 +50,7 @@ class Place:
         Raises:
             WorkspaceError: there isn't.
         """
-        from kbtui.workspace.layout import find_workspace, is_to_be, open_workspace
+        from kbtui.workspace.opening import find_workspace, is_to_be, open_workspace
 
         root = find_workspace(self.named)
         if self.named is not None and not is_to_be(root):

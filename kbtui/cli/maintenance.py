@@ -31,7 +31,7 @@ _MARKS = {True: ("ok  ", "green"), False: ("FAIL", "red"), None: ("    ", None)}
 def init(place: Place, folder: Path | None, demo: bool) -> None:
     """Make a folder a workspace; its files stay as they are."""
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.workspace.layout import default_workspace
+    from kbtui.workspace.opening import default_workspace
 
     root = folder or place.named or default_workspace()
     with KnowledgeBase.open(root.expanduser(), create=True) as kb:
@@ -43,7 +43,7 @@ def init(place: Place, folder: Path | None, demo: bool) -> None:
             f"{counted(count, 'entry', 'entries')}. Start the app with:"
             f" kbtui -w {shlex.quote(str(root))}"
         )
-        elsewhere = _notes_elsewhere(kb.workspace.root)
+        elsewhere = [] if kb.workspace.in_place else _notes_elsewhere(kb.workspace.root)
     if elsewhere:
         names = ", ".join(json.dumps(name, ensure_ascii=False) for name in elsewhere)
         note(

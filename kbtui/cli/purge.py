@@ -48,7 +48,7 @@ def _opened(place: Where) -> Purging:
     """The history alone: nothing that would keep what it has read in a cache."""
     from kbtui.history.history import History
     from kbtui.maintenance.purge import Purging
-    from kbtui.workspace.layout import find_workspace, open_workspace
+    from kbtui.workspace.opening import find_workspace, open_workspace
     from kbtui.workspace.scan import Scanner
 
     workspace = open_workspace(find_workspace(place.named))

@@ -43,7 +43,7 @@ class Adoption:
         self, workspace: Workspace, scanner: Scanner, repository: Repository, door: Door
     ) -> None:
         self._workspace = workspace
-        self._root = workspace.root
+        self._layout = workspace
         self._scanner = scanner
         self._repository = repository
         self._door = door
@@ -94,7 +94,7 @@ class Adoption:
 
     def _is_gone(self, path: str) -> bool:
         try:
-            return files.is_gone(self._root, path)
+            return files.is_gone(self._layout, path)
         except KbtuiError:
             return False
 
@@ -106,7 +106,7 @@ class Adoption:
         now = time.time()
         longest = 0.0
         for path in paths:
-            status = files.file_status(self._root, path)
+            status = files.file_status(self._layout, path)
             if status is not None and status.st_ctime <= now:
                 longest = max(longest, status.st_ctime + settle - now)
         return min(settle, longest)

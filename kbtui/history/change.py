@@ -14,7 +14,8 @@ from kbtui.workspace.layout import is_recorded, short_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
+
+    from kbtui.workspace.layout import Layout
 
 __all__ = [
     "UNCHECKED",
@@ -55,7 +56,7 @@ class Change:
     """
 
     def __init__(
-        self, root: Path, actor: Actor, reason: str, origin: Origin, *, adopted: bool = False
+        self, layout: Layout, actor: Actor, reason: str, origin: Origin, *, adopted: bool = False
     ) -> None:
         self.actor = actor
         self.reason = reason
@@ -64,7 +65,7 @@ class Change:
         self.brings: str | None = None
         self.result: Commit | None = None
         self.repairs: set[str] = set()
-        self._root = root
+        self._layout = layout
         self._edits: dict[str, bytes | None] = {}
         self._expected: dict[str, str | None] = {}
         self._sealed: frozenset[str] = frozenset()
@@ -85,7 +86,7 @@ class Change:
         if path in self._edits:
             return self._edits[path]
         try:
-            return files.read_bytes(self._root, path)
+            return files.read_bytes(self._layout, path)
         except NotFoundError:
             return None
 

@@ -123,13 +123,13 @@ class Door:
     ) -> None:
         self.companions: list[Callable[[Change], None]] = []
         self._workspace = workspace
-        self._root = workspace.root
+        self._layout = workspace
         self._scanner = scanner
         self._repository = repository
         self._log = log
         self._clock = clock
         self._lock = WorkspaceLock(workspace)
-        self._intents = IntentLog(workspace.root, repository)
+        self._intents = IntentLog(workspace, repository)
         self.events = CommitEvents(repository, log)
 
     def open(self, timeout: float = 5.0) -> tuple[bool, Outcome]:
@@ -206,7 +206,7 @@ class Door:
         in_place = self._unrecorded(current)
         if not in_place:
             return None
-        change = Change(self._root, Actor.YOU, OUTSIDE, Origin(), adopted=True)
+        change = Change(self._layout, Actor.YOU, OUTSIDE, Origin(), adopted=True)
         change.seal(in_place)
         for companion in self.companions:
             companion(change)
@@ -277,7 +277,7 @@ class Door:
     def _check_writable(self) -> None:
         if not self._workspace.writable:
             raise StorageError(
-                f"The workspace {self._root} is read-only.",
+                f"The workspace {self._layout.root} is read-only.",
                 "Reading and searching work. To change something, make the folder writable or"
                 " copy it to where you may write.",
             )
@@ -287,7 +287,7 @@ class Door:
 
     def _content(self, path: str) -> bytes | None:
         try:
-            return files.read_bytes(self._root, path)
+            return files.read_bytes(self._layout, path)
         except NotFoundError:
             return None
 
@@ -295,7 +295,7 @@ class Door:
         """Record what was edited outside in the files that a change is about to touch."""
         pending = self._unrecorded(current)
         if pending:
-            outside = Change(self._root, Actor.YOU, OUTSIDE, Origin(), adopted=True)
+            outside = Change(self._layout, Actor.YOU, OUTSIDE, Origin(), adopted=True)
             self._commit(outside, {}, current, events, pending)
 
     def _unrecorded(self, current: Edits) -> Edits:
@@ -329,15 +329,15 @@ class Door:
         for path, data in versions.items():
             if data is not None:
                 copies.append(conflict_copy_of(path, stamp))
-                files.write_atomic(self._root, copies[-1], data)
+                files.write_atomic(self._layout, copies[-1], data)
         return copies
 
     def _check_names(self, edits: Edits) -> None:
         """Refuse a new file beside one whose name differs only in case."""
         for path, data in edits.items():
-            if data is None or files.exists(self._root, path):
+            if data is None or files.exists(self._layout, path):
                 continue
-            other = files.twin(self._root, path)
+            other = files.twin(self._layout, path)
             if other is not None and edits.get(other, b"") is not None:
                 raise UsageError(
                     f"{short_name(path)} differs from {short_name(other)} only in case.",
@@ -435,7 +435,7 @@ class Door:
 
     def _write_files(self, intent: Intent, written: Edits) -> None:
         """Write the files; deletions come first, for a name may change only its case."""
-        with FileBatch(self._root) as batch:
+        with FileBatch(self._layout) as batch:
             for path in sorted(written, key=lambda path: written[path] is not None):
                 data = written[path]
                 check = partial(self._check_untouched, path, intent.paths[path][0])

@@ -82,8 +82,8 @@ class History(HistoryReader):
         repository = Repository(workspace.repository)
         super().__init__(repository, CommitLog(workspace.cache, repository))
         self._door = Door(workspace, scanner, self._repository, self._log, clock)
-        self._proposals = Proposals(workspace.root, repository, self._log, self._door)
-        self._undo = Undo(workspace.root, self._repository, self._log)
+        self._proposals = Proposals(workspace, repository, self._log, self._door)
+        self._undo = Undo(workspace, self._repository, self._log)
         self._adoption = Adoption(workspace, scanner, self._repository, self._door)
         self._blame = Blame(self._repository, self._log, workspace.cache / "blame.sqlite")
 
@@ -133,7 +133,7 @@ class History(HistoryReader):
             WorkspaceBusyError: Somebody else held the lock for 5 seconds.
             StorageError: The file system refused; nothing was changed.
         """
-        change = Change(self._workspace.root, actor, reason, origin)
+        change = Change(self._workspace, actor, reason, origin)
         yield change
         if change.edits:
             (sink or self._door.apply)(change)
@@ -343,8 +343,8 @@ class History(HistoryReader):
         """Show what `restore` would change; raises as that does."""
         path = files.checked_path(path)
         data = read_version(self._repository, self.resolve(at), path)
-        there = files.exists(self._workspace.root, path)
-        now = files.read_bytes(self._workspace.root, path) if there else None
+        there = files.exists(self._workspace, path)
+        now = files.read_bytes(self._workspace, path) if there else None
         return () if now == data else (diff_file(path, now, data),)
 
     def restore_before(self, rev: str, *, actor: Actor = Actor.YOU) -> Commit | None:
@@ -398,7 +398,7 @@ class History(HistoryReader):
         if not self._workspace.writable:
             raise StorageError("The workspace is read-only: it can't be synced.")
         sync = Sync(
-            self._workspace.root, self._repository, self._door, self._adoption, rules or SyncRules()
+            self._workspace, self._repository, self._door, self._adoption, rules or SyncRules()
         )
         return sync.run(address, watcher or Watcher(), replace_theirs=replace_theirs)
 
@@ -469,7 +469,7 @@ class History(HistoryReader):
             read_version(self._repository, commit, path)
             return self._blame.at(path, commit)
         if text is None:
-            text = files.decode(files.read_bytes(self._workspace.root, path)).text
+            text = files.decode(files.read_bytes(self._workspace, path)).text
         return self._blame.of_text(path, text)
 
     def _working_tree(self) -> dict[str, str]:
@@ -479,7 +479,7 @@ class History(HistoryReader):
         """The bytes of a blob, which may not be recorded yet."""
         with contextlib.suppress(NotFoundError):
             return self._repository.read_blob(blob)
-        return files.read_bytes(self._workspace.root, path)
+        return files.read_bytes(self._workspace, path)
 
 
 def _put(change: Change, plan: UndoPlan) -> None:

@@ -20,9 +20,9 @@ from kbtui.workspace.layout import MACHINE, conflict_copy_of, is_recorded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from kbtui.history.objects.repository import Repository
+    from kbtui.workspace.layout import Layout
 
 log = logging.getLogger(__name__)
 NAME = "intent.json"
@@ -42,9 +42,9 @@ class Intent:
 class IntentLog:
     """Writes and recovers the intent of one workspace, always under the workspace lock."""
 
-    def __init__(self, root: Path, repository: Repository) -> None:
-        self._root = root
-        self._file = root / MACHINE / NAME
+    def __init__(self, layout: Layout, repository: Repository) -> None:
+        self._layout = layout
+        self._file = layout.root / MACHINE / NAME
         self._repository = repository
 
     def write(self, intent: Intent) -> None:
@@ -54,7 +54,7 @@ class IntentLog:
             "parent": intent.parent,
             "paths": {path: list(pair) for path, pair in intent.paths.items()},
         }
-        files.write_machine_file(self._root, f"{MACHINE}/{NAME}", json.dumps(record).encode())
+        files.write_machine_file(self._layout, f"{MACHINE}/{NAME}", json.dumps(record).encode())
 
     def clear(self) -> None:
         """Forget the intent; one that can't be removed is recognised as done by `recover`."""
@@ -83,7 +83,7 @@ class IntentLog:
 
     def roll_back(self, intent: Intent) -> None:
         """Put the files back as they were before."""
-        with FileBatch(self._root) as batch:
+        with FileBatch(self._layout) as batch:
             for path, (old, new) in intent.paths.items():
                 if self._current(path) == new != old:
                     self._put(batch, path, old)
@@ -136,7 +136,7 @@ class IntentLog:
         return all(self._repository.is_intact(blob) for blob in blobs)
 
     def _replay(self, intent: Intent) -> None:
-        with FileBatch(self._root) as batch:
+        with FileBatch(self._layout) as batch:
             for path, (old, new) in intent.paths.items():
                 current = self._current(path)
                 if current == old:
@@ -154,13 +154,13 @@ class IntentLog:
             batch.write(path, self._repository.read_blob(blob))
 
     def _current(self, path: str) -> str | None:
-        if not files.exists(self._root, path):
+        if not files.exists(self._layout, path):
             return None
-        return files.blob_id(files.read_bytes(self._root, path))
+        return files.blob_id(files.read_bytes(self._layout, path))
 
     def sweep(self, intent: Intent) -> None:
         """Remove the temporary files that the crash left in the folders it was writing to."""
-        for folder in {(self._root / path).parent for path in intent.paths}:
+        for folder in {self._layout.place(path).parent for path in intent.paths}:
             sweep(folder, everybody=True)
 
 

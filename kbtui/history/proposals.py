@@ -27,13 +27,13 @@ from kbtui.workspace.layout import short_name
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
     from datetime import datetime
-    from pathlib import Path
 
     from kbtui.history.door import Door, Edits
     from kbtui.history.looking.log import CommitLog
     from kbtui.history.merging.conflict import Conflict, Resolution
     from kbtui.history.objects.commit import Commit, PathChange
     from kbtui.history.objects.repository import Repository
+    from kbtui.workspace.layout import Layout
 
 _READ = "What a proposal was made from"
 
@@ -65,8 +65,8 @@ class _Step:
 class Proposals:
     """The proposals of one workspace; whoever changes one has entered the door."""
 
-    def __init__(self, root: Path, repository: Repository, log: CommitLog, door: Door) -> None:
-        self._root = root
+    def __init__(self, layout: Layout, repository: Repository, log: CommitLog, door: Door) -> None:
+        self._layout = layout
         self._repository = repository
         self._log = log
         self._door = door
@@ -128,7 +128,7 @@ class Proposals:
             UndoConflictError: Lines were changed meanwhile.
             UsageError: There is no such hunk.
         """
-        work = Revert(self._root, self._repository, self._log, decisions)
+        work = Revert(self._layout, self._repository, self._log, decisions)
         since = self._since(ref.commit)
         for step in self._steps(ref.commit, hunks):
             path, name = step.change.old_path or step.change.path, None
@@ -151,7 +151,7 @@ class Proposals:
                 continue
             for path in (step.change.path, step.change.old_path):
                 rest.pop(path or "", None)
-        change = Change(self._root, commit.actor, commit.body, commit.origin)
+        change = Change(self._layout, commit.actor, commit.body, commit.origin)
         left = self._store(change, commit.parent, rest, commit.time)
         if left is None:
             self._refs.drop(ref.id)
@@ -208,7 +208,7 @@ class Proposals:
 
     def _base(self, parent: str | None, read: Edits, change: Change) -> str | None:
         """The commit that holds what was read: `parent`, if that says the same."""
-        made = self._store(Change(self._root, change.actor, _READ, Origin()), parent, read)
+        made = self._store(Change(self._layout, change.actor, _READ, Origin()), parent, read)
         return parent if made is None else made.id
 
     def _store(

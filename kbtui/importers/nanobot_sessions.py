@@ -120,7 +120,7 @@ def _convert(workspace: Workspace, file: Path) -> Conversion:
             lines = [_first_record(name, file, session), *map(message_record, session.messages)]
             text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
             data = text.encode("utf-8", "replace")
-            files.write_machine_file(workspace.root, f"sessions/{name}{_LOG}", data)
+            files.write_machine_file(workspace, f"sessions/{name}{_LOG}", data)
         with storage_errors(f"Can't put {file.name} aside"):
             file.rename(_free_backup(file))
     except KbtuiError as error:

@@ -70,7 +70,12 @@ class Catalog:
         self._timer: threading.Timer | None = None
 
     def companion(self, change: Change) -> None:
-        """Add the new INDEX.md to a change that alters a name or a summary."""
+        """Add the new INDEX.md to a change that alters a name or a summary.
+
+        Somebody's own folder gets none.
+        """
+        if self._workspace.in_place:
+            return
         edits = {path: data for path, data in change.edits.items() if is_entry(path)}
         if edits:
             self._follow(change, edits)
@@ -103,7 +108,7 @@ class Catalog:
                 self._timer = None
         if pending is None and not self._mark.exists():
             return None
-        if not self._workspace.writable:
+        if not self._workspace.writable or self._workspace.in_place:
             return None
         actor = pending.actor if pending else Actor.YOU
         infos = self._entries.infos()
@@ -169,7 +174,7 @@ class Catalog:
         if info is not None:
             return entry_line(info)
         try:
-            data = files.read_bytes(self._workspace.root, path)
+            data = files.read_bytes(self._workspace, path)
         except NotFoundError:
             return None
         return entry_line(info_of(parse_entry(path, data), len(data), 0))
@@ -198,7 +203,7 @@ class Catalog:
         existing = _text(data)
         if data is not None and existing is None:
             return  # not text that can be added to: the user's, whatever it is
-        if data is None and files.twin(self._workspace.root, path):
+        if data is None and files.twin(self._workspace, path):
             return  # beside an index.md of the user's: on many disks the two are one file
         if change.adopted and existing is not None and not is_ours(existing):
             return  # looking at a folder of notes adds nothing to a file in it

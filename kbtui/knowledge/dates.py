@@ -33,7 +33,7 @@ class DateKeeper:
     """Sets the dates of entries whose content a change alters."""
 
     def __init__(self, workspace: Workspace, now: Callable[[], datetime] | None = None) -> None:
-        self._root = workspace.root
+        self._layout = workspace
         self._now = now or (lambda: datetime.now().astimezone())
 
     def companion(self, change: Change) -> None:
@@ -106,7 +106,7 @@ class DateKeeper:
 
     def _before(self, path: str) -> bytes | None:
         try:
-            return files.read_bytes(self._root, path)
+            return files.read_bytes(self._layout, path)
         except NotFoundError:
             return None
 

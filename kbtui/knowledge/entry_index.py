@@ -216,7 +216,7 @@ class EntryIndex:
         found: list[tuple[str, str]] = []
         for state in changed:
             try:
-                data = files.read_bytes(self._workspace.root, state.path)
+                data = files.read_bytes(self._workspace, state.path)
             except KbtuiError:  # gone meanwhile, too large, or not to be read
                 gone.append(state.path)
                 continue
@@ -289,7 +289,7 @@ class EntryIndex:
         if not path.lower().endswith(".md"):
             return False
         try:
-            data = files.read_bytes(self._workspace.root, path)
+            data = files.read_bytes(self._workspace, path)
         except KbtuiError:
             return False
         return b"private" in data.lower() and parse_entry(path, data).private

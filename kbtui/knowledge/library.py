@@ -105,7 +105,7 @@ class Library(Reader):
 
     def overlay(self) -> Overlay:
         """The files as they are, for working out edits on top of them; nothing is written."""
-        return Overlay(self._workspace.root, self._entries)
+        return Overlay(self._workspace, self._entries)
 
     def refresh(self) -> None:
         """Look for files that changed without passing through here."""

@@ -21,13 +21,13 @@ from kbtui.workspace.layout import short_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from datetime import date
-    from pathlib import Path
 
     from kbtui.history.change import Change
     from kbtui.knowledge.entry import EntryInfo
     from kbtui.knowledge.links import Link
     from kbtui.knowledge.reader import Entries
     from kbtui.knowledge.repair import NewName
+    from kbtui.workspace.layout import Layout
 
 Edits = dict[str, "bytes | None"]
 _ENTRIES = "knowledge/"
@@ -38,7 +38,7 @@ class Overlay:
     """Files by workspace path.
 
     Args:
-        root: The workspace's folder.
+        layout: Where the files lie.
         entries: The entries that are there.
 
     Attributes:
@@ -47,8 +47,8 @@ class Overlay:
         repaired: The files that were worked out to change only by a repair of their links.
     """
 
-    def __init__(self, root: Path, entries: Entries) -> None:
-        self.root = root
+    def __init__(self, layout: Layout, entries: Entries) -> None:
+        self.layout = layout
         self.before: Edits = {}
         self.edits: Edits = {}
         self.repaired: set[str] = set()
@@ -61,7 +61,7 @@ class Overlay:
         """The bytes of a file when it was first looked at; None: it wasn't there."""
         if path not in self.before:
             try:
-                self.before[path] = files.read_bytes(self.root, path)
+                self.before[path] = files.read_bytes(self.layout, path)
             except NotFoundError:
                 self.before[path] = None
         return self.before[path]
@@ -187,7 +187,7 @@ class Overlay:
         return (
             self.index().at_path(path) is not None
             or self.exists(path)
-            or files.twin(self.root, path) is not None
+            or files.twin(self.layout, path) is not None
             or any(
                 other.casefold() == path.casefold() and data is not None
                 for other, data in self.edits.items()

@@ -52,7 +52,7 @@ def _shipped() -> dict[str, str]:
 def _is_due(workspace: Workspace, history: History, path: str) -> bool:
     """True if the file is missing and always was, or is what an older version installed."""
     try:
-        data = files.read_bytes(workspace.root, path)
+        data = files.read_bytes(workspace, path)
     except NotFoundError:
         data = None
     if data == shipped_skill(path.split("/")[1]).encode():
@@ -66,8 +66,8 @@ def _is_due(workspace: Workspace, history: History, path: str) -> bool:
 
 def _stage(change: Change, workspace: Workspace, due: dict[str, str]) -> None:
     for path, text in due.items():
-        there = files.exists(workspace.root, path)
-        blob = files.blob_id(files.read_bytes(workspace.root, path)) if there else None
+        there = files.exists(workspace, path)
+        blob = files.blob_id(files.read_bytes(workspace, path)) if there else None
         change.write(path, text, expecting=blob)
 
 

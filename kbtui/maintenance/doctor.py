@@ -150,7 +150,7 @@ def _entries(library: Library) -> Iterator[Finding]:
 def _memory(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
     """How full MEMORY.md is, which stands in every prompt."""
     try:
-        text = files.read_text(workspace.root, MEMORY)
+        text = files.read_text(workspace, MEMORY)
     except NotFoundError:
         return
     limit = settings.context.memory_tokens

@@ -31,12 +31,14 @@ _LINE = re.compile(
 
 def keep_old_index(workspace: Workspace) -> None:
     """Put aside an INDEX.md whose lines somebody wrote, before it is made anew; once."""
+    if workspace.in_place:
+        return
     try:
-        text = files.read_text(workspace.root, catalog.ROOT_INDEX)
+        text = files.read_text(workspace, catalog.ROOT_INDEX)
         if catalog.BEGIN in text or not catalog.is_ours(text):
             return
         if not (workspace.root / _OLD_INDEX).exists():
-            files.write_machine_file(workspace.root, _OLD_INDEX, text.encode())
+            files.write_machine_file(workspace, _OLD_INDEX, text.encode())
     except KbtuiError as error:
         log.info("no old index is taken over: %s", error)
 

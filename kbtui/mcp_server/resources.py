@@ -116,14 +116,14 @@ class Resources:
         return tuple(
             Listed(uri, name, title, description)
             for uri, name, title, description, path in known
-            if files.exists(self._workspace.root, path) and not self._library.is_private(path)
+            if files.exists(self._workspace, path) and not self._library.is_private(path)
         )
 
     def _text(self, uri: str, path: str) -> str:
         if self._library.is_private(path):
             raise _no_such(uri)
         try:
-            return files.read_text(self._workspace.root, path)
+            return files.read_text(self._workspace, path)
         except NotFoundError:
             raise _no_such(uri) from None
 

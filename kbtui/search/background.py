@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from kbtui.errors import KbtuiError
+from kbtui.workspace.scan import folders_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from kbtui.search.results import SyncReport
+    from kbtui.workspace.layout import Layout
 
 
 _MOMENT = 0.3
@@ -94,7 +96,7 @@ class Work(Protocol):
 class Background:
     """Does the work of an index in threads until it is stopped."""
 
-    def __init__(self, index: Work, root: Path, areas: Sequence[str]) -> None:
+    def __init__(self, index: Work, layout: Layout, areas: Sequence[str]) -> None:
         self._index = index
         self._stop = threading.Event()
         self._wake = threading.Event()
@@ -104,7 +106,7 @@ class Background:
         self._lock = threading.Lock()
         self._outside: set[str] = set()
         self._outside_since = 0.0
-        self._watcher = Watcher(root, areas, self._changed_outside)
+        self._watcher = Watcher(layout, areas, self._changed_outside)
         self._threads: list[threading.Thread] = []
         self._sweep_seconds = 60.0
 
@@ -243,10 +245,10 @@ class Watcher:
     """Watches folders of a workspace in a thread of its own, as long as that is possible."""
 
     def __init__(
-        self, root: Path, areas: Sequence[str], changed: Callable[[set[str]], None]
+        self, layout: Layout, areas: Sequence[str], changed: Callable[[set[str]], None]
     ) -> None:
         """`changed` is told the workspace paths, in the watching thread."""
-        self._root = root
+        self._layout = layout
         self._areas = areas
         self._changed = changed
         self._stop = threading.Event()
@@ -264,7 +266,7 @@ class Watcher:
 
     def follow(self) -> None:
         """Start watching; again if a folder came or went since."""
-        folders = {self._root / area for area in self._areas if (self._root / area).is_dir()}
+        folders = set(folders_of(self._layout, self._areas))
         running = self._thread is not None and self._thread.is_alive()
         if folders == self._watched and (running or not folders):
             return
@@ -293,6 +295,7 @@ class Watcher:
             for changes in watchfiles.watch(
                 *folders,
                 watch_filter=None,
+                recursive=not self._layout.in_place,
                 debounce=_DEBOUNCE_MS,
                 step=_STEP_MS,
                 stop_event=stop,
@@ -311,8 +314,9 @@ class Watcher:
 
     def _relative(self, name: str) -> str:
         try:
-            path = Path(name).relative_to(self._root).as_posix()
+            file = Path(name).relative_to(self._layout.root).as_posix()
         except ValueError:
             return ""
+        path = self._layout.path_of(file)
         hidden = any(part.startswith(".") for part in path.split("/"))
         return "" if hidden else unicodedata.normalize("NFC", path)

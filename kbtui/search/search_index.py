@@ -161,7 +161,7 @@ class SearchIndex:
 
         started = time.perf_counter()
         builder = Builder(
-            self._workspace.root, self._limits(), int(self._settings.max_file_megabytes * 2**20)
+            self._workspace, self._limits(), int(self._settings.max_file_megabytes * 2**20)
         )
         counts = (0, 0, 0)
         generations = self._generations()
@@ -222,7 +222,7 @@ class SearchIndex:
 
         with self._lock:
             if self._background is None and not self._stop.is_set():
-                self._background = Background(self, self._workspace.root, self._scopes.all)
+                self._background = Background(self, self._workspace, self._scopes.all)
                 self._background.start(
                     self._settings.sync_interval_seconds, semantic=self._settings.semantic
                 )

@@ -15,10 +15,13 @@ import unicodedata
 from typing import TYPE_CHECKING, Self
 
 from kbtui.errors import KbtuiError, NotFoundError, StorageError, UnsafePathError
+from kbtui.workspace.layout import located
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+
+    from kbtui.workspace.layout import Layout
 
 TEMPORARY = ".kbtui-"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -153,7 +156,7 @@ class FileBatch:
     Folders stay open until `close`, so each is walked to and synced once.
     """
 
-    def __init__(self, root: Path, temporary: str = TEMPORARY) -> None:
+    def __init__(self, root: Path | Layout, temporary: str = TEMPORARY) -> None:
         self._root = root
         self._temporary = temporary
         self._folders: dict[tuple[str, ...], int] = {}
@@ -177,8 +180,9 @@ class FileBatch:
         `just_before` is called when all is ready and only the rename is left; what it raises stops
         the write.
         """
-        *parts, name = path.split("/")
-        folder = self._folder(tuple(parts))
+        root, file = located(self._root, path)
+        *parts, name = file.split("/")
+        folder = self._folder(root, tuple(parts))
         name = real_name(folder, name)
         old = _stat(folder, name)
         if old is not None and not stat.S_ISREG(old.st_mode):
@@ -196,9 +200,10 @@ class FileBatch:
 
     def remove(self, path: str) -> None:
         """Remove one file; it may be gone already."""
-        *parts, name = path.split("/")
+        root, file = located(self._root, path)
+        *parts, name = file.split("/")
         with contextlib.suppress(FileNotFoundError):
-            folder = self._folder(tuple(parts), make=False)
+            folder = self._folder(root, tuple(parts), make=False)
             os.unlink(real_name(folder, name), dir_fd=folder)
             self._touched.add(folder)
 
@@ -214,10 +219,10 @@ class FileBatch:
             os.close(folder)
         self._folders.clear()
 
-    def _folder(self, parts: tuple[str, ...], *, make: bool = True) -> int:
+    def _folder(self, root: Path, parts: tuple[str, ...], *, make: bool = True) -> int:
         folder = self._folders.get(parts)
         if folder is None:
-            folder = self._folders[parts] = open_folder(self._root, parts, make=make)
+            folder = self._folders[parts] = open_folder(root, parts, make=make)
         return folder
 
     @staticmethod

@@ -19,9 +19,12 @@ from typing import TYPE_CHECKING
 from kbtui.errors import UnreadableError, UnsafePathError
 from kbtui.text import clean
 from kbtui.workspace.durable import FileBatch, open_folder, real_name, storage_error, storage_errors
+from kbtui.workspace.layout import located
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from kbtui.workspace.layout import Layout
 
 READ_LIMIT = 50 * 1024 * 1024
 # What needs no closer look: the great majority of names.
@@ -86,7 +89,7 @@ def blob_id(data: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
-def read_bytes(root: Path, path: str, limit: int = READ_LIMIT) -> bytes:
+def read_bytes(root: Path | Layout, path: str, limit: int = READ_LIMIT) -> bytes:
     """Read one file.
 
     Raises:
@@ -96,9 +99,10 @@ def read_bytes(root: Path, path: str, limit: int = READ_LIMIT) -> bytes:
         StorageError: The file system refused.
     """
     path = checked_path(path)
-    *parts, name = path.split("/")
+    top, file = located(root, path)
+    *parts, name = file.split("/")
     with storage_errors(f"Can't read {path}"):
-        folder = open_folder(root, parts)
+        folder = open_folder(top, parts)
         try:
             return _read(folder, real_name(folder, name), path, limit)
         finally:
@@ -131,21 +135,22 @@ def decode(data: bytes) -> Decoded:
         return Decoded(data.decode(encoding, "replace"), encoding, exact=False)
 
 
-def read_text(root: Path, path: str) -> str:
+def read_text(root: Path | Layout, path: str) -> str:
     """Read one file as text; raises as `read_bytes`, never for bytes that aren't text."""
     return decode(read_bytes(root, path)).text
 
 
-def exists(root: Path, path: str) -> bool:
+def exists(root: Path | Layout, path: str) -> bool:
     """True if a regular file is there; False as well for links and whatever can't be reached."""
     return file_status(root, path) is not None
 
 
-def file_status(root: Path, path: str) -> os.stat_result | None:
+def file_status(root: Path | Layout, path: str) -> os.stat_result | None:
     """The status of a regular file, None where there is none."""
-    *parts, name = checked_path(path).split("/")
+    top, file = located(root, checked_path(path))
+    *parts, name = file.split("/")
     try:
-        folder = open_folder(root, parts)
+        folder = open_folder(top, parts)
         try:
             status = os.stat(real_name(folder, name), dir_fd=folder, follow_symlinks=False)
         finally:
@@ -157,10 +162,11 @@ def file_status(root: Path, path: str) -> os.stat_result | None:
     return status if stat.S_ISREG(status.st_mode) else None
 
 
-def is_gone(root: Path, path: str) -> bool:
+def is_gone(root: Path | Layout, path: str) -> bool:
     """True if a file is surely not there; what can't be looked at may well be."""
-    place = root
-    for part in checked_path(path).split("/"):
+    top, file = located(root, checked_path(path))
+    place = top
+    for part in file.split("/"):
         place /= part
         try:
             status = place.lstat()
@@ -172,7 +178,7 @@ def is_gone(root: Path, path: str) -> bool:
             return False
         if not stat.S_ISDIR(status.st_mode):
             break
-    return place != root / path
+    return place != top / file
 
 
 def _has_other_form(place: Path) -> bool:
@@ -186,11 +192,13 @@ def _has_other_form(place: Path) -> bool:
         return True
 
 
-def twin(root: Path, path: str) -> str | None:
+def twin(root: Path | Layout, path: str) -> str | None:
     """A file beside `path` whose name differs only in case: one of both would vanish elsewhere."""
-    *parts, name = checked_path(path).split("/")
+    path = checked_path(path)
+    top, file = located(root, path)
+    *parts, name = file.split("/")
     try:
-        folder = open_folder(root, parts)
+        folder = open_folder(top, parts)
     except OSError:
         return None
     try:
@@ -201,11 +209,11 @@ def twin(root: Path, path: str) -> str | None:
     for other in names:
         normal = unicodedata.normalize("NFC", other)
         if normal.casefold() == wanted and normal != name:
-            return "/".join([*parts, normal])
+            return path[: len(path) - len(name)] + normal
     return None
 
 
-def write_atomic(root: Path, path: str, data: bytes, mode: int = 0o644) -> None:
+def write_atomic(root: Path | Layout, path: str, data: bytes, mode: int = 0o644) -> None:
     """Replace one file so that a crash leaves the old or the new one, never a mixture.
 
     `mode` is for a new file; an existing one keeps its own.
@@ -220,14 +228,14 @@ def write_atomic(root: Path, path: str, data: bytes, mode: int = 0o644) -> None:
         batch.sync()
 
 
-def write_machine_file(root: Path, path: str, data: bytes) -> None:
+def write_machine_file(root: Path | Layout, path: str, data: bytes) -> None:
     """Like `write_atomic`, 0600, for kbtui's own files, whose folders may start with a dot."""
     with storage_errors(f"Can't write {path}"), FileBatch(root) as batch:
         batch.write(path, data, 0o600)
         batch.sync()
 
 
-def remove(root: Path, path: str) -> None:
+def remove(root: Path | Layout, path: str) -> None:
     """Remove one file durably; it may be gone already."""
     path = checked_path(path)
     with storage_errors(f"Can't remove {path}"), FileBatch(root) as batch:

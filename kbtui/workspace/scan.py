@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING
 from kbtui.errors import KbtuiError
 from kbtui.workspace import files
 from kbtui.workspace.derived import DerivedDatabase
-from kbtui.workspace.layout import BOOTSTRAP_FILES, is_conflict_copy
+from kbtui.workspace.layout import BOOTSTRAP_FILES, ENTRIES, MACHINE, is_conflict_copy
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from pathspec import GitIgnoreSpec
 
-    from kbtui.workspace.layout import Workspace
+    from kbtui.workspace.layout import Layout, Workspace
 
 AREAS = ("knowledge", "memory", "skills", "docs", *BOOTSTRAP_FILES)
 IGNORE_FILE = ".kbtuiignore"
@@ -36,6 +36,9 @@ IGNORE_FILE = ".kbtuiignore"
 _RACY_NS = 2_000_000_000
 _PASSING = ("~", ".swp", ".tmp", ".part", ".crdownload")
 _CHUNK = 1 << 20
+# In somebody's own folder: what a package manager brought, and the other side of a sync conflict.
+_NO_NOTES = frozenset({"node_modules", "__pycache__", "bower_components"})
+_SYNCTHING = ".sync-conflict-"
 _SCHEMA = (
     """
     CREATE TABLE files (
@@ -94,7 +97,7 @@ class Scanner:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._root = workspace.root
+        self._layout = workspace
         self._lock = threading.RLock()
         self._known: dict[str, _Known] | None = None
         self._unsaved: set[str] = set()
@@ -127,7 +130,7 @@ class Scanner:
     def note(self, path: str, data: bytes) -> None:
         """Remember what we wrote ourselves, so that it needn't be read again."""
         with self._lock:
-            status = files.file_status(self._root, path)
+            status = files.file_status(self._layout, path)
             if status is not None and status.st_size == len(data):
                 self._remember(path, files.blob_id(data), status, time.time_ns())
 
@@ -139,14 +142,14 @@ class Scanner:
 
     def _hash(self, path: str) -> _Known | None:
         checked = time.time_ns()
-        status = files.file_status(self._root, path)
+        status = files.file_status(self._layout, path)
         if status is None:
             return None
         try:
             if status.st_size > files.READ_LIMIT:
-                blob = _hash_large(self._root / path, status.st_size)
+                blob = _hash_large(self._layout.place(path), status.st_size)
             else:
-                blob = files.blob_id(files.read_bytes(self._root, path))
+                blob = files.blob_id(files.read_bytes(self._layout, path))
         except (KbtuiError, OSError):
             return None
         return self._remember(path, blob, status, checked)
@@ -163,8 +166,8 @@ class Scanner:
     ) -> Iterator[tuple[str, os.stat_result]]:
         ignored = self._ignore_rules()
         for area in areas:
-            status = files.file_status(self._root, area)
-            if _is_ignored(area, ignored, is_file=status is not None):
+            status = files.file_status(self._layout, area)
+            if _is_ignored(self._layout.file(area), ignored, is_file=status is not None):
                 continue
             if status is not None:
                 yield area, status
@@ -175,15 +178,18 @@ class Scanner:
         self, folder: str, ignored: GitIgnoreSpec | None, *, conflicts: bool
     ) -> Iterator[tuple[str, os.stat_result]]:
         known = self._known or {}
+        layout = self._layout
+        notes_only = layout.in_place and f"{folder}/".startswith(ENTRIES)
         waiting = [folder]
         while waiting:
             folder = waiting.pop()
-            for name, entry in _entries(self._root / folder):
+            for name, entry in _entries(layout.place(folder), notes_only=notes_only):
                 path = f"{folder}/{name}"
                 if path not in known and not _is_nameable(path):
                     continue
                 is_folder = entry.is_dir(follow_symlinks=False)
-                if ignored is not None and ignored.match_file(f"{path}/" if is_folder else path):
+                file = layout.file(path)
+                if ignored is not None and ignored.match_file(f"{file}/" if is_folder else file):
                     continue
                 if is_folder:
                     waiting.append(path)
@@ -195,7 +201,7 @@ class Scanner:
                         yield path, status
 
     def _ignore_rules(self) -> GitIgnoreSpec | None:
-        file = self._root / IGNORE_FILE
+        file = self._layout.root / IGNORE_FILE
         try:
             status = file.stat()
             stamp = (status.st_mtime_ns, status.st_size)
@@ -259,13 +265,44 @@ def _rules(text: str) -> GitIgnoreSpec:
     return GitIgnoreSpec.from_lines(lines)
 
 
-def _entries(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Our part of a folder, by NFC name; a name that exists in both forms counts once."""
+def folders_of(layout: Layout, areas: Iterable[str]) -> Iterator[Path]:
+    """The folders to watch so that no edit in `areas` is missed.
+
+    In place it is each folder that may hold notes, without what lies below it: a watch on the whole
+    would follow every module that a project has, and each object of our own history.
+    """
+    for area in areas:
+        waiting = [layout.place(area)] if layout.place(area).is_dir() else []
+        while waiting:
+            folder = waiting.pop()
+            yield folder
+            if layout.in_place and area == ENTRIES[:-1]:
+                below = _entries(folder, notes_only=True)
+                waiting += [folder / e.name for _, e in below if e.is_dir(follow_symlinks=False)]
+
+
+def notes_in(layout: Layout) -> Iterator[Path]:
+    """The notes of somebody's own folder, as they come; nothing is read."""
+    for folder in folders_of(layout, [ENTRIES[:-1]]):
+        for _, entry in _entries(folder, notes_only=True):
+            if entry.is_file(follow_symlinks=False):
+                yield folder / entry.name
+
+
+def _entries(folder: Path, *, notes_only: bool = False) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Our part of a folder, by NFC name; a name that exists in both forms counts once.
+
+    Args:
+        folder: Where.
+        notes_only: Leave out what is no note and no folder of notes, as in somebody's own folder.
+    """
     try:
         with os.scandir(folder) as entries:
             found = sorted(entries, key=lambda entry: entry.name)
     except OSError:
         return
+    if notes_only:
+        found = [entry for entry in found if _may_be_note(entry)]
     seen: set[str] = set()
     for entry in found:
         if entry.name.startswith((".", "#")) or entry.name.endswith(_PASSING):
@@ -277,6 +314,15 @@ def _entries(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
                 continue
             seen.add(name)
         yield name, entry
+
+
+def _may_be_note(entry: os.DirEntry[str]) -> bool:
+    """True for Markdown, and for folders that are no other program's and no other workspace."""
+    if entry.is_dir(follow_symlinks=False):
+        return entry.name not in _NO_NOTES and not os.path.isdir(  # noqa: PTH112 — never raises
+            f"{entry.path}/{MACHINE}"
+        )
+    return entry.name.lower().endswith(".md") and _SYNCTHING not in entry.name
 
 
 def _is_ignored(path: str, ignored: GitIgnoreSpec | None, *, is_file: bool) -> bool:

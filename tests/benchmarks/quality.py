@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.search.search_index import SearchIndex
 from kbtui.settings import RoleSettings, SearchSettings
-from kbtui.workspace.layout import create_workspace
+from kbtui.workspace.opening import create_workspace
 from kbtui.workspace.scan import Scanner
 from tests.benchmarks.embedding_cache import RememberingModel
 from tests.benchmarks.judged_sets import CONVERSATIONS, NAMES, JudgedSet, load

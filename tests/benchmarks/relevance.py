@@ -26,7 +26,7 @@ from kbtui.search.query.parser import parse
 from kbtui.search.query.ranking import BY_BOTH, BY_WORDS, rank
 from kbtui.search.search_index import SearchIndex
 from kbtui.settings import RoleSettings, SearchSettings
-from kbtui.workspace.layout import create_workspace
+from kbtui.workspace.opening import create_workspace
 from kbtui.workspace.scan import Scanner
 from tests.benchmarks.embedding_cache import RememberingModel
 from tests.benchmarks.judged_sets import CONVERSATIONS, JudgedSet, load

@@ -33,7 +33,7 @@ from kbtui.search.query.parser import parse
 from kbtui.search.query.ranking import weighted_terms
 from kbtui.search.search_index import SearchIndex
 from kbtui.settings import RoleSettings, SearchSettings
-from kbtui.workspace.layout import create_workspace
+from kbtui.workspace.opening import create_workspace
 from kbtui.workspace.scan import Scanner
 from tests.benchmarks.material import ROOT, make_vault
 from tests.benchmarks.report import Table, spread, versions
@@ -48,7 +48,7 @@ started = time.perf_counter()
 from pathlib import Path
 from kbtui.search.search_index import SearchIndex
 from kbtui.settings import RoleSettings, SearchSettings
-from kbtui.workspace.layout import open_workspace
+from kbtui.workspace.opening import open_workspace
 from kbtui.workspace.scan import Scanner
 workspace = open_workspace(Path(sys.argv[1]))
 imported = time.perf_counter()

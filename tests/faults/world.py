@@ -11,7 +11,7 @@ from kbtui.errors import KbtuiError
 from kbtui.history.change import Actor
 from kbtui.history.history import History
 from kbtui.workspace import files
-from kbtui.workspace.layout import create_workspace, open_workspace
+from kbtui.workspace.opening import create_workspace, open_workspace
 from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:

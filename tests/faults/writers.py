@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from kbtui.errors import ConflictError
 from kbtui.history.change import Actor
 from kbtui.workspace import files
-from kbtui.workspace.layout import create_workspace, open_workspace
+from kbtui.workspace.opening import create_workspace, open_workspace
 from kbtui.workspace.scan import Scanner
 from tests.faults.world import check_with_git, open_history
 

@@ -11,7 +11,7 @@ import pytest
 from kbtui.history.change import Actor, Origin
 from kbtui.history.history import History
 from kbtui.workspace import files
-from kbtui.workspace.layout import Workspace, create_workspace
+from kbtui.workspace.opening import create_workspace
 from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kbtui.history.objects.commit import Commit
+    from kbtui.workspace.layout import Workspace
 
 
 class Notes:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.history.sync.remote import Watcher, parse_address
 from kbtui.history.sync.sync import SyncReport, SyncRules
-from kbtui.workspace.layout import create_workspace
+from kbtui.workspace.opening import create_workspace
 from tests.history.conftest import Notes
 
 if TYPE_CHECKING:

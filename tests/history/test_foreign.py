@@ -13,7 +13,7 @@ from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UsageError
 from kbtui.history.history import History
 from kbtui.history.looking.diff import as_patch
 from kbtui.history.looking.reading import open_foreign
-from kbtui.workspace.layout import create_workspace
+from kbtui.workspace.opening import create_workspace
 from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:

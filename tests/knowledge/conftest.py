@@ -10,7 +10,7 @@ import pytest
 
 from kbtui.history.history import History
 from kbtui.knowledge.library import Library
-from kbtui.workspace.layout import create_workspace
+from kbtui.workspace.opening import create_workspace
 from kbtui.workspace.scan import Scanner
 from tests.fixtures import history, workspace
 

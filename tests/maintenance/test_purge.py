@@ -12,6 +12,7 @@ import sys
 import threading
 import zlib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import platformdirs
 import pytest
@@ -25,10 +26,13 @@ from kbtui.history.sync.remote import parse_address
 from kbtui.logs import log_file
 from kbtui.maintenance.purge import Purging
 from kbtui.workspace.jsonl import append_line, read_lines
-from kbtui.workspace.layout import Workspace, create_workspace
+from kbtui.workspace.opening import create_workspace
 from kbtui.workspace.scan import Scanner
 from kbtui.workspace.secret import MARKER, Secret
 from tests.patience import PATIENCE
+
+if TYPE_CHECKING:
+    from kbtui.workspace.layout import Workspace
 
 SECRET = 'hunter "2" sk-äöü/+line'
 A, B = "knowledge/topics/a.md", "knowledge/topics/b.md"
@@ -203,7 +207,7 @@ from pathlib import Path
 from kbtui.maintenance.purge import Purging
 from kbtui.workspace.secret import Secret
 from tests.maintenance.test_purge import history_of, SECRET
-from kbtui.workspace.layout import open_workspace
+from kbtui.workspace.opening import open_workspace
 root, count = Path(sys.argv[1]), int(sys.argv[2])
 seen = 0
 def counted(name, real):

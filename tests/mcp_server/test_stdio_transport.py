@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbtui.history.history import History
-from kbtui.workspace.layout import open_workspace
+from kbtui.workspace.opening import open_workspace
 from kbtui.workspace.scan import Scanner
 from tests.mcp_server.conftest import tool_call
 

@@ -15,13 +15,14 @@ from kbtui.models.roles import ModelRegistry
 from kbtui.search.search_index import SearchIndex
 from kbtui.sessions.store import Session, SessionStore
 from kbtui.settings import Settings, load_settings
-from kbtui.workspace.layout import Workspace, create_workspace
+from kbtui.workspace.opening import create_workspace
 from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from kbtui.workspace.layout import Workspace
     from tests.scripted_server import ScriptedServer
 
 START = datetime(2026, 3, 6, 10, 0, tzinfo=UTC)

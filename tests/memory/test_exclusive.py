@@ -14,7 +14,7 @@ import pytest
 
 from kbtui.errors import WorkspaceBusyError
 from kbtui.memory.records.committing import MemoryLock
-from kbtui.workspace.layout import create_workspace
+from kbtui.workspace.opening import create_workspace
 from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ HOLDER = """
 import asyncio, sys
 from pathlib import Path
 from kbtui.memory.records.committing import MemoryLock
-from kbtui.workspace.layout import open_workspace
+from kbtui.workspace.opening import open_workspace
 async def main():
     async with MemoryLock(open_workspace(Path(sys.argv[1]))).hold():
         print("held", flush=True)

@@ -241,7 +241,7 @@ from pathlib import Path
 from kbtui.errors import KbtuiError
 from kbtui.history.history import History
 from kbtui.memory.inbox.inbox import Inbox
-from kbtui.workspace.layout import open_workspace
+from kbtui.workspace.opening import open_workspace
 from kbtui.workspace.scan import Scanner
 
 workspace = open_workspace(Path(sys.argv[1]))

@@ -21,7 +21,7 @@ from kbtui.memory.records.ranges import count, holds, merged, ranges_of, read_ra
 from kbtui.memory.records.tombstones import Tombstones
 from kbtui.models.port import ToolCall
 from kbtui.sessions.store import SessionStore
-from kbtui.workspace.layout import create_workspace
+from kbtui.workspace.opening import create_workspace
 from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:

@@ -65,7 +65,7 @@ def test_the_same_fact_hashes_differently_elsewhere(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     from kbtui.history.history import History
-    from kbtui.workspace.layout import create_workspace
+    from kbtui.workspace.opening import create_workspace
     from kbtui.workspace.scan import Scanner
 
     hashes = set()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.search.search_index import SearchIndex
 from kbtui.settings import RoleSettings, SearchSettings
-from kbtui.workspace.layout import create_workspace
+from kbtui.workspace.opening import create_workspace
 from kbtui.workspace.scan import Scanner
 from tests.patience import PATIENCE
 

@@ -180,7 +180,7 @@ from pathlib import Path
 from kbtui.search.index import lexical, store
 from kbtui.search.search_index import SearchIndex
 from kbtui.settings import RoleSettings, SearchSettings
-from kbtui.workspace.layout import open_workspace
+from kbtui.workspace.opening import open_workspace
 from kbtui.workspace.scan import Scanner
 where, nth = sys.argv[2], int(sys.argv[3])
 count = 0

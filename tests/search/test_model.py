@@ -188,7 +188,7 @@ def test_search_by_meaning_runs_without_torch(desk: Desk, models: Path) -> None:
         "import sys\nfrom pathlib import Path\n"
         "from kbtui.search.search_index import SearchIndex\n"
         "from kbtui.settings import RoleSettings, SearchSettings\n"
-        "from kbtui.workspace.layout import open_workspace\n"
+        "from kbtui.workspace.opening import open_workspace\n"
         "from kbtui.workspace.scan import Scanner\n"
         f"workspace = open_workspace(Path({str(desk.root)!r}))\n"
         "index = SearchIndex(workspace, Scanner(workspace), SearchSettings(), RoleSettings())\n"

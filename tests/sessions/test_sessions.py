@@ -15,7 +15,8 @@ import pytest
 from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
 from kbtui.models.port import ToolCall
 from kbtui.sessions.store import SessionStore
-from kbtui.workspace.layout import Workspace, create_workspace
+from kbtui.workspace.layout import Workspace
+from kbtui.workspace.opening import create_workspace
 
 KEY = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4"
 ROOT = Path(__file__).resolve().parents[2]
@@ -173,7 +174,7 @@ def test_a_session_is_open_in_one_process_at_a_time(
     session = store.create()
     session.append("user", "mine")
     script = (
-        "import sys; from pathlib import Path; from kbtui.workspace.layout import open_workspace;"
+        "import sys; from pathlib import Path; from kbtui.workspace.opening import open_workspace;"
         "from kbtui.sessions.store import SessionStore; from kbtui.errors import ConflictError;"
         "store = SessionStore(open_workspace(Path(sys.argv[1])))\n"
         "try: store.open(sys.argv[2]).append('user', 'theirs')\n"

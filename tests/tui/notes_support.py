@@ -13,7 +13,7 @@ from kbtui.sessions.store import SessionStore
 from kbtui.tui.history.history import HistoryScreen
 from kbtui.tui.notes.notes_pane import NotesPane
 from kbtui.tui.terminal.type_ahead import KeysInOrder
-from kbtui.workspace.layout import create_workspace
+from kbtui.workspace.opening import create_workspace
 from kbtui.workspace.scan import Scanner
 from tests.tui import at_rest
 from tests.tui.shell import key_event

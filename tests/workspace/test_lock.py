@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import StorageError, WorkspaceBusyError
-from kbtui.workspace.layout import Workspace, create_workspace
 from kbtui.workspace.lock import WorkspaceLock
+from kbtui.workspace.opening import create_workspace
 from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from kbtui.workspace.layout import Workspace
 
 
 @pytest.fixture

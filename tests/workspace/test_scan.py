@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.workspace import files
-from kbtui.workspace.layout import Workspace, create_workspace
+from kbtui.workspace.opening import create_workspace
 from kbtui.workspace.scan import Scanner
 from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from kbtui.workspace.layout import Workspace
 
 
 @pytest.fixture

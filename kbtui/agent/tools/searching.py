@@ -193,7 +193,7 @@ def _lines_of(context: ToolContext, hit: Hit) -> tuple[int, list[str]]:
     first, last = hit.lines
     if hit.messages is None:
         try:
-            whole = files.read_text(context.workspace.root, hit.path)
+            whole = files.read_text(context.workspace, hit.path)
             lines = text_lines(whole)[first - 1 : last]
         except KbtuiError:
             lines = []

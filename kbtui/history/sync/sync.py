@@ -25,7 +25,6 @@ from kbtui.workspace import files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
     from kbtui.history.adoption import Adoption
     from kbtui.history.door import Door
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from kbtui.history.objects.pack_folder import PackRecord
     from kbtui.history.objects.repository import Repository
     from kbtui.history.sync.remote import Address, Watcher
+    from kbtui.workspace.layout import Layout
 
 log = logging.getLogger(__name__)
 _TRIES = 6
@@ -85,14 +85,19 @@ class Sync:
     """Syncs one workspace's history."""
 
     def __init__(
-        self, root: Path, repository: Repository, door: Door, adoption: Adoption, rules: SyncRules
+        self,
+        layout: Layout,
+        repository: Repository,
+        door: Door,
+        adoption: Adoption,
+        rules: SyncRules,
     ) -> None:
-        self._root = root
+        self._layout = layout
         self._repository = repository
         self._door = door
         self._adoption = adoption
         self._rules = rules
-        self._purged = PurgedCommits(root)
+        self._purged = PurgedCommits(layout.root)
 
     def run(
         self, address: Address, watcher: Watcher, *, replace_theirs: bool = False
@@ -207,7 +212,7 @@ class Sync:
         if plan.clashes:
             rules.on_clashes(plan.clashes)
         for copy, data in plan.copies.items():
-            files.write_atomic(self._root, copy, data)
+            files.write_atomic(self._layout, copy, data)
         commit = self._record(plan, head, theirs, report)
         return replace(
             report,
@@ -218,7 +223,7 @@ class Sync:
 
     def _record(self, plan: MergePlan, head: str, theirs: str, report: SyncReport) -> Commit:
         reason = "\n".join([f"Brought together with {report.remote}.", *plan.notes])
-        change = Change(self._root, Actor.SYNC, reason, Origin(), adopted=True)
+        change = Change(self._layout, Actor.SYNC, reason, Origin(), adopted=True)
         change.brings = theirs
         free = {path for path in plan.edits if is_derived(path) and path.endswith("INDEX.md")}
         change.seal({path: data for path, data in plan.edits.items() if path not in free})

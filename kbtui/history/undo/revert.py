@@ -18,13 +18,13 @@ from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from kbtui.history.looking.log import CommitLog
     from kbtui.history.merging.conflict import Resolution
     from kbtui.history.objects.commit import Commit, PathChange
     from kbtui.history.objects.repository import Repository
     from kbtui.workspace.files import Decoded
+    from kbtui.workspace.layout import Layout
 
 Edits = dict[str, "bytes | None"]
 _UNDO_HINT = "Say which side is to stand, or undo the later change first."
@@ -40,12 +40,12 @@ class Revert:
 
     def __init__(
         self,
-        root: Path,
+        layout: Layout,
         repository: Repository,
         log: CommitLog,
         decisions: Mapping[Conflict, Resolution] | None,
     ) -> None:
-        self._root = root
+        self._layout = layout
         self._repository = repository
         self._log = log
         self._decisions = Decisions(decisions)
@@ -142,7 +142,7 @@ class Revert:
     def _now(self, path: str) -> bytes | None:
         if path in self.edits:
             return self.edits[path]
-        data = files.read_bytes(self._root, path) if files.exists(self._root, path) else None
+        data = files.read_bytes(self._layout, path) if files.exists(self._layout, path) else None
         return self.before.setdefault(path, data)
 
     def _put(self, path: str, data: bytes | None) -> None:

@@ -19,13 +19,13 @@ from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from kbtui.history.looking.log import CommitLog
     from kbtui.history.merging.conflict import Conflict, Resolution
     from kbtui.history.objects.commit import Commit, PathChange
     from kbtui.history.objects.repository import Repository
     from kbtui.history.undo.revert import Edits
+    from kbtui.workspace.layout import Layout
 
 
 _NAMED = 3
@@ -45,8 +45,8 @@ class UndoPlan:
 class Undo:
     """Works out undos for one workspace; writing them is the door's."""
 
-    def __init__(self, root: Path, repository: Repository, log: CommitLog) -> None:
-        self._root = root
+    def __init__(self, layout: Layout, repository: Repository, log: CommitLog) -> None:
+        self._layout = layout
         self._repository = repository
         self._log = log
 
@@ -66,7 +66,7 @@ class Undo:
         commit = self._log.commit(identifier)
         whole = _chosen(commit, [])
         changes = _chosen(commit, [files.checked_path(path) for path in paths])
-        work = Revert(self._root, self._repository, self._log, decisions)
+        work = Revert(self._layout, self._repository, self._log, decisions)
         if hunk is None:
             for change in changes:
                 work.take_out(commit, change)
@@ -89,7 +89,7 @@ class Undo:
             UsageError: Nothing is left to undo.
         """
         left = self._not_undone(commits)
-        work = Revert(self._root, self._repository, self._log, decisions)
+        work = Revert(self._layout, self._repository, self._log, decisions)
         for commit in left:
             for change in _chosen(commit, []):
                 work.take_out(commit, change)

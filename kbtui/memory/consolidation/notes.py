@@ -119,7 +119,7 @@ class SessionMemoryWriter:
         lock: MemoryLock,
         settings: SessionNotesSettings,
     ) -> None:
-        self._root = workspace.root
+        self._layout = workspace
         self._history = history
         self._pending = pending
         self._archive = archive
@@ -196,7 +196,7 @@ class SessionMemoryWriter:
         origin = Origin(session=conversation.id, messages=(chosen[0].id, chosen[-1].id))
         path, commit = committed(
             self._history,
-            self._root,
+            self._layout,
             Actor.SESSION_MEMORY,
             f"What the session {conversation.id} was about.",
             origin,
@@ -208,7 +208,7 @@ class SessionMemoryWriter:
         number = 1
         while True:
             path = f"memory/{name}{f'-{number}' if number > 1 else ''}.md"
-            if not files.exists(self._root, path) and files.twin(self._root, path) is None:
+            if not files.exists(self._layout, path) and files.twin(self._layout, path) is None:
                 return path
             number += 1
 

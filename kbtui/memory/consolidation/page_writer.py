@@ -72,7 +72,7 @@ class MemoryWriter:
     def memory_text(self) -> str:
         """MEMORY.md as it is; empty where there is none."""
         try:
-            return files.read_text(self._workspace.root, MEMORY)
+            return files.read_text(self._workspace, MEMORY)
         except NotFoundError:
             return ""
 
@@ -131,8 +131,8 @@ class MemoryWriter:
         return self._committed(f"Archived whole. {why}", self._origin(page, model), work)
 
     def _committed(self, reason: str, origin: Origin, work: Callable[[Change], Saved]) -> Saved:
-        root = self._workspace.root
-        saved, commit = committed(self._history, root, Actor.CONSOLIDATOR, reason, origin, work)
+        layout = self._workspace
+        saved, commit = committed(self._history, layout, Actor.CONSOLIDATOR, reason, origin, work)
         if commit is None:
             raise AssertionError("an archive entry is always new")
         return replace(saved, commit=commit.id)

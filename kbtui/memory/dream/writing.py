@@ -46,7 +46,7 @@ class Writer:
         cursors: Cursors,
         inbox: Inbox,
     ) -> None:
-        self._root = workspace.root
+        self._layout = workspace
         self._history = history
         self._library = library
         self._archive = archive
@@ -77,7 +77,7 @@ class Writer:
             return suggestions
 
         suggestions, commit = committed(
-            self._history, self._root, Actor.DREAM, _reason(batch), origin, work
+            self._history, self._layout, Actor.DREAM, _reason(batch), origin, work
         )
         diffs = changed_by(self._history, commit.id) if commit else ()
         kind: Kind = "changed" if diffs else "proposed" if suggestions else "read"

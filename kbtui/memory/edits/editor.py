@@ -183,7 +183,7 @@ class Editor:
         memory_tokens: int = 0,
     ) -> None:
         self._memory_tokens = memory_tokens
-        self._root = workspace.root
+        self._layout = workspace
         self._history = history
         self._library = library
         self.inbox = inbox
@@ -256,7 +256,7 @@ class Editor:
             return plan, proposals
 
         (plan, proposals), commit = committed(
-            self._history, self._root, actor, reason, origin, work
+            self._history, self._layout, actor, reason, origin, work
         )
         return Kept(plan.outcomes, commit, proposals)
 

@@ -45,7 +45,7 @@ class Planner:
     def read(self, path: str) -> bytes | None:
         """What a file holds; None where there is none."""
         try:
-            return files.read_bytes(self._workspace.root, path)
+            return files.read_bytes(self._workspace, path)
         except NotFoundError:
             return None
 
@@ -68,7 +68,7 @@ class Planner:
         name: str | None = path
         for _ in range(_MOST_RENAMES):
             name = self._next_name(name or path)
-            if name is None or files.exists(self._workspace.root, name):
+            if name is None or files.exists(self._workspace, name):
                 return name
         return None
 

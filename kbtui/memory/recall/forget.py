@@ -122,7 +122,7 @@ class Forgetting:
 
     def __init__(self, services: Services, tombstones: Tombstones, inbox: Inbox) -> None:
         self._rooms = services
-        self._root = services.workspace.root
+        self._layout = services.workspace
         self._tombstones = tombstones
         self._inbox = inbox
 
@@ -181,7 +181,7 @@ class Forgetting:
         for ref, key in plan.places:
             self._inbox.reject(ref, hunks=[key])
         _, commit = committed(
-            self._rooms.history, self._root, Actor.YOU, "You asked to forget it.", Origin(), work
+            self._rooms.history, self._layout, Actor.YOU, "You asked to forget it.", Origin(), work
         )
         commits = [commit.id] if commit is not None else []
         commits += [self._rooms.library.delete(path).id for path in plan.entries]
@@ -205,7 +205,7 @@ class Forgetting:
 
     def _read(self, path: str) -> bytes | None:
         try:
-            return files.read_bytes(self._root, path)
+            return files.read_bytes(self._layout, path)
         except NotFoundError:
             return None
 

@@ -152,7 +152,7 @@ class Provenance:
         if at is not None:
             text = files.decode(self._history.read(path, at)).text
             return text, self._history.blame(path, at)
-        text = files.decode(files.read_bytes(self._workspace.root, path)).text
+        text = files.decode(files.read_bytes(self._workspace, path)).text
         return text, self._history.blame(path, text=text)
 
     # From a commit to what was said ----------------------------------------------------------

@@ -58,7 +58,7 @@ class Remembering:
         tombstones: Tombstones,
         clock: Callable[[], datetime] = lambda: datetime.now().astimezone(),
     ) -> None:
-        self._root = workspace.root
+        self._layout = workspace
         self._history = history
         self._tombstones = tombstones
         self._clock = clock
@@ -85,13 +85,13 @@ class Remembering:
             return edited.text
 
         reason = "You said so with /remember."
-        memory, commit = committed(self._history, self._root, Actor.YOU, reason, Origin(), work)
+        memory, commit = committed(self._history, self._layout, Actor.YOU, reason, Origin(), work)
         line = _line_of(memory, fact)
         return Remembered(fact, line, commit.id if commit else None, _warning(fact))
 
     def _read(self) -> str | None:
         try:
-            return files.read_bytes(self._root, MEMORY).decode("utf-8", "surrogateescape")
+            return files.read_bytes(self._layout, MEMORY).decode("utf-8", "surrogateescape")
         except NotFoundError:
             return None
 

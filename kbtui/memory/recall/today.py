@@ -23,7 +23,7 @@ def todays_note(workspace: Workspace, history: History, day: date) -> str:
     """
     path = f"memory/{day.isoformat()}.md"
     try:
-        files.read_bytes(workspace.root, path)
+        files.read_bytes(workspace, path)
     except NotFoundError:
         with history.change(Actor.YOU, "Begun with /today.") as change:
             change.write(path, f"# {day.isoformat()}\n\n", expecting=None)

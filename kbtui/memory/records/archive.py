@@ -374,13 +374,13 @@ class Archive:
         return path
 
     def _modified(self, path: str) -> str:
-        status = files.file_status(self.workspace.root, path)
+        status = files.file_status(self.workspace, path)
         seconds = time() if status is None else status.st_mtime
         return datetime.fromtimestamp(seconds).astimezone().strftime(_TIME)
 
     def _read(self, path: str) -> bytes | None:
         try:
-            return files.read_bytes(self.workspace.root, path)
+            return files.read_bytes(self.workspace, path)
         except NotFoundError:
             return None
 
@@ -397,7 +397,7 @@ class Archive:
         return self._seen[1]
 
     def _status(self, path: str) -> tuple[int, ...]:
-        found = files.file_status(self.workspace.root, path)
+        found = files.file_status(self.workspace, path)
         return (found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size) if found else ()
 
     def _book(self, read: _Reader) -> Book:

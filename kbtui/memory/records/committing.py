@@ -19,11 +19,10 @@ from kbtui.workspace.lock import open_lock, try_lock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
-    from pathlib import Path
 
     from kbtui.history.change import Actor, Change, Commit, Origin
     from kbtui.history.history import History
-    from kbtui.workspace.layout import Workspace
+    from kbtui.workspace.layout import Layout, Workspace
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -32,7 +31,7 @@ _TRIES = 3
 
 def committed(
     history: History,
-    root: Path,
+    layout: Layout,
     actor: Actor,
     reason: str,
     origin: Origin,
@@ -42,7 +41,7 @@ def committed(
 
     Args:
         history: The door.
-        root: The workspace's folder.
+        layout: Where the files lie.
         actor: Who makes it.
         reason: Why.
         origin: Where it comes from.
@@ -62,12 +61,12 @@ def committed(
         try:
             with history.change(actor, reason, origin) as change:
                 result = work(change)
-                copies = _copies(root, change.edits)
+                copies = _copies(layout, change.edits)
         except WorkspaceBusyError:
             raise
         except ConflictError as error:
             if change is not None and copies is not None:
-                _discard(root, _copies(root, change.edits) - copies, change)
+                _discard(layout, _copies(layout, change.edits) - copies, change)
             if attempt == _TRIES - 1:
                 raise
             log.info("worked out again: %s", error.message)
@@ -76,21 +75,21 @@ def committed(
     raise AssertionError("the last attempt returns or raises")
 
 
-def _copies(root: Path, paths: Iterable[str]) -> set[str]:
+def _copies(layout: Layout, paths: Iterable[str]) -> set[str]:
     """The conflict copies that lie beside some files."""
     found = set()
     for path in paths:
         folder, _, name = conflict_copy_of(path, "*").rpartition("/")
-        found |= {f"{folder}/{file.name}" for file in (root / folder).glob(name)}
+        found |= {f"{folder}/{file.name}" for file in layout.place(folder).glob(name)}
     return found
 
 
-def _discard(root: Path, copies: Iterable[str], change: Change) -> None:
+def _discard(layout: Layout, copies: Iterable[str], change: Change) -> None:
     """Remove the copies of what this change was about to write, and only those."""
     ours = set(change.edits.values())
     for path in copies:
-        if files.read_bytes(root, path) in ours:
-            files.remove(root, path)
+        if files.read_bytes(layout, path) in ours:
+            files.remove(layout, path)
 
 
 _PAUSE_SECONDS = 0.05

@@ -72,7 +72,7 @@ class Cursors:
 
     def _file(self) -> bytes | None:
         try:
-            return files.read_bytes(self._workspace.root, CURSORS)
+            return files.read_bytes(self._workspace, CURSORS)
         except KbtuiError:
             return None
 

@@ -259,7 +259,7 @@ class Tombstones:
 
     def _file(self, path: str) -> bytes | None:
         try:
-            return files.read_bytes(self._workspace.root, path)
+            return files.read_bytes(self._workspace, path)
         except NotFoundError:
             return None
 
@@ -289,7 +289,7 @@ class Tombstones:
         if not self._workspace.writable:
             return key
         draft = f"{_KEY}-{secrets.token_hex(4)}"
-        files.write_machine_file(self._workspace.root, draft, key.hex().encode())
+        files.write_machine_file(self._workspace, draft, key.hex().encode())
         made = self._workspace.root / draft
         with storage_errors("Can't make the key of the tombstones"):
             try:

@@ -12,9 +12,9 @@ from kbtui.workspace import files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from kbtui.search.index.generation import Generation
+    from kbtui.workspace.layout import Layout
     from kbtui.workspace.scan import FileState, Scanner
 
 
@@ -63,9 +63,9 @@ _GROWTH = 4
 class Builder:
     """Indexes files of one workspace."""
 
-    def __init__(self, root: Path, limits: ChunkLimits, most_bytes: int) -> None:
+    def __init__(self, layout: Layout, limits: ChunkLimits, most_bytes: int) -> None:
         """Files over `most_bytes` are listed as skipped."""
-        self._root = root
+        self._layout = layout
         self._limits = limits
         self._most_bytes = most_bytes
 
@@ -118,7 +118,7 @@ class Builder:
         if state.size > self._most_bytes:
             return self._skipped(state.path, f"it is larger than {self._most_bytes >> 20} MB")
         try:
-            data = files.read_bytes(self._root, state.path)
+            data = files.read_bytes(self._layout, state.path)
         except (KbtuiError, OSError) as error:
             # Gone or changed since the scan: the next one sees it.
             return self._skipped(state.path, str(error))

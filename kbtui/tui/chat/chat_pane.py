@@ -171,7 +171,7 @@ class ChatPane(Vertical):
         if self._drafts is not None:
             self._drafts.save(text)
         elif text.strip():
-            from kbtui.workspace.layout import find_workspace
+            from kbtui.workspace.opening import find_workspace
 
             with contextlib.suppress(KbtuiError):
                 Drafts(find_workspace(named)).add(text)

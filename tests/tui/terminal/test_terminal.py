@@ -21,7 +21,7 @@ ALT_SCREEN_OFF, CURSOR_ON, KITTY_OFF = b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[<u"
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    from kbtui.workspace.layout import create_workspace
+    from kbtui.workspace.opening import create_workspace
 
     return create_workspace(tmp_path / "notes").root
 

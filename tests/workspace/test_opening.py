@@ -11,15 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import KbtuiError, StorageError, WorkspaceError
-from kbtui.workspace.layout import (
-    conflict_copy_of,
-    create_workspace,
-    find_workspace,
-    is_conflict_copy,
-    is_recorded,
-    open_workspace,
-    short_name,
-)
+from kbtui.workspace.layout import conflict_copy_of, is_conflict_copy, is_recorded, short_name
+from kbtui.workspace.opening import create_workspace, find_workspace, open_workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,7 +105,7 @@ def test_without_any_the_default_one_is_named(
 
 def test_a_newer_format_is_refused_and_nothing_is_changed(tmp_path: Path) -> None:
     workspace = create_workspace(tmp_path)
-    (workspace.machine / "format").write_text("2\n")
+    (workspace.machine / "format").write_text("3\n")
     with pytest.raises(WorkspaceError, match="newer kbtui") as caught:
         open_workspace(tmp_path)
     assert "Update kbtui" in caught.value.hint

@@ -1,0 +1,193 @@
+"""Finding, opening and making a workspace.
+
+A workspace is a folder with ``.kbtui/`` in it: one that kbtui laid out, or a folder of notes, which
+is used in place and stays as it is.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from kbtui.errors import StorageError, WorkspaceError
+from kbtui.workspace import files
+from kbtui.workspace.layout import BOOTSTRAP_FILES, CATEGORIES, MACHINE, Layout, Workspace
+from kbtui.workspace.scan import notes_in
+
+WORKSPACE_VARIABLE = "KBTUI_WORKSPACE"
+FORMAT = 1
+IN_PLACE = 2
+"""The format of a folder of notes in place, which older versions must leave alone."""
+_LAID_OUT = (
+    *("knowledge", "memory/MEMORY.md", "memory/HISTORY.md", "memory/history.jsonl"),
+    *("SOUL.md", "MEMORY.md", "HISTORY.md"),
+)
+
+
+def find_workspace(named: Path | None = None) -> Path:
+    """Find the workspace to use.
+
+    In this order: `named`, ``KBTUI_WORKSPACE``, the nearest parent of the current folder that has
+    ``.kbtui/``, and the user's default one, which may not exist yet.
+
+    Raises:
+        WorkspaceError: One was named, and it isn't there or isn't a folder.
+    """
+    if named is None and (variable := os.environ.get(WORKSPACE_VARIABLE)):
+        named = Path(variable)
+    if named is not None:
+        root = named.expanduser().absolute()
+        _check_folder(root)
+        return root.resolve()
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / MACHINE).is_dir():
+            return folder
+    return default_workspace()
+
+
+def default_workspace() -> Path:
+    """Where the workspace of a user lies who never named one; it may not exist yet."""
+    from platformdirs import user_data_path
+
+    return user_data_path("kbtui") / "workspace"
+
+
+def is_to_be(place: Path) -> bool:
+    """True if a folder is no workspace yet, but evidently meant as one.
+
+    That is the default one before its first use, an empty folder, one that has ``knowledge/``
+    already, and a folder of notes that somebody named. A home directory takes ``kbtui init``.
+    """
+    if (place / MACHINE).exists() or not (place.is_dir() or place == default_workspace()):
+        return False
+    if place == default_workspace() or (place / "knowledge").is_dir():
+        return True
+    if place in {Path.home(), Path(place.anchor)}:
+        return False
+    return not any(place.iterdir()) or is_folder_of_notes(place)
+
+
+def is_folder_of_notes(root: Path) -> bool:
+    """True for notes that somebody keeps in folders of their own, which stay where they are.
+
+    What kbtui or nanobot laid out isn't: it has ``knowledge/``, a memory, or a soul.
+    """
+    if any((root / name).exists() for name in _LAID_OUT):
+        return False
+    return any(
+        file.name not in BOOTSTRAP_FILES or file.parent != root
+        for file in notes_in(Layout(root, in_place=True))
+    )
+
+
+def open_workspace(root: Path) -> Workspace:
+    """Open a folder that is a workspace already, or notes that nobody may write beside.
+
+    Raises:
+        WorkspaceError: It isn't there, isn't a workspace, or was made by a newer kbtui.
+    """
+    root = root.expanduser().absolute()
+    _check_folder(root)
+    root = root.resolve()
+    _check_machine_room(root)
+    if (root / MACHINE).is_dir():
+        return _opened(root, in_place=False)
+    if not os.access(root, os.W_OK) and is_folder_of_notes(root):
+        return Workspace(root, in_place=True, writable=False)
+    raise WorkspaceError(
+        f"{root} is not a workspace: it has no {MACHINE} folder.",
+        f"Make it one with `kbtui init {root}`.",
+    )
+
+
+def create_workspace(root: Path) -> Workspace:
+    """Make a folder a workspace, or complete one; files that are there stay untouched.
+
+    A folder of notes is used in place: nothing is made in it but ``.kbtui/``.
+
+    Raises:
+        WorkspaceError: `root` is a file, or the workspace was made by a newer kbtui.
+        StorageError: The file system refused.
+    """
+    root = root.expanduser().absolute()
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        root = root.resolve()
+        _check_machine_room(root)
+        in_place = not (root / MACHINE).exists() and is_folder_of_notes(root)
+        if in_place and not os.access(root, os.W_OK):
+            return Workspace(root, in_place=True, writable=False)
+        (root / MACHINE).mkdir(mode=0o700, exist_ok=True)
+        workspace = _opened(root, in_place=in_place)
+        if not workspace.in_place:
+            for category in CATEGORIES:
+                (root / "knowledge" / category).mkdir(parents=True, exist_ok=True)
+        for name in ("memory", "skills") if workspace.in_place else ("memory", "docs", "skills"):
+            workspace.place(name).mkdir(exist_ok=True)
+        workspace.sessions.mkdir(mode=0o700, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise WorkspaceError(
+            f"{error.filename} is a file, and a workspace needs a folder there.",
+            "Choose another folder, or move that file away.",
+        ) from error
+    except OSError as error:
+        raise StorageError(
+            f"Can't make a workspace at {root}: {error.strerror}.",
+            "Choose a folder that you may write to: `kbtui -w FOLDER`.",
+        ) from error
+    return workspace
+
+
+def _check_folder(root: Path) -> None:
+    if root.is_dir():
+        return
+    if root.exists():
+        raise WorkspaceError(
+            f"{root} is a file, and a workspace is a folder.",
+            "Name the folder that holds (or shall hold) your notes.",
+        )
+    raise WorkspaceError(
+        f"There is no workspace at {root}.", f"Make one there with `kbtui init {root}`."
+    )
+
+
+def _check_machine_room(root: Path) -> None:
+    """Refuse a machine room that is a link: a shared folder must not lead us elsewhere."""
+    for folder in (root / MACHINE, root / MACHINE / "history.git"):
+        if folder.is_symlink():
+            raise WorkspaceError(
+                f"{folder} is a link, and kbtui follows none inside a workspace.",
+                "Put the real folder there.",
+            )
+
+
+def _can_write(root: Path) -> bool:
+    return all(os.access(folder, os.W_OK | os.X_OK) for folder in (root, root / MACHINE))
+
+
+def _opened(root: Path, *, in_place: bool) -> Workspace:
+    """Refuse what a newer kbtui wrote; write the format file where it is missing."""
+    writable = _can_write(root)
+    file = root / MACHINE / "format"
+    try:
+        text = file.read_text("utf-8", "replace").strip()
+    except FileNotFoundError:
+        text = str(IN_PLACE if in_place else FORMAT)
+        if writable:
+            files.write_machine_file(root, f"{MACHINE}/format", f"{text}\n".encode())
+    except OSError as error:
+        if writable:
+            raise StorageError(f"Can't read {file}: {error.strerror}.") from error
+        text = str(FORMAT)  # somebody else's: their machine room is closed to us
+    if not text.isdecimal():
+        raise WorkspaceError(
+            f"{file} doesn't hold a format number.",
+            f"If this is your workspace, write `{FORMAT}` into that file.",
+        )
+    if int(text) > IN_PLACE:
+        raise WorkspaceError(
+            f"{root} was written by a newer kbtui (format {text}, this one knows {IN_PLACE}).",
+            "Update kbtui; nothing was changed.",
+        )
+    return Workspace(root, in_place=int(text) == IN_PLACE, writable=writable)

@@ -109,7 +109,7 @@ def test_a_newer_format_is_refused_and_nothing_is_changed(tmp_path: Path) -> Non
     with pytest.raises(WorkspaceError, match="newer kbtui") as caught:
         open_workspace(tmp_path)
     assert "Update kbtui" in caught.value.hint
-    assert (workspace.machine / "format").read_text() == "2\n"
+    assert (workspace.machine / "format").read_text() == "3\n"
 
 
 def test_a_format_file_that_is_none_is_refused(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from kbtui.agent.events import Event, TurnFailed, TurnFinished
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.sessions.store import Session
+    from kbtui.workspace.layout import Layout
 
 _MEMORY_SECONDS = 120.0
 
@@ -55,7 +56,7 @@ def ask(
             for notice in session.notices:
                 note(f"kbtui: {notice}")
             events = kb.agent.turn(session, message)
-            status = asyncio.run(_shown(events, as_json=as_json))
+            status = asyncio.run(_shown(events, kb.workspace, as_json=as_json))
             if status == 0:
                 _condense_if_due(kb, session.id)
             return status
@@ -104,8 +105,8 @@ def _session(kb: KnowledgeBase, ref: str | None) -> Session:
     return kb.sessions.open(found[0]) if found else kb.sessions.create("cli", title=ref)
 
 
-async def _shown(events: AsyncIterator[Event], *, as_json: bool) -> int:
-    show = _JsonView() if as_json else _TextView()
+async def _shown(events: AsyncIterator[Event], layout: Layout, *, as_json: bool) -> int:
+    show = _JsonView(layout) if as_json else _TextView(layout)
     async with aclosing(events) as stream:  # type: ignore[type-var]
         async for event in stream:
             show.take(event)
@@ -115,8 +116,9 @@ async def _shown(events: AsyncIterator[Event], *, as_json: bool) -> int:
 class _JsonView:
     """Writes each event as a line of JSON."""
 
-    def __init__(self) -> None:
+    def __init__(self, layout: Layout) -> None:
         self.status = 0
+        self._layout = layout
 
     def take(self, event: Event) -> None:
         from kbtui.agent import events
@@ -144,7 +146,7 @@ class _JsonView:
                     }
                 )
             case events.TurnFinished():
-                say_json_line(_finished_shape(event))
+                say_json_line(_finished_shape(event, self._layout))
             case events.TurnFailed():
                 failed = {"event": "turn_failed", "error": event.error, "hint": event.hint}
                 say_json_line({**failed, "session": event.session})
@@ -160,8 +162,9 @@ _TITLED_LINK = re.compile(r"\[\[[^\]|\n]+\|([^\]\n]+)\]\]")
 class _TextView:
     """Writes the answer as it streams in, what it cites, and what was done meanwhile."""
 
-    def __init__(self) -> None:
+    def __init__(self, layout: Layout) -> None:
         self.status = 0
+        self._layout = layout
         self._last = ""
 
     def take(self, event: Event) -> None:
@@ -184,7 +187,8 @@ class _TextView:
                 self._end_line()
                 for citation in event.citations:
                     last = "" if citation.first == citation.last else f"-{citation.last}"
-                    say(f"[{citation.n}] {citation.path}:{citation.first}{last}")
+                    file = self._layout.file(citation.path)
+                    say(f"[{citation.n}] {file}:{citation.first}{last}")
             case events.TurnFailed():
                 self._end_line()
                 self.status = _failed(event)
@@ -202,16 +206,20 @@ class _TextView:
             self._write("\n")
 
 
-def _finished_shape(event: TurnFinished) -> dict[str, Any]:
+def _finished_shape(event: TurnFinished, layout: Layout) -> dict[str, Any]:
     return {
         "event": "turn_finished",
         "text": event.text,
         "citations": [
-            {"n": cited.n, "path": cited.path, "lines": [cited.first, cited.last]}
+            {"n": cited.n, "path": layout.file(cited.path), "lines": [cited.first, cited.last]}
             for cited in event.citations
         ],
         "changes": [
-            {"commit": change.commit, "paths": list(change.paths), "summary": change.summary}
+            {
+                "commit": change.commit,
+                "paths": [layout.file(path) for path in change.paths],
+                "summary": change.summary,
+            }
             for change in event.changes
         ],
         "session": event.session,

@@ -69,7 +69,7 @@ def dream_log(place: Place, rev: str | None, limit: int | None, as_json: bool) -
             return
         change = kb.memory.dream_log.show(rev)
     if as_json:
-        say_json({**commit_shape(change.commit), "patch": as_patch(change.diffs)})
+        say_json({**commit_shape(change.commit, kb.workspace), "patch": as_patch(change.diffs)})
         return
     print_commit(change.commit)
     print_diffs(change.diffs)
@@ -81,7 +81,7 @@ def _list(kb: KnowledgeBase, limit: int, *, as_json: bool) -> None:
 
     commits = kb.memory.dream_log.log(limit)
     if as_json:
-        say_json([commit_shape(commit) for commit in commits])
+        say_json([commit_shape(commit, kb.workspace) for commit in commits])
     for commit in () if as_json else commits:
         print_commit(commit)
 
@@ -117,12 +117,12 @@ def dream_restore(
         try:
             commit = kb.history.undo(change.commit.id) if only else kb.memory.dream_log.restore(rev)
         except UndoConflictError as error:
-            print_conflicts(error)
+            print_conflicts(error, kb.workspace)
             raise
     if commit is None:
         note("It is that already.")
     else:
-        say_commit(commit, as_json=as_json)
+        say_commit(commit, kb.workspace, as_json=as_json)
     return None
 
 

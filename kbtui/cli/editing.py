@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge.entry import Entry
     from kbtui.knowledge.library import Content, Library
+    from kbtui.workspace.layout import Layout
 
 
 @click.command()
@@ -54,7 +55,7 @@ def new(
         entry = kb.library.get(kb.library.create(type_, title, **content).path)
         if then_edit:
             entry = _edited(kb.library, entry)
-    _say_entry(entry, as_json=as_json)
+    _say_entry(entry, kb.workspace, as_json=as_json)
 
 
 @click.command()
@@ -70,7 +71,10 @@ def edit(place: Place, entry: str) -> None:
                 "`kbtui show` shows the entry. To change it, make the folder writable.",
             )
         edited = _edited(kb.library, found)
-    note(f"{edited.path} " + ("is unchanged." if edited.blob == found.blob else "is recorded."))
+    note(
+        f"{kb.workspace.file(edited.path)} "
+        + ("is unchanged." if edited.blob == found.blob else "is recorded.")
+    )
 
 
 @click.command()
@@ -85,7 +89,7 @@ def rename(place: Place, old: str, new_name: str, as_json: bool) -> None:
     """
     with place.opened() as kb:
         entry = kb.library.get(kb.library.rename(old, new_name).path)
-    _say_entry(entry, as_json=as_json)
+    _say_entry(entry, kb.workspace, as_json=as_json)
 
 
 @click.command()
@@ -102,19 +106,19 @@ def delete(place: Place, entry: str, as_json: bool) -> None:
     if as_json:
         from kbtui.cli.shapes import commit_shape
 
-        say_json(commit_shape(commit))
+        say_json(commit_shape(commit, kb.workspace))
     else:
         say(f"{commit.id[:10]} {commit.subject}")
         note(f"Take it back with: kbtui undo {commit.id[:10]}")
 
 
-def _say_entry(entry: Entry, *, as_json: bool) -> None:
+def _say_entry(entry: Entry, layout: Layout, *, as_json: bool) -> None:
     if as_json:
         from kbtui.cli.shapes import info_shape
 
-        say_json(info_shape(entry))
+        say_json(info_shape(entry, layout))
     else:
-        say(entry.path)
+        say(layout.file(entry.path))
 
 
 def _edited(library: Library, entry: Entry) -> Entry:

@@ -34,7 +34,7 @@ def list_command(
     if as_json:
         from kbtui.cli.shapes import info_shape
 
-        say_json([info_shape(info) for info in infos])
+        say_json([info_shape(info, kb.workspace) for info in infos])
     else:
         _print_infos(infos)
     return 1 if (type_ or tag) and not infos else 0
@@ -90,7 +90,8 @@ def show(place: Place, entry: str, at: str | None, as_json: bool) -> None:
         from kbtui.cli.shapes import entry_shape
 
         links = kb.library.outgoing_of(found)
-        say_json(entry_shape(found, links, kb.library.backlinks(found.path)))
+        backlinks = kb.library.backlinks(found.path)
+        say_json(entry_shape(found, links, backlinks, kb.workspace))
 
 
 def _entry_at(kb: KnowledgeBase, ref: str, at: str) -> Entry:
@@ -140,22 +141,24 @@ def _was_there(kb: KnowledgeBase, path: str, at: str | None) -> bool:
 def links(place: Place, entry: str, as_json: bool) -> None:
     """Show where an entry links to, and what links to it."""
     with place.opened() as kb:
-        path = kb.library.find_path(entry)
-        outgoing, backlinks = kb.library.outgoing(path), kb.library.backlinks(path)
+        found = kb.library.find_path(entry)
+        outgoing, backlinks = kb.library.outgoing(found), kb.library.backlinks(found)
+        file = kb.workspace.file
+    path = file(found)
     if as_json:
         from kbtui.cli.shapes import backlink_shape, link_shape
 
         say_json(
             {
                 "path": path,
-                "links": [link_shape(link) for link in outgoing],
-                "backlinks": [backlink_shape(link) for link in backlinks],
+                "links": [link_shape(link, kb.workspace) for link in outgoing],
+                "backlinks": [backlink_shape(link, kb.workspace) for link in backlinks],
             }
         )
         return
     for link in outgoing:
-        where = link.path or f"{link.link.target} (not there)"
+        where = file(link.path) if link.path else f"{link.link.target} (not there)"
         say(f"{path}:{link.link.line} -> {where}")
     for back in backlinks:
-        say(f"{path} <- {back.path}:{back.line}: {back.text}")
+        say(f"{path} <- {file(back.path)}:{back.line}: {back.text}")
     sys.stdout.flush()

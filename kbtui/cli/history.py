@@ -38,7 +38,7 @@ def log(place: Place, path: str | None, limit: int | None, actor: str | None, as
         if as_json:
             from kbtui.cli.shapes import commit_shape
 
-            commits = [commit_shape(commit) for commit in found]
+            commits = [commit_shape(commit, kb.workspace) for commit in found]
             say_json(commits)
             return 1 if (path or actor) and not commits else 0
         count = 0
@@ -59,7 +59,7 @@ def _log_path(kb: KnowledgeBase, ref: str) -> str:
     except NotFoundError:
         folder = checked_path(ref.rstrip("/"))
         for candidate in (folder, f"knowledge/{folder}"):
-            if (kb.workspace.root / candidate).is_dir():
+            if kb.workspace.place(candidate).is_dir():
                 return candidate
         raise
 

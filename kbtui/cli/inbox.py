@@ -91,7 +91,7 @@ def accept(place: Place, id_: str, hunks: tuple[str, ...], theirs: bool, as_json
     if as_json:
         from kbtui.cli.shapes import commit_shape
 
-        say_json(commit_shape(commit) if commit is not None else None)
+        say_json(commit_shape(commit, kb.workspace) if commit is not None else None)
     elif commit is None:
         note("It stood there already.")
     else:

@@ -156,7 +156,8 @@ def _print_findings(findings: list[Finding]) -> None:
 def check(place: Place, as_json: bool) -> int:
     """Read everything, and say what is damaged or doesn't fit.
 
-    History, files, memory, inbox, entries, links. Exits with 1 if something is wrong.
+    History, files, memory, inbox, entries, links. Exits with 1 if something is wrong. A link to
+    nothing isn't, in a folder that kbtui didn't lay out.
     """
     progress = ProgressLine()
     with place.opened() as kb:
@@ -164,14 +165,17 @@ def check(place: Place, as_json: bool) -> int:
             problems = kb.checking.run(progress)
         finally:
             progress.end()
+    wrong = sum(problem.damage for problem in problems)
     if as_json:
         say_json([asdict(problem) for problem in problems])
-        return 1 if problems else 0
+        return 1 if wrong else 0
     for problem in problems:
-        say_line(say_styled(problem.area.ljust(8), fg="red"), " ", say_styled(problem.text))
+        colour = "red" if problem.damage else "yellow"
+        say_line(say_styled(problem.area.ljust(8), fg=colour), " ", say_styled(problem.text))
         if problem.hint:
             say_line(" " * 9, say_styled(problem.hint, dim=True))
-    count = len(problems)
-    things = "thing is" if count == 1 else "things are"
-    note(f"{count:,} {things} wrong." if count else "All is well.")
-    return 1 if problems else 0
+    things = "thing is" if wrong == 1 else "things are"
+    note(f"{wrong:,} {things} wrong." if wrong else "All is well.")
+    if dead := len(problems) - wrong:
+        note(f"{counted(dead, 'link leads', 'links lead')} to notes that aren't there (yet).")
+    return 1 if wrong else 0

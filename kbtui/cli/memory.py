@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kbtui.memory.consolidation.consolidator import Outcome
     from kbtui.memory.recall.forget import ForgetPlan
     from kbtui.memory.records.ledger import Audit
+    from kbtui.workspace.layout import Layout
 
 
 @click.command()
@@ -25,7 +26,7 @@ def remember(place: Place, text: tuple[str, ...]) -> None:
     """Keep a fact in MEMORY.md, which every prompt holds."""
     with place.opened() as kb:
         kept = kb.memory.remembering.remember(" ".join(text))
-    say(f"memory/MEMORY.md:{kept.line} {kept.fact}")
+    say(f"{kb.workspace.file('memory/MEMORY.md')}:{kept.line} {kept.fact}")
     if kept.commit is None:
         note("That is known already.")
     if kept.warning:
@@ -40,7 +41,7 @@ def forget(place: Place, text: tuple[str, ...], is_sure: bool) -> int:
     """Take out what memory and entries say about something."""
     with place.opened() as kb:
         plan = kb.memory.forgetting.plan(" ".join(text))
-        _print_plan(plan)
+        _print_plan(plan, kb.workspace)
         if not is_sure and not _is_agreed(plan):
             note("Nothing was changed.")
             return 1
@@ -55,9 +56,10 @@ def forget(place: Place, text: tuple[str, ...], is_sure: bool) -> int:
     return 0
 
 
-def _print_plan(plan: ForgetPlan) -> None:
+def _print_plan(plan: ForgetPlan, layout: Layout) -> None:
     for match in plan.matches:
-        place = f"{match.path}:{match.line}" if match.line else f"{match.path} (summary)"
+        file = layout.file(match.path)
+        place = f"{file}:{match.line}" if match.line else f"{file} (summary)"
         say_line(say_styled(place, fg="cyan"), "  ", say_styled(match.text))
     for sentence in plan.notes:
         note(sentence)

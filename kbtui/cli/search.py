@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.search.results import Hit, SearchResult
+    from kbtui.workspace.layout import Layout
 
 
 @click.command()
@@ -75,9 +76,9 @@ def search(
     if as_json:
         from kbtui.cli.shapes import result_shape
 
-        say_json(result_shape(result))
+        say_json(result_shape(result, kb.workspace))
     else:
-        _print(result)
+        _print(result, kb.workspace)
     return 0 if result.hits else 1
 
 
@@ -96,7 +97,7 @@ def _answer_many(
         if result.notice and result.notice != said:
             said = result.notice
             note(f"kbtui: {said}")
-        say_json_line({"id": name, "hits": [hit_shape(hit) for hit in result.hits]})
+        say_json_line({"id": name, "hits": [hit_shape(hit, kb.workspace) for hit in result.hits]})
     return 0
 
 
@@ -114,13 +115,15 @@ def _read(queries: Iterable[str]) -> Iterator[tuple[Any, str]]:
             ) from error
 
 
-def _print(result: SearchResult) -> None:
+def _print(result: SearchResult, layout: Layout) -> None:
     for hit in result.hits:
-        where = f"{hit.path}:{hit.line}"
+        where = f"{layout.file(hit.path)}:{hit.line}"
         say_line(say_styled(where, fg="cyan"), "  ", say_styled(hit.heading, bold=True))
         say_line("    ", _highlighted(hit))
         if hit.also:
-            places = ", ".join(f"{clean(other.path)}:{other.line}" for other in hit.also)
+            places = ", ".join(
+                f"{clean(layout.file(other.path))}:{other.line}" for other in hit.also
+            )
             say_line(
                 "    ", say_styled(f"also in {counted(len(hit.also), 'place')}: {places}", dim=True)
             )

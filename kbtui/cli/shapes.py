@@ -1,4 +1,7 @@
-"""The JSON shapes of the command line. They are stable: keys are added, never taken away."""
+"""The JSON shapes of the command line. They are stable: keys are added, never taken away.
+
+A path in them is that of the file, from the workspace's folder on.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,13 @@ if TYPE_CHECKING:
     from kbtui.knowledge.reader import Backlink, ResolvedLink
     from kbtui.search.results import Hit, SearchResult
     from kbtui.sessions.store import SessionInfo
+    from kbtui.workspace.layout import Layout
 
 
-def info_shape(info: EntryInfo | Entry) -> dict[str, Any]:
+def info_shape(info: EntryInfo | Entry, layout: Layout) -> dict[str, Any]:
     """An entry in a list."""
     return {
-        "path": info.path,
+        "path": layout.file(info.path),
         "type": info.type,
         "title": info.title,
         "tags": list(info.tags),
@@ -32,18 +36,18 @@ def info_shape(info: EntryInfo | Entry) -> dict[str, Any]:
 
 
 def entry_shape(
-    entry: Entry, links: Iterable[ResolvedLink], backlinks: Iterable[Backlink]
+    entry: Entry, links: Iterable[ResolvedLink], backlinks: Iterable[Backlink], layout: Layout
 ) -> dict[str, Any]:
     """An entry with its text and links."""
     return {
-        **info_shape(entry),
+        **info_shape(entry, layout),
         "text": entry.text,
-        "links": [link_shape(link) for link in links],
-        "backlinks": [backlink_shape(link) for link in backlinks],
+        "links": [link_shape(link, layout) for link in links],
+        "backlinks": [backlink_shape(link, layout) for link in backlinks],
     }
 
 
-def link_shape(resolved: ResolvedLink) -> dict[str, Any]:
+def link_shape(resolved: ResolvedLink, layout: Layout) -> dict[str, Any]:
     """A link; `path` is null where it leads nowhere."""
     link = resolved.link
     return {
@@ -52,17 +56,22 @@ def link_shape(resolved: ResolvedLink) -> dict[str, Any]:
         "line": link.line,
         "alias": link.alias,
         "heading": link.heading,
-        "path": resolved.path,
+        "path": layout.file(resolved.path) if resolved.path else None,
         "title": resolved.title,
     }
 
 
-def backlink_shape(link: Backlink) -> dict[str, Any]:
+def backlink_shape(link: Backlink, layout: Layout) -> dict[str, Any]:
     """A line elsewhere that links here."""
-    return {"path": link.path, "title": link.title, "line": link.line, "text": link.text}
+    return {
+        "path": layout.file(link.path),
+        "title": link.title,
+        "line": link.line,
+        "text": link.text,
+    }
 
 
-def commit_shape(commit: Commit) -> dict[str, Any]:
+def commit_shape(commit: Commit, layout: Layout) -> dict[str, Any]:
     """A commit in the log."""
     origin = commit.origin
     return {
@@ -70,7 +79,7 @@ def commit_shape(commit: Commit) -> dict[str, Any]:
         "time": commit.time.isoformat(),
         "actor": commit.actor.value,
         "subject": commit.subject,
-        "paths": [change.path for change in commit.paths],
+        "paths": [layout.file(change.path) for change in commit.paths],
         "session": origin.session,
         "messages": list(origin.messages) if origin.messages else None,
         "reason": commit.body,
@@ -80,17 +89,17 @@ def commit_shape(commit: Commit) -> dict[str, Any]:
     }
 
 
-def hit_shape(hit: Hit) -> dict[str, Any]:
+def hit_shape(hit: Hit, layout: Layout) -> dict[str, Any]:
     """One hit of a search."""
     shape: dict[str, Any] = {
-        "path": hit.path,
+        "path": layout.file(hit.path),
         "title": hit.title,
         "heading": hit.heading,
         "lines": list(hit.lines),
         "line": hit.line,
         "score": hit.score,
         "relevance": hit.relevance,
-        "also": [{"path": place.path, "line": place.line} for place in hit.also],
+        "also": [{"path": layout.file(place.path), "line": place.line} for place in hit.also],
         "snippet": hit.snippet,
         "matches": [list(match) for match in hit.matches],
         "explain": {
@@ -108,14 +117,14 @@ def hit_shape(hit: Hit) -> dict[str, Any]:
     return shape
 
 
-def result_shape(result: SearchResult) -> dict[str, Any]:
+def result_shape(result: SearchResult, layout: Layout) -> dict[str, Any]:
     """The answer to one query."""
     return {
         "query": result.query,
         "scope": result.scope,
         "took_ms": round(result.took_ms, 2),
         "semantic": result.semantic,
-        "hits": [hit_shape(hit) for hit in result.hits],
+        "hits": [hit_shape(hit, layout) for hit in result.hits],
         "notice": result.notice,
         "suggestion": result.suggestion,
     }

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kbtui.history.merging.conflict import Conflict, Resolution
     from kbtui.history.objects.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.workspace.layout import Layout
 
 _ROUNDS = 5
 
@@ -64,9 +65,9 @@ def undo(
         try:
             commit = _preferring(work, prefer) if prefer else work({})
         except UndoConflictError as error:
-            print_conflicts(error)
+            print_conflicts(error, kb.workspace)
             raise
-    say_commit(commit, as_json=as_json)
+    say_commit(commit, kb.workspace, as_json=as_json)
 
 
 def _undo_of(
@@ -99,10 +100,11 @@ def _preferring(work: Callable[[Mapping[Conflict, Resolution]], Commit], prefer:
     return work(decisions)
 
 
-def print_conflicts(error: UndoConflictError) -> None:
+def print_conflicts(error: UndoConflictError, layout: Layout) -> None:
     """Show both sides of each place, to a person."""
     for conflict in error.conflicts:
-        place = f"{conflict.path}:{conflict.line}" if conflict.line else conflict.path
+        file = layout.file(conflict.path)
+        place = f"{file}:{conflict.line}" if conflict.line else file
         note(f"--- {place}")
         for title, text in (("now", conflict.ours), ("before", conflict.theirs)):
             shown = clean(text).rstrip("\n").replace("\n", "\n          ") or "(nothing)"
@@ -150,7 +152,7 @@ def restore(
     if commit is None:
         note("It is that already.")
     else:
-        say_commit(commit, as_json=as_json)
+        say_commit(commit, kb.workspace, as_json=as_json)
 
 
 def print_diffs(diffs: Iterable[FileDiff]) -> None:
@@ -160,11 +162,11 @@ def print_diffs(diffs: Iterable[FileDiff]) -> None:
     print_patch(as_patch(diffs))
 
 
-def say_commit(commit: Commit, *, as_json: bool) -> None:
+def say_commit(commit: Commit, layout: Layout, *, as_json: bool) -> None:
     """Name the commit that was made."""
     if as_json:
         from kbtui.cli.shapes import commit_shape
 
-        say_json(commit_shape(commit))
+        say_json(commit_shape(commit, layout))
     else:
         say(f"{commit.id[:10]} {commit.subject}")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kbtui.memory.recall.provenance import Share, Why
     from kbtui.memory.records.archive import ArchiveEntry
     from kbtui.sessions.store import SessionMessage
+    from kbtui.workspace.layout import Layout
 
 _LINE = re.compile(r"(?P<ref>.+):(?P<line>\d{1,9})")
 _MOST = 12
@@ -43,13 +44,14 @@ def why(workspace: Place, place: str, at: str | None, as_json: bool) -> None:
         provenance = kb.provenance
         if line is None:
             shares = provenance.authors(path, rev)
-            say_json(_authors_shape(path, shares)) if as_json else _print_shares(path, shares)
+            name = kb.workspace.file(path)
+            say_json(_authors_shape(name, shares)) if as_json else _print_shares(name, shares)
             return
         found = provenance.why(path, line, rev)
     if as_json:
-        say_json(_why_shape(found))
+        say_json(_why_shape(found, kb.workspace))
     else:
-        _print_why(found)
+        _print_why(found, kb.workspace)
 
 
 def _place(kb: KnowledgeBase, words: str, rev: str | None) -> tuple[str, int | None]:
@@ -77,8 +79,12 @@ def _path(kb: KnowledgeBase, ref: str, rev: str | None) -> str:
             raise error from None
 
 
-def _print_why(why: Why) -> None:
-    say_line(say_styled(f"{why.path}:{why.line}", fg="cyan"), "  ", say_styled(why.text.strip()))
+def _print_why(why: Why, layout: Layout) -> None:
+    say_line(
+        say_styled(f"{layout.file(why.path)}:{why.line}", fg="cyan"),
+        "  ",
+        say_styled(why.text.strip()),
+    )
     say(why.note)
     if why.commit is not None:
         say()
@@ -94,7 +100,7 @@ def _print_why(why: Why) -> None:
         if why.commit.body:
             say(_indented(why.commit.body))
     if why.moved_from:
-        say(f"It stood in {why.moved_from}:{why.origin.line} first.")
+        say(f"It stood in {layout.file(why.moved_from)}:{why.origin.line} first.")
     for entry in why.archives[:3]:
         say()
         say_line(say_styled(f"archive entry {entry.cursor}", bold=True), f"  {entry.timestamp}")
@@ -134,10 +140,10 @@ def _indented(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.splitlines())
 
 
-def _why_shape(why: Why) -> dict[str, Any]:
+def _why_shape(why: Why, layout: Layout) -> dict[str, Any]:
     commit, origin = why.commit, why.origin
     return {
-        "path": why.path,
+        "path": layout.file(why.path),
         "line": why.line,
         "text": why.text,
         "commit": origin.commit,
@@ -146,7 +152,9 @@ def _why_shape(why: Why) -> dict[str, Any]:
         "subject": commit.subject if commit else None,
         "reason": commit.body if commit else None,
         "note": why.note,
-        "written": {"path": origin.path, "line": origin.line} if origin.commit else None,
+        "written": {"path": layout.file(origin.path), "line": origin.line}
+        if origin.commit
+        else None,
         "session": why.session,
         "title": why.title or None,
         "messages": [_message_shape(each, why) for each in why.messages],

@@ -19,10 +19,11 @@ from kbtui.knowledge.resolve import LinkGraph, LinkIndex
 from kbtui.workspace import files
 from kbtui.workspace.derived import DerivedDatabase
 from kbtui.workspace.layout import BOOTSTRAP_FILES, is_conflict_copy, original_of
+from kbtui.workspace.scan import attachments_in
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pathspec import GitIgnoreSpec
 
@@ -81,6 +82,7 @@ class EntryIndex:
         self._index: LinkIndex | None = None
         self._public: tuple[tuple[EntryInfo, ...], LinkIndex] | None = None
         self._graph: LinkGraph | None = None
+        self._attachments: Mapping[str, str] | None = None
         self._stale: set[str] = set()
 
     def refresh(self) -> None:
@@ -90,6 +92,7 @@ class EntryIndex:
             wanted = {path: state for path, state in states.items() if is_indexed(path)}
             known = self._load()
             self._stale.clear()
+            self._attachments = None
             gone = [path for path in known if path not in wanted]
             changed = [
                 state
@@ -152,11 +155,18 @@ class EntryIndex:
 
     def read(self, path: str, limit: int = files.READ_LIMIT) -> bytes:
         """Read any file of the workspace; raises as `files.read_bytes`."""
-        return files.read_bytes(self._workspace.root, path, limit)
+        return files.read_bytes(self._workspace, path, limit)
 
     def exists(self, path: str) -> bool:
         """True if there is such a file."""
-        return files.exists(self._workspace.root, path)
+        return files.exists(self._workspace, path)
+
+    def attachments(self) -> Mapping[str, str]:
+        """The files among the entries that are no notes, by casefolded name, as of `refresh`."""
+        if self._attachments is None:
+            found = attachments_in(self._workspace)
+            self._attachments = {path.rpartition("/")[2].casefold(): path for path in found}
+        return self._attachments
 
     def is_private(self, path: str) -> bool:
         """True if only local models may read a file, which need not be indexed.

@@ -17,7 +17,7 @@ from kbtui.workspace import files
 from kbtui.workspace.files import checked_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from kbtui.history.looking.reading import HistoryReader
     from kbtui.knowledge.entry import Entry, EntryInfo
@@ -68,6 +68,10 @@ class Entries(Protocol):
 
     def exists(self, path: str) -> bool:
         """True if there is such a file."""
+        ...
+
+    def attachments(self) -> Mapping[str, str]:
+        """The files among the entries that are no notes, by casefolded name."""
         ...
 
 
@@ -163,7 +167,7 @@ class Reader:
     def _resolved(self, source: str, link: Link, target: str | None) -> ResolvedLink:
         info = self._entries.get(target) if target else None
         if info is None:
-            return ResolvedLink(link, resolve.attachment(source, link, self._entries.exists), None)
+            return ResolvedLink(link, resolve.attachment(source, link, self._entries), None)
         return ResolvedLink(link, info.path, info.title)
 
 
@@ -232,6 +236,9 @@ class _CommitEntries:
 
     def exists(self, path: str) -> bool:
         return path in self.blobs
+
+    def attachments(self) -> Mapping[str, str]:
+        return {}
 
     @cached_property
     def _infos(self) -> tuple[EntryInfo, ...]:

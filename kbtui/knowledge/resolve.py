@@ -69,6 +69,18 @@ class Found:
     by: str
 
 
+class AttachedFiles(Protocol):
+    """The files that links lead to beside entries."""
+
+    def exists(self, path: str) -> bool:
+        """True if there is such a file."""
+        ...
+
+    def attachments(self) -> Mapping[str, str]:
+        """The files among the entries that are no notes, by casefolded name."""
+        ...
+
+
 class LinkIndex:
     """Finds entries by what they are called. Built once for a set of entries, then only read."""
 
@@ -311,19 +323,23 @@ def nearest(ref: str, infos: Iterable[EntryInfo]) -> list[str]:
     return [known[n].name for n in ranked if best[n] >= _LIKENESS][:_NEAREST]
 
 
-def attachment(source: str, link: Link, is_file: Callable[[str], bool]) -> str | None:
-    """The file that is no entry which a link leads to: a picture, a document."""
+def attachment(source: str, link: Link, files: AttachedFiles) -> str | None:
+    """The file that is no entry which a link leads to: a picture, a document.
+
+    A link that says only a name, or the end of a path, leads to such a file anywhere.
+    """
     target = unquote(link.target) if link.kind == "markdown" else link.target
     if "." not in target.rpartition("/")[2]:
         return None
     beside = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
     for path in (beside, f"knowledge/{target.lstrip('/')}", target.lstrip("/")):
         try:
-            if is_file(path):
+            if files.exists(path):
                 return path
         except KbtuiError:
             continue
-    return None
+    found = files.attachments().get(target.rpartition("/")[2].casefold(), "")
+    return found if found.casefold().endswith(f"/{target.casefold()}") else None
 
 
 def _shown(ref: str) -> str:

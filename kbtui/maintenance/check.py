@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
@@ -26,12 +27,16 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that is wrong: where, what, and what to do about it."""
+    """Something that is wrong: where, what, and what to do about it.
+
+    A link to nothing is no `damage` in somebody's own folder: there it is how a note is planned.
+    """
 
     area: str
     text: str
     hint: str
     path: str | None = None
+    damage: bool = True
 
 
 class Checking:
@@ -47,7 +52,8 @@ class Checking:
         tombstones: Tombstones,
         audit: Callable[[], Audit],
     ) -> None:
-        self._workspace = workspace
+        self._file = workspace.file
+        self._is_own = not workspace.in_place
         self._history = history
         self._library = library
         self._scanner = scanner
@@ -86,16 +92,16 @@ class Checking:
         for diff in self._history.diff("HEAD") if self._history.head() else ():
             yield Problem(
                 "files",
-                f"{diff.path} is {diff.kind} and not recorded.",
+                f"{self._file(diff.path)} is {diff.kind} and not recorded.",
                 "Any command records it; if it doesn't, see whether another program holds it.",
-                diff.path,
+                self._file(diff.path),
             )
         for path in self._scanner.conflict_copies():
             yield Problem(
                 "files",
-                f"{path} is the other version of a file that two wrote at once.",
+                f"{self._file(path)} is the other version of a file that two wrote at once.",
                 "Take over what you need from it, then delete it.",
-                path,
+                self._file(path),
             )
 
     def _check_memory(self, _tell: Tell) -> Iterator[Problem]:
@@ -126,19 +132,22 @@ class Checking:
             if info.problem:
                 yield Problem(
                     "entries",
-                    f"{info.path}: {info.problem}",
-                    f"Correct it: kbtui edit {info.slug}",
-                    info.path,
+                    f"{self._file(info.path)}: {info.problem}",
+                    f"Correct it: kbtui edit {quote(info.slug)}",
+                    self._file(info.path),
                 )
 
     def _check_links(self, _tell: Tell) -> Iterator[Problem]:
         for info in self._library.infos():
+            file = self._file(info.path)
+            hint = f"Make it (kbtui new), or correct the link: kbtui edit {quote(info.slug)}"
             for resolved in self._library.outgoing(info.path):
-                link = resolved.link
                 if resolved.path is None:
+                    link = resolved.link
                     yield Problem(
                         "links",
-                        f"{info.path}:{link.line} links to {link.target!r}, which isn't there.",
-                        f"Make it (kbtui new), or correct the link: kbtui edit {info.slug}",
-                        info.path,
+                        f"{file}:{link.line} links to {link.target!r}, which isn't there.",
+                        hint if self._is_own else "",
+                        file,
+                        self._is_own,
                     )

@@ -20,6 +20,7 @@ from kbtui.logs import log_file
 from kbtui.settings import config_file
 from kbtui.workspace.durable import FileBatch, storage_errors
 from kbtui.workspace.jsonl import rewrite
+from kbtui.workspace.scan import notes_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -100,7 +101,11 @@ class Purging:
 
     def _files(self) -> Iterator[Path]:
         """Every file that kbtui keeps for this workspace, but the history's objects."""
-        yield from _walk(self._workspace.root, skip={self._workspace.repository, self._own_git})
+        if self._workspace.in_place:
+            yield from notes_in(self._workspace)
+            yield from _walk(self._workspace.machine, skip={self._workspace.repository})
+        else:
+            yield from _walk(self._workspace.root, skip={self._workspace.repository, self._own_git})
         for folder in self._beside():
             yield from _walk(folder, skip={self._models})
 

@@ -82,7 +82,7 @@ class Fetch:
             RefusedError: it lies in no area for agents.
         """
         path = checked_area(context.find_path(arguments["id"]), context.settings.search.roots)
-        entry = parse_entry(path, files.read_bytes(context.workspace.root, path))
+        entry = parse_entry(path, files.read_bytes(context.workspace, path))
         known = {
             "type": entry.type or "",
             "tags": ", ".join(entry.tags),

@@ -22,6 +22,8 @@ BOOTSTRAP_FILES = ("SOUL.md", "USER.md", "AGENTS.md", "TOOLS.md", "IDENTITY.md")
 RECORDED_AREAS = (*RECORDED_FOLDERS, *BOOTSTRAP_FILES)
 CATEGORIES = ("topics", "people", "decisions", "facts", "preferences", "projects", "references")
 _CONFLICT = ".conflict-"
+# INDEX.md is the name of what is generated; an owner's own file of that name is a note of theirs.
+_GENERATED, _OWN = "INDEX.md", "INDEX.MD"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class Layout:
         if not self.in_place or path.startswith(f"{MACHINE}/"):
             return path
         if path.startswith(ENTRIES):
-            return path.removeprefix(ENTRIES)
+            return _swapped(path.removeprefix(ENTRIES), _OWN, _GENERATED)
         return "" if path == ENTRIES[:-1] else f"{MACHINE}/{path}"
 
     def path_of(self, file: str) -> str:
@@ -44,11 +46,22 @@ class Layout:
         if not self.in_place:
             return file
         inner = file.removeprefix(f"{MACHINE}/")
-        return inner if inner != file else f"{ENTRIES}{file}"
+        return inner if inner != file else f"{ENTRIES}{_swapped(file, _GENERATED, _OWN)}"
+
+    def listed(self, folder: str, name: str) -> str:
+        """The workspace path of a file called `name` in a folder, which is a workspace path."""
+        is_owned = self.in_place and f"{folder}/".startswith(ENTRIES)
+        return f"{folder}/{_OWN if is_owned and name == _GENERATED else name}"
 
     def place(self, path: str) -> Path:
         """The file that a workspace path names."""
         return self.root / self.file(path)
+
+
+def _swapped(path: str, name: str, other: str) -> str:
+    """A path with the last part `other` where it is `name`."""
+    at_end = path == name or path.endswith(f"/{name}")
+    return path.removesuffix(name) + other if at_end else path
 
 
 def located(root: Path | Layout, path: str) -> tuple[Path, str]:

@@ -184,7 +184,7 @@ class Scanner:
         while waiting:
             folder = waiting.pop()
             for name, entry in _entries(layout.place(folder), notes_only=notes_only):
-                path = f"{folder}/{name}"
+                path = layout.listed(folder, name)
                 if path not in known and not _is_nameable(path):
                     continue
                 is_folder = entry.is_dir(follow_symlinks=False)
@@ -287,6 +287,20 @@ def notes_in(layout: Layout) -> Iterator[Path]:
         for _, entry in _entries(folder, notes_only=True):
             if entry.is_file(follow_symlinks=False):
                 yield folder / entry.name
+
+
+def attachments_in(layout: Layout) -> Iterator[str]:
+    """The workspace paths of the files among the entries that are no notes: pictures, documents."""
+    top = layout.place(ENTRIES[:-1])
+    waiting = [ENTRIES[:-1]]
+    while waiting:
+        folder = waiting.pop()
+        for name, entry in _entries(top / folder.removeprefix(ENTRIES[:-1]).lstrip("/")):
+            if entry.is_dir(follow_symlinks=False):
+                if _may_be_note(entry):
+                    waiting.append(f"{folder}/{name}")
+            elif not name.lower().endswith(".md"):
+                yield f"{folder}/{name}"
 
 
 def _entries(folder: Path, *, notes_only: bool = False) -> Iterator[tuple[str, os.DirEntry[str]]]:

@@ -194,7 +194,7 @@ def test_no_editor_is_opened_where_nothing_can_be_written(
     kbtui: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kbtui.ok("new", "topic", "Docker")
-    monkeypatch.setattr("kbtui.workspace.layout._can_write", lambda _root: False)
+    monkeypatch.setattr("kbtui.workspace.opening._can_write", lambda _root: False)
     monkeypatch.setenv("EDITOR", "false")
     done = kbtui("edit", "docker")
     assert done.status == 3

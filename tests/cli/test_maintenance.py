@@ -23,11 +23,12 @@ def test_init_makes_a_workspace_and_prints_where(kbtui: Command, tmp_path: Path)
     assert f"kbtui -w '{tmp_path / 'a b'}'" in done.err  # as a shell takes it
 
 
-def test_init_takes_over_a_folder_of_notes_and_names_what_else_could_be_searched(
+def test_init_names_what_else_could_be_searched_beside_its_own_folders(
     kbtui: Command, tmp_path: Path
 ) -> None:
     vault = tmp_path / "vault"
-    (vault / "Journal").mkdir(parents=True)
+    (vault / "knowledge").mkdir(parents=True)
+    (vault / "Journal").mkdir()
     (vault / 'My "old" notes').mkdir()
     for name in ("Journal/one.md", 'My "old" notes/two.md'):
         (vault / name).write_text("# One\n")
@@ -128,7 +129,7 @@ def test_doctor_names_what_is_out_of_order(kbtui: Command, monkeypatch: pytest.M
 
 def test_a_read_only_workspace_can_be_read(kbtui: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     kbtui.ok("new", "topic", "Docker")
-    monkeypatch.setattr("kbtui.workspace.layout._can_write", lambda _root: False)
+    monkeypatch.setattr("kbtui.workspace.opening._can_write", lambda _root: False)
     done = kbtui.ok("list", "--json")
     assert len(done.json) == 1
     assert "read-only" in done.err

@@ -86,7 +86,7 @@ def test_a_workspace_without_write_permission_is_read(
     kb.library.create("fact", "Known", body="Words.")
     kb.close()
     # Not by permissions, which the superuser doesn't mind.
-    monkeypatch.setattr("kbtui.workspace.layout._can_write", lambda _root: False)
+    monkeypatch.setattr("kbtui.workspace.opening._can_write", lambda _root: False)
     backend = Backend(lambda: KnowledgeBase.open(kb.workspace.root), "b")
     assert "Words." in backend.call("read_entry", '{"entry":"known"}', "c").output
     assert backend.call("entry_history", '{"entry":"known"}', "c").data["commits"]

@@ -140,7 +140,7 @@ async def edit_outside(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
     """Hand the file to the person's editor; what it saves is the person's own change."""
     from kbtui.tui.terminal.external_editor import edit_file
 
-    edit_file(node.app, kb.workspace.root / path)
+    edit_file(node.app, kb.workspace.place(path))
     if await asyncio.to_thread(kb.history.adopt, settle=0) is None:
         tell(node, "Nothing changed.")
 

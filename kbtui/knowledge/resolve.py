@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge.entry import EntryInfo
     from kbtui.knowledge.links import Link
-    from kbtui.workspace.layout import Layout
 
 _ROOT = "knowledge/"
 # How an entry can be found, the strictest rule first.

@@ -38,7 +38,7 @@ class KeepingUp:
         self._lock = threading.Lock()
         self._telling = threading.Lock()
         self._changed: set[str] = set()
-        self._watcher = Watcher(kb.workspace.root, _FOLDERS, self._note)
+        self._watcher = Watcher(kb.workspace, _FOLDERS, self._note)
         self._looked_at = float("-inf")
         self._watch: object = None
         self._head: str | None = None
@@ -106,5 +106,5 @@ class KeepingUp:
 
     def _is_folder(self, path: str) -> bool:
         """True if a change may be that of a folder, of whose files nothing is told."""
-        place = self._kb.workspace.root / path
+        place = self._kb.workspace.place(path)
         return not path.lower().endswith(".md") and (place.is_dir() or not place.exists())

@@ -255,6 +255,7 @@ class Watcher:
         self._thread: threading.Thread | None = None
         self._watched: set[Path] = set()
         self._watching: threading.Event | None = None
+        self._moved = threading.Event()
 
     def running(self) -> object | None:
         """The mark of the watch that goes on, from its beginning to its end; None without one.
@@ -266,8 +267,11 @@ class Watcher:
 
     def follow(self) -> None:
         """Start watching; again if a folder came or went since."""
-        folders = set(folders_of(self._layout, self._areas))
         running = self._thread is not None and self._thread.is_alive()
+        if running and self._layout.in_place and not self._moved.is_set():
+            return  # the walk over all folders is for when one of them said so
+        self._moved.clear()
+        folders = set(folders_of(self._layout, self._areas))
         if folders == self._watched and (running or not folders):
             return
         self.stop()
@@ -305,6 +309,8 @@ class Watcher:
                 ignore_permission_denied=True,
             ):
                 self._watching = stop
+                if any(Path(name) in folders or Path(name).is_dir() for _, name in changes):
+                    self._moved.set()
                 paths = {path for _, name in changes if (path := self._relative(name))}
                 if paths and not stop.is_set():
                     self._changed(paths)

@@ -158,7 +158,7 @@ def propose(context: ToolContext, change: Change, why: str = _REVIEWED) -> ToolR
 def _done(context: ToolContext, path: str, text: str | None) -> tuple[str, str]:
     if text is None:
         return "Deleted", path
-    return "Changed" if files.exists(context.workspace.root, path) else "Created", path
+    return "Changed" if files.exists(context.workspace, path) else "Created", path
 
 
 def _editor(context: ToolContext) -> Editor:

@@ -296,7 +296,7 @@ class Editor:
 
             try:
                 edited, commit = committed(
-                    self._history, self._root, author.actor, "", author.origin, work
+                    self._history, self._layout, author.actor, "", author.origin, work
                 )
             except NotFoundError:
                 if not waiting:

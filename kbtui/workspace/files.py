@@ -89,7 +89,7 @@ def blob_id(data: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
-def read_bytes(root: Path | Layout, path: str, limit: int = READ_LIMIT) -> bytes:
+def read_bytes(root: Layout, path: str, limit: int = READ_LIMIT) -> bytes:
     """Read one file.
 
     Raises:
@@ -135,17 +135,17 @@ def decode(data: bytes) -> Decoded:
         return Decoded(data.decode(encoding, "replace"), encoding, exact=False)
 
 
-def read_text(root: Path | Layout, path: str) -> str:
+def read_text(root: Layout, path: str) -> str:
     """Read one file as text; raises as `read_bytes`, never for bytes that aren't text."""
     return decode(read_bytes(root, path)).text
 
 
-def exists(root: Path | Layout, path: str) -> bool:
+def exists(root: Layout, path: str) -> bool:
     """True if a regular file is there; False as well for links and whatever can't be reached."""
     return file_status(root, path) is not None
 
 
-def file_status(root: Path | Layout, path: str) -> os.stat_result | None:
+def file_status(root: Layout, path: str) -> os.stat_result | None:
     """The status of a regular file, None where there is none."""
     top, file = located(root, checked_path(path))
     *parts, name = file.split("/")
@@ -162,7 +162,7 @@ def file_status(root: Path | Layout, path: str) -> os.stat_result | None:
     return status if stat.S_ISREG(status.st_mode) else None
 
 
-def is_gone(root: Path | Layout, path: str) -> bool:
+def is_gone(root: Layout, path: str) -> bool:
     """True if a file is surely not there; what can't be looked at may well be."""
     top, file = located(root, checked_path(path))
     place = top
@@ -192,7 +192,7 @@ def _has_other_form(place: Path) -> bool:
         return True
 
 
-def twin(root: Path | Layout, path: str) -> str | None:
+def twin(root: Layout, path: str) -> str | None:
     """A file beside `path` whose name differs only in case: one of both would vanish elsewhere."""
     path = checked_path(path)
     top, file = located(root, path)
@@ -213,7 +213,7 @@ def twin(root: Path | Layout, path: str) -> str | None:
     return None
 
 
-def write_atomic(root: Path | Layout, path: str, data: bytes, mode: int = 0o644) -> None:
+def write_atomic(root: Layout, path: str, data: bytes, mode: int = 0o644) -> None:
     """Replace one file so that a crash leaves the old or the new one, never a mixture.
 
     `mode` is for a new file; an existing one keeps its own.
@@ -235,7 +235,7 @@ def write_machine_file(root: Path | Layout, path: str, data: bytes) -> None:
         batch.sync()
 
 
-def remove(root: Path | Layout, path: str) -> None:
+def remove(root: Layout, path: str) -> None:
     """Remove one file durably; it may be gone already."""
     path = checked_path(path)
     with storage_errors(f"Can't remove {path}"), FileBatch(root) as batch:

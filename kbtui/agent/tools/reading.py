@@ -243,7 +243,7 @@ def not_there(path: str) -> NotFoundError:
 def _whole_text(context: ToolContext, path: str) -> str:
     """The text of a file; of a catalogue, without what is concealed."""
     try:
-        data = files.read_bytes(context.workspace.root, path, _MOST_FILE)
+        data = files.read_bytes(context.workspace, path, _MOST_FILE)
     except NotFoundError:
         raise not_there(path) from None
     text = files.decode(data).text
@@ -262,7 +262,7 @@ def _texts(context: ToolContext, below: str) -> Iterator[tuple[str, str]]:
     for path, state in sorted(states.items()):
         if state.size <= _MOST_FILE and not context.is_hidden(path):
             try:
-                decoded = files.decode(files.read_bytes(context.workspace.root, path, _MOST_FILE))
+                decoded = files.decode(files.read_bytes(context.workspace, path, _MOST_FILE))
             except KbtuiError:
                 continue
             generated = path.endswith("/INDEX.md") and is_ours(decoded.text)

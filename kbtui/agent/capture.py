@@ -125,7 +125,7 @@ class Gathering:
         if self._context.is_hidden(path):
             return
         try:
-            data = files.read_bytes(self._context.workspace.root, path)
+            data = files.read_bytes(self._context.workspace, path)
         except KbtuiError:
             return
         body = frontmatter.split(data).body
@@ -136,7 +136,7 @@ class Gathering:
     def _note(self, hit: Hit) -> Iterator[Line]:
         first, last = hit.lines
         try:
-            whole = files.read_text(self._context.workspace.root, hit.path).replace("\r\n", "\n")
+            whole = files.read_text(self._context.workspace, hit.path).replace("\r\n", "\n")
             text = "\n".join(whole.split("\n")[first - 1 : last])
         except KbtuiError:
             text = hit.text or hit.snippet

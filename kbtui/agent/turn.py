@@ -127,6 +127,7 @@ class Turn:
         try:
             await self._ask_until_answered()
         except KbtuiError as error:
+            await self._captured()  # what was said holds though nobody answered
             problem = await self._kept_after(error)
             self._emit(self._failed(problem))
         except asyncio.CancelledError:

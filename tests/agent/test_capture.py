@@ -47,6 +47,19 @@ async def test_a_step_that_the_model_did_not_take_is_not_shown_to_it_as_its_own(
     assert not any(message.get("tool_calls") for message in told)
 
 
+async def test_what_was_said_to_a_model_that_fails_is_kept_and_once_only(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    with ScriptedServer([Reply(""), Reply(""), Reply("Good to know!")]) as server:
+        failed = await ask(kb, session, SAID, model_at(server))
+        assert failed.used == [("keep", True)]
+        assert "empty answer" in failed.failed.error
+        assert SAID in kb.library.find("Maria").body
+        again = await ask(kb, session, SAID, model_at(server))
+    assert again.text == "Good to know!"
+    assert kb.library.find("Maria").body.count("Lisbon") == 1
+
+
 async def test_what_the_model_wrote_itself_is_not_kept_twice(
     kb: KnowledgeBase, session: Session
 ) -> None:

@@ -51,7 +51,7 @@ async def test_a_bad_call_changes_nothing_and_the_model_is_told_why(
         result = server.prompts[1].messages[-1]["content"]
     assert result.startswith("Error: ")
     assert words in result
-    assert told.finished.text == "I see."
+    assert told.finished.text.split("\n\n**Not written:** ")[0] == "I see."
     assert [ok for _, ok in told.used] == [False]
     assert kb.history.head() == head
     with ScriptedServer([Reply("Fine.")]) as server:

@@ -1,0 +1,578 @@
+"""Places: how a proposal would change the files as they are now, each to be decided by itself.
+
+A proposal may be old when somebody looks at it, so nothing of it is written as it stands: it is
+merged into what the file says now, and the places are where the two differ. What stands there
+already is none; where the same was changed otherwise meanwhile, the place conflicts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from kbtui.errors import (
+    ConflictError,
+    KbtuiError,
+    NotFoundError,
+    UnreadableError,
+    UsageError,
+)
+from kbtui.history.looking.diff import split_lines
+from kbtui.history.looking.matching import opcodes
+from kbtui.history.looking.tracking import common_ends, keys_of
+from kbtui.history.merging.conflict import Decisions, Side
+from kbtui.history.merging.front_keys import split_front
+from kbtui.history.merging.undo_merge import LATER_WINS
+from kbtui.text import clean_line, shorten
+from kbtui.workspace import files
+from kbtui.workspace.layout import short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from kbtui.history.merging.conflict import Conflict, Resolution
+    from kbtui.history.objects.commit import Actor, Commit, Origin
+    from kbtui.history.undo.revert import Edits, Revert
+
+Kind = Literal["added", "modified", "deleted", "renamed"]
+MOST_PLACES = 100
+"""More places of one file than that are joined with their neighbours."""
+_CHANGED = "changed since this was proposed"
+_NO_TEXT = "the file isn't UTF-8"
+_ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]")
+_KEY = re.compile(r"([\w-]+):(?:\s|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedEdit:
+    """One file of a proposal: from what to what (None: no file), and what it is called before."""
+
+    path: str
+    base: bytes | None
+    wanted: bytes | None
+    old_path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A change that waits.
+
+    Attributes:
+        id: Its name, short enough to type.
+        commit: Who proposed it, when, why (`body`), from what (`origin`).
+        edits: What it would do to each file.
+    """
+
+    id: str
+    commit: Commit
+    edits: tuple[ProposedEdit, ...]
+
+    @property
+    def actor(self) -> Actor:
+        """Who proposed it."""
+        return self.commit.actor
+
+    @property
+    def reason(self) -> str:
+        """Why."""
+        return self.commit.body
+
+    @property
+    def created(self) -> datetime:
+        """When it came, in UTC."""
+        return self.commit.time
+
+    @property
+    def origin(self) -> Origin:
+        """Where it comes from."""
+        return self.commit.origin
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files that it would change, under the names that they would have."""
+        return tuple(edit.path for edit in self.edits)
+
+
+class Cut(NamedTuple):
+    """Lines `first` to `last` (0-based, exclusive) that give way to `lines`."""
+
+    first: int
+    last: int
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Lines of a file as it is now, and those that would take their place.
+
+    Attributes:
+        key: Names it as long as it waits, whatever is decided about others.
+        first: The first of the lines, 0-based.
+        ours: The lines that stand there now.
+        theirs: The lines that are proposed.
+        was: The lines that it was proposed for.
+        why: What is in the way of it, in words; empty: nothing is.
+        whole: The file comes, goes or moves, or can only be decided as one.
+    """
+
+    key: str
+    first: int
+    ours: tuple[str, ...]
+    theirs: tuple[str, ...]
+    was: tuple[str, ...]
+    why: str = ""
+    whole: bool = False
+
+    @property
+    def last(self) -> int:
+        """Where the lines end, exclusive."""
+        return self.first + len(self.ours)
+
+    @property
+    def state(self) -> Literal["clean", "conflict"]:
+        """``conflict``: a person must say what shall stand there."""
+        return "conflict" if self.why else "clean"
+
+    def becoming(self, lines: Iterable[str]) -> Cut:
+        """The change of it into some lines."""
+        return Cut(self.first, self.last, tuple(lines))
+
+
+@dataclass(frozen=True, slots=True)
+class FilePlan:
+    """One file of a proposal against what is there.
+
+    Attributes:
+        edit: What was proposed for it.
+        path: What it is called now, or would be.
+        old_path: What it is called now, where it would get another name.
+        before: What each path that it is about holds.
+        after: What each would hold, the proposed side taken in every conflict.
+        places: Where the two differ, from top to bottom.
+        error: Why it can't be written.
+    """
+
+    edit: ProposedEdit
+    path: str
+    old_path: str | None
+    before: Edits
+    after: Edits
+    places: tuple[Place, ...]
+    error: KbtuiError | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """What becomes of it."""
+        if self.old_path is not None:
+            return "renamed"
+        if self.edit.wanted is None:
+            return "deleted"
+        return "added" if self.edit.base is None else "modified"
+
+    @property
+    def now(self) -> bytes | None:
+        """What the file holds."""
+        return self.before.get(self.old_path or self.path)
+
+    @property
+    def text(self) -> str:
+        """What the file says."""
+        return _text(self.now)
+
+    @property
+    def target(self) -> str:
+        """What it would say."""
+        return _text(self.after.get(self.path))
+
+    def with_(self, cuts: Iterable[Cut]) -> bytes:
+        """The file as it is now with some changes; every other line stays byte for byte."""
+        text = put(split_lines(self.text), cuts)
+        return text.encode(files.decode(self.now or b"").encoding, "replace")
+
+    def made(self, chosen: Sequence[Place]) -> Edits:
+        """What is written where some places are accepted."""
+        if not chosen:
+            return {}
+        if not chosen[0].whole:
+            return {self.path: self.with_(place.becoming(place.theirs) for place in chosen)}
+        return {path: data for path, data in self.after.items() if data != self.before[path]}
+
+    def left(
+        self,
+        made: Collection[Place] = (),
+        dropped: Collection[Place] = (),
+        own: Mapping[Place, str] | None = None,
+    ) -> list[ProposedEdit]:
+        """What still waits when some places are decided, made from what the file says then.
+
+        Only where it conflicts is it made from what the file said before: it conflicts on.
+
+        Args:
+            made: The places that are accepted.
+            dropped: The places that are put away.
+            own: The text that shall stand in a place instead of what is proposed.
+        """
+        own = own or {}
+        kept = [place for place in self.places if place not in made and place not in dropped]
+        if not kept:
+            return []
+        if kept[0].whole:
+            if kept[0] in own:
+                return self._own(own[kept[0]])
+            return [replace(self.edit, path=self.path, old_path=self.old_path)]
+        base, wanted = [], []
+        for place in self.places:
+            if place in own:
+                wanted.append(place.becoming(split_lines(own[place])))
+            elif place not in dropped:
+                wanted.append(place.becoming(place.theirs))
+                if place in made:
+                    base.append(wanted[-1])
+                elif place.why:
+                    base.append(place.becoming(place.was))
+        return [ProposedEdit(self.path, self.with_(base), self.with_(wanted))]
+
+    def _own(self, text: str) -> list[ProposedEdit]:
+        """The whole file as a person wants it, made from what is there now."""
+        if not text.strip() and self.edit.wanted is not None:
+            raise UsageError("There is no text.", "Reject the place if nothing of it shall stand.")
+        there = self.before.get(self.path)
+        wanted = in_form_of(self.now or there, text) if text else None
+        if self.old_path is None or there is None:
+            old_path = self.old_path if self.now is not None else None
+            return [ProposedEdit(self.path, self.now, wanted, old_path)]
+        return [
+            ProposedEdit(self.old_path, self.now, None),
+            ProposedEdit(self.path, there, wanted),
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A proposal against the files as they are."""
+
+    proposal: Proposal
+    files: tuple[FilePlan, ...]
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """All that waits, as it is numbered from 1."""
+        return tuple(place for file in self.files for place in file.places)
+
+    @property
+    def conflicts(self) -> tuple[Place, ...]:
+        """The places that a person must settle."""
+        return tuple(place for place in self.places if place.why)
+
+    def find(self, name: str) -> tuple[FilePlan, Place]:
+        """A place by its key or its number.
+
+        Raises:
+            NotFoundError: There is no such place.
+        """
+        both = [(file, place) for file in self.files for place in file.places]
+        number = int(name) if name.isascii() and name.isdigit() else 0
+        if 0 < number <= len(both):
+            return both[number - 1]
+        for file, place in both:
+            if place.key == name:
+                return file, place
+        raise NotFoundError(
+            f"There is no place {name} in the proposal {self.proposal.id} any more.",
+            f"It has {len(both)}; `kbtui inbox show {self.proposal.id}` shows them."
+            if both
+            else "Nothing of it waits.",
+        )
+
+    def chosen(self, names: Collection[str] | None) -> frozenset[Place]:
+        """The places that are named by key or number; None stands for all. Raises as `find`."""
+        if names is None:
+            return frozenset(self.places)
+        return frozenset(self.find(name)[1] for name in names)
+
+    def check(self, chosen: Collection[Place], *, theirs: bool) -> None:
+        """Refuse to write what can't be written, or a conflict that nobody has settled.
+
+        Args:
+            chosen: What is accepted.
+            theirs: The proposed side is wanted in conflicts.
+
+        Raises:
+            KbtuiError: A file can't be read or written.
+            ConflictError: A person must settle one of them first.
+        """
+        for file in self.files:
+            clashing = [place for place in file.places if place in chosen and place.why]
+            if not clashing:
+                continue
+            if theirs and file.error is not None:
+                raise file.error
+            if not theirs:
+                raise _conflict(file, clashing)
+
+
+def _conflict(file: FilePlan, places: Sequence[Place]) -> ConflictError:
+    stands = [line.strip() for place in places for line in place.ours if line.strip()]
+    there = f" There stands: {shorten(clean_line(stands[0]), 60)}." if stands else ""
+    return ConflictError(
+        f"{short_name(file.edit.path)} can't be changed as proposed ({places[0].why}).{there}",
+        "Nothing was changed. Edit the place to say what shall stand there, or reject it.",
+        paths=(file.path,),
+    )
+
+
+# Planning -----------------------------------------------------------------------------------------
+
+
+class Proposing(Decisions):
+    """Takes the proposed side in every conflict, and notes them all in `open`."""
+
+    def on(self, conflict: Conflict) -> Resolution | None:
+        """Decide for what is proposed."""
+        super().on(conflict)
+        return Side.THEIRS
+
+
+def plan_file(work: Revert, decisions: Proposing, since: str | None, edit: ProposedEdit) -> FilePlan:
+    """Merge one file of a proposal into what is there; reads files.
+
+    Args:
+        work: Merges; made for this file alone.
+        decisions: Its decisions.
+        since: The commit after which the file is followed.
+        edit: What is proposed.
+    """
+    old = edit.old_path or edit.path
+    try:
+        if edit.wanted is None and edit.base is not None:
+            work.delete(since, old, edit.base)
+        else:
+            work.go(since, old, edit.path if edit.old_path else None, edit.base, edit.wanted)
+    except KbtuiError as error:
+        lines = tuple(split_lines(_text(edit.wanted)))
+        place = _whole(edit, error.message.rstrip("."), 0, (), lines)
+        return FilePlan(edit, edit.path, None, {}, {}, (place,), error)
+    before, after = work.before, work.edits
+    gone = [path for path in after if after[path] is None and path != edit.path]
+    moves = edit.old_path is not None and bool(gone) and after.get(edit.path) is not None
+    path = edit.path if moves or edit.path in before else next(iter(before), edit.path)
+    file = FilePlan(edit, path, gone[0] if moves else None, before, after, ())
+    if not any(after[each] != before[each] for each in after):
+        return file
+    conflicts = decisions.open
+    is_whole = moves or file.now is None or path not in after or after[path] is None
+    if is_whole or edit.base is None or any(each.kind == "file" for each in conflicts):
+        return _as_one(file, conflicts)
+    return replace(file, places=_places(edit.path, file.text, file.target, conflicts))
+
+
+def _as_one(file: FilePlan, conflicts: Sequence[Conflict]) -> FilePlan:
+    now, target = file.text, file.target
+    if file.edit.base is None and file.now is not None and says_the_same(now, target):
+        return file
+    why = _why(file, conflicts[0]) if conflicts else ""
+    error = None
+    if why == _NO_TEXT:
+        name = short_name(file.path)
+        error = UnreadableError(
+            f"{name} can't be changed: {why}.", "Edit it with another program."
+        )
+    old, new = split_lines(now), split_lines(target)
+    head, tail = common_ends(keys_of(old), keys_of(new))
+    ours, theirs = tuple(old[head : len(old) - tail]), tuple(new[head : len(new) - tail])
+    place = _whole(file.edit, why, head, ours, theirs)
+    return replace(file, places=(place,), error=error)
+
+
+def _why(file: FilePlan, conflict: Conflict) -> str:
+    if conflict.kind == "name" and conflict.ours != file.edit.old_path:
+        return f"the file is called {conflict.ours} now"
+    if conflict.kind == "name" or (conflict.kind == "file" and file.edit.base is None):
+        return "there is another file of that name"
+    if conflict.kind == "file" and file.now is None:
+        return "the file is gone"
+    return _NO_TEXT if conflict.kind == "file" and file.edit.wanted is not None else _CHANGED
+
+
+def _whole(
+    edit: ProposedEdit, why: str, first: int, ours: tuple[str, ...], theirs: tuple[str, ...]
+) -> Place:
+    key = _key((edit.path, edit.base, edit.wanted))
+    return Place(key, first, ours, theirs, ours, why, whole=True)
+
+
+def _places(
+    path: str, now: str, target: str, conflicts: Sequence[Conflict]
+) -> tuple[Place, ...]:
+    """The places of a text that stays where it is."""
+    lines = split_lines(now)
+    found = cuts_of(now, target)
+    about: dict[int, list[Conflict]] = {}
+    for conflict in conflicts:
+        hit = [number for number, cut in enumerate(found) if _is_about(conflict, cut)]
+        if hit:  # what can only be decided together is one place
+            found[hit[0] : hit[-1] + 1] = [_joined(lines, found[hit[0] : hit[-1] + 1])]
+            moved = hit[-1] - hit[0]
+            about = {_shifted(number, hit, moved): each for number, each in about.items()}
+            about.setdefault(hit[0], []).append(conflict)
+    seen: Counter[object] = Counter()
+    places = []
+    for number, cut in enumerate(found):
+        ours = tuple(lines[cut.first : cut.last])
+        said = (path, tuple(keys_of(ours)), tuple(keys_of(cut.lines)))
+        seen[said] += 1
+        was = tuple(_was(cut.first, ours, about.get(number, ())))
+        why = _CHANGED if number in about else ""
+        places.append(Place(_key((said, seen[said])), cut.first, ours, cut.lines, was, why))
+    return tuple(places)
+
+
+def _shifted(number: int, hit: Sequence[int], by: int) -> int:
+    return number if number <= hit[0] else max(hit[0], number - by)
+
+
+def _is_about(conflict: Conflict, cut: Cut) -> bool:
+    """True if a conflict lies in a change."""
+    if conflict.line:
+        first = conflict.line - 1
+        last = first + max(1, len(split_lines(conflict.ours)))
+        if cut.first == cut.last:
+            return first < cut.first < last
+        return cut.first < last and first < cut.last
+    wanted = keys_of(split_lines(conflict.theirs))
+    return bool(wanted) and wanted[0] in keys_of(cut.lines)
+
+
+def _was(first: int, ours: tuple[str, ...], conflicts: Iterable[Conflict]) -> Iterator[str]:
+    """What stood in a place when it was proposed, as far as that tells why it conflicts."""
+    lines: dict[int, list[str]] = {first + number: [line] for number, line in enumerate(ours)}
+    for conflict in conflicts:
+        written = conflict.written
+        said = split_lines(written if not written or written.endswith("\n") else f"{written}\n")
+        if not conflict.line:
+            yield from said
+        elif conflict.line - 1 in lines:
+            for number in range(len(split_lines(conflict.ours))):
+                lines.pop(conflict.line - 1 + number, None)
+            lines[conflict.line - 1] = said
+    for _, each in sorted(lines.items()):
+        yield from each
+
+
+# Changes of lines ---------------------------------------------------------------------------------
+
+
+def cuts_of(now: str, target: str) -> list[Cut]:
+    """Find what makes one text say what another says, each as small as a person may decide on.
+
+    List items that come or go one below the other are changes of their own, and so are keys of the
+    frontmatter and items that were each replaced. How lines end doesn't count.
+    """
+    old, new = split_lines(now), split_lines(target)
+    found = [
+        part
+        for tag, a1, a2, b1, b2 in opcodes(keys_of(old), keys_of(new))
+        if tag != "equal"
+        for part in _parts(a1, old[a1:a2], new[b1:b2])
+    ]
+    while len(found) > MOST_PLACES:
+        found = [_joined(old, found[n : n + 2]) for n in range(0, len(found), 2)]
+    return found
+
+
+def put(lines: Sequence[str], cuts: Iterable[Cut]) -> str:
+    """Make some changes; only the last line may be without its end."""
+    result: list[str] = []
+    at = 0
+    for cut in cuts:
+        result += [*lines[at : cut.first], *cut.lines]
+        at = cut.last
+    *body, last = [*result, *lines[at:]] or [""]
+    end = _line_end("".join(lines))
+    return "".join(line if line.endswith("\n") else line + end for line in body) + last
+
+
+def _joined(lines: Sequence[str], cuts: Sequence[Cut]) -> Cut:
+    """One change for neighbours, with the lines between them."""
+    joined = list(cuts[0].lines)
+    for before, after in pairwise(cuts):
+        joined += [*lines[before.last : after.first], *after.lines]
+    return Cut(cuts[0].first, cuts[-1].last, tuple(joined))
+
+
+def _parts(first: int, old: Sequence[str], new: Sequence[str]) -> Iterator[Cut]:
+    """Split one changed block where a person would."""
+    if len(old) == len(new) and all(map(_replaceable, old, new)):
+        for offset, line in enumerate(new, first):
+            yield Cut(offset, offset + 1, (line,))
+    elif not old and _is_list(new):
+        for start, end in _items(new):
+            yield Cut(first, first, tuple(new[start:end]))
+    elif not new and _is_list(old):
+        for start, end in _items(old):
+            yield Cut(first + start, first + end, ())
+    else:
+        yield Cut(first, first + len(old), tuple(new))
+
+
+def _replaceable(old: str, new: str) -> bool:
+    """True if a line took the place of another by itself: an item, or a key of the frontmatter."""
+    keys = _KEY.match(old), _KEY.match(new)
+    if keys[0] and keys[1]:
+        return keys[0][1] == keys[1][1]
+    return bool(_ITEM.match(old) and _ITEM.match(new))
+
+
+def _is_list(lines: Sequence[str]) -> bool:
+    return bool(_ITEM.match(lines[0])) and all(
+        _ITEM.match(line) or not line.strip() or line[0] in " \t" for line in lines
+    )
+
+
+def _items(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    starts = [index for index, line in enumerate(lines) if _ITEM.match(line)]
+    yield from pairwise([*starts, len(lines)])
+
+
+# Texts --------------------------------------------------------------------------------------------
+
+
+def in_form_of(data: bytes | None, text: str) -> bytes:
+    """A new text in the form of a file: its mark, its line ends, the date that the door keeps."""
+    old = files.decode(data or b"")
+    text = _dated(old.text, text)
+    if _line_end(old.text) != "\n":
+        text = text.replace("\r\n", "\n").replace("\n", "\r\n")
+    return text.encode("utf-8" if data is None else old.encoding, "replace")
+
+
+def says_the_same(a: str, b: str) -> bool:
+    """True if two texts differ in nothing but line ends and the date of the last change."""
+    return keys_of(split_lines(a)) == keys_of(split_lines(_dated(a, b)))
+
+
+def _dated(base: str, text: str) -> str:
+    """A text with the dates that another one has for its last change."""
+    was, front = split_front(base), split_front(text)
+    if was is None or front is None:
+        return text
+    dates = {key: was.units[key] for key in LATER_WINS if {key} <= was.units.keys() & front.units}
+    units = {**front.units, **dates}
+    return "".join([*replace(front, units=units).lines(), *front.body])
+
+
+def _line_end(text: str) -> str:
+    return "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
+
+
+def _text(data: bytes | None) -> str:
+    return files.decode(data or b"").text
+
+
+def _key(said: object) -> str:
+    return "h" + hashlib.sha256(repr(said).encode("utf-8", "replace")).hexdigest()[:6]

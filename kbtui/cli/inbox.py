@@ -11,8 +11,7 @@ from kbtui.cli.history import print_patch
 from kbtui.cli.output import note, say, say_json, say_line, say_styled
 
 if TYPE_CHECKING:
-    from kbtui.memory.inbox.plan import Plan
-    from kbtui.memory.inbox.proposal import Proposal
+    from kbtui.history.places import Plan, Proposal
 
 _hunks = click.option(
     "--hunk", "hunks", multiple=True, metavar="N", help="Only this place, as `show` numbers it."
@@ -65,13 +64,14 @@ def show(place: Place, id_: str, as_json: bool) -> None:
         return
     note(f"{plan.proposal.actor}: {plan.proposal.reason}")
     print_patch(patch)
-    if not plan.hunks:
+    if not plan.places:
         note("All of it stands in the files already.")
     elif plan.conflicts:
         count = len(plan.conflicts)
         note(
-            f"{count} of {len(plan.hunks)} conflict: `kbtui inbox edit {plan.proposal.id} --hunk N`"
-            " says what shall stand there, `accept --hunk N --theirs` takes what is proposed."
+            f"{count} of {len(plan.places)} conflict:"
+            f" `kbtui inbox edit {plan.proposal.id} --hunk N` says what shall stand there,"
+            " `accept --hunk N --theirs` takes what is proposed."
         )
 
 
@@ -136,11 +136,11 @@ def edit(place: Place, id_: str, hunk: str | None, as_json: bool) -> None:
     with place.opened() as kb:
         inbox = kb.memory.inbox
         plan = inbox.plan(id_)
-        if hunk is None and len(plan.hunks) != 1:
+        if hunk is None and len(plan.places) != 1:
             raise UsageError(
-                f"{plan.proposal.id} has {len(plan.hunks)} places.", "Say which: --hunk N."
+                f"{plan.proposal.id} has {len(plan.places)} places.", "Say which: --hunk N."
             )
-        name = plan.hunks[0].key if hunk is None else hunk
+        name = plan.places[0].key if hunk is None else hunk
         draft = inbox.draft(plan.proposal.id, name)
         with edited_copy(draft.text, draft.path.rpartition("/")[2]) as text:
             changed = text != draft.text
@@ -166,7 +166,7 @@ def _list(place: Place, *, as_json: bool) -> int:
     if as_json:
         say_json([_shape(plan) for plan in plans])
     for plan in () if as_json else plans:
-        proposal, count = plan.proposal, len(plan.hunks)
+        proposal, count = plan.proposal, len(plan.places)
         when = proposal.created.astimezone().strftime("%Y-%m-%d %H:%M")
         conflicts = f", {len(plan.conflicts)} conflicting" if plan.conflicts else ""
         say_line(
@@ -186,7 +186,7 @@ def _list(place: Place, *, as_json: bool) -> int:
 
 def _shape(plan: Plan) -> dict[str, Any]:
     shape = _proposal_shape(plan.proposal)
-    return {**shape, "places": len(plan.hunks), "conflicts": len(plan.conflicts)}
+    return {**shape, "places": len(plan.places), "conflicts": len(plan.conflicts)}
 
 
 def _proposal_shape(proposal: Proposal) -> dict[str, Any]:
@@ -203,18 +203,18 @@ def _proposal_shape(proposal: Proposal) -> dict[str, Any]:
 
 
 def _hunk_shapes(plan: Plan) -> list[dict[str, Any]]:
-    numbers = {hunk.key: number for number, hunk in enumerate(plan.hunks, 1)}
+    numbers = {place.key: number for number, place in enumerate(plan.places, 1)}
     return [
         {
-            "n": numbers[hunk.key],
-            "key": hunk.key,
-            "path": file.now.path,
-            "state": hunk.state,
-            "why": hunk.why,
-            "line": hunk.place.first + 1,
-            "now": "".join(hunk.place.ours),
-            "proposed": "".join(hunk.place.theirs),
+            "n": numbers[place.key],
+            "key": place.key,
+            "path": file.path,
+            "state": place.state,
+            "why": place.why,
+            "line": place.first + 1,
+            "now": "".join(place.ours),
+            "proposed": "".join(place.theirs),
         }
         for file in plan.files
-        for hunk in file.waiting
+        for place in file.places
     ]

@@ -22,7 +22,7 @@ from kbtui.history.looking.reading import HistoryReader, read_version
 from kbtui.history.objects.commit import RESTORED
 from kbtui.history.objects.packing import Packing
 from kbtui.history.objects.repository import Repository
-from kbtui.history.proposals import ProposalRef, Proposals
+from kbtui.history.proposals import Proposals
 from kbtui.history.undo.undo import Undo, rewind
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors, sweep
@@ -36,9 +36,11 @@ if TYPE_CHECKING:
     from kbtui.history.merging.conflict import Conflict, Resolution
     from kbtui.history.objects.commit import Changed
     from kbtui.history.objects.soundness import Soundness
+    from kbtui.history.places import Place, Plan, Proposal
     from kbtui.history.sync.purge import Purge
     from kbtui.history.sync.remote import Address, Watcher
     from kbtui.history.sync.sync import SyncReport, SyncRules
+    from kbtui.history.undo.revert import Edits
     from kbtui.history.undo.undo import UndoPlan
     from kbtui.workspace.layout import Workspace
     from kbtui.workspace.scan import Scanner
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 
     Decisions = Mapping[Conflict, Resolution]
 
-__all__ = ["Commit", "History", "MassDeletionError", "OpenReport", "PathChange", "ProposalRef"]
+__all__ = ["Commit", "History", "MassDeletionError", "OpenReport", "PathChange"]
 
 
 _BRIEFLY = 0.5  # seconds that a start waits for another writer
@@ -82,7 +84,7 @@ class History(HistoryReader):
         repository = Repository(workspace.repository)
         super().__init__(repository, CommitLog(workspace.cache, repository))
         self._door = Door(workspace, scanner, self._repository, self._log, clock)
-        self._proposals = Proposals(workspace, repository, self._log, self._door)
+        self._proposals = Proposals(workspace, repository, self._log, self._door, clock)
         self._undo = Undo(workspace, self._repository, self._log)
         self._adoption = Adoption(workspace, scanner, self._repository, self._door)
         self._blame = Blame(self._repository, self._log, workspace.cache / "blame.sqlite")
@@ -140,13 +142,25 @@ class History(HistoryReader):
 
     # Proposing -----------------------------------------------------------------------------
 
+    @contextlib.contextmanager
+    def alone(self, timeout: float = 5.0) -> Iterator[None]:
+        """Keep everybody else from writing, proposing and deciding for the block.
+
+        Raises:
+            WorkspaceBusyError: Somebody else is writing.
+            StorageError: The workspace can't be written.
+        """
+        with self._door.entered(timeout):
+            yield
+
     def propose(
         self,
         change: Change,
         *,
         id: str | None = None,  # noqa: A002  # what it is called everywhere
         bases: Mapping[str, bytes | None] | None = None,
-    ) -> ProposalRef:
+        when: datetime | None = None,
+    ) -> Proposal:
         """Let a change wait for a decision: a commit beside the branch, no file is touched.
 
         What a machine proposes is redacted; outside edits of the files are recorded first.
@@ -157,6 +171,7 @@ class History(HistoryReader):
                 that it has get the new text, others are added. None finds a free one.
             bases: What the texts of some paths were made from, where that isn't what the files
                 hold now (None: there was no file). It is what acceptance merges from.
+            when: When it came; None: now.
 
         Raises:
             ConflictError: What the change expected isn't what the file, or the proposal, says.
@@ -164,13 +179,13 @@ class History(HistoryReader):
             WorkspaceBusyError: Somebody else is writing.
             StorageError: The file system refused.
         """
-        return self._proposals.add(change, id, bases or {})
+        return self._proposals.add(change, id, bases or {}, when)
 
-    def proposals(self) -> tuple[ProposalRef, ...]:
-        """All proposals that wait, the oldest first; `changes_of(ref.commit.id)` is the diff."""
+    def proposals(self) -> tuple[Proposal, ...]:
+        """All proposals that wait, the oldest first; `changes_of(each.commit.id)` is the diff."""
         return self._proposals.all()
 
-    def proposal(self, id: str) -> ProposalRef:  # noqa: A002
+    def proposal(self, id: str) -> Proposal:  # noqa: A002
         """One proposal by its id.
 
         Raises:
@@ -182,65 +197,90 @@ class History(HistoryReader):
         """A number that changes whenever a proposal comes, goes or changes, in any process."""
         return self._repository.proposals.stamp()
 
+    def accept_preview(self, id: str) -> Plan:  # noqa: A002
+        """Show what accepting would do to the files as they are now; raises as `proposal`."""
+        return self._proposals.plan(self._proposals.get(id))
+
     def accept(
         self,
         id: str,  # noqa: A002
         *,
         actor: Actor = Actor.YOU,
-        hunks: Collection[int] = (),
-        decisions: Decisions | None = None,
-        companion: Callable[[Change], None] = lambda _: None,
+        places: Collection[str] | None = None,
+        theirs: bool = False,
+        companion: Callable[[Change, Plan, Collection[Place]], None] = lambda *_: None,
     ) -> Commit | None:
         """Make a proposed change, merged into what the files say now; what is left of it waits on.
 
         Args:
             id: The proposal.
             actor: Who accepts.
-            hunks: Only these, counted from 1 through all files as `changes_of` has them.
-            decisions: What is to stand in the places that an attempt before had refused.
+            places: Only these, by key or by number from 1 as `accept_preview` has them.
+            theirs: Where the file was changed meanwhile, what is proposed takes the place of that.
             companion: Adds edits to the same commit.
 
         Returns:
             The commit, whose origin names the proposal; None when all of it stood there already.
 
         Raises:
-            NotFoundError: There is no such proposal.
-            UndoConflictError: The same lines were changed meanwhile, as `undo` says it. Nothing was
-                changed, and the proposal waits on.
-            UsageError: There is no such hunk.
+            NotFoundError: There is no such proposal or place.
+            ConflictError: The same lines were changed meanwhile. Nothing was changed, and the
+                proposal waits on.
         """
-        with self._door.entered():  # nobody else accepts it at the same time
-            ref = self._proposals.get(id)
-            plan = self._proposals.plan(ref, hunks, decisions)
-            with self.change(actor, plan.reason, plan.origin) as change:
-                _put(change, plan)
-                companion(change)
-            self._proposals.leave(ref, hunks)
+        with self.alone():  # nobody else accepts it at the same time
+            plan = self.accept_preview(id)
+            chosen = plan.chosen(places)
+            plan.check(chosen, theirs=theirs)
+            origin = replace(plan.proposal.origin, proposal=id)
+            with self.change(actor, plan.told("Accepted", chosen), origin) as change:
+                for file in plan.files:
+                    _put(change, file.made(chosen), file.before)
+                companion(change, plan, chosen)
+            self._proposals.keep(plan.proposal, plan.left(made=chosen))
         return change.result
 
-    def accept_preview(
+    def drop(
         self,
         id: str,  # noqa: A002
-        hunks: Collection[int] = (),
-        decisions: Decisions | None = None,
-    ) -> tuple[FileDiff, ...]:
-        """Show what `accept` would do to the files as they are now; raises as that does."""
-        plan = self._proposals.plan(self._proposals.get(id), hunks, decisions)
-        return tuple(
-            diff_file(path, plan.before[path], data) for path, data in sorted(plan.edits.items())
-        )
+        *,
+        actor: Actor = Actor.YOU,
+        places: Collection[str] | None = None,
+        companion: Callable[[Change, Plan, Collection[Place]], None] = lambda *_: None,
+    ) -> Proposal:
+        """Put a proposal away, or some places of it; returns it as it was.
 
-    def drop(self, id: str, hunks: Collection[int] = ()) -> ProposalRef:  # noqa: A002
-        """Put a proposal away, or some hunks of it; returns it as it was.
+        What `companion` adds is one commit. Arguments and errors are those of `accept`.
+        """
+        with self.alone():
+            plan = self.accept_preview(id)
+            chosen = plan.chosen(places)
+            origin = plan.proposal.origin
+            with self.change(actor, plan.told("Rejected", chosen), origin) as change:
+                companion(change, plan, chosen)
+            self._proposals.keep(plan.proposal, plan.left(dropped=chosen))
+        return plan.proposal
+
+    def reword(self, id: str, place: str, text: str, *, seen: str | None = None) -> Proposal:  # noqa: A002
+        """Let another text take the place of what is proposed; nothing is written.
+
+        Args:
+            id: The proposal.
+            place: Key or number, as in `accept`.
+            text: What is to stand there.
+            seen: What stood there when it was begun; None: don't compare.
+
+        Returns:
+            The proposal as it was.
 
         Raises:
-            NotFoundError: There is no such proposal.
-            UsageError: There is no such hunk.
+            NotFoundError: There is no such proposal or place.
+            ConflictError: Something else stands there by now.
+            UnreadableError: The file can't be written.
         """
-        with self._door.entered():
-            ref = self._proposals.get(id)
-            self._proposals.leave(ref, hunks)
-        return ref
+        with self.alone():
+            plan = self.accept_preview(id)
+            self._proposals.keep(plan.proposal, plan.reworded(place, text, seen))
+        return plan.proposal
 
     # Listening and adopting ----------------------------------------------------------------
 
@@ -310,7 +350,7 @@ class History(HistoryReader):
         """Hand to `sink` what `undo` of a commit would change; raises as that does."""
         plan = _from(self._undo.of_commit(self.resolve(rev), (), None, None), origin)
         with self.change(actor, plan.reason, plan.origin, sink) as change:
-            _put(change, plan)
+            _put(change, plan.edits, plan.before)
 
     def undo_turn(
         self, turn: str, *, actor: Actor = Actor.YOU, decisions: Decisions | None = None
@@ -378,7 +418,7 @@ class History(HistoryReader):
 
     def _apply_undo(self, plan: UndoPlan, actor: Actor) -> Commit:
         with self.change(actor, plan.reason, plan.origin) as change:
-            _put(change, plan)
+            _put(change, plan.edits, plan.before)
         if change.result is None:
             raise UsageError("Nothing is left to undo: it is all taken back already.")
         return change.result
@@ -482,10 +522,10 @@ class History(HistoryReader):
         return files.read_bytes(self._workspace, path)
 
 
-def _put(change: Change, plan: UndoPlan) -> None:
+def _put(change: Change, edits: Edits, before: Edits) -> None:
     """Write what was worked out, if the files still hold what it was worked out from."""
-    for path, data in plan.edits.items():
-        change.put(path, data, over=plan.before[path])
+    for path, data in edits.items():
+        change.put(path, data, over=before[path])
 
 
 def _from(plan: UndoPlan, origin: Origin | None) -> UndoPlan:

@@ -23,7 +23,8 @@ from kbtui.errors import (
 )
 from kbtui.history.looking.diff import split_lines
 from kbtui.history.looking.matching import opcodes
-from kbtui.history.looking.tracking import common_ends, keys_of
+from kbtui.history.looking.matching import keys_of
+from kbtui.history.looking.tracking import common_ends
 from kbtui.history.merging.conflict import Decisions, Side
 from kbtui.history.merging.front_keys import split_front
 from kbtui.history.merging.undo_merge import LATER_WINS
@@ -189,17 +190,22 @@ class FilePlan:
         """What it would say."""
         return _text(self.after.get(self.path))
 
+    def stands_at(self, place: Place) -> str:
+        """What stands in a place now; where that is the whole file, all of it."""
+        return self.text if place.whole else "".join(place.ours)
+
     def with_(self, cuts: Iterable[Cut]) -> bytes:
         """The file as it is now with some changes; every other line stays byte for byte."""
         text = put(split_lines(self.text), cuts)
         return text.encode(files.decode(self.now or b"").encoding, "replace")
 
-    def made(self, chosen: Sequence[Place]) -> Edits:
+    def made(self, chosen: Collection[Place]) -> Edits:
         """What is written where some places are accepted."""
-        if not chosen:
+        places = [place for place in self.places if place in chosen]
+        if not places:
             return {}
-        if not chosen[0].whole:
-            return {self.path: self.with_(place.becoming(place.theirs) for place in chosen)}
+        if not places[0].whole:
+            return {self.path: self.with_(place.becoming(place.theirs) for place in places)}
         return {path: data for path, data in self.after.items() if data != self.before[path]}
 
     def left(
@@ -224,7 +230,9 @@ class FilePlan:
         if kept[0].whole:
             if kept[0] in own:
                 return self._own(own[kept[0]])
-            return [replace(self.edit, path=self.path, old_path=self.old_path)]
+            if self.edit.old_path is None:
+                return [replace(self.edit, path=self.path)]
+            return [replace(self.edit, old_path=self.old_path or self.edit.old_path)]
         base, wanted = [], []
         for place in self.places:
             if place in own:
@@ -295,6 +303,45 @@ class Plan:
             return frozenset(self.places)
         return frozenset(self.find(name)[1] for name in names)
 
+    def left(
+        self, *, made: Collection[Place] = (), dropped: Collection[Place] = ()
+    ) -> list[ProposedEdit]:
+        """What still waits when some places are decided."""
+        return [edit for file in self.files for edit in file.left(made, dropped)]
+
+    def reworded(self, name: str, text: str, seen: str | None) -> list[ProposedEdit]:
+        """What waits when a text of one's own takes the place of what is proposed.
+
+        Args:
+            name: The place, as in `find`.
+            text: What is to stand there.
+            seen: What stood there when it was begun; None: don't compare.
+
+        Raises:
+            NotFoundError: There is no such place.
+            ConflictError: Something else stands there by now.
+            KbtuiError: The file can't be read or written.
+        """
+        changed, place = self.find(name)
+        if changed.error is not None:
+            raise changed.error
+        if seen is not None and seen != changed.stands_at(place):
+            raise ConflictError(
+                f"{short_name(changed.path)} was changed there while you wrote.",
+                "Your text was not taken. Look at the place again.",
+                paths=(changed.path,),
+            )
+        own = {place: text}
+        return [each for file in self.files for each in file.left(own=own)]
+
+    def told(self, done: str, chosen: Collection[Place]) -> str:
+        """The reason of the commit that decides on some places."""
+        count = len(self.places)
+        what = "a proposal"
+        if len(chosen) != count:
+            what = f"{len(chosen)} of {count} places of a proposal"
+        return f"{done} {what} of {self.proposal.actor}: {self.proposal.reason}"
+
     def check(self, chosen: Collection[Place], *, theirs: bool) -> None:
         """Refuse to write what can't be written, or a conflict that nobody has settled.
 
@@ -338,7 +385,9 @@ class Proposing(Decisions):
         return Side.THEIRS
 
 
-def plan_file(work: Revert, decisions: Proposing, since: str | None, edit: ProposedEdit) -> FilePlan:
+def plan_file(
+    work: Revert, decisions: Proposing, since: str | None, edit: ProposedEdit
+) -> FilePlan:
     """Merge one file of a proposal into what is there; reads files.
 
     Args:
@@ -379,9 +428,7 @@ def _as_one(file: FilePlan, conflicts: Sequence[Conflict]) -> FilePlan:
     error = None
     if why == _NO_TEXT:
         name = short_name(file.path)
-        error = UnreadableError(
-            f"{name} can't be changed: {why}.", "Edit it with another program."
-        )
+        error = UnreadableError(f"{name} can't be changed: {why}.", "Edit it with another program.")
     old, new = split_lines(now), split_lines(target)
     head, tail = common_ends(keys_of(old), keys_of(new))
     ours, theirs = tuple(old[head : len(old) - tail]), tuple(new[head : len(new) - tail])
@@ -406,9 +453,7 @@ def _whole(
     return Place(key, first, ours, theirs, ours, why, whole=True)
 
 
-def _places(
-    path: str, now: str, target: str, conflicts: Sequence[Conflict]
-) -> tuple[Place, ...]:
+def _places(path: str, now: str, target: str, conflicts: Sequence[Conflict]) -> tuple[Place, ...]:
     """The places of a text that stays where it is."""
     lines = split_lines(now)
     found = cuts_of(now, target)

@@ -3,34 +3,32 @@
 Each is a commit under ``refs/proposals/ID``; its parent holds what it was made from, so the step
 between the two can be merged into whatever the files have become. Making one moves neither the
 branch nor a file. Accepting is an undo forwards: later edits stay, and where the same line or key
-was changed again both sides are handed to whoever asked.
+was changed again a person settles it.
 """
 
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from kbtui.errors import ConflictError, NotFoundError, UsageError
 from kbtui.history.change import Change
 from kbtui.history.door import redact_change
-from kbtui.history.looking.diff import diff_file, without_hunks
 from kbtui.history.objects.commit import Origin, read_commit
+from kbtui.history.places import Plan, Proposal, ProposedEdit, Proposing, plan_file
 from kbtui.history.undo.revert import Revert
-from kbtui.history.undo.undo import UndoPlan
 from kbtui.text import clean_line
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.files import blob_id
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from kbtui.history.door import Door, Edits
     from kbtui.history.looking.log import CommitLog
-    from kbtui.history.merging.conflict import Conflict, Resolution
     from kbtui.history.objects.commit import Commit, PathChange
     from kbtui.history.objects.repository import Repository
     from kbtui.workspace.layout import Layout
@@ -38,51 +36,35 @@ if TYPE_CHECKING:
 _READ = "What a proposal was made from"
 
 
-@dataclass(frozen=True, slots=True)
-class ProposalRef:
-    """A change that waits.
-
-    Attributes:
-        id: Its name, short enough to type.
-        commit: Who proposed it, when, why (`body`), from what (`origin`), and for which paths.
-    """
-
-    id: str
-    commit: Commit
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """One file of a proposal: from what to what, and what it proposes beside that."""
-
-    change: PathChange
-    base: bytes | None
-    wanted: bytes | None
-    rest: bytes | None = None
-    is_whole: bool = True
-
-
 class Proposals:
     """The proposals of one workspace; whoever changes one has entered the door."""
 
-    def __init__(self, layout: Layout, repository: Repository, log: CommitLog, door: Door) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        repository: Repository,
+        log: CommitLog,
+        door: Door,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._clock = clock
         self._layout = layout
         self._repository = repository
         self._log = log
         self._door = door
         self._refs = repository.proposals
 
-    def all(self) -> tuple[ProposalRef, ...]:
+    def all(self) -> tuple[Proposal, ...]:
         """All that wait and can be read, the oldest first."""
         found = []
         for name, commit in self._refs.all().items():
             try:
-                found.append(ProposalRef(name, self._log.commit(commit)))
+                found.append(self._read(name, commit))
             except NotFoundError:
                 continue
-        return tuple(sorted(found, key=lambda each: (each.commit.time, each.id)))
+        return tuple(sorted(found, key=lambda each: (each.created, each.id)))
 
-    def get(self, name: str) -> ProposalRef:
+    def get(self, name: str) -> Proposal:
         """One proposal by its id.
 
         Raises:
@@ -91,11 +73,15 @@ class Proposals:
         commit = self._refs.all().get(name)
         if commit is None:
             raise NotFoundError(f"There is no proposal {clean_line(name)!r}.")
-        return ProposalRef(name, self._log.commit(commit))
+        return self._read(name, commit)
 
     def add(
-        self, change: Change, name: str | None, bases: Mapping[str, bytes | None]
-    ) -> ProposalRef:
+        self,
+        change: Change,
+        name: str | None,
+        bases: Mapping[str, bytes | None],
+        when: datetime | None,
+    ) -> Proposal:
         """See `History.propose`."""
         with self._door.entered() as events:
             current = self._door.settled(change.edits, events)
@@ -108,77 +94,59 @@ class Proposals:
             before = self._at(base, [*proposed, *change.edits])
             if change.actor.is_machine:
                 redact_change(change, before)
-            when = old.time if old else None
+            when = old.time if old else when or self._next_time()
             commit = self._store(change, base, {**proposed, **change.edits}, when)
             if commit is None:
                 raise UsageError("A proposal needs at least one file that it changes.")
             name = _free(known) if name is None else name
             self._refs.put(name, commit.id)
-        return ProposalRef(name, commit)
+            return self._read(name, commit.id)
 
-    def plan(
-        self,
-        ref: ProposalRef,
-        hunks: Collection[int],
-        decisions: Mapping[Conflict, Resolution] | None,
-    ) -> UndoPlan:
-        """Work out what accepting writes.
+    def plan(self, proposal: Proposal) -> Plan:
+        """Merge every file of a proposal into what is there; reads files."""
+        since = self._since(proposal.commit)
+        planned = []
+        for edit in proposal.edits:
+            decisions = Proposing()
+            work = Revert(self._layout, self._repository, self._log, decisions)
+            planned.append(plan_file(work, decisions, since, edit))
+        return Plan(proposal, tuple(planned))
 
-        Raises:
-            UndoConflictError: Lines were changed meanwhile.
-            UsageError: There is no such hunk.
-        """
-        work = Revert(self._layout, self._repository, self._log, decisions)
-        since = self._since(ref.commit)
-        for step in self._steps(ref.commit, hunks):
-            path, name = step.change.old_path or step.change.path, None
-            if step.is_whole and step.change.old_path is not None:
-                name = step.change.path
-            work.go(since, path, name, step.base, step.wanted)
-        work.check("Say which side is to stand.")
-        edits = {path: data for path, data in work.edits.items() if data != work.before[path]}
-        said = "\n".join(part for part in (ref.commit.subject, ref.commit.body) if part)
-        origin = replace(ref.commit.origin, proposal=ref.id)
-        return UndoPlan(edits, work.before, f"Accepted: {said}", origin)
-
-    def leave(self, ref: ProposalRef, hunks: Collection[int]) -> None:
-        """Keep what a proposal says beside some hunks; without anything, or any hunks, it goes."""
-        commit = ref.commit
-        rest = self._contents(commit) if hunks else {}
-        for step in self._steps(commit, hunks) if hunks else ():
-            if not step.is_whole:
-                rest[step.change.path] = step.rest
-                continue
-            for path in (step.change.path, step.change.old_path):
-                rest.pop(path or "", None)
+    def keep(self, proposal: Proposal, edits: Sequence[ProposedEdit]) -> None:
+        """Let nothing but some edits wait on; without any, the proposal goes."""
+        commit = proposal.commit
         change = Change(self._layout, commit.actor, commit.body, commit.origin)
-        left = self._store(change, commit.parent, rest, commit.time)
+        read: Edits = {}
+        wanted: Edits = {}
+        for edit in edits:
+            if edit.old_path is not None:
+                read |= {edit.old_path: edit.base, edit.path: None}
+                wanted |= {edit.old_path: None, edit.path: edit.wanted}
+            else:
+                read[edit.path] = edit.base
+                wanted[edit.path] = edit.wanted
+        base = self._base(self._repository.head(), read, change)
+        left = self._store(change, base, wanted, commit.time)
         if left is None:
-            self._refs.drop(ref.id)
+            self._refs.drop(proposal.id)
         else:
-            self._refs.put(ref.id, left.id)
+            self._refs.put(proposal.id, left.id)
 
-    def _steps(self, commit: Commit, hunks: Collection[int]) -> Iterator[_Step]:
-        """The files of a proposal of which some hunks are wanted; no hunks are all of them."""
-        count = 0
-        for change in commit.paths:
-            base = self._at(commit.parent, [change.old_path or change.path]).popitem()[1]
-            new = self._at(commit.id, [change.path])[change.path]
-            if not hunks:
-                yield _Step(change, base, new)
-                continue
-            found = dict(enumerate(diff_file(change.path, base, new).hunks, count + 1))
-            count += len(found)
-            taken = [hunk for number, hunk in found.items() if number in hunks]
-            left = [hunk for number, hunk in found.items() if number not in hunks]
-            if taken and (not left or base is None or new is None):
-                yield _Step(change, base, new)
-            elif taken and base is not None and new is not None:
-                wanted, rest = without_hunks(base, new, left), without_hunks(base, new, taken)
-                yield _Step(change, base, wanted, rest, is_whole=False)
-        for number in hunks:
-            if not 1 <= number <= count:
-                raise UsageError(f"There is no hunk {number}.", f"It has {count}: 1 to {count}.")
+    def _next_time(self) -> datetime:
+        """Now, but after whatever waits: commits know whole seconds, and must stay in order."""
+        newest = max((each.created for each in self.all()), default=None)
+        now = self._clock()
+        return now if newest is None else max(now, newest + timedelta(seconds=1))
+
+    def _read(self, name: str, identifier: str) -> Proposal:
+        commit = self._log.commit(identifier)
+        return Proposal(name, commit, tuple(self._edit(commit, each) for each in commit.paths))
+
+    def _edit(self, commit: Commit, change: PathChange) -> ProposedEdit:
+        old = change.old_path or change.path
+        base = self._at(commit.parent, [old])[old]
+        wanted = self._at(commit.id, [change.path])[change.path]
+        return ProposedEdit(change.path, base, wanted, change.old_path)
 
     def _since(self, commit: Commit) -> str | None:
         """The commit of the branch after which the files are followed; None: it is gone."""
@@ -235,7 +203,7 @@ def _check_expected(change: Change, current: Edits, unchecked: Collection[str]) 
     if lost:
         names = ", ".join(map(short_name, lost))
         raise ConflictError(
-            f"{names}, or what is proposed for it, was changed by somebody else meanwhile.",
+            f"{names}, or what waits in the inbox for it, was changed meanwhile.",
             "Nothing was proposed. Read it again, and propose what is still needed.",
             paths=tuple(lost),
         )

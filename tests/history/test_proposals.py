@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.errors import ConflictError, NotFoundError, UndoConflictError, UsageError
+from kbtui.errors import ConflictError, NotFoundError, UsageError
 from kbtui.history.change import Actor, Origin
 from kbtui.history.looking.diff import as_patch
-from kbtui.history.merging.conflict import Side
 from kbtui.history.objects.packing import Packing
 from kbtui.history.sync.remote import parse_address
 from kbtui.workspace.secret import Secret
 
 if TYPE_CHECKING:
-    from kbtui.history.history import History, ProposalRef
+    from kbtui.history.history import History
+    from kbtui.history.places import Proposal
     from tests.history.conftest import Notes
 
 A, B = "knowledge/topics/a.md", "knowledge/topics/b.md"
@@ -28,9 +28,9 @@ def propose(
     *,
     name: str | None = None,
     **bases: bytes | None,
-) -> ProposalRef:
+) -> Proposal:
     """Propose some texts; `bases` by the file's letter."""
-    refs: list[ProposalRef] = []
+    refs: list[Proposal] = []
     origin = Origin(session="s1", messages=(3, 4))
     known = {f"knowledge/topics/{letter}.md": data for letter, data in bases.items()}
     with history.change(
@@ -85,10 +85,8 @@ def test_a_preview_shows_what_accepting_would_do_to_the_files_as_they_are(notes:
     notes.write(A, "one\n")
     ref = propose(notes.history, {A: "one\nproposed\n"})
     notes.write(A, "zero\none\n")
-    (diff,) = notes.history.accept_preview(ref.id)
-    assert [line.text for hunk in diff.hunks for line in hunk.lines if line.kind == "+"] == [
-        "proposed"
-    ]
+    (place,) = notes.history.accept_preview(ref.id).places
+    assert (place.first, place.ours, place.theirs) == (2, (), ("proposed\n",))
     assert notes.text(A) == "zero\none\n"
     notes.history.accept(ref.id)
     assert notes.text(A) == "zero\none\nproposed\n"
@@ -126,36 +124,38 @@ def test_a_proposed_rename_takes_later_edits_along(notes: Notes) -> None:
     assert not notes.exists(A)
 
 
-def test_a_proposed_deletion_leaves_what_was_added_meanwhile(notes: Notes) -> None:
+def test_a_proposed_deletion_of_what_was_changed_meanwhile_is_a_conflict(notes: Notes) -> None:
     notes.write(A, "one\n")
     ref = propose(notes.history, {A: None})
     notes.write(A, "one\nmine\n")
-    notes.history.accept(ref.id)
-    assert notes.text(A) == "mine\n"
+    with pytest.raises(ConflictError, match="changed since this was proposed"):
+        notes.history.accept(ref.id)
+    assert notes.text(A) == "one\nmine\n"
 
 
-def test_a_conflict_is_said_as_undo_says_it_and_changes_nothing(notes: Notes) -> None:
+def test_a_conflict_changes_nothing_until_the_proposed_side_is_taken(notes: Notes) -> None:
     notes.write(A, "one\n")
     ref = propose(notes.history, {A: "proposed\n"})
     head = notes.write(A, "mine\n")
-    with pytest.raises(UndoConflictError, match="changed again since, in topics/a") as error:
+    with pytest.raises(ConflictError, match="There stands: mine") as error:
         notes.history.accept(ref.id)
-    (conflict,) = error.value.conflicts
-    assert (conflict.written, conflict.ours, conflict.theirs) == ("one", "mine", "proposed")
+    assert error.value.paths == (A,)
+    (place,) = notes.history.accept_preview(ref.id).conflicts
+    assert (place.was, place.ours, place.theirs) == (("one\n",), ("mine\n",), ("proposed\n",))
     assert notes.text(A) == "mine\n"
     assert next(notes.history.log()).id == head.id
     assert [each.id for each in notes.history.proposals()] == [ref.id]
-    notes.history.accept(ref.id, decisions={conflict: Side.THEIRS})
+    notes.history.accept(ref.id, theirs=True)
     assert notes.text(A) == "proposed\n"
     assert notes.history.proposals() == ()
 
 
-def test_accepting_some_hunks_leaves_the_others_waiting(notes: Notes) -> None:
+def test_accepting_some_places_leaves_the_others_waiting(notes: Notes) -> None:
     notes.write(A, LINES)
     wanted = LINES.replace("line 2\n", "second\n").replace("line 28\n", "late\n")
     ref = propose(notes.history, {A: wanted, B: "new\n"})
-    assert sum(len(diff.hunks) for diff in notes.history.changes_of(ref.commit.id)) == 3
-    notes.history.accept(ref.id, hunks=[2])
+    assert len(notes.history.accept_preview(ref.id).places) == 3
+    notes.history.accept(ref.id, places=["2"])
     assert notes.text(A) == LINES.replace("line 28\n", "late\n")
     rest = notes.history.proposal(ref.id)
     assert [change.path for change in rest.commit.paths] == [A, B]
@@ -166,20 +166,20 @@ def test_accepting_some_hunks_leaves_the_others_waiting(notes: Notes) -> None:
     notes.check()
 
 
-def test_dropping_some_hunks_leaves_the_others_waiting(notes: Notes) -> None:
+def test_dropping_some_places_leaves_the_others_waiting(notes: Notes) -> None:
     notes.write(A, LINES)
     wanted = LINES.replace("line 2\n", "second\n").replace("line 28\n", "late\n")
     ref = propose(notes.history, {A: wanted})
-    notes.history.drop(ref.id, hunks=[1])
+    notes.history.drop(ref.id, places=["1"])
     notes.history.accept(ref.id)
     assert notes.text(A) == LINES.replace("line 28\n", "late\n")
 
 
-def test_a_hunk_that_isnt_there_is_refused(notes: Notes) -> None:
+def test_a_place_that_isnt_there_is_refused(notes: Notes) -> None:
     notes.write(A, "one\n")
     ref = propose(notes.history, {A: "two\n"})
-    with pytest.raises(UsageError, match="There is no hunk 2"):
-        notes.history.accept(ref.id, hunks=[2])
+    with pytest.raises(NotFoundError, match="There is no place 2"):
+        notes.history.accept(ref.id, places=["2"])
     assert notes.text(A) == "one\n"
 
 

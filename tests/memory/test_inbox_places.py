@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -44,7 +45,7 @@ def now(workspace: Workspace, path: str = MEMORY) -> str:
 
 
 def states(inbox: Inbox, ref: str) -> list[str]:
-    return [hunk.state for hunk in inbox.plan(ref).hunks]
+    return [place.state for place in inbox.plan(ref).places]
 
 
 def test_one_place_is_one_commit_and_the_rest_waits(
@@ -54,11 +55,11 @@ def test_one_place_is_one_commit_and_the_rest_waits(
     proposal = inbox.add(Actor.DREAM, "you moved", {MEMORY: NEW}, origin=origin)
     commit = inbox.accept(proposal.id, hunks=["2"])
     assert commit is not None
-    assert (commit.actor, commit.origin) == (Actor.YOU, origin)
+    assert (commit.actor, commit.origin) == (Actor.YOU, replace(origin, proposal=proposal.id))
     assert commit.body == "Accepted 1 of 2 places of a proposal of dream: you moved"
     assert now(workspace) == OLD + "- Has a cat\n"
-    (left,) = inbox.plan(proposal.id).hunks
-    assert left.place.theirs == ("- Lives in Graz\n",)
+    (left,) = inbox.plan(proposal.id).places
+    assert left.theirs == ("- Lives in Graz\n",)
     history.undo(commit.id)
     assert now(workspace) == OLD
     inbox.accept(proposal.id)
@@ -77,9 +78,9 @@ def test_a_rejected_place_is_buried_and_left_out_when_it_is_proposed_again(
     assert not inbox.was_rejected(Actor.DREAM, {MEMORY: NEW})
     assert inbox.was_rejected(Actor.DREAM, {MEMORY: GRAZ})
     assert inbox.add(Actor.DREAM, "why", {MEMORY: NEW}).id == proposal.id
-    assert [hunk.place.theirs for hunk in inbox.plan(proposal.id).hunks] == [("- Has a cat\n",)]
+    assert [place.theirs for place in inbox.plan(proposal.id).places] == [("- Has a cat\n",)]
     asked = inbox.add(Actor.AGENT, "told to", {MEMORY: NEW})
-    assert len(inbox.plan(asked).hunks) == 2
+    assert len(inbox.plan(asked.id).places) == 2
 
 
 def test_accepting_states_anew_what_was_buried(
@@ -129,7 +130,7 @@ def test_a_file_that_was_renamed_meanwhile_is_changed_under_its_new_name(
     for old, new in ((ALICE, "knowledge/people/al.md"), ("knowledge/people/al.md", "USER.md")):
         with history.change(Actor.YOU, "rename") as change:
             change.rename(old, new)
-    assert inbox.plan(proposal.id).files[0].now.path == "USER.md"
+    assert inbox.plan(proposal.id).files[0].path == "USER.md"
     inbox.accept(proposal.id)
     assert now(workspace, "USER.md") == text + "- likes mate\n"
     assert not (workspace.root / ALICE).exists()
@@ -203,7 +204,7 @@ def test_what_stands_there_by_now_goes_out_of_the_inbox(
     seen: list[int] = []
     inbox.subscribe(lambda: seen.append(1))
     write(history, MEMORY, GRAZ)
-    assert len(inbox.plan(proposal.id).hunks) == 1
+    assert len(inbox.plan(proposal.id).places) == 1
     assert inbox.settle() == 0
     write(history, MEMORY, NEW)
     assert inbox.waiting() == ()

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import UndoConflictError, UsageError
 from kbtui.history.looking.diff import diff_file, split_lines, without_hunks
-from kbtui.history.merging.conflict import Conflict, Decisions, Side
+from kbtui.history.merging.conflict import Conflict, Side
 from kbtui.history.merging.front_keys import holds_all_of, split_front
 from kbtui.history.merging.undo_merge import LATER_WINS, take_out, take_out_creation
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from kbtui.history.looking.log import CommitLog
-    from kbtui.history.merging.conflict import Resolution
+    from kbtui.history.merging.conflict import Decisions
     from kbtui.history.objects.commit import Commit, PathChange
     from kbtui.history.objects.repository import Repository
     from kbtui.workspace.files import Decoded
@@ -43,12 +43,12 @@ class Revert:
         layout: Layout,
         repository: Repository,
         log: CommitLog,
-        decisions: Mapping[Conflict, Resolution] | None,
+        decisions: Decisions,
     ) -> None:
         self._layout = layout
         self._repository = repository
         self._log = log
-        self._decisions = Decisions(decisions)
+        self._decisions = decisions
         self.edits: Edits = {}
         self.before: Edits = {}
 
@@ -57,11 +57,8 @@ class Revert:
         """True if somebody decided for what stands there now."""
         return self._decisions.kept
 
-    def check(self, hint: str = _UNDO_HINT) -> None:
+    def check(self) -> None:
         """Refuse while a conflict is open.
-
-        Args:
-            hint: What whoever asked can do.
 
         Raises:
             UndoConflictError: One is.
@@ -74,7 +71,7 @@ class Revert:
         places = "1 place was" if count == 1 else f"{count} places were"
         raise UndoConflictError(
             f"{places} changed again since, in {', '.join(map(short_name, paths))}.",
-            f"Nothing was changed. {hint}",
+            f"Nothing was changed. {_UNDO_HINT}",
             paths=paths,
             conflicts=conflicts,
         )
@@ -110,6 +107,21 @@ class Revert:
             there = self._merge(since, path, written, wanted)
             if name is not None:
                 self._rename(there, path, name)
+
+    def delete(self, since: str | None, path: str, written: bytes) -> None:
+        """Take a file away, unless it was changed since: then somebody must say so.
+
+        Args:
+            since: The commit after which the file is followed; None follows nothing.
+            path: What the file was called then.
+            written: What it held.
+        """
+        path, _, _ = self._follow(since, path)
+        now = self._now(path)
+        if now is None or _significant(now) == _significant(written):
+            self._put(path, None)
+        else:
+            self._ask_about_file(path, written, now, None)
 
     def take_out_hunk(self, commit: Commit, changes: Sequence[PathChange], hunk: int) -> None:
         """Take out one hunk; hunks are numbered from 1 through all files, in their order.

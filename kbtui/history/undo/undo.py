@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kbtui.errors import UsageError
+from kbtui.history.merging.conflict import Decisions
 from kbtui.history.objects.commit import RESTORED, Origin, is_derived
 from kbtui.history.undo.revert import Revert
 from kbtui.workspace import files
@@ -66,7 +67,7 @@ class Undo:
         commit = self._log.commit(identifier)
         whole = _chosen(commit, [])
         changes = _chosen(commit, [files.checked_path(path) for path in paths])
-        work = Revert(self._layout, self._repository, self._log, decisions)
+        work = Revert(self._layout, self._repository, self._log, Decisions(decisions))
         if hunk is None:
             for change in changes:
                 work.take_out(commit, change)
@@ -89,7 +90,7 @@ class Undo:
             UsageError: Nothing is left to undo.
         """
         left = self._not_undone(commits)
-        work = Revert(self._layout, self._repository, self._log, decisions)
+        work = Revert(self._layout, self._repository, self._log, Decisions(decisions))
         for commit in left:
             for change in _chosen(commit, []):
                 work.take_out(commit, change)

@@ -14,6 +14,7 @@ from kbtui.history.change import Actor
 from kbtui.knowledge.facts import normalise, statements, states
 from kbtui.memory.edits.editor import Written
 from kbtui.memory.edits.memory_file import MEMORY
+from kbtui.workspace import files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -142,9 +143,10 @@ def _proposed(inbox: Inbox, page: Page) -> Iterator[tuple[str, Sequence[str]]]:
         if proposal.actor is not Actor.AGENT or not _overlaps(proposal.origin, page):
             continue
         for edit in proposal.edits:
-            if edit.text is not None and _is_memory(edit.path):
-                known = set(statements(edit.base_text or ""))
-                yield edit.path, [each for each in statements(edit.text) if each not in known]
+            if edit.wanted is not None and _is_memory(edit.path):
+                known = set(statements(files.decode(edit.base or b"").text))
+                told = statements(files.decode(edit.wanted).text)
+                yield edit.path, [each for each in told if each not in known]
 
 
 def _without_frontmatter(lines: list[str]) -> str:

@@ -1,50 +1,40 @@
 """The inbox: changes that a machine wanted to make and a person must decide on.
 
-Each proposal is one file under ``.kbtui/inbox``, complete with the texts it was made from, so that
-it can be merged into what the files have become since. It stays until all of its places are
-accepted or rejected, or stand in the files already.
+The history keeps them beside its branch, and merges what is accepted into what the files have
+become since. Here it is added what a decision means for the memory: what was rejected is buried and
+not asked about again, and what was accepted is remembered anew.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from kbtui.errors import UsageError, WorkspaceBusyError
+from kbtui.errors import ConflictError, KbtuiError, NotFoundError, UsageError, WorkspaceBusyError
 from kbtui.history.change import Actor, Origin
+from kbtui.history.places import ProposedEdit, in_form_of
+from kbtui.knowledge.facts import statements
 from kbtui.listeners import Listeners
-from kbtui.memory.inbox.decide import accepted, described, edited, rejected
-from kbtui.memory.inbox.plan import keys_of, no_place
-from kbtui.memory.inbox.planner import Planner
-from kbtui.memory.inbox.proposal import (
-    InboxStore,
-    Proposal,
-    ProposedEdit,
-    check_base,
-    fingerprint,
-    grown,
-    is_among,
-    sources_of,
-    without_places,
-)
-from kbtui.memory.inbox.showing import Draft, check_settled, region, theirs_of
-from kbtui.memory.records.tombstones import Tombstones
+from kbtui.memory.inbox.rejections import FOLDER, Known, Rejections, fingerprint
+from kbtui.memory.inbox.showing import Draft, check_settled, region
+from kbtui.memory.records.ranges import read_range
+from kbtui.memory.records.tombstones import Source, Tombstones
 from kbtui.workspace import files
-from kbtui.workspace.layout import is_recorded
-from kbtui.workspace.lock import WorkspaceLock
+from kbtui.workspace.durable import storage_errors
+from kbtui.workspace.layout import is_recorded, short_name
 from kbtui.workspace.redact import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from pathlib import Path
 
-    from kbtui.history.change import Commit
+    from kbtui.history.change import Change, Commit
     from kbtui.history.history import History
-    from kbtui.memory.inbox.plan import Plan, PlannedFile, PlannedHunk
+    from kbtui.history.places import Place, Plan, Proposal
     from kbtui.workspace.layout import Workspace
-
-__all__ = ["Inbox", "Proposal", "ProposedEdit"]
 
 # What these propose again after it was rejected isn't asked about again; an agent was told to.
 _UNASKED = {
@@ -54,14 +44,11 @@ _UNASKED = {
     Actor.DREAM,
     Actor.IMPORT,
 }
-
-
-_PATIENCE_SECONDS = 5.0
-_SYNC_SECONDS = 0.5
+_BRIEFLY = 0.5  # seconds that a start waits for another writer
 
 
 class Inbox:
-    """The proposals of one workspace."""
+    """The proposals of one workspace; those of an older version are taken over."""
 
     def __init__(
         self,
@@ -70,14 +57,16 @@ class Inbox:
         tombstones: Tombstones | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._store = InboxStore(workspace)
+        self._root = workspace.root
         self._history = history
         self._tombstones = tombstones or Tombstones(workspace, history, clock)
         self._clock = clock
-        self._planner = Planner(workspace, history)
+        self._rejections = Rejections(workspace.root)
         self._listeners: Listeners[[]] = Listeners()
-        # Held from reading the proposals until what comes of that is stored, over all processes.
-        self._deciding = WorkspaceLock(workspace, "inbox.lock")
+        if workspace.writable:
+            self._take_over()
+
+    # Proposing -------------------------------------------------------------------------------
 
     def add(
         self,
@@ -90,9 +79,9 @@ class Inbox:
     ) -> Proposal:
         """Propose a change to the files as they are now; secrets are redacted.
 
-        The same change proposed again by the same actor is the same proposal, brought up to date
-        with what the files say now. What the user has rejected of it before is left out, if anybody
-        else than the agent proposes it unasked. See `was_rejected` before asking a second time.
+        The same change proposed again by the same actor is the same proposal. What the user has
+        rejected of it before is left out, if anybody else than the agent proposes it unasked. See
+        `was_rejected` before asking a second time.
 
         Args:
             actor: Who proposes it.
@@ -102,46 +91,21 @@ class Inbox:
             bases: What the files held when the texts were made; None: what they hold now.
 
         Raises:
-            UsageError: no edits, or a path that the history doesn't keep.
-            WorkspaceBusyError: somebody else kept deciding on proposals.
-            StorageError: the file system refused.
+            UsageError: It changes nothing, or a path that the history doesn't keep.
+            WorkspaceBusyError: Somebody else is writing.
+            StorageError: The file system refused.
         """
-        proposed = tuple(self._edit(path, text, bases) for path, text in sorted(edits.items()))
-        if not proposed:
-            raise UsageError("A proposal needs at least one file that it changes.")
-        with self._alone(actor):
+        with self._history.alone():
+            proposed = self._edits(edits, bases)
+            known = self._rejections.read()
             if actor in _UNASKED:
-                proposed = without_places(actor, proposed, self._store.rejections()) or proposed
-            known = self._same(actor, proposed)
-            if known is not None and (known.edits == proposed or known.was):
-                return known
-            proposal = Proposal(
-                known.id if known else self._store.free_id(),
-                known.created if known else self._clock(),
-                actor,
-                redact(reason).text,
-                origin or Origin(),
-                proposed,
-            )
-            self._store.put(proposal)
-        self._tell()
-        return proposal
-
-    @contextlib.contextmanager
-    def _alone(self, actor: Actor) -> Iterator[None]:
-        """Hold the lock for adding.
-
-        A sync proposes while it holds the workspace's lock, for which somebody who accepts a
-        proposal may be waiting: so it doesn't insist, and at worst something is proposed twice.
-        """
-        with contextlib.ExitStack() as stack:
-            patience = _SYNC_SECONDS if actor is Actor.SYNC else _PATIENCE_SECONDS
-            try:
-                stack.enter_context(self._deciding.hold(patience))
-            except WorkspaceBusyError:
-                if actor is not Actor.SYNC:
-                    raise
-            yield
+                proposed = tuple(known.taken_out(actor, proposed)) or proposed
+            same = self._same(actor, proposed, known)
+            if same is not None:
+                return same
+            found = self._propose(actor, reason, proposed, origin or Origin())
+        self._listeners.tell()
+        return found
 
     def add_unless_rejected(
         self,
@@ -153,7 +117,7 @@ class Inbox:
         bases: Mapping[str, bytes | None] | None = None,
     ) -> Proposal | None:
         """Propose a change as `add` does; None where the user has rejected that very change."""
-        with self._deciding.hold():
+        with self._history.alone():
             if self.was_rejected(actor, edits, bases):
                 return None
             return self.add(actor, reason, edits, origin=origin, bases=bases)
@@ -179,31 +143,222 @@ class Inbox:
             expected: The blob id of what the text of a path was made from; None: there was nothing.
 
         Raises:
-            ConflictError: what it was made from is something else by now: a person has edited the
+            ConflictError: What it was made from is something else by now: a person has edited the
                 proposal, or decided on it, or somebody has changed the file.
         """
-        with self._deciding.hold():
+        with self._history.alone():
             known = self._open_for(actor, origin, built_on)
-            before = {edit.path: edit for edit in known.edits} if known else {}
-            fresh = {path: self._edit(path, text, None) for path, text in edits.items()}
-            for path, edit in fresh.items():
-                check_base(edit, before.get(path) if path == built_on else None, expected or {})
-            if known is None or any(path in before and path != built_on for path in edits):
+            waits = _texts(known.edits) if known else {}
+            fresh = self._edits(edits, None)
+            for edit in fresh:
+                of = waits if edit.path == built_on else {}
+                _check_base(edit, of, expected or {})
+            if known is None or any(path in waits and path != built_on for path in edits):
                 return self.add(actor, reason, edits, origin=origin)
-            both = grown(known, redact(reason).text, list(fresh.values()), origin)
-            self._store.put(both)
-        self._tell()
-        return both
+            reasons = dict.fromkeys([*known.reason.split("; "), redact(reason).text])
+            grown = _grown(known.origin, origin)
+            found = self._propose(actor, "; ".join(reasons), fresh, grown, known.id)
+        self._listeners.tell()
+        return found
 
     def proposed_by(self, actor: Actor, origin: Origin) -> dict[str, str | None]:
         """What somebody has proposed, as far as it waits: text by path.
 
         An agent is known by its conversation, a program that has none by its name.
         """
-        mine = self._proposals_of(actor, origin)
-        return {edit.path: edit.text for each in mine for edit in each.edits}
+        texts: dict[str, str | None] = {}
+        for each in self._proposals_of(actor, origin):
+            texts |= _texts(each.edits)
+        return texts
 
-    def _proposals_of(self, actor: Actor, origin: Origin) -> list[Proposal]:
+    def was_rejected(
+        self,
+        actor: Actor,
+        edits: Mapping[str, str | None],
+        bases: Mapping[str, bytes | None] | None = None,
+    ) -> bool:
+        """True if the user has rejected this very change before: these lines in, those out."""
+        return self._rejections.read().holds(actor, self._edits(edits, bases))
+
+    # Looking ---------------------------------------------------------------------------------
+
+    def list(self) -> list[Proposal]:
+        """All proposals that wait, the oldest first."""
+        return [*self._history.proposals()]
+
+    def get(self, ref: str) -> Proposal:
+        """One proposal by its id or the unique beginning of it.
+
+        Raises:
+            NotFoundError: There is none.
+            UsageError: Several begin so.
+        """
+        wanted = ref.strip().lower()
+        found = [each for each in self.list() if wanted and each.id.startswith(wanted)]
+        if not found:
+            raise NotFoundError(
+                f"There is no proposal {ref!r}.", "`kbtui inbox` lists those that wait."
+            )
+        if len(found) > 1:
+            ids = ", ".join(proposal.id for proposal in found)
+            raise UsageError(f"{ref!r} could be {ids}.", "Say more of it.")
+        return found[0]
+
+    def plan(self, ref: str) -> Plan:
+        """What a proposal would do to the files as they are now, place by place; reads files.
+
+        Raises:
+            NotFoundError: There is no such proposal.
+        """
+        return self._history.accept_preview(self.get(ref).id)
+
+    def waiting(self) -> tuple[Plan, ...]:
+        """The plans of all proposals of which something is left to decide, the oldest first."""
+        plans = []
+        for proposal in self.list():
+            with contextlib.suppress(NotFoundError):  # somebody has decided on it just now
+                plans.append(self._history.accept_preview(proposal.id))
+        return tuple(plan for plan in plans if plan.places)
+
+    def stamp(self) -> int:
+        """A number that changes whenever a proposal came or went, in whichever process."""
+        return self._history.proposals_stamp()
+
+    def problems(self) -> tuple[str, ...]:
+        """Files of an older inbox that can't be read; they stay there."""
+        return tuple(f"{FOLDER}/{file.name}" for file in self._old_files())
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` when proposals come or go; returns the way out."""
+        return self._listeners.add(listener)
+
+    # Deciding --------------------------------------------------------------------------------
+
+    def accept(
+        self,
+        ref: str,
+        actor: Actor = Actor.YOU,
+        *,
+        hunks: Collection[str] | None = None,
+        theirs: bool = False,
+    ) -> Commit | None:
+        """Make a proposed change, or some places of it; what it states isn't forgotten any more.
+
+        Arguments, result and errors are those of `History.accept`; `hunks` are its places.
+        """
+
+        def remember(change: Change, plan: Plan, chosen: Collection[Place]) -> None:
+            self._tombstones.lift(change, _facts(plan, chosen))
+
+        commit = self._history.accept(
+            self.get(ref).id, actor=actor, places=hunks, theirs=theirs, companion=remember
+        )
+        self._listeners.tell()
+        return commit
+
+    def reject(
+        self, ref: str, actor: Actor = Actor.YOU, *, hunks: Collection[str] | None = None
+    ) -> Proposal:
+        """Put a proposal or some places of it away; their facts aren't proposed again.
+
+        Arguments, result and errors are those of `History.drop`; `hunks` are its places.
+        """
+
+        def bury(change: Change, plan: Plan, chosen: Collection[Place]) -> None:
+            sources = _sources_of(plan.proposal.origin)
+            self._tombstones.bury(change, _facts(plan, chosen), sources)
+            self._rejections.reject(plan, chosen, self._clock())
+
+        proposal = self._history.drop(self.get(ref).id, actor=actor, places=hunks, companion=bury)
+        self._listeners.tell()
+        return proposal
+
+    def draft(self, ref: str, hunk: str) -> Draft:
+        """What to start from for a text of one's own in a place: key or number, as in `accept`.
+
+        Raises:
+            NotFoundError: There is no such proposal or place.
+        """
+        return region(*self.plan(ref).find(hunk))
+
+    def edit(self, ref: str, hunk: str, text: str, *, seen: str | None = None) -> None:
+        """Let a text of one's own take the place of what is proposed; nothing is written yet.
+
+        `seen` is `Draft.seen`, so that a change made meanwhile isn't lost. Raises as
+        `History.reword`, and UsageError: Both sides of a conflict are still marked in the text.
+        """
+        check_settled(text)
+        was = self._history.reword(self.get(ref).id, hunk, text, seen=seen)
+        self._rejections.reword(was, [fingerprint(was.actor, was.edits)], self._clock())
+        self._listeners.tell()
+
+    def settle(self) -> int:
+        """Remove proposals of which nothing is left, since it stands in the files; how many."""
+        waiting = {plan.proposal.id for plan in self.waiting()}
+        done = [each for each in self.list() if each.id not in waiting]
+        with contextlib.suppress(NotFoundError, WorkspaceBusyError):  # the next look does it
+            for proposal in done:
+                self._history.drop(proposal.id, places=())
+        if done:
+            self._listeners.tell()
+        return len(done)
+
+    # Proposals -------------------------------------------------------------------------------
+
+    def _edits(
+        self, edits: Mapping[str, str | None], bases: Mapping[str, bytes | None] | None
+    ) -> tuple[ProposedEdit, ...]:
+        return tuple(self._edit(path, text, bases or {}) for path, text in sorted(edits.items()))
+
+    def _edit(self, path: str, text: str | None, bases: Mapping[str, bytes | None]) -> ProposedEdit:
+        path = files.checked_path(path)
+        if not is_recorded(path):
+            raise UsageError(f"{path} is not a file that the history keeps.")
+        there = path in bases or not files.exists(self._root, path)
+        base = bases.get(path) if there else files.read_bytes(self._root, path)
+        if text is None:
+            return ProposedEdit(path, base, None)
+        kept = "" if base is None else files.decode(base).text
+        return ProposedEdit(path, base, in_form_of(base, redact(text, keep=kept).text))
+
+    def _propose(
+        self,
+        actor: Actor,
+        reason: str,
+        edits: Iterable[ProposedEdit],
+        origin: Origin,
+        name: str | None = None,
+        when: datetime | None = None,
+    ) -> Proposal:
+        found: list[Proposal] = []
+        bases: dict[str, bytes | None] = {}
+
+        def propose(change: Change) -> None:
+            found.append(self._history.propose(change, id=name, bases=bases, when=when))
+
+        with self._history.change(actor, reason, origin, propose) as change:
+            for edit in edits:
+                bases[edit.path] = edit.base
+                if edit.wanted is None:
+                    change.delete(edit.path)
+                else:
+                    change.write(edit.path, edit.wanted)
+        if not found:
+            raise UsageError("A proposal needs at least one file that it changes.")
+        return found[0]
+
+    def _same(self, actor: Actor, edits: Sequence[ProposedEdit], known: Known) -> Proposal | None:
+        """The proposal that is, or was before a person reworded it, this very change."""
+        wanted = fingerprint(actor, edits)
+        same = (
+            each
+            for each in self.list()
+            if wanted in known.reworded.get(each.id, ())
+            or (each.actor is actor and fingerprint(actor, each.edits) == wanted)
+        )
+        return next(same, None)
+
+    def _proposals_of(self, actor: Actor, origin: Origin) -> Sequence[Proposal]:
         def known_by(other: Origin) -> tuple[str | None, str | None]:
             return other.session, other.model if other.session is None else None
 
@@ -220,223 +375,109 @@ class Inbox:
         same = (each for each in mine if each.origin.turn == origin.turn is not None)
         return next(built, None) or next(same, None)
 
-    def was_rejected(
-        self,
-        actor: Actor,
-        edits: Mapping[str, str | None],
-        bases: Mapping[str, bytes | None] | None = None,
-    ) -> bool:
-        """Whether the user has rejected this very change before: these lines in, those out."""
-        proposed = [self._edit(path, text, bases) for path, text in sorted(edits.items())]
-        return is_among(actor, proposed, self._store.rejections())
+    # The inbox of older versions: a JSON file a proposal -------------------------------------
 
-    def list(self) -> list[Proposal]:
-        """All proposals that wait, the oldest first."""
-        return self._store.list()
+    def _old_files(self) -> Sequence[Path]:
+        folder = self._root / FOLDER
+        return sorted(file for file in folder.glob("[!.]*.json") if file.is_file())
 
-    def get(self, ref: str) -> Proposal:
-        """One proposal by its id or the unique beginning of it.
-
-        Raises:
-            NotFoundError: there is none.
-            UsageError: several begin so.
-        """
-        return self._store.get(ref)
-
-    def plan(self, ref: str | Proposal) -> Plan:
-        """What a proposal would do to the files as they are now, place by place; reads files.
-
-        Raises:
-            NotFoundError: there is no such proposal.
-        """
-        return self._planner.plan(ref if isinstance(ref, Proposal) else self.get(ref))
-
-    def waiting(self) -> tuple[Plan, ...]:
-        """The plans of all proposals of which something is left to decide, the oldest first."""
-        plans = (self._planner.plan(proposal) for proposal in self.list())
-        return tuple(plan for plan in plans if plan.hunks)
-
-    def accept(
-        self,
-        ref: str,
-        actor: Actor = Actor.YOU,
-        *,
-        hunks: Sequence[str] | None = None,
-        theirs: bool = False,
-    ) -> Commit | None:
-        """Make a proposed change, or some places of it, merged into what the files say now.
-
-        Args:
-            ref: The proposal.
-            actor: Who accepts.
-            hunks: The keys or the numbers (from 1) of places; None: all that wait.
-            theirs: Where the file was changed meanwhile, what is proposed takes the place of that.
-
-        Returns:
-            The commit; None when everything stood there already.
-
-        Raises:
-            NotFoundError: there is no such proposal or place.
-            ConflictError: a file was changed where the proposal changes it; nothing is done, and
-                the proposal stays.
-        """
-        with self._deciding.hold():
-            plan = self.plan(ref)
-            keys = keys_of(plan, hunks)
-            if theirs:
-                plan, keys = self._with_theirs(plan, keys)
-            decision = accepted(plan, keys)
-            reason = described("Accepted", plan, decision)
-            with self._history.change(actor, reason, plan.proposal.origin) as change:
-                for path, (before, after) in decision.writes.items():
-                    if after is None:
-                        change.delete(path, expecting=before)
-                    else:
-                        change.write(path, after, expecting=before)
-                self._tombstones.lift(change, decision.facts)
-            self._keep(plan.proposal, decision.left)
-        self._tell()
-        return change.result
-
-    def reject(
-        self, ref: str, actor: Actor = Actor.YOU, *, hunks: Sequence[str] | None = None
-    ) -> Proposal:
-        """Put a proposal or some places of it away; their facts aren't proposed again.
-
-        Args:
-            ref: The proposal.
-            actor: Who rejects.
-            hunks: As in `accept`.
-
-        Returns:
-            The proposal as it was.
-
-        Raises:
-            NotFoundError: there is no such proposal or place.
-        """
-        with self._deciding.hold():
-            plan = self.plan(ref)
-            proposal = plan.proposal
-            decision = rejected(plan, keys_of(plan, hunks))
-            reason = described("Rejected", plan, decision)
-            with self._history.change(actor, reason, proposal.origin) as change:
-                self._tombstones.bury(change, decision.facts, sources_of(proposal.origin))
-            record: dict[str, object] = {
-                "time": self._clock().isoformat(),
-                "places": list(dict.fromkeys(decision.prints)),
-            }
-            if not decision.left:
-                record["change"] = fingerprint(proposal.actor, proposal.edits)
-            self._store.note_rejection(record)
-            self._keep(proposal, decision.left)
-        self._tell()
-        return proposal
-
-    def draft(self, ref: str, hunk: str) -> Draft:
-        """What to start from for a text of one's own in a place: key or number, as in `accept`.
-
-        Raises:
-            NotFoundError: there is no such proposal or place.
-        """
-        return region(*self._place(self.plan(ref), hunk))
-
-    def edit(self, ref: str, hunk: str, text: str, *, seen: str | None = None) -> Proposal:
-        """Let a text of one's own take the place of what is proposed; nothing is written yet.
-
-        Args:
-            ref: The proposal.
-            hunk: The place, as in `accept`.
-            text: What is to stand there.
-            seen: `Draft.seen`, so that a change made meanwhile isn't lost.
-
-        Raises:
-            NotFoundError: there is no such proposal or place.
-            ConflictError: something else stands there by now.
-            UsageError: both sides of a conflict are still marked in the text.
-        """
-        check_settled(text)
-        with self._deciding.hold():
-            plan = self.plan(ref)
-            _, place = self._place(plan, hunk)
-            left = edited(plan, place.key, text, seen)
-            was = (*plan.proposal.was, fingerprint(plan.proposal.actor, plan.proposal.edits))
-            proposal = replace(plan.proposal, edits=tuple(left), was=was)
-            self._keep(proposal, left)
-        self._tell()
-        return proposal
-
-    def settle(self) -> int:
-        """Remove proposals of which nothing is left, since it stands in the files; how many."""
-        count = 0
-        with self._deciding.hold():
-            for proposal in self.list():
-                if not self.plan(proposal).hunks:
-                    self._store.remove(proposal)
-                    count += 1
-        if count:
-            self._tell()
-        return count
-
-    def stamp(self) -> int:
-        """Changes whenever a proposal came or went, in whichever process."""
-        return self._store.stamp()
-
-    def problems(self) -> tuple[str, ...]:
-        """Files in the inbox that can't be read; they stay there."""
-        return self._store.problems()
-
-    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call `listener` when proposals come or go; returns the way out."""
-        return self._listeners.add(listener)
-
-    def _edit(
-        self, path: str, text: str | None, bases: Mapping[str, bytes | None] | None
-    ) -> ProposedEdit:
-        path = files.checked_path(path)
-        if not is_recorded(path):
-            raise UsageError(f"{path} is not a file that the history keeps.")
-        data = bases[path] if bases is not None and path in bases else self._planner.read(path)
-        before = None if data is None else files.decode(data).text
-        if text is not None:
-            text = redact(text, keep=before or "").text
-        return ProposedEdit(path, None if data is None else files.blob_id(data), text, before)
-
-    def _same(self, actor: Actor, edits: Sequence[ProposedEdit]) -> Proposal | None:
-        wanted = fingerprint(actor, edits)
-        same = (
-            each
-            for each in self.list()
-            if wanted in each.was or fingerprint(each.actor, each.edits) == wanted
-        )
-        return next(same, None)
-
-    def _with_theirs(self, plan: Plan, keys: set[str] | None) -> tuple[Plan, set[str] | None]:
-        """Settle the conflicts among the chosen places: what is proposed shall stand there."""
-        for hunk in plan.conflicts:
-            found = plan.find(hunk.key) if keys is None or hunk.key in keys else None
-            if found is None:
+    def _take_over(self) -> None:
+        """Let the history keep what waited in files; what can't be read stays, see `problems`."""
+        for file in self._old_files():
+            try:
+                with self._history.alone(_BRIEFLY):
+                    self._take(file.name.removesuffix(".json"), json.loads(file.read_bytes()))
+                    with storage_errors(f"Can't remove {file.name}"):
+                        file.unlink(missing_ok=True)
+            except WorkspaceBusyError:
+                return  # the next start does it
+            except (OSError, KbtuiError, ValueError, KeyError, TypeError, RecursionError):
                 continue
-            before = {each.key for each in plan.hunks}
-            left = edited(plan, hunk.key, theirs_of(*found))
-            plan = self.plan(replace(plan.proposal, edits=tuple(left)))
-            if keys is not None:
-                keys = keys | {each.key for each in plan.hunks if each.key not in before}
-        return plan, keys
 
-    def _place(self, plan: Plan, hunk: str) -> tuple[PlannedFile, PlannedHunk]:
-        (key,) = keys_of(plan, [hunk]) or {""}
-        found = plan.find(key)
-        if found is None:
-            raise no_place(plan, hunk)
-        return found
+    def _take(self, name: str, value: Any) -> None:
+        origin = {**value["origin"], "messages": read_range(value["origin"].get("messages"))}
+        created, actor = datetime.fromisoformat(value["created"]), Actor(value["actor"])
+        bases, texts = {}, {}
+        for edit in value["edits"]:
+            path, old = files.checked_path(edit["path"]), edit.get("base_text")
+            bases[path] = None if old is None else self._as_file(path, old)
+            texts[path] = edit["text"]
+        edits = [each for each in self._edits(texts, bases) if each.base != each.wanted]
+        if not edits or any(each.id == name for each in self.list()):
+            return
+        reason = str(value["reason"])
+        proposal = self._propose(actor, reason, edits, Origin(**origin), name, created)
+        was = [each for each in value.get("was", ()) if isinstance(each, str)]
+        if was:
+            self._rejections.reword(proposal, was, self._clock())
 
-    def _keep(self, proposal: Proposal, left: Sequence[ProposedEdit]) -> None:
-        """Store what is left of a proposal; without anything it goes."""
-        rest = replace(proposal, edits=tuple(left))
-        if left and self.plan(rest).hunks:
-            self._store.put(rest)
-        else:
-            self._store.remove(proposal)
+    def _as_file(self, path: str, text: str) -> bytes:
+        """The bytes of a text: the file's, where that says it, for its mark and encoding."""
+        if files.exists(self._root, path):
+            data = files.read_bytes(self._root, path)
+            if files.decode(data).text == text:
+                return data
+        return text.encode("utf-8", "replace")
 
-    def _tell(self) -> None:
-        self._listeners.tell()
+
+def _texts(edits: Iterable[ProposedEdit]) -> dict[str, str | None]:
+    """What is proposed for each path; None: no file."""
+    texts: dict[str, str | None] = {}
+    for edit in edits:
+        if edit.old_path is not None:
+            texts[edit.old_path] = None
+        texts[edit.path] = None if edit.wanted is None else files.decode(edit.wanted).text
+    return texts
+
+
+def _check_base(
+    edit: ProposedEdit, waits: Mapping[str, str | None], expected: Mapping[str, str | None]
+) -> None:
+    """Check that an edit was made from what it takes the place of: what waits, else the file.
+
+    Raises:
+        ConflictError: It was made from something else.
+    """
+    name, path = short_name(edit.path), edit.path
+    if path in waits and waits[path] is None and edit.wanted is not None:
+        raise ConflictError(
+            f"{name} is to go: that it is renamed or deleted waits in the inbox.",
+            "Edit it under its new name, or let the user decide first.",
+            paths=(path,),
+        )
+    text = waits.get(path)
+    data = edit.base if text is None else text.encode("utf-8", "replace")
+    if path in expected and expected[path] != (None if data is None else files.blob_id(data)):
+        raise ConflictError(
+            f"{name}, or what waits in the inbox for it, was changed meanwhile.",
+            "Nothing was proposed. Read it again, and propose what is still needed.",
+            paths=(path,),
+        )
+
+
+def _grown(one: Origin, other: Origin) -> Origin:
+    """Where a proposal comes from that has grown: from the messages of both."""
+    if one.messages is None or other.messages is None:
+        return one
+    first, last = zip(one.messages, other.messages, strict=True)
+    return replace(one, messages=(min(first), max(last)))
+
+
+def _facts(plan: Plan, chosen: Collection[Place]) -> list[str]:
+    """What some places state that the files don't."""
+    found: list[str] = []
+    for file in plan.files:
+        places = [place for place in file.places if place in chosen]
+        if not places:
+            continue
+        known = {*statements(file.text), *statements(files.decode(file.edit.base or b"").text)}
+        data = file.edit.wanted if places[0].whole else file.made(places)[file.path]
+        found += [each for each in statements(files.decode(data or b"").text) if each not in known]
+    return list(dict.fromkeys(found))
+
+
+def _sources_of(origin: Origin) -> tuple[Source, ...]:
+    """Where what a change says had been said, as far as its origin knows."""
+    if origin.session is None or origin.messages is None:
+        return ()
+    return (Source(origin.session, origin.messages),)

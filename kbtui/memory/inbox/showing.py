@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 from kbtui.errors import UsageError
 from kbtui.history.looking.diff import CONTEXT, DiffLine, FileDiff, Hunk, split_lines
 from kbtui.history.looking.matching import keys_of, opcodes
-from kbtui.memory.inbox.plan import Place
+from kbtui.workspace import files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kbtui.memory.inbox.plan import Plan, PlannedFile, PlannedHunk
+    from kbtui.history.places import FilePlan, Place, Plan
 
 OURS = "<<<<<<< in the file now"
 BETWEEN = "======="
@@ -35,31 +35,22 @@ class Draft:
         text: What to show first.
         seen: What stands in that place now, to be handed back with the result.
         whole: It is the whole file, not some lines.
-        place: Where it is.
     """
 
     path: str
     text: str
     seen: str
     whole: bool
-    place: Place
 
 
-def region(file: PlannedFile, hunk: PlannedHunk) -> Draft:
+def region(file: FilePlan, place: Place) -> Draft:
     """What to start from for a place."""
-    if hunk.cut is None:
-        return _whole(file, hunk)
-    place = hunk.place
-    clash = hunk.state == "conflict"
-    text = "".join(_marked(place.ours, place.theirs) if clash else _ended(place.theirs))
-    return Draft(file.now.path, text, "".join(place.ours), False, place)
-
-
-def theirs_of(file: PlannedFile, hunk: PlannedHunk) -> str:
-    """What the proposal wants to stand in a place, whatever stands there now."""
-    if hunk.cut is None:
-        return file.edit.text or ""
-    return "".join(hunk.place.theirs)
+    if place.whole:
+        text = _whole(file, place)
+    else:
+        both = _marked(place.ours, place.theirs) if place.why else _ended(place.theirs)
+        text = "".join(both)
+    return Draft(file.path, text, file.stands_at(place), place.whole)
 
 
 def check_settled(text: str) -> None:
@@ -76,19 +67,12 @@ def check_settled(text: str) -> None:
         )
 
 
-def _whole(file: PlannedFile, hunk: PlannedHunk) -> Draft:
-    source = file.now if file.old is None else file.old[1]
-    now = source.text if source.text is not None else file.now.text
-    ours, theirs = split_lines(now or ""), split_lines(file.edit.text or "")
-    if file.edit.text is None:
-        text = now or ""
-    elif hunk.state == "conflict" and now is not None:
-        text = "".join(_both(ours, theirs))
-    elif file.old is not None:
-        text = "".join((*ours[: hunk.place.first], *hunk.place.theirs, *ours[hunk.place.last :]))
-    else:
-        text = file.edit.text
-    return Draft(file.now.path, text, now or "", True, Place(0, tuple(ours), tuple(theirs)))
+def _whole(file: FilePlan, place: Place) -> str:
+    wanted = files.decode(file.edit.wanted or b"").text
+    if file.edit.wanted is None or (place.why and file.now is not None):
+        ours, theirs = split_lines(file.text), split_lines(wanted)
+        return "".join(_both(ours, theirs)) if wanted else file.text
+    return file.target if file.old_path is not None else wanted
 
 
 def _both(ours: Sequence[str], theirs: Sequence[str]) -> Iterator[str]:
@@ -141,13 +125,13 @@ def plan_diff(plan: Plan, *, titles_only: bool = False) -> tuple[FileDiff, ...]:
     Of a conflict, what stands there now is shown as removed, and what is proposed as added.
     `titles_only`: the headers are for reading, not those of a patch.
     """
-    total = len(plan.hunks)
+    total = len(plan.places)
     diffs: list[FileDiff] = []
     number = 1
     for file in plan.files:
-        if file.waiting:
+        if file.places:
             diffs.append(_file_diff(file, number, total))
-            number += len(file.waiting)
+            number += len(file.places)
     return tuple(_titled(diff) for diff in diffs) if titles_only else tuple(diffs)
 
 
@@ -156,42 +140,35 @@ def _titled(diff: FileDiff) -> FileDiff:
     return replace(diff, hunks=tuple(hunks))
 
 
-def _file_diff(file: PlannedFile, number: int, total: int) -> FileDiff:
-    source = file.now if file.old is None else file.old[1]
-    now = split_lines(source.text or file.now.text or "")
+def _file_diff(file: FilePlan, number: int, total: int) -> FileDiff:
     return FileDiff(
-        path=file.now.path,
-        old_path=None if file.old is None else file.old[1].path,
+        path=file.path,
+        old_path=file.old_path,
         kind=file.kind,
-        hunks=tuple(_hunks(file.waiting, now, number, total)),
-        old_blob=source.blob,
+        hunks=tuple(_hunks(file.places, split_lines(file.text), number, total)),
+        old_blob=None if file.now is None else files.blob_id(file.now),
         new_blob=None,
     )
 
 
-def _hunks(
-    places: Sequence[PlannedHunk], now: Sequence[str], number: int, total: int
-) -> Iterator[Hunk]:
+def _hunks(places: Sequence[Place], now: Sequence[str], number: int, total: int) -> Iterator[Hunk]:
     """The places with what stands around them; a line between two of them is shown once."""
     added = shown = 0
-    ordered = sorted(places, key=lambda hunk: hunk.place.first)
-    starts = [hunk.place.first for hunk in ordered] + [len(now) + CONTEXT]
-    for index, hunk in enumerate(places):
-        at = ordered.index(hunk)
-        first = max(shown, hunk.place.first - CONTEXT)
-        between = max(0, starts[at + 1] - hunk.place.last)
-        last = min(len(now), hunk.place.last + min(CONTEXT, (between + 1) // 2))
+    starts = [place.first for place in places[1:]] + [len(now) + CONTEXT]
+    for index, place in enumerate(places):
+        first = min(max(shown, place.first - CONTEXT), place.first)
+        between = max(0, starts[index] - place.last)
+        last = min(len(now), place.last + min(CONTEXT, (between + 1) // 2))
         shown = max(shown, last)
-        lines = tuple(_lines(hunk, now, min(first, hunk.place.first), last, added))
-        added += len(hunk.place.theirs) - len(hunk.place.ours)
-        yield _hunk(lines, hunk, f"{number + index} of {total}")
+        lines = tuple(_lines(place, now, first, last, added))
+        added += len(place.theirs) - len(place.ours)
+        yield _hunk(lines, place, f"{number + index} of {total}")
 
 
 def _lines(
-    hunk: PlannedHunk, now: Sequence[str], first: int, last: int, added: int
+    place: Place, now: Sequence[str], first: int, last: int, added: int
 ) -> Iterator[DiffLine]:
-    place = hunk.place
-    for index in range(first, place.first):
+    for index in range(max(0, first), place.first):
         yield _line(" ", now[index], index, index + added)
     for index, line in enumerate(place.ours, place.first):
         yield _line("-", line, index, None)
@@ -212,12 +189,12 @@ def _line(kind: str, text: str, old: int | None, new: int | None) -> DiffLine:
     )
 
 
-def _hunk(lines: tuple[DiffLine, ...], hunk: PlannedHunk, title: str) -> PlaceHunk:
+def _hunk(lines: tuple[DiffLine, ...], place: Place, title: str) -> PlaceHunk:
     old = [line.old for line in lines if line.old is not None]
     new = [line.new for line in lines if line.new is not None]
-    if hunk.state == "conflict":
-        title += f"  CONFLICT: {hunk.why}"
-    start = hunk.place.first
+    if place.why:
+        title += f"  CONFLICT: {place.why}"
+    start = place.first
     return PlaceHunk(
         old[0] if old else start,
         len(old),

@@ -223,10 +223,10 @@ class Forgetting:
 
     def _places(self, facts: Sequence[Words]) -> Iterator[tuple[str, str]]:
         for plan in self._inbox.waiting():
-            for hunk in plan.hunks:
-                proposed = "\n".join(hunk.place.theirs)
+            for place in plan.places:
+                proposed = "\n".join(place.theirs)
                 if any(says(proposed, fact) for fact in facts):
-                    yield plan.proposal.id, hunk.key
+                    yield plan.proposal.id, place.key
 
 
 def _reworded(content: str, facts: Sequence[Words]) -> str:

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from kbtui.history.objects.commit import Commit
+    from kbtui.history.places import Place, Plan
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.inbox.plan import Plan, PlannedHunk
 
 _MANY_PLACES = 5
 """From so many places on, deciding on all of them is asked about."""
@@ -54,7 +54,7 @@ To see what the assistant wants to write during a conversation before it is writ
 
 
 def _decides(
-    work: Callable[[InboxScreen, Plan, PlannedHunk], Coroutine[Any, Any, None]],
+    work: Callable[[InboxScreen, Plan, Place], Coroutine[Any, Any, None]],
 ) -> Callable[[InboxScreen], None]:
     """Do it with the place that the person is at, when what was typed before is done.
 
@@ -215,56 +215,56 @@ class InboxScreen(ListAndDiff):
     async def decide(
         self,
         proposal: str,
-        work: Callable[[InboxScreen, Plan, PlannedHunk], Coroutine[Any, Any, None]],
+        work: Callable[[InboxScreen, Plan, Place], Coroutine[Any, Any, None]],
     ) -> None:
         """Do something with the place that the person is at now, if it is of that proposal."""
-        plan, hunk = self.rows.plan, self.diff.place
-        if self.has_class("-editing") or plan is None or hunk is None:
+        plan, place = self.rows.plan, self.diff.place
+        if self.has_class("-editing") or plan is None or place is None:
             return
         if plan.proposal.id == proposal:
-            await work(self, plan, hunk)
+            await work(self, plan, place)
 
     @_decides
-    async def action_accept(self, plan: Plan, hunk: PlannedHunk) -> None:
+    async def action_accept(self, plan: Plan, place: Place) -> None:
         """Make the change in one place; a conflict is asked about."""
-        if hunk.state != "conflict":
-            await self._accept(plan, [hunk.key])
+        if not place.why:
+            await self._accept(plan, [place.key])
             return
         keys = {"t": "take the proposed", "e": "write it", "x": "keep what is there"}
-        text = f"It can't be merged by itself: {hunk.why}. What shall stand there?"
+        text = f"It can't be merged by itself: {place.why}. What shall stand there?"
         answer = await self._ask("Conflict", text, keys)
         if answer == "t":
-            await self._accept(plan, [hunk.key], theirs=True)
+            await self._accept(plan, [place.key], theirs=True)
         elif answer == "e":
-            await self._edit(plan, hunk)
+            await self._edit(plan, place)
         elif answer == "x":
-            await self._reject(plan, hunk)
+            await self._reject(plan, place)
 
     @_decides
-    async def action_accept_all(self, plan: Plan, _hunk: PlannedHunk) -> None:
+    async def action_accept_all(self, plan: Plan, _hunk: Place) -> None:
         """Make the whole change, but for what conflicts."""
-        keys = [hunk.key for hunk in plan.hunks if hunk.state != "conflict"]
+        keys = [place.key for place in plan.places if not place.why]
         if not keys:
             self._say("Every place conflicts: decide on each (a), or write it (e).")
         elif await self._is_sure(plan, "Accept"):
             await self._accept(plan, keys)
 
     @_decides
-    async def action_reject(self, plan: Plan, hunk: PlannedHunk) -> None:
+    async def action_reject(self, plan: Plan, place: Place) -> None:
         """Put one place away."""
-        await self._reject(plan, hunk)
+        await self._reject(plan, place)
 
     @_decides
-    async def action_reject_all(self, plan: Plan, _hunk: PlannedHunk) -> None:
+    async def action_reject_all(self, plan: Plan, _hunk: Place) -> None:
         """Put the whole proposal away."""
         if await self._is_sure(plan, "Reject"):
             work = partial(self._inbox.reject, plan.proposal.id)
             await self._done(work, "The proposal is rejected; it isn't made again.")
 
     @_decides
-    async def action_edit(self, plan: Plan, hunk: PlannedHunk) -> None:
+    async def action_edit(self, plan: Plan, place: Place) -> None:
         """Let the person write what shall stand in a place."""
-        await self._edit(plan, hunk)
+        await self._edit(plan, place)
 
     def action_undo(self) -> None:
         """Undo what was accepted last, as the history would."""
@@ -289,7 +289,7 @@ class InboxScreen(ListAndDiff):
         work = partial(self._inbox.accept, plan.proposal.id, hunks=keys, theirs=theirs)
         with errors_told(self):
             commit = await asyncio.to_thread(work)
-            left = len(plan.hunks) - len(keys)
+            left = len(plan.places) - len(keys)
             rest = f"; {left} still wait{'s' * (left == 1)}" if left else ""
             self._accepted = commit or self._accepted
             done = "Accepted, u takes it back" if commit else "It stood there already"
@@ -297,8 +297,8 @@ class InboxScreen(ListAndDiff):
             self._say(f"{done}{rest}{what}.")
         await self._read()
 
-    async def _reject(self, plan: Plan, hunk: PlannedHunk) -> None:
-        work = partial(self._inbox.reject, plan.proposal.id, hunks=[hunk.key])
+    async def _reject(self, plan: Plan, place: Place) -> None:
+        work = partial(self._inbox.reject, plan.proposal.id, hunks=[place.key])
         await self._done(work, "Rejected; it isn't proposed again.")
 
     async def _done(self, work: Callable[[], object], said: str) -> None:
@@ -309,7 +309,7 @@ class InboxScreen(ListAndDiff):
 
     async def _is_sure(self, plan: Plan, what: str) -> bool:
         """Ask before many places are decided at once."""
-        count = len(plan.hunks)
+        count = len(plan.places)
         if count < _MANY_PLACES:
             return True
         text = f"{what} {count} places in {files_of(plan)}?"
@@ -322,16 +322,16 @@ class InboxScreen(ListAndDiff):
 
     # Writing
 
-    async def _edit(self, plan: Plan, hunk: PlannedHunk) -> None:
+    async def _edit(self, plan: Plan, place: Place) -> None:
         """Open a field below the difference; the keys of the inbox rest meanwhile."""
         try:
-            draft = await asyncio.to_thread(self._inbox.draft, plan.proposal.id, hunk.key)
+            draft = await asyncio.to_thread(self._inbox.draft, plan.proposal.id, place.key)
         except KbtuiError as error:
             tell_error(self, error)
             await self._read()
             return
-        conflict = hunk.state == "conflict"
-        editor = PlaceEditor(plan.proposal.id, hunk.key, draft, conflict=conflict)
+        conflict = bool(place.why)
+        editor = PlaceEditor(plan.proposal.id, place.key, draft, conflict=conflict)
         await self.query_one(".split-detail").mount(editor)
         self.add_class("-editing")
         self.refresh_bindings()

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from textual.widget import Widget
 
+    from kbtui.history.places import Plan
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.inbox.plan import Plan
 
 _LOOK_SECONDS = 3.0
 """Seconds after which somebody looks whether another process has put something in."""

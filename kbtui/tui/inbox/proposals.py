@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
-    from kbtui.memory.inbox.plan import Plan, PlannedHunk
+    from kbtui.history.places import Place, Plan
     from kbtui.memory.inbox.showing import Draft
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
@@ -68,7 +68,7 @@ class ProposalList(RowList):
             clean_line(proposal.reason),
         )
         parts: list[str | tuple[str, str]] = [
-            (f"   {counted(len(plan.hunks), 'place')}", ".rows--muted")
+            (f"   {counted(len(plan.places), 'place')}", ".rows--muted")
         ]
         if plan.conflicts:
             parts.append((f", {counted(len(plan.conflicts), 'conflict')}", ".rows--bad"))
@@ -96,7 +96,7 @@ class PlaceView(DiffView):
             return
         same = self._plan is not None and self._plan.proposal.id == plan.proposal.id
         self._plan = plan
-        self._at = max(0, min(self._at, len(plan.hunks) - 1)) if same else 0
+        self._at = max(0, min(self._at, len(plan.places) - 1)) if same else 0
         run_latest(self, "plan", self._show_plan, plan, same=same)
 
     async def _show_plan(self, plan: Plan, *, same: bool) -> None:
@@ -105,16 +105,15 @@ class PlaceView(DiffView):
         self.show(await asyncio.to_thread(plan_diff, plan, titles_only=True), keep=same)
 
     @property
-    def place(self) -> PlannedHunk | None:
+    def place(self) -> Place | None:
         """The place that the person is at."""
-        hunks = self._plan.hunks if self._plan is not None else ()
+        hunks = self._plan.places if self._plan is not None else ()
         return hunks[self._at] if self._at < len(hunks) else None
 
     @property
     def path(self) -> str:
         """The file of that place, empty where there is none."""
-        found = self._plan.find(self.place.key) if self._plan and self.place else None
-        return found[0].now.path if found is not None else ""
+        return self._plan.find(self.place.key)[0].path if self._plan and self.place else ""
 
     def on_diff_view_shown(self) -> None:
         """Mark where keys act."""
@@ -122,7 +121,7 @@ class PlaceView(DiffView):
 
     def go_to_hunk(self, by: int) -> None:
         """Go to the place below (1) or above (-1), whatever is on the screen."""
-        count = len(self._plan.hunks) if self._plan is not None else 0
+        count = len(self._plan.places) if self._plan is not None else 0
         self._at = max(0, min(count - 1, self._at + by))
         if self._at < len(self._hunks):
             line = self._hunks[self._at].line
@@ -199,7 +198,7 @@ class PlaceEditor(Vertical):
 
 def files_of(plan: Plan) -> str:
     """The names of the files that a proposal would change, as far as it still would."""
-    paths = [file.now.path for file in plan.files if file.waiting]
+    paths = [file.path for file in plan.files if file.places]
     names = [clean_line(short_name(path)) for path in paths]
     rest = len(names) - _MOST_FILES
     shown = ", ".join(names[:_MOST_FILES])

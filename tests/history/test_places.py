@@ -3,61 +3,90 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kbtui.errors import ConflictError
-from kbtui.history.change import Actor, Origin
+from kbtui.errors import ConflictError, KbtuiError
 from kbtui.history.looking.diff import split_lines
 from kbtui.history.looking.matching import keys_of
-from kbtui.memory.inbox.decide import accepted, edited, rejected
-from kbtui.memory.inbox.hunks import MOST_CUTS, cut, put
-from kbtui.memory.inbox.plan import Current, Plan, plan_file
-from kbtui.memory.inbox.proposal import Proposal, ProposedEdit
-from kbtui.memory.inbox.showing import region, theirs_of
+from kbtui.history.objects.commit import Actor, Commit, Origin
+from kbtui.history.places import (
+    MOST_PLACES,
+    Plan,
+    Proposal,
+    ProposedEdit,
+    Proposing,
+    cuts_of,
+    in_form_of,
+    plan_file,
+    put,
+)
+from kbtui.history.undo.revert import Revert
+from kbtui.memory.inbox.showing import region
+
+if TYPE_CHECKING:
+    from kbtui.history.looking.log import CommitLog
+    from kbtui.history.objects.repository import Repository
 
 PATH = "memory/MEMORY.md"
 HEAD = "---\ntype: topic\ntags: [a]\nupdated: 2026-11-01\nsummary: Old.\n---\n"
+TIME = datetime(2026, 1, 1, tzinfo=UTC)
+COMMIT = Commit("c", None, TIME, Actor.DREAM, "", "why", Origin(), ())
 
 
-def proposal_of(base: str | None, text: str | None) -> Proposal:
-    edit = ProposedEdit(PATH, None if base is None else "x", text, base)
-    return Proposal("p", datetime(2026, 1, 1, tzinfo=UTC), Actor.DREAM, "why", Origin(), (edit,))
+def plan_of(base: bytes | None, wanted: bytes | None, now: bytes | None) -> Plan:
+    """A proposal for a file of which the history knows nothing else."""
+    proposal = Proposal("p", COMMIT, (ProposedEdit(PATH, base, wanted),))
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / PATH
+        file.parent.mkdir()
+        if now is not None:
+            file.write_bytes(now)
+        decisions = Proposing()
+        nothing = cast("Repository", None), cast("CommitLog", None)
+        work = Revert(Path(folder), *nothing, decisions)
+        return Plan(proposal, (plan_file(work, decisions, None, proposal.edits[0]),))
 
 
-def plan_of(proposal: Proposal, now: str | None) -> Plan:
-    data = None if now is None else now.encode()
-    return Plan(proposal, tuple(plan_file(e, Current(e.path, data)) for e in proposal.edits))
+def encoded(text: str | None) -> bytes | None:
+    return None if text is None else text.encode()
 
 
 class Desk:
-    """A file and a proposal for it, decided on step by step as the inbox does it."""
+    """A file and a proposal for it, decided on step by step."""
 
     def __init__(self, base: str, now: str, text: str) -> None:
         self.now = now
-        self.proposal = proposal_of(base, text)
+        self.edits = [ProposedEdit(PATH, base.encode(), in_form_of(base.encode(), text))]
 
     @property
     def plan(self) -> Plan:
-        return plan_of(self.proposal, self.now)
+        if not self.edits:
+            return Plan(Proposal("p", COMMIT, ()), ())
+        (edit,) = self.edits
+        return plan_of(edit.base, edit.wanted, self.now.encode())
 
-    def accept(self, keys: set[str] | None) -> None:
-        decision = accepted(self.plan, keys)
-        for _, after in decision.writes.values():
-            assert after is not None
-            self.now = after.decode()
-        self._left(decision.left)
+    def accept(self, keys: set[str] | None, *, theirs: bool = False) -> None:
+        plan = self.plan
+        chosen = plan.chosen(keys)
+        plan.check(chosen, theirs=theirs)
+        for file in plan.files:
+            for data in file.made(chosen).values():
+                assert data is not None
+                self.now = data.decode()
+        self.edits = plan.left(made=chosen)
 
-    def reject(self, keys: set[str] | None) -> None:
-        self._left(rejected(self.plan, keys).left)
+    def reject(self, keys: set[str]) -> None:
+        plan = self.plan
+        self.edits = plan.left(dropped=plan.chosen(keys))
 
-    def _left(self, edits: list[ProposedEdit]) -> None:
-        old = self.proposal
-        self.proposal = Proposal(
-            old.id, old.created, old.actor, old.reason, old.origin, tuple(edits)
-        )
+    def reword(self, key: str, text: str, seen: str | None = None) -> None:
+        self.edits = self.plan.reworded(key, text, seen)
 
 
 LINE = st.sampled_from(
@@ -90,29 +119,28 @@ def test_place_by_place_in_any_order_is_the_same_as_all_at_once(texts, rng) -> N
     """Of the places that don't conflict; those that do wait on."""
     base, now, text = texts
     whole, steps = Desk(base, now, text), Desk(base, now, text)
-    clean = {hunk.key for hunk in whole.plan.hunks if hunk.state == "clean"}
+    clean = {place.key for place in whole.plan.places if place.state == "clean"}
     whole.accept(clean)
     for _ in range(40):
-        waiting = [hunk.key for hunk in steps.plan.hunks if hunk.state == "clean"]
+        waiting = [place.key for place in steps.plan.places if place.state == "clean"]
         if not waiting:
             break
         steps.accept({rng.choice(waiting)})
     assert steps.now == whole.now
-    assert [h.place for h in steps.plan.hunks] == [h.place for h in whole.plan.hunks]
-    assert all(hunk.state == "conflict" for hunk in whole.plan.hunks)
+    assert steps.plan.places == whole.plan.places
+    assert all(place.state == "conflict" for place in whole.plan.places)
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(three_texts())
 def test_what_a_place_does_not_touch_stays_byte_for_byte(texts) -> None:
     base, now, text = texts
-    for hunk in Desk(base, now, text).plan.hunks:
-        if hunk.state != "clean":
+    for place in Desk(base, now, text).plan.places:
+        if place.state != "clean":
             continue
         desk = Desk(base, now, text)
-        desk.accept({hunk.key})
+        desk.accept({place.key})
         before, after = split_lines(now), split_lines(desk.now)
-        place = hunk.place
         assert after[: place.first] == before[: place.first]
         tail = len(before) - place.last
         assert after[len(after) - tail :] == before[place.last :]
@@ -124,12 +152,11 @@ def test_what_a_place_does_not_touch_stays_byte_for_byte(texts) -> None:
 def test_rejecting_writes_nothing_and_leaves_the_others(texts, rng) -> None:
     base, now, text = texts
     desk = Desk(base, now, text)
-    keys = [hunk.key for hunk in desk.plan.hunks]
-    for key in rng.sample(keys, len(keys)):
-        keys.remove(key)
-        desk.reject({key})
+    while places := list(desk.plan.places):
+        gone = places.pop(rng.randrange(len(places)))
+        desk.reject({gone.key})
         assert desk.now == now
-        assert [hunk.key for hunk in desk.plan.hunks] == keys
+        assert [each.theirs for each in desk.plan.places] == [each.theirs for each in places]
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
@@ -137,24 +164,18 @@ def test_rejecting_writes_nothing_and_leaves_the_others(texts, rng) -> None:
 def test_taking_the_proposed_side_settles_every_conflict(texts) -> None:
     base, now, text = texts
     desk = Desk(base, now, text)
-    for _ in range(20):
-        conflicts = desk.plan.conflicts
-        if not conflicts:
-            break
-        found = desk.plan.find(conflicts[0].key)
-        assert found is not None
-        left = edited(desk.plan, conflicts[0].key, theirs_of(*found))
-        desk._left(left)
+    places = desk.plan.places
+    desk.accept({place.key for place in places if place.why}, theirs=True)
     assert desk.plan.conflicts == ()
-    assert desk.now == now
     desk.accept(None)
+    assert desk.plan.places == ()
 
 
 # What is a place
 
 
 def lines_of(base: str, text: str) -> list[tuple[str, ...]]:
-    return [tuple(keys_of(each.lines)) for each in cut(base, text)]
+    return [tuple(keys_of(each.lines)) for each in cuts_of(base, text)]
 
 
 def test_items_added_below_each_other_are_places_of_their_own() -> None:
@@ -174,27 +195,30 @@ def test_lines_replaced_one_by_one_are_places_of_their_own() -> None:
 
 def test_the_date_of_the_last_change_is_no_place() -> None:
     later = HEAD.replace("11-01", "12-24")
-    assert cut(HEAD, later) == []
-    assert lines_of(HEAD, later + "new\n") == [("new",)]
+    assert Desk(HEAD, HEAD, later).plan.places == ()
+    (place,) = Desk(HEAD, HEAD, f"{later}new\n").plan.places
+    assert place.theirs == ("new\n",)
 
 
 def test_line_ends_are_no_difference_and_stay() -> None:
     base = "- a\r\n- b\r\n"
-    assert cut(base, "- a\n- b\n") == []
-    assert put(base, cut(base, "- a\n- c\n")) == "- a\r\n- c\r\n"
+    assert cuts_of(base, "- a\n- b\n") == []
+    desk = Desk(base, base, "- a\n- c\n")
+    desk.accept(None)
+    assert desk.now == "- a\r\n- c\r\n"
 
 
 def test_an_unfinished_last_line_is_finished_only_where_something_follows() -> None:
-    assert put("- a", cut("- a", "- a\n- b")) == "- a\n- b"
-    assert put("- a", cut("- a", "- b")) == "- b"
+    assert put(["- a"], cuts_of("- a", "- a\n- b")) == "- a\n- b"
+    assert put(["- a"], cuts_of("- a", "- b")) == "- b"
 
 
 def test_a_rewritten_file_has_no_more_places_than_anybody_can_look_at() -> None:
     base = "".join(f"line {n}\nsame {n}\n" for n in range(500))
     text = base.replace("line", "row")
-    cuts = cut(base, text)
-    assert 0 < len(cuts) <= MOST_CUTS
-    assert put(base, cuts) == text
+    cuts = cuts_of(base, text)
+    assert 0 < len(cuts) <= MOST_PLACES
+    assert put(split_lines(base), cuts) == text
 
 
 # Conflicts
@@ -203,75 +227,76 @@ BASE = "# Facts\n\n- Lives in Bonn\n- Likes tea\n- Works at Initech\n"
 
 
 def test_both_sides_of_a_conflict_are_shown_and_the_rest_stays_clean() -> None:
-    text = BASE.replace("Bonn", "Graz") + "- Has a cat\n"
-    plan = plan_of(proposal_of(BASE, text), BASE.replace("Bonn", "Rome"))
-    conflict, clean = plan.hunks
+    desk = Desk(BASE, BASE.replace("Bonn", "Rome"), BASE.replace("Bonn", "Graz") + "- Has a cat\n")
+    conflict, clean = desk.plan.places
     assert (conflict.state, clean.state) == ("conflict", "clean")
-    assert conflict.place.ours == ("- Lives in Rome\n",)
-    assert conflict.place.theirs == ("- Lives in Graz\n",)
-    assert clean.place.theirs == ("- Has a cat\n",)
+    assert conflict.ours == ("- Lives in Rome\n",)
+    assert conflict.theirs == ("- Lives in Graz\n",)
+    assert clean.theirs == ("- Has a cat\n",)
     with pytest.raises(ConflictError, match="Rome"):
-        accepted(plan, None)
-    assert accepted(plan, {clean.key}).count == 1
+        desk.accept(None)
+    desk.accept({clean.key})
+    assert desk.now == BASE.replace("Bonn", "Rome") + "- Has a cat\n"
+    assert desk.plan.conflicts == (conflict,)
 
 
 def test_a_conflict_is_settled_by_a_text_of_ones_own() -> None:
     desk = Desk(BASE, BASE.replace("Bonn", "Rome") + "- mine\n", BASE.replace("Bonn", "Graz"))
-    file, hunk = desk.plan.files[0], desk.plan.hunks[0]
-    draft = region(file, hunk)
+    file, place = desk.plan.files[0], desk.plan.places[0]
+    draft = region(file, place)
     assert draft.text == (
         "<<<<<<< in the file now\n- Lives in Rome\n=======\n- Lives in Graz\n>>>>>>> proposed\n"
     )
-    desk._left(edited(desk.plan, hunk.key, "- Lived in Rome, now in Graz\n", draft.seen))
-    assert [h.state for h in desk.plan.hunks] == ["clean"]
+    desk.reword(place.key, "- Lived in Rome, now in Graz\n", draft.seen)
+    assert [each.state for each in desk.plan.places] == ["clean"]
     desk.accept(None)
     assert desk.now == BASE.replace("Lives in Bonn", "Lived in Rome, now in Graz") + "- mine\n"
 
 
 def test_what_was_changed_while_one_wrote_is_not_written_over() -> None:
     desk = Desk(BASE, BASE.replace("Bonn", "Rome"), BASE.replace("Bonn", "Graz"))
-    hunk = desk.plan.hunks[0]
-    seen = region(desk.plan.files[0], hunk).seen
     desk.now = BASE.replace("Bonn", "Oslo")
+    (place,) = desk.plan.places
     with pytest.raises(ConflictError, match="while you wrote"):
-        edited(desk.plan, hunk.key, "- Lives in Graz\n", seen)
+        desk.reword(place.key, "- Lives in Graz\n", seen="- Lives in Rome\n")
 
 
 def test_own_words_for_a_clean_place_leave_the_others_as_proposed() -> None:
     desk = Desk(BASE, "intro\n" + BASE, BASE.replace("tea", "mate") + "- Has a cat\n")
-    first, second = desk.plan.hunks
+    first, second = desk.plan.places
     draft = region(desk.plan.files[0], first)
     assert (draft.text, draft.seen) == ("- Likes mate\n", "- Likes tea\n")
-    desk._left(edited(desk.plan, first.key, "- Likes mate, not tea\n"))
-    assert desk.plan.hunks[1].key == second.key
+    desk.reword(first.key, "- Likes mate, not tea\n")
+    assert desk.plan.places[1].key == second.key
     desk.accept(None)
     assert desk.now == "intro\n" + BASE.replace("tea", "mate, not tea") + "- Has a cat\n"
 
 
 def test_what_somebody_wrote_meanwhile_elsewhere_is_done() -> None:
     now = BASE.replace("- Lives", "- Has a cat\n- Lives")
-    plan = plan_of(proposal_of(BASE, BASE + "- Has a cat\n- Runs\n"), now)
-    assert [hunk.place.theirs for hunk in plan.hunks] == [("- Runs\n",)]
+    plan = Desk(BASE, now, BASE + "- Has a cat\n- Runs\n").plan
+    assert [place.theirs for place in plan.places] == [("- Runs\n",)]
 
 
 @pytest.mark.parametrize(
-    ("base", "now", "text", "state"),
+    ("base", "now", "text", "states"),
     [
-        (None, None, "new\n", "clean"),
-        (None, "new\n", "new\n", "done"),
-        (None, "other\n", "new\n", "conflict"),
-        ("old\n", "old\n", None, "clean"),
-        ("old\n", None, None, "done"),
-        ("old\n", "newer\n", None, "conflict"),
-        ("old\n", None, "new\n", "conflict"),
+        (None, None, "new\n", ["clean"]),
+        (None, "new\n", "new\n", []),
+        (None, "other\n", "new\n", ["conflict"]),
+        ("old\n", "old\n", None, ["clean"]),
+        ("old\n", None, None, []),
+        ("old\n", "newer\n", None, ["conflict"]),
+        ("old\n", None, "new\n", ["conflict"]),
     ],
 )
-def test_a_file_that_comes_or_goes_is_one_place(base, now, text, state) -> None:
-    (file,) = plan_of(proposal_of(base, text), now).files
-    assert [hunk.state for hunk in file.hunks] == [state]
+def test_a_file_that_comes_or_goes_is_one_place(base, now, text, states) -> None:
+    plan = plan_of(encoded(base), encoded(text), encoded(now))
+    assert [place.state for place in plan.places] == states
 
 
 def test_bytes_that_are_no_text_are_left_alone() -> None:
-    edit = ProposedEdit(PATH, "x", "new\n", "old\n")
-    file = plan_file(edit, Current(PATH, b"\xff\xfeold\n\xff"))
-    assert file.hunks[0].state == "conflict"
+    plan = plan_of(b"old\n", b"new\n", b"\xff\xfeold\n\xff")
+    assert [place.state for place in plan.places] == ["conflict"]
+    with pytest.raises(KbtuiError):
+        plan.check(plan.places, theirs=True)

@@ -1,0 +1,177 @@
+"""What the user has put away, or put into words of their own: it isn't proposed again.
+
+A place is recognised by the lines that come and those that go, whatever stands around it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kbtui.history.looking.diff import split_lines
+from kbtui.history.places import ProposedEdit, cuts_of, put
+from kbtui.workspace import files
+from kbtui.workspace.jsonl import append_line, read_lines
+from kbtui.workspace.layout import MACHINE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    from kbtui.history.change import Actor
+    from kbtui.history.places import Place, Plan, Proposal
+
+FOLDER = f"{MACHINE}/inbox"
+_FILE = f"{FOLDER}/rejected.jsonl"
+
+
+@dataclass(slots=True)
+class Known:
+    """Fingerprints.
+
+    Attributes:
+        rejected: Of changes and places that were put away.
+        reworded: Of what a proposal was before a person wrote their own text into it, by its id.
+    """
+
+    rejected: set[str] = field(default_factory=set)
+    reworded: dict[str, set[str]] = field(default_factory=dict)
+
+    def holds(self, actor: Actor, edits: Sequence[ProposedEdit]) -> bool:
+        """True if a change, or each of its places, was put away."""
+        if fingerprint(actor, edits) in self.rejected:
+            return True
+        places = [each for edit in edits for each in _fingerprints(actor, edit)]
+        return bool(places) and self.rejected.issuperset(places)
+
+    def taken_out(self, actor: Actor, edits: Iterable[ProposedEdit]) -> Iterator[ProposedEdit]:
+        """A change without the places that were put away."""
+        for edit in edits:
+            prints = _fingerprints(actor, edit)
+            if self.rejected.isdisjoint(prints):
+                yield edit
+            elif edit.base is not None and edit.wanted is not None:
+                base = files.decode(edit.base)
+                cuts = cuts_of(base.text, _text(edit.wanted))
+                left = [
+                    each
+                    for each, name in zip(cuts, prints, strict=True)
+                    if name not in self.rejected
+                ]
+                if left:
+                    text = put(split_lines(base.text), left)
+                    data = text.encode(base.encoding, "replace")
+                    yield ProposedEdit(edit.path, edit.base, data)
+
+
+class Rejections:
+    """Keeps them, as hashes, in one file."""
+
+    def __init__(self, root: Path) -> None:
+        self._file = root / _FILE
+
+    def read(self) -> Known:
+        """All that is known."""
+        known = Known()
+        for record in read_lines(self._file).records:
+            places = record.get("places")
+            prints = [record.get("change"), *(places if isinstance(places, list) else ())]
+            found = {each for each in prints if isinstance(each, str)}
+            reworded = record.get("reworded")
+            if isinstance(reworded, str):
+                known.reworded.setdefault(reworded, set()).update(found)
+            else:
+                known.rejected |= found
+        return known
+
+    def reject(self, plan: Plan, chosen: Iterable[Place], when: datetime) -> None:
+        """Remember places that are put away; all of them are the change."""
+        places = list(chosen)
+        actor = plan.proposal.actor
+        prints = [
+            each
+            for file in plan.files
+            for place in file.places
+            if place in places
+            for each in _fingerprints(
+                actor,
+                file.edit
+                if place.whole
+                else ProposedEdit(file.edit.path, _data(place.was), _data(place.theirs)),
+            )
+        ]
+        record: dict[str, object] = {
+            "time": when.isoformat(),
+            "places": list(dict.fromkeys(prints)),
+        }
+        if len(places) == len(plan.places):
+            record["change"] = fingerprint(actor, plan.proposal.edits)
+        self._append(record)
+
+    def reword(self, proposal: Proposal, prints: Iterable[str], when: datetime) -> None:
+        """Remember what a proposal was."""
+        self._append(
+            {"time": when.isoformat(), "reworded": proposal.id, "places": [*prints]},
+        )
+
+    def _append(self, record: dict[str, object]) -> None:
+        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        append_line(self._file, record)
+
+
+def fingerprint(actor: Actor, edits: Iterable[ProposedEdit]) -> str:
+    """What a change does, whatever stands around it: the lines that come and those that go."""
+    parts = []
+    for path, base, wanted in sorted(_by_path(edits)):
+        old, new = Counter(_said(base or "")), Counter(_said(wanted or ""))
+        kinds = (wanted is None, sorted((new - old).items()), sorted((old - new).items()))
+        parts.append((path, kinds))
+    return hashlib.sha256(repr((actor.value, parts)).encode("utf-8", "replace")).hexdigest()
+
+
+def _fingerprints(actor: Actor, edit: ProposedEdit) -> list[str]:
+    """What each place of a change does; a file that comes, goes or moves is one or two places."""
+    if edit.base is None or edit.wanted is None or edit.old_path is not None:
+        return [
+            fingerprint(actor, [ProposedEdit(path, _encoded(base), _encoded(wanted))])
+            for path, base, wanted in _by_path([edit])
+        ]
+    base = _text(edit.base)
+    lines = split_lines(base)
+    found = []
+    for each in cuts_of(base, _text(edit.wanted)):
+        both = (_said("".join(lines[each.first : each.last])), _said("".join(each.lines)))
+        said = repr((actor.value, edit.path, both))
+        found.append(hashlib.sha256(said.encode("utf-8", "replace")).hexdigest())
+    return found
+
+
+def _by_path(edits: Iterable[ProposedEdit]) -> Iterator[tuple[str, str | None, str | None]]:
+    """The text of each path before and after; a move is a file that goes and one that comes."""
+    for edit in edits:
+        base = None if edit.base is None else _text(edit.base)
+        wanted = None if edit.wanted is None else _text(edit.wanted)
+        if edit.old_path is None:
+            yield edit.path, base, wanted
+        else:
+            yield edit.old_path, base, None
+            yield edit.path, None, wanted
+
+
+def _said(text: str) -> list[str]:
+    return [line.rstrip() for line in text.splitlines() if line.strip()]
+
+
+def _text(data: bytes) -> str:
+    return files.decode(data).text
+
+
+def _encoded(text: str | None) -> bytes | None:
+    return None if text is None else text.encode("utf-8", "replace")
+
+
+def _data(lines: Sequence[str]) -> bytes:
+    return "".join(lines).encode("utf-8", "replace")

@@ -106,7 +106,7 @@ async def test_a_rename_is_proposed_with_the_links_that_it_repairs(
     with ScriptedServer([Reply(tool_calls=[rename]), Reply("It waits.")]) as server:
         await ask(kb, session, "Rename it", model_at(server))
     (proposal,) = inbox.list()
-    kinds = {file.edit.path: file.kind for file in inbox.plan(proposal).files}
+    kinds = {file.edit.path: file.kind for file in inbox.plan(proposal.id).files}
     assert kinds == {"knowledge/topics/podman.md": "renamed", link.path: "modified"}
     kb.library.write(
         "knowledge/topics/docker.md",
@@ -135,7 +135,7 @@ async def test_an_entry_that_is_to_be_renamed_is_edited_under_either_name(
         told = await ask(kb, session, "Rename it", model_at(server))
     assert [each.ok for each in told.tools] == [True, True, True]
     (proposal,) = inbox.list()
-    (file,) = inbox.plan(proposal).files
+    (file,) = inbox.plan(proposal.id).files
     assert (file.edit.path, file.kind) == ("knowledge/topics/podman.md", "renamed")
     inbox.accept(proposal.id)
     assert kb.library.find("Podman").text.endswith("Containers.\n\n- old\n- new\n")
@@ -165,7 +165,7 @@ async def test_what_a_person_made_of_a_proposal_is_not_overwritten(
     with ScriptedServer([Reply(tool_calls=[new("Alice")]), Reply("It waits.")]) as server:
         await ask(kb, session, "Note Alice", model_at(server))
     (proposal,) = inbox.list()
-    (hunk,) = inbox.plan(proposal).hunks
+    (hunk,) = inbox.plan(proposal.id).places
     propose = inbox.add_to_turn
 
     def edited_meanwhile(*args: Any, **more: Any) -> Any:
@@ -179,7 +179,7 @@ async def test_what_a_person_made_of_a_proposal_is_not_overwritten(
         told = await ask(kb, session, "She likes tea", model_at(server))
     assert not told.tools[0].ok
     assert "changed meanwhile" in told.tools[0].output
-    assert inbox.get(proposal.id).edits[0].text == "# Alice\n\nMine.\n"
+    assert inbox.get(proposal.id).edits[0].wanted == b"# Alice\n\nMine.\n"
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from kbtui.history.objects.repository import Repository
 from kbtui.history.sync.remote import parse_address
 from kbtui.logs import log_file
 from kbtui.maintenance.purge import Purging
+from kbtui.memory.inbox.inbox import Inbox
 from kbtui.workspace.jsonl import append_line, read_lines
 from kbtui.workspace.opening import create_workspace
 from kbtui.workspace.scan import Scanner
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 SECRET = 'hunter "2" sk-äöü/+line'
 A, B = "knowledge/topics/a.md", "knowledge/topics/b.md"
+C = "knowledge/topics/c.md"
 
 
 def history_of(workspace: Workspace) -> History:
@@ -205,6 +207,7 @@ _VICTIM = """
 import os, sys
 from pathlib import Path
 from kbtui.maintenance.purge import Purging
+from kbtui.memory.inbox.inbox import Inbox
 from kbtui.workspace.secret import Secret
 from tests.maintenance.test_purge import history_of, SECRET
 from kbtui.workspace.opening import open_workspace
@@ -412,3 +415,24 @@ def test_a_remote_that_has_gone_on_since_is_not_replaced_unasked(tmp_path: Path)
     repository = Repository(here.repository)
     assert repository.head() == mine.head()
     assert mine.sync(address, replace_theirs=True).replaced
+
+
+def test_no_proposal_holds_the_secret_whether_it_waits_was_dropped_or_accepted(
+    workspace: Workspace,
+) -> None:
+    history = history_of(workspace)
+    write(history, A, "clean\n")
+    inbox = Inbox(workspace, history)
+    waits = inbox.add(Actor.MCP, f"found {SECRET}", {A: f"clean\n{SECRET}\n", B: f"{SECRET}\n"})
+    reworded = inbox.add(Actor.DREAM, "why", {A: f"clean\nand {SECRET}\n"})
+    inbox.edit(reworded.id, "1", "nothing\n")
+    inbox.reject(inbox.add(Actor.DREAM, "no", {A: f"clean\nor {SECRET}\n"}).id)
+    inbox.accept(inbox.add(Actor.DREAM, "yes", {C: f"{SECRET}\n"}).id)
+    assert leaks(workspace)
+    Purging(workspace, history).run(Secret(SECRET))
+    assert leaks(workspace) == []
+    fsck(workspace)
+    inbox = Inbox(workspace, history_of(workspace))
+    assert [each.id for each in inbox.list()] == [waits.id, reworded.id]
+    inbox.accept(waits.id)
+    assert MARKER in (workspace.root / A).read_text()

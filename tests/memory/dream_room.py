@@ -13,8 +13,8 @@ from tests.scripted_server import Reply, call
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from kbtui.history.places import Proposal
     from kbtui.memory.dream.report import DreamReport
-    from kbtui.memory.inbox.inbox import Proposal
     from tests.scripted_server import ScriptedServer
 
 MEMORY = "memory/MEMORY.md"

@@ -104,7 +104,7 @@ def found_in(kb: KnowledgeBase, session: Session) -> list[str]:
     text = "".join(conversation.line(message) for message in conversation.messages)
     places += ["condensing"] if "turquoise" in text.lower() else []
     for each in kb.memory.inbox.waiting():
-        places += ["inbox"] if "turquoise" in str(each.hunks).lower() else []
+        places += ["inbox"] if "turquoise" in str(each.places).lower() else []
     for file in kb.workspace.root.rglob("*"):
         is_ours = not {"sessions", ".kbtui"} & set(file.relative_to(kb.workspace.root).parts)
         if is_ours and file.is_file() and b"urquoise" in file.read_bytes():

@@ -1,5 +1,5 @@
 """Inbox: what a machine wanted to change and a person must decide on.
 
-`inbox.Inbox` lists, shows and decides; `plan` says place by place what a proposal would do to the
-files as they are, `showing` prepares that for eyes and editors.
+`inbox.Inbox` proposes, lists and decides; the history keeps and merges. `showing` prepares a place
+for eyes and editors, `rejections` knows what isn't to be proposed again.
 """

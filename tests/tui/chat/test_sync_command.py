@@ -40,7 +40,7 @@ async def test_sync_brings_two_workspaces_together_and_hands_over_what_clashes(
             await shell.until(lambda: "theirs" in shell.text)
             assert mine.read_text() == "# A\n\nOne line here.\n"
             [proposal] = shell.app.kb.memory.inbox.list()
-            assert "One line there." in (proposal.edits[0].text or "")
+            assert "One line there." in (proposal.edits[0].wanted or b"").decode()
 
 
 async def test_a_sync_that_fails_says_why(tmp_path: Path) -> None:

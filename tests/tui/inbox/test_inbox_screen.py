@@ -66,7 +66,7 @@ async def waiting(shell: Shell, screen: InboxScreen, places: int) -> None:
             screen.has_class("-empty")
             if not places
             else screen.rows.plan is not None
-            and len(screen.rows.plan.hunks) == screen.diff.hunk_count == places
+            and len(screen.rows.plan.places) == screen.diff.hunk_count == places
         )
     )
 
@@ -278,7 +278,7 @@ async def test_letters_typed_right_after_the_key_that_writes_are_written(tmp_pat
         )
         assert len(screen.query(PlaceEditor)) == 1
         assert now(tmp_path) == OLD
-        assert len(screen.rows.plan.hunks) == 2
+        assert len(screen.rows.plan.places) == 2
 
 
 async def test_taking_back_what_was_changed_again_shows_both_sides_until_it_is_done(

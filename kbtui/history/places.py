@@ -22,9 +22,7 @@ from kbtui.errors import (
     UsageError,
 )
 from kbtui.history.looking.diff import split_lines
-from kbtui.history.looking.matching import opcodes
-from kbtui.history.looking.matching import keys_of
-from kbtui.history.looking.tracking import common_ends
+from kbtui.history.looking.matching import common_ends, keys_of, opcodes
 from kbtui.history.merging.conflict import Decisions, Side
 from kbtui.history.merging.front_keys import split_front
 from kbtui.history.merging.undo_merge import LATER_WINS

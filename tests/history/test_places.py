@@ -28,6 +28,7 @@ from kbtui.history.places import (
 )
 from kbtui.history.undo.revert import Revert
 from kbtui.memory.inbox.showing import region
+from kbtui.workspace.layout import Layout
 
 if TYPE_CHECKING:
     from kbtui.history.looking.log import CommitLog
@@ -49,7 +50,7 @@ def plan_of(base: bytes | None, wanted: bytes | None, now: bytes | None) -> Plan
             file.write_bytes(now)
         decisions = Proposing()
         nothing = cast("Repository", None), cast("CommitLog", None)
-        work = Revert(Path(folder), *nothing, decisions)
+        work = Revert(Layout(Path(folder)), *nothing, decisions)
         return Plan(proposal, (plan_file(work, decisions, None, proposal.edits[0]),))
 
 

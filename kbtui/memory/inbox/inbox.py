@@ -57,7 +57,7 @@ class Inbox:
         tombstones: Tombstones | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._root = workspace.root
+        self._workspace = workspace
         self._history = history
         self._tombstones = tombstones or Tombstones(workspace, history, clock)
         self._clock = clock
@@ -314,8 +314,8 @@ class Inbox:
         path = files.checked_path(path)
         if not is_recorded(path):
             raise UsageError(f"{path} is not a file that the history keeps.")
-        there = path in bases or not files.exists(self._root, path)
-        base = bases.get(path) if there else files.read_bytes(self._root, path)
+        there = path in bases or not files.exists(self._workspace, path)
+        base = bases.get(path) if there else files.read_bytes(self._workspace, path)
         if text is None:
             return ProposedEdit(path, base, None)
         kept = "" if base is None else files.decode(base).text
@@ -378,7 +378,7 @@ class Inbox:
     # The inbox of older versions: a JSON file a proposal -------------------------------------
 
     def _old_files(self) -> Sequence[Path]:
-        folder = self._root / FOLDER
+        folder = self._workspace.root / FOLDER
         return sorted(file for file in folder.glob("[!.]*.json") if file.is_file())
 
     def _take_over(self) -> None:
@@ -413,8 +413,8 @@ class Inbox:
 
     def _as_file(self, path: str, text: str) -> bytes:
         """The bytes of a text: the file's, where that says it, for its mark and encoding."""
-        if files.exists(self._root, path):
-            data = files.read_bytes(self._root, path)
+        if files.exists(self._workspace, path):
+            data = files.read_bytes(self._workspace, path)
             if files.decode(data).text == text:
                 return data
         return text.encode("utf-8", "replace")

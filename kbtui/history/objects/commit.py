@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from kbtui.text import clean, clean_line
 from kbtui.workspace.layout import short_name
@@ -105,6 +105,9 @@ class Origin:
     batch: str | None = None
     epoch: int | None = None
     proposal: str | None = None
+
+
+_FIELDS = tuple(each.name for each in fields(Origin))  # capitalised, the keys of the trailers
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,20 +285,14 @@ def write_message(
 
 
 def _trailers(actor: Actor, origin: Origin) -> list[str]:
-    messages = "{}-{}".format(*origin.messages) if origin.messages else None
-    values = (
-        ("Actor", actor.value),
-        ("Session", origin.session),
-        ("Messages", messages),
-        ("Turn", origin.turn),
-        ("Model", origin.model),
-        ("Cursor", origin.cursor),
-        ("Undoes", origin.undoes),
-        ("Batch", origin.batch),
-        ("Epoch", origin.epoch),
-        ("Proposal", origin.proposal),
-    )
-    return [f"{key}: {clean_line(str(value))}" for key, value in values if value is not None]
+    values: dict[str, object] = {"actor": actor.value, **asdict(origin)}
+    if origin.messages:
+        values["messages"] = "{}-{}".format(*origin.messages)
+    return [
+        f"{name.capitalize()}: {clean_line(str(value))}"
+        for name, value in values.items()
+        if value is not None
+    ]
 
 
 def read_commit(identifier: str, raw: RawCommit, paths: tuple[PathChange, ...] = ()) -> Commit:
@@ -330,19 +327,13 @@ def _actor(value: str | None) -> Actor:
 
 
 def _origin(trailers: dict[str, str]) -> Origin:
-    first, _, last = trailers.get("Messages", "").partition("-")
+    known: dict[str, Any] = {name: trailers.get(name.capitalize()) for name in _FIELDS}
+    first, _, last = (known["messages"] or "").partition("-")
     begin, end = _number(first), _number(last)
-    return Origin(
-        session=trailers.get("Session"),
-        messages=None if begin is None or end is None else (begin, end),
-        turn=trailers.get("Turn"),
-        model=trailers.get("Model"),
-        cursor=_number(trailers.get("Cursor")),
-        undoes=trailers.get("Undoes"),
-        batch=trailers.get("Batch"),
-        epoch=_number(trailers.get("Epoch")),
-        proposal=trailers.get("Proposal"),
-    )
+    known["messages"] = None if begin is None or end is None else (begin, end)
+    for name in ("cursor", "epoch"):
+        known[name] = _number(known[name])
+    return Origin(**known)
 
 
 def _number(value: str | None) -> int | None:

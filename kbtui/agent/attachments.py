@@ -11,7 +11,7 @@ from kbtui.agent.tools.base import checked_area
 from kbtui.errors import KbtuiError
 from kbtui.knowledge import resolve
 from kbtui.knowledge.entry_index import is_catalogue
-from kbtui.models.tokens import cut_to_tokens
+from kbtui.models.port import cut_to_tokens
 from kbtui.text import clean_line
 from kbtui.workspace import files
 

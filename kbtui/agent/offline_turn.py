@@ -16,8 +16,7 @@ from kbtui.agent.tools.toolbox import Outcome
 from kbtui.agent.turn import Turn
 from kbtui.agent.uninterrupted import in_thread
 from kbtui.errors import KbtuiError
-from kbtui.models.port import Reply, ToolCall, Usage
-from kbtui.models.tokens import estimate_tokens
+from kbtui.models.port import Reply, ToolCall, Usage, estimate_tokens
 from kbtui.offline.answer import answer
 from kbtui.text import counted
 

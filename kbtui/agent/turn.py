@@ -33,8 +33,16 @@ from kbtui.agent.tool_rounds import ToolRounds
 from kbtui.agent.uninterrupted import in_thread
 from kbtui.agent.window import KEEP
 from kbtui.errors import BudgetError, KbtuiError, ModelAnswerError
-from kbtui.models.port import Message, Reply, ReplyReasoning, ReplyRetry, ReplyText, ToolCall, Usage
-from kbtui.models.tokens import prompt_tokens
+from kbtui.models.port import (
+    Message,
+    Reply,
+    ReplyReasoning,
+    ReplyRetry,
+    ReplyText,
+    ToolCall,
+    Usage,
+    prompt_tokens,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence

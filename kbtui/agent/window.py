@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kbtui.agent.sources import quoted
-from kbtui.models.port import Message
-from kbtui.models.tokens import cut_to_tokens, estimate_tokens, message_tokens
+from kbtui.models.port import Message, cut_to_tokens, estimate_tokens, message_tokens
 from kbtui.text import shorten
 
 if TYPE_CHECKING:

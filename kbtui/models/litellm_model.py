@@ -27,7 +27,11 @@ from kbtui.errors import (
     ModelUnreachableError,
 )
 from kbtui.models.background import BackgroundLoop
-from kbtui.models.forcing import (
+from kbtui.models.model_errors import Endpoint, Trouble, cut_off, timed_out, trouble_with
+from kbtui.models.port import Reply, ReplyEvent, ReplyReasoning, ReplyRetry, Usage, estimate_tokens
+from kbtui.models.providers import is_loopback, is_ollama, prefix_of
+from kbtui.models.reply_builder import ReplyBuilder
+from kbtui.models.schema import (
     Way,
     accept,
     describe,
@@ -35,11 +39,6 @@ from kbtui.models.forcing import (
     ladder_from,
     request_options,
 )
-from kbtui.models.model_errors import Endpoint, Trouble, cut_off, timed_out, trouble_with
-from kbtui.models.port import Reply, ReplyEvent, ReplyReasoning, ReplyRetry, Usage
-from kbtui.models.providers import is_loopback, is_ollama, prefix_of
-from kbtui.models.reply_builder import ReplyBuilder
-from kbtui.models.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator, Sequence

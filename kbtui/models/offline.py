@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from kbtui.errors import ModelAccessError
-from kbtui.models.tokens import estimate_tokens
+from kbtui.models.port import estimate_tokens
 from kbtui.settings import OFFLINE
 
 if TYPE_CHECKING:

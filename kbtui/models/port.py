@@ -1,4 +1,4 @@
-"""The port that every chat model is spoken to through.
+"""The port that every chat model is spoken to through, and how many tokens that takes.
 
 Three implementations stand behind it: litellm, the stand-in for none, and the scripted one of the
 tests. A model only ever *asks* for tools; the turn runs them.
@@ -6,11 +6,13 @@ tests. A model only ever *asks* for tools; the turn runs them.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
+
 
 Role = Literal["system", "user", "assistant", "tool"]
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "error"]
@@ -146,3 +148,45 @@ class ChatModel(Protocol):
     def count_tokens(self, text: str) -> int:
         """Count the tokens of a text, by the model's tokenizer or by an estimate."""
         ...
+
+
+_ASCII_PER_TOKEN = 4.0
+_OTHER_BYTES_PER_TOKEN = 2.5
+_PER_MESSAGE = 4
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate a text's tokens from its bytes.
+
+    Within a third of OpenAI's cl100k on prose, markdown, code, German and Chinese, and rather
+    above than below. The models' own tokenizers differ from each other by as much, and loading
+    one takes seconds.
+    """
+    ascii_bytes = len(text.encode("ascii", "ignore"))
+    other_bytes = len(text.encode("utf-8", "replace")) - ascii_bytes
+    return math.ceil(ascii_bytes / _ASCII_PER_TOKEN + other_bytes / _OTHER_BYTES_PER_TOKEN)
+
+
+def message_tokens(message: Message) -> int:
+    """Estimate the tokens of one message, with its tool calls and its wrapping."""
+    calls = sum(estimate_tokens(call.name + call.arguments) + 8 for call in message.tool_calls)
+    return _PER_MESSAGE + estimate_tokens(message.content) + calls
+
+
+def prompt_tokens(messages: Sequence[Message]) -> int:
+    """Estimate the tokens of a whole prompt, without the tools' descriptions."""
+    return sum(map(message_tokens, messages))
+
+
+def cut_to_tokens(text: str, budget: int) -> str:
+    """Cut a text to whole lines within a budget of tokens; "" where not even one fits."""
+    if estimate_tokens(text) <= budget:
+        return text
+    kept: list[str] = []
+    left = budget
+    for line in text.splitlines(keepends=True):
+        left -= estimate_tokens(line)
+        if left < 0:
+            break
+        kept.append(line)
+    return "".join(kept)

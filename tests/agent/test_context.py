@@ -16,8 +16,7 @@ from kbtui.agent.tools.toolbox import Toolbox
 from kbtui.agent.window import session_window
 from kbtui.history.change import Actor
 from kbtui.models.litellm_model import LiteLLMModel, ModelOptions
-from kbtui.models.port import Message, ToolCall
-from kbtui.models.tokens import estimate_tokens
+from kbtui.models.port import Message, ToolCall, estimate_tokens
 from kbtui.sessions.store import SessionMessage
 from tests.agent.conftest import assert_sound
 

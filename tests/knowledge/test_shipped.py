@@ -13,7 +13,7 @@ from kbtui.history.change import Actor
 from kbtui.knowledge import frontmatter, shipped
 from kbtui.knowledge.shipped import install_skills, plant, shipped_skill
 from kbtui.knowledge.templates import ENTRY_TYPES
-from kbtui.models.tokens import estimate_tokens
+from kbtui.models.port import estimate_tokens
 
 if TYPE_CHECKING:
     from kbtui.history.history import History

@@ -13,11 +13,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbtui.models.background import BackgroundLoop
-from kbtui.models.forcing import find_object
-from kbtui.models.port import Message, ReplyReasoning, ReplyText, ToolCall
+from kbtui.models.port import (
+    Message,
+    ReplyReasoning,
+    ReplyText,
+    ToolCall,
+    cut_to_tokens,
+    estimate_tokens,
+    prompt_tokens,
+)
 from kbtui.models.reply_builder import ReplyBuilder, ThinkSplitter
-from kbtui.models.schema import ArgumentError, check_arguments, parse_arguments
-from kbtui.models.tokens import cut_to_tokens, estimate_tokens, prompt_tokens
+from kbtui.models.schema import ArgumentError, check_arguments, find_object, parse_arguments
 from tests.patience import PATIENCE
 
 if TYPE_CHECKING:

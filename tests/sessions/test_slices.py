@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kbtui.models.port import ToolCall
-from kbtui.models.tokens import estimate_tokens
+from kbtui.models.port import ToolCall, estimate_tokens
 from kbtui.sessions.slices import Unit, oldest_units, pages, split_text, split_units
 from kbtui.sessions.store import SessionMessage
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.memory.consolidation.page import Page
 from kbtui.memory.records.transcript import read_conversation, tokens_of
-from kbtui.models.tokens import message_tokens
+from kbtui.models.port import message_tokens
 from kbtui.sessions.slices import pages, split_units
 from kbtui.workspace.jsonl import read_lines
 

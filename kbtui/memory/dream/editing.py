@@ -12,8 +12,7 @@ from kbtui.memory.consolidation.ask import TRANSIENT, TRIES
 from kbtui.memory.dream.study import GO_ON, LAST_STEP
 from kbtui.memory.dream.tools import FINISH, SPECS, Outcome
 from kbtui.memory.records.usable_answers import why_unusable
-from kbtui.models.port import Message
-from kbtui.models.tokens import prompt_tokens
+from kbtui.models.port import Message, prompt_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -23,7 +23,7 @@ from kbtui.memory.edits.memory_file import is_statement, line_key, split_lines
 from kbtui.memory.edits.subjects import named_in
 from kbtui.memory.edits.working_copy import NOTES
 from kbtui.memory.records.dates import stamp
-from kbtui.models.tokens import cut_to_tokens
+from kbtui.models.port import cut_to_tokens
 from kbtui.models.transcript import ARCHIVE, CATALOGUE, FILE, PROBLEMS, as_block
 from kbtui.sessions.slices import split_text
 from kbtui.text import shorten, slugify

@@ -22,7 +22,7 @@ from kbtui.memory.edits.memory_file import (
     split_lines,
 )
 from kbtui.memory.edits.operations import keep_in_entry, without_line
-from kbtui.models.tokens import estimate_tokens
+from kbtui.models.port import estimate_tokens
 from kbtui.text import clean_line
 
 if TYPE_CHECKING:

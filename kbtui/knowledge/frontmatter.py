@@ -3,7 +3,7 @@ r"""Splits a document into frontmatter and body, byte for byte, and changes sing
 The block stands between a first line ``---`` (behind a byte-order mark, if there is one) and the
 next line that is ``---`` or ``...``, as Obsidian, Jekyll and pandoc write it. Joining the parts of
 a split gives the very same bytes back. Reading goes through python-frontmatter with our splitter
-and the hardened reader of `yaml_tree`.
+and the hardened reader of `yaml_edit`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from frontmatter.default_handlers import YAMLHandler
 
 from kbtui.errors import UnreadableError
 from kbtui.knowledge.body import plain_line
-from kbtui.knowledge.yaml_edit import edit_keys, edit_scalars
-from kbtui.knowledge.yaml_tree import FrontmatterError, Node, read_tree
+from kbtui.knowledge.yaml_edit import FrontmatterError, Node, edit_keys, edit_scalars, read_tree
 from kbtui.text import clean_line
 
 if TYPE_CHECKING:

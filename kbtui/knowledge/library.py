@@ -5,18 +5,17 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from kbtui.errors import NotFoundError, UnreadableError, UnsafePathError, UsageError
 from kbtui.history.objects.commit import Actor, Origin
-from kbtui.knowledge import resolve
-from kbtui.knowledge.catalog import Catalog
+from kbtui.knowledge import frontmatter, resolve
+from kbtui.knowledge.catalog import Catalog, PromptIndex
 from kbtui.knowledge.dates import DateKeeper
 from kbtui.knowledge.entry import Entry, EntryInfo
 from kbtui.knowledge.entry_index import EntryIndex
 from kbtui.knowledge.links import Link
 from kbtui.knowledge.overlay import Overlay
-from kbtui.knowledge.prompt_index import PromptIndex
 from kbtui.knowledge.reader import Backlink, Reader, ResolvedLink
 from kbtui.knowledge.repair import new_name
 from kbtui.knowledge.templates import ENTRY_TYPES, TYPE_OF_FOLDER, render_entry
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from kbtui.history.objects.commit import Changed, Commit
     from kbtui.workspace.layout import Workspace
     from kbtui.workspace.scan import Scanner
+
 
 __all__ = [
     "Backlink",
@@ -342,3 +342,58 @@ def _encoded_as(old: bytes, text: str, path: str) -> bytes:
         text = text.replace("\r\n", "\n").replace("\n", "\r\n")
     data = text.encode("utf-8", "replace")
     return b"\xef\xbb\xbf" + data if decoded.encoding == "utf-8-sig" else data
+
+
+def retag(library: Library, path: str, words: Iterable[str]) -> tuple[str, ...]:
+    """Change the tags of an entry.
+
+    Args:
+        library: Where it is.
+        path: Which one.
+        words: Tags to add, with or without a leading ``#``; one behind a ``-`` is taken away.
+
+    Returns:
+        The tags that it has now, those in its text among them.
+
+    Raises:
+        UsageError: there is no tag among the words, or one to be taken away stands in the text.
+        UnreadableError: its frontmatter can't be read, so it isn't rewritten.
+        ConflictError: somebody else changed it meanwhile.
+    """
+    entry = library.get(path)
+    if entry.problem:
+        raise UnreadableError(f"{path} can't be tagged: {entry.problem}", "Correct it first.")
+    added, removed = _asked(words)
+    # What stands in the text is a tag already, and none that could be taken away here.
+    key, items = frontmatter.items(entry.frontmatter, "tags")
+    written = {tag.casefold() for tag in frontmatter.tags(entry.frontmatter)}
+    every = {tag.casefold() for tag in entry.tags}
+    if in_text := sorted(removed & every - written):
+        raise UsageError(
+            f"#{in_text[0]} stands in the text of {short_name(path)}, not among its tags.",
+            "Take it out of the text.",
+        )
+    kept = [item for item in items if removed.isdisjoint(_names(item))]
+    fresh = [name for name in added if name.casefold() not in every]
+    if fresh or kept != items:
+        tags = [*kept, *fresh]
+        text = frontmatter.set_keys(entry.text, {key: tags})
+        reason = f"tags: {', '.join(frontmatter.words(tags)) or 'none'}"
+        library.write(path, text, expecting=entry.blob, actor=Actor.YOU, reason=reason)
+    return library.get(path).tags
+
+
+def _asked(words: Iterable[str]) -> tuple[list[str], set[str]]:
+    """The tags to add, and those to take away, in lower case."""
+    said = [clean_line(word) for word in words]
+    names = [(word, word.lstrip("-").lstrip("#").strip(",")) for word in said]
+    if not any(name for _, name in names):
+        raise UsageError("There is no tag to add.", "Say it: /tag work -draft")
+    added = {name.casefold(): name for word, name in names if name and word[:1] != "-"}
+    removed = {name.casefold() for word, name in names if name and word[:1] == "-"}
+    return list(added.values()), removed
+
+
+def _names(item: Any) -> set[str]:
+    """The name of an item of the list, in lower case."""
+    return {tag.casefold() for tag in frontmatter.tags({"tags": [item]})}

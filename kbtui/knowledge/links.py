@@ -16,7 +16,7 @@ from kbtui.knowledge.body import CodeRanges
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kbtui.knowledge.yaml_tree import Node
+    from kbtui.knowledge.yaml_edit import Node
 
 LinkKind = Literal["related", "wiki", "markdown"]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from kbtui.history.looking.diff import FileDiff
-    from kbtui.history.merging.conflict import Conflict, Resolution
+    from kbtui.history.merging.line_merge import Conflict, Resolution
     from kbtui.history.objects.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.workspace.layout import Layout
@@ -88,7 +88,7 @@ def _undo_of(
 
 def _preferring(work: Callable[[Mapping[Conflict, Resolution]], Commit], prefer: str) -> Commit:
     """Decide every conflict alike; deciding some may bring up others."""
-    from kbtui.history.merging.conflict import Side
+    from kbtui.history.merging.line_merge import Side
 
     side = Side.OURS if prefer == "now" else Side.THEIRS
     decisions: dict[Conflict, Resolution] = {}

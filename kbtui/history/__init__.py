@@ -1,7 +1,7 @@
 """The history: the one door for every write, and what was written, by whom and why.
 
 Others hold a `history.History` and use what `change` (Change, Actor, Origin, Sink), `looking.diff`
-and `merging.conflict` name. To write: ``with history.change(actor, reason, origin) as change``,
+and `merging.line_merge` name. To write: ``with history.change(actor, reason, origin) as change``,
 whose commit is `change.result` afterwards. To let a change wait for a decision instead, give
 ``sink=``: `History.propose` makes it a commit under ``refs/proposals/ID`` whose parent is what it
 was made from, and moves nothing. `proposals`, `proposal(id)` read them, `accept_preview` says place

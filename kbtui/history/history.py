@@ -23,7 +23,7 @@ from kbtui.history.objects.commit import RESTORED
 from kbtui.history.objects.packing import Packing
 from kbtui.history.objects.repository import Repository
 from kbtui.history.proposals import Proposals
-from kbtui.history.undo.undo import Undo, rewind
+from kbtui.history.undo import Undo, rewind
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors, sweep
 from kbtui.workspace.layout import RECORDED_AREAS
@@ -33,15 +33,14 @@ if TYPE_CHECKING:
 
     from kbtui.history.intent import Outcome
     from kbtui.history.looking.blame import LineOrigin
-    from kbtui.history.merging.conflict import Conflict, Resolution
+    from kbtui.history.merging.line_merge import Conflict, Resolution
     from kbtui.history.objects.commit import Changed
     from kbtui.history.objects.soundness import Soundness
     from kbtui.history.places import Place, Plan, Proposal
     from kbtui.history.sync.purge import Purge
     from kbtui.history.sync.remote import Address, Watcher
     from kbtui.history.sync.sync import SyncReport, SyncRules
-    from kbtui.history.undo.revert import Edits
-    from kbtui.history.undo.undo import UndoPlan
+    from kbtui.history.undo import Edits, UndoPlan
     from kbtui.workspace.layout import Workspace
     from kbtui.workspace.scan import Scanner
     from kbtui.workspace.secret import Secret
@@ -340,7 +339,7 @@ class History(HistoryReader):
 
         Raises:
             UndoConflictError: The same lines were changed again. Nothing was changed; `conflicts`
-                holds a `conflict.Conflict` for each place that nobody has decided about.
+                holds a `line_merge.Conflict` for each place that nobody has decided about.
             UsageError: Nothing is left to undo, or there is no such path or hunk.
         """
         plan = self._undo.of_commit(self.resolve(rev), paths, hunk, decisions)

@@ -23,9 +23,8 @@ from kbtui.errors import (
 )
 from kbtui.history.looking.diff import split_lines
 from kbtui.history.looking.matching import common_ends, keys_of, opcodes
-from kbtui.history.merging.conflict import Decisions, Side
-from kbtui.history.merging.front_keys import split_front
-from kbtui.history.merging.undo_merge import LATER_WINS
+from kbtui.history.merging.line_merge import Decisions, Side
+from kbtui.history.merging.undo_merge import LATER_WINS, split_front
 from kbtui.text import clean_line, shorten
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
@@ -34,9 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from kbtui.history.merging.conflict import Conflict, Resolution
+    from kbtui.history.merging.line_merge import Conflict, Resolution
     from kbtui.history.objects.commit import Actor, Commit, Origin
-    from kbtui.history.undo.revert import Edits, Revert
+    from kbtui.history.undo import Edits, Revert
 
 Kind = Literal["added", "modified", "deleted", "renamed"]
 MOST_PLACES = 100

@@ -17,7 +17,7 @@ from kbtui.history.change import Change
 from kbtui.history.door import redact_change
 from kbtui.history.objects.commit import Origin, read_commit
 from kbtui.history.places import Plan, Proposal, ProposedEdit, Proposing, plan_file
-from kbtui.history.undo.revert import Revert
+from kbtui.history.undo import Revert
 from kbtui.text import clean_line
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.files import blob_id

@@ -26,7 +26,7 @@ from kbtui.history.places import (
     plan_file,
     put,
 )
-from kbtui.history.undo.revert import Revert
+from kbtui.history.undo import Revert
 from kbtui.memory.inbox.showing import region
 from kbtui.workspace.layout import Layout
 

@@ -8,7 +8,7 @@ import pytest
 
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.history.change import Actor
-from kbtui.history.undo.undo import is_exempt
+from kbtui.history.undo import is_exempt
 
 if TYPE_CHECKING:
     from tests.history.conftest import Notes

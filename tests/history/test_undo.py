@@ -8,10 +8,10 @@ import pytest
 
 from kbtui.errors import NotFoundError, UndoConflictError, UsageError
 from kbtui.history.change import Actor, Origin
-from kbtui.history.merging.conflict import Conflict, Side
+from kbtui.history.merging.line_merge import Conflict, Side
 
 if TYPE_CHECKING:
-    from kbtui.history.merging.conflict import Resolution
+    from kbtui.history.merging.line_merge import Resolution
     from tests.history.conftest import Notes
 
 A, B = "knowledge/topics/a.md", "knowledge/topics/b.md"

@@ -1,5 +1,5 @@
 """Bringing changes of the same text together: line by line, key by key, file by file.
 
-Plain functions over texts and trees, which write nothing. Others use `conflict` (Conflict, Side,
+Plain functions over texts and trees, which write nothing. Others use `line_merge` (Conflict, Side,
 Resolution) and `tree_merge` (Clash, Resolver, merge_three).
 """

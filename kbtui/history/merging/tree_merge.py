@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 
 from kbtui.history.looking.diff import find_renames, split_lines
 from kbtui.history.looking.matching import keys_of, matching_blocks
-from kbtui.history.merging.conflict import Decisions, Side
-from kbtui.history.merging.front_keys import Front, common_items, split_front
-from kbtui.history.merging.undo_merge import take_out
+from kbtui.history.merging.line_merge import Decisions, Side
+from kbtui.history.merging.undo_merge import Front, common_items, split_front, take_out
 from kbtui.workspace import files
 from kbtui.workspace.layout import conflict_copy_of, short_name
 

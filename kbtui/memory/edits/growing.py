@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import UnreadableError, UsageError
-from kbtui.history.merging.front_keys import split_front
+from kbtui.history.merging.undo_merge import split_front
 from kbtui.knowledge import frontmatter
 from kbtui.knowledge.facts import Fact, normalise, plain_fact, statements
 from kbtui.knowledge.templates import EVOLUTION, append_to_section, render_entry, section_text

@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from kbtui.errors import UndoConflictError
-from kbtui.history.merging.conflict import Side
+from kbtui.history.merging.line_merge import Side
 from kbtui.text import clean, clean_line
 from kbtui.tui.diff.diff_view import DiffView
 from kbtui.tui.messages import OpenEntry, leave_for, tell
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
     from textual.dom import DOMNode
 
-    from kbtui.history.merging.conflict import Conflict, Resolution
+    from kbtui.history.merging.line_merge import Conflict, Resolution
     from kbtui.history.objects.commit import Commit
 
 Decided = dict["Conflict", "Resolution"]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
     from kbtui.history.looking.reading import ForeignHistory
-    from kbtui.history.merging.conflict import Conflict, Resolution
+    from kbtui.history.merging.line_merge import Conflict, Resolution
     from kbtui.history.objects.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.history.commit_diffs import ShownPlace

@@ -12,10 +12,10 @@ from kbtui.agent.context import Prompt, assemble
 from kbtui.agent.events import TurnFailed, TurnStarted
 from kbtui.agent.offline_turn import OfflineTurn
 from kbtui.agent.sources import Sources
+from kbtui.agent.tool_rounds import in_thread
 from kbtui.agent.tools.base import ToolContext
 from kbtui.agent.tools.toolbox import Toolbox
 from kbtui.agent.turn import Turn, new_turn_id
-from kbtui.agent.uninterrupted import in_thread
 from kbtui.errors import ConflictError, KbtuiError, UsageError
 from kbtui.history.objects.commit import Actor, Origin
 from kbtui.models.litellm_model import LiteLLMModel

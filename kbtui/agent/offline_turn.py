@@ -12,9 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kbtui.agent.events import TextDelta, ToolStarted, UsageReported
+from kbtui.agent.tool_rounds import in_thread
 from kbtui.agent.tools.toolbox import Outcome
 from kbtui.agent.turn import Turn
-from kbtui.agent.uninterrupted import in_thread
 from kbtui.errors import KbtuiError
 from kbtui.models.port import Reply, ToolCall, Usage, estimate_tokens
 from kbtui.offline.answer import answer

@@ -1,4 +1,7 @@
-"""Runs the tool calls of one answer, and notices when a model goes round in circles."""
+"""Runs the tool calls of one answer, and notices when a model goes round in circles.
+
+They run in threads that a cancelled turn waits for, as a thread can't be stopped half-way.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,10 @@ import json
 import re
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from kbtui.agent.events import ToolFinished, ToolStarted
 from kbtui.agent.tools.toolbox import Outcome, Toolbox, shown_arguments
-from kbtui.agent.uninterrupted import in_thread
 from kbtui.errors import ModelAnswerError
 from kbtui.text import slugify
 
@@ -20,6 +22,30 @@ if TYPE_CHECKING:
 
     from kbtui.agent.tools.base import ToolContext
     from kbtui.models.port import ToolCall
+
+
+T = TypeVar("T")
+
+
+async def in_thread(work: Callable[[], T], done: Callable[[T], None] | None = None) -> T:
+    """Run `work` in a thread, to its end even when the caller is cancelled.
+
+    Args:
+        work: What to do.
+        done: Called with its result, before anything else, cancelled or not.
+    """
+    running = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        result = await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait([running])
+        if done is not None and running.exception() is None:
+            done(running.result())
+        raise
+    if done is not None:
+        done(result)
+    return result
+
 
 MOST_CALLS = 16
 _MOST_USELESS_ROUNDS = 3

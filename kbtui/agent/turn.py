@@ -29,8 +29,7 @@ from kbtui.agent.events import (
     TurnStarted,
     UsageReported,
 )
-from kbtui.agent.tool_rounds import ToolRounds
-from kbtui.agent.uninterrupted import in_thread
+from kbtui.agent.tool_rounds import ToolRounds, in_thread
 from kbtui.agent.window import KEEP
 from kbtui.errors import BudgetError, KbtuiError, ModelAnswerError
 from kbtui.models.port import (

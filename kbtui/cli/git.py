@@ -76,7 +76,7 @@ def _run(command: list[str], environment: dict[str, str], root: Path) -> int:
 
 
 def _environment(root: Path, repository: Path, index: Path) -> dict[str, str]:
-    from kbtui.history.objects.soundness import plain_environment
+    from kbtui.history.objects.lineage import plain_environment
 
     return {
         **plain_environment(),

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kbtui.history.looking.blame import LineOrigin
     from kbtui.history.merging.line_merge import Conflict, Resolution
     from kbtui.history.objects.commit import Changed
-    from kbtui.history.objects.soundness import Soundness
+    from kbtui.history.objects.lineage import Soundness
     from kbtui.history.places import Place, Plan, Proposal
     from kbtui.history.sync.purge import Purge
     from kbtui.history.sync.remote import Address, Watcher
@@ -443,7 +443,7 @@ class History(HistoryReader):
 
     def check(self, tell: Callable[[str], None] = lambda _: None) -> Soundness:
         """Read every object of the history, and let a real git look at it, if there is one."""
-        from kbtui.history.objects.soundness import check_history
+        from kbtui.history.objects.lineage import check_history
 
         return check_history(self._repository, tell)
 

@@ -13,7 +13,7 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
 from kbtui import __version__
-from kbtui.agent.uninterrupted import in_thread
+from kbtui.agent.tool_rounds import in_thread
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.logs import log_file
 from kbtui.mcp_server.prompts import PROMPTS, render

@@ -338,7 +338,7 @@ def test_an_attachment_that_is_too_long_is_cut_at_a_line_and_says_so(kb: Knowled
 
 
 def test_a_skill_of_the_workspace_takes_the_place_of_the_shipped_one(kb: KnowledgeBase) -> None:
-    assert [(skill.name, skill.always) for skill in load_skills(kb.workspace.root)] == [
+    assert [(skill.name, skill.always) for skill in load_skills(kb.workspace)] == [
         ("knowledge-base", True)
     ]
     assert "edit_entry" in parts_of(prompt_of(kb))["skills"]

@@ -1,4 +1,4 @@
-"""The second phase: a model edits with tools, within its budget."""
+"""A model edits with tools, within its budget."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import BudgetError, ModelAnswerError, ModelError
 from kbtui.memory.consolidation.ask import TRANSIENT, TRIES
-from kbtui.memory.dream.study import GO_ON, LAST_STEP
-from kbtui.memory.dream.tools import FINISH, SPECS, Outcome
+from kbtui.memory.dream.tools import FINISH, GO_ON, LAST_STEP, SPECS, Outcome
 from kbtui.memory.records.usable_answers import why_unusable
 from kbtui.models.port import Message, prompt_tokens
 

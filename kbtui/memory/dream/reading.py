@@ -16,8 +16,7 @@ from kbtui.knowledge import frontmatter
 from kbtui.knowledge.body import summary_of
 from kbtui.knowledge.facts import normalise, plain_fact, statements
 from kbtui.knowledge.overlay import shown_text
-from kbtui.memory.dream.study import edit_prompt
-from kbtui.memory.dream.tools import SPECS
+from kbtui.memory.dream.tools import SPECS, prompt
 from kbtui.memory.edits.growing import is_said
 from kbtui.memory.edits.memory_file import is_statement, line_key, split_lines
 from kbtui.memory.edits.subjects import named_in
@@ -92,7 +91,7 @@ class Shares:
 
     def __init__(self, model: ChatModel, index_tokens: int) -> None:
         tools = json.dumps([[spec.description, spec.parameters] for spec in SPECS])
-        told = edit_prompt("", ())[0].content
+        told = prompt("")[0].content
         self.window = int(model.context_window * _SAFETY)
         free = self.window - model.count_tokens(tools) - model.count_tokens(told)
         self.page = max(_SHORTEST, free // 5)

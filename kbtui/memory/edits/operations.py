@@ -249,6 +249,21 @@ def fix_link(ref: str, target: str, to: str) -> Operation:
     return Operation(work)
 
 
+def link_entries(ref: str, to: str, day: date) -> Operation:
+    """Name one entry among those that another has to do with."""
+
+    def work(copy: WorkingCopy) -> Edits:
+        entry, other = copy.entry(ref), copy.entry(to)
+        if entry.path == other.path:
+            raise UsageError("An entry isn't related to itself.")
+        fact = Fact("", entry.type or "topic", entry.title)
+        related = [short_name(other.path)]
+        grown = grown_entry(entry.text, fact, day, related=related, add=False, correct=False)
+        return {entry.path: copy.files.encoded(entry.path, grown)}
+
+    return Operation(work)
+
+
 def rename_entry(ref: str, new: str) -> Operation:
     """Give an entry another name; the old one becomes an alias."""
 

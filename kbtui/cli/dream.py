@@ -68,12 +68,15 @@ def dream_log(place: Place, rev: str | None, limit: int | None, as_json: bool) -
             _list(kb, limit, as_json=as_json)
             return
         change = kb.memory.dream_log.show(rev)
+        idle = kb.memory.dream_log.idle()
     if as_json:
         say_json({**commit_shape(change.commit, kb.workspace), "patch": as_patch(change.diffs)})
         return
     print_commit(change.commit)
     print_diffs(change.diffs)
     note(f"Go back to before it with: kbtui dream-restore {change.commit.id[:10]}")
+    if rev is None:
+        note(f"Since then: {idle}")
 
 
 def _list(kb: KnowledgeBase, limit: int, *, as_json: bool) -> None:

@@ -36,8 +36,8 @@ def as_line(said: Said) -> str:
     return f"[{said.time.strftime(_TIME)}] {said.role.upper()}{tools}: {text}"
 
 
-FILE, ARCHIVE, PROBLEMS, FINDINGS, CATALOGUE = "file", "archive", "problems", "findings", "index"
-_TAGS = f"{FILE}|{ARCHIVE}|{PROBLEMS}|{FINDINGS}|{CATALOGUE}"
+FILE, ARCHIVE, PROBLEMS, CATALOGUE = "file", "archive", "problems", "index"
+_TAGS = f"{FILE}|{ARCHIVE}|{PROBLEMS}|{CATALOGUE}"
 _LIKE_TAG = re.compile(rf"^(?=</?(?:{_TAGS})\b)", re.MULTILINE | re.IGNORECASE)
 
 

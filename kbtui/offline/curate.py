@@ -49,7 +49,7 @@ class Problem(Protocol):
 
     @property
     def kind(self) -> str:
-        """``broken link``, ``same twice`` (entries), ``repeated line`` or ``old summary``."""
+        """``broken link``, ``same twice``, ``repeated line``, ``old summary``, ``not linked``."""
         ...
 
     @property
@@ -59,7 +59,7 @@ class Problem(Protocol):
 
     @property
     def what(self) -> str:
-        """The link's target, the line, or the summary."""
+        """The link's target, the line, the summary, or the other entry's name."""
         ...
 
     @property
@@ -92,6 +92,9 @@ def curate(problems: Iterable[Problem], texts: Mapping[str, str]) -> Iterator[Ed
         elif problem.kind == "broken link" and instead:
             arguments = {"path": path, "link": what, "to": instead}
             yield Edit("fix_link", arguments, f"{what} is {instead}")
+        elif problem.kind == "not linked":
+            arguments = {"entry": path, "to": instead}
+            yield Edit("link_entries", arguments, f"{path} speaks of {what}")
         elif problem.kind == "old summary" and instead:
             yield Edit("set_summary", {"entry": path, "summary": instead}, instead)
         elif problem.kind == "repeated line" and (cut := _second(texts.get(path, ""), what)):

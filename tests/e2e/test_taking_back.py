@@ -32,9 +32,7 @@ def _dreams(workspace: Path) -> str:
         {**call("add_line", path=f"people/{name}", line=f"{title} leads it"), "id": name}
         for name, title in PEOPLE.items()
     ]
-    finding = {"kind": "new", "about": "people/alice", "what": "All of them lead"}
     replies = [
-        Reply(tool_calls=[call("study_memory", findings=[finding])]),
         Reply(tool_calls=edits),
         Reply(tool_calls=[call("finish")]),
     ]

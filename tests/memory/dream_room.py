@@ -69,19 +69,8 @@ def person(
     return f"---\ntype: person\ncreated: 2026-01-05\nupdated: 2026-01-05\n{head}---\n# {title}\n\n{body}"
 
 
-def finding(
-    kind: str = "new", about: str = "MEMORY.md", what: str = "Prefers dark mode", **more: Any
-) -> dict[str, Any]:
-    return {"kind": kind, "about": about, "what": what, **more}
-
-
-def studied(*findings: dict[str, Any]) -> Reply:
-    """What a model answers in the first phase."""
-    return Reply(tool_calls=[call("study_memory", findings=list(findings or [finding()]))])
-
-
 def does(*calls: dict[str, Any]) -> Reply:
-    """What a model answers in the second phase: some edits."""
+    """What a model answers: some edits."""
     return Reply(tool_calls=[{**each, "id": f"c{n}"} for n, each in enumerate(calls)])
 
 
@@ -101,8 +90,8 @@ async def run(room: Room, **options: Any) -> DreamReport:
 
 
 async def dreams(room: Room, server: ScriptedServer, *edits: dict[str, Any]) -> DreamReport:
-    """Let the scripted model study, make some edits and finish."""
-    server.enqueue(studied(), does(*edits), FINISH)
+    """Let the scripted model make some edits and finish."""
+    server.enqueue(does(*edits), FINISH)
     report = await run(room)
     assert report.error is None, report.error
     return report

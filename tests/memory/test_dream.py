@@ -1,4 +1,4 @@
-"""Dream: two phases, one commit, and a cursor that moves with it."""
+"""Dream: one phase, one commit, and a cursor that moves with it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from tests.memory.dream_room import (
     dream_room,
     dreams,
     edit,
-    finding,
     is_read,
     machine,
     person,
@@ -31,7 +30,6 @@ from tests.memory.dream_room import (
     run,
     seen,
     state,
-    studied,
     told,
 )
 from tests.patience import PATIENCE
@@ -59,25 +57,22 @@ def room(tmp_path: Path, server: ScriptedServer) -> Iterator[Room]:
     room.close()
 
 
-# Two phases --------------------------------------------------------------------------------------
+# One phase ---------------------------------------------------------------------------------------
 
 
-async def test_it_studies_then_edits_and_everything_is_one_commit(
-    room: Room, server: ScriptedServer
-) -> None:
+async def test_it_edits_and_everything_is_one_commit(room: Room, server: ScriptedServer) -> None:
     room.write("SOUL.md", "Be brief.\n")
     room.write("USER.md", "# User\n\n- Name: Ada\n")
     machine(room, MEMORY="# Facts\n\n- Lives in Graz\n", people__alice=person("Alice"))
     archive(room, "They talked about Alice, who owns billing now.")
     commits = len(list(room.history.log()))
     server.enqueue(
-        studied(finding("new", "people/alice", "Owns billing", cursors=[1, 99])),
         does(add("people/alice", "Owns billing", section="Works on")),
         FINISH,
     )
     report = await run(room)
     assert report.kind == "changed"
-    assert (report.entries, report.remaining, report.steps) == (1, 0, 3)
+    assert (report.entries, report.remaining, report.steps) == (1, 0, 2)
     assert [diff.path for diff in report.diffs] == ["knowledge/people/alice.md"]
     assert "## Works on\n- Owns billing" in room.read("knowledge/people/alice.md")
     log = list(room.history.log())
@@ -86,12 +81,12 @@ async def test_it_studies_then_edits_and_everything_is_one_commit(
     assert log[0].actor is Actor.DREAM
     assert (log[0].origin.cursor, log[0].origin.model) == (1, "openai/scripted")
     assert log[0].subject.startswith("people/alice: +")
-    assert log[0].body == "Dream read archive entry 1."
+    assert log[0].body == "Dream read archive entry 1: added to people/alice."
     assert {change.path for change in log[0].paths} >= {CURSORS, "knowledge/people/alice.md"}
     assert seen(room) == 1
 
 
-async def test_the_first_phase_is_shown_what_is_new_and_what_is_known(
+async def test_the_model_is_shown_what_is_new_and_what_is_known(
     room: Room, server: ScriptedServer
 ) -> None:
     room.write("SOUL.md", "Be brief.\n")
@@ -103,21 +98,16 @@ async def test_the_first_phase_is_shown_what_is_new_and_what_is_known(
         topics__unrelated="# Unrelated\n\nNobody asked.\n",
     )
     archive(room, "They talked about Alice.", "2026-03-06 10:00")
-    server.enqueue(studied(finding()), FINISH)
+    server.enqueue(FINISH)
     await run(room)
-    first, second = server.prompts[0], server.prompts[1]
-    assert first.body["tool_choice"]["function"]["name"] == "study_memory"
     for text in ("Be brief.", "- Name: Ada", "- Lives in Graz", "- Plays chess"):
         assert text in told(server, 0)
-        assert text in told(server, 1)
     assert '<archive cursor="1" time="2026-03-06 10:00">\nThey talked about Alice.' in told(
         server, 0
     )
     assert "Nobody asked." not in told(server, 0).split("<index>")[0]
     assert "- unrelated" in told(server, 0), "it is in the catalogue"
-    assert "study_memory" not in second.tools
-    assert {"edit_file", "add_line", "merge_entries", "finish"} <= set(second.tools)
-    assert "- new: MEMORY.md: Prefers dark mode" in told(server, 1)
+    assert {"edit_file", "add_line", "merge_entries", "finish"} <= set(server.prompts[0].tools)
 
 
 async def test_nothing_new_means_no_call_and_no_commit(room: Room, server: ScriptedServer) -> None:
@@ -133,10 +123,11 @@ async def test_nothing_to_change_moves_the_cursor_and_nothing_else(
 ) -> None:
     archive(room, "They said hello.")
     before = state(room)
-    server.enqueue(Reply(tool_calls=[call("study_memory", findings=[])]))
+    server.enqueue(FINISH)
     report = await run(room)
     assert report.kind == "read"
-    assert len(server.prompts) == 1, "there is no second phase without findings"
+    assert len(server.prompts) == 1
+    assert next(room.history.log()).body == "Dream read archive entry 1: nothing had to change."
     assert report.diffs == ()
     after = state(room)
     assert {path for path in after if after[path] != before.get(path)} == {CURSORS, "HEAD"}
@@ -150,7 +141,7 @@ async def test_a_run_takes_one_batch_and_says_how_much_is_left(
     room = dream_room(tmp_path / "notes", server, dream={"max_batch_size": 2})
     for number in range(1, 6):
         archive(room, f"Talk number {number}.")
-    server.enqueue(Reply(tool_calls=[call("study_memory", findings=[])]))
+    server.enqueue(FINISH)
     report = await run(room)
     assert (report.entries, report.remaining, seen(room)) == (2, 3, 2)
     assert "Talk number 2." in told(server)
@@ -173,9 +164,8 @@ async def test_an_entry_too_long_for_a_prompt_is_shown_in_parts_before_the_curso
     archive(room, "short")
 
     def answer(request: Request) -> Reply:
-        assert "tool_choice" in request.body
         assert seen(room) == 0
-        return Reply(tool_calls=[call("study_memory", findings=[])])
+        return FINISH
 
     server.enqueue(answer)
     report = await run(room)
@@ -195,7 +185,6 @@ async def test_a_dry_run_shows_the_difference_and_writes_nothing(
     archive(room)
     before = state(room)
     server.enqueue(
-        studied(),
         does(add("MEMORY.md", "Prefers dark mode"), edit("USER.md", "Name: Ada", "Name: Bob")),
         FINISH,
     )
@@ -218,9 +207,9 @@ async def test_progress_is_told_and_the_report_says_it_in_words(
 ) -> None:
     archive(room)
     told_: list[DreamProgress] = []
-    server.enqueue(studied(), does(add("MEMORY.md", "Prefers dark mode")), FINISH)
+    server.enqueue(does(add("MEMORY.md", "Prefers dark mode")), FINISH)
     report = await run(room, on_progress=told_.append)
-    assert [each.phase for each in told_] == ["studying", "editing", "editing", "writing"]
+    assert [each.phase for each in told_] == ["reading", "editing", "editing", "writing"]
     assert (told_[2].step, told_[2].steps) == (2, 10)
     assert report.text == "Dream has worked in 1 new archive entry and changed memory/MEMORY."
 
@@ -233,12 +222,10 @@ async def test_the_steps_are_limited_and_what_was_edited_by_then_is_kept(
 ) -> None:
     room = dream_room(tmp_path / "notes", server, dream={"max_iterations": 3})
     archive(room)
-    server.enqueue(
-        studied(), *(does(add("MEMORY.md", f"Fact number {number}")) for number in range(9))
-    )
+    server.enqueue(*(does(add("MEMORY.md", f"Fact number {number}")) for number in range(9)))
     report = await run(room)
     assert report.kind == "changed"
-    assert len(server.prompts) == 4
+    assert len(server.prompts) == 3
     assert "last step" in told(server)
     assert "3 steps" in report.ended
     assert "stopped early" in report.text
@@ -255,7 +242,6 @@ async def test_steps_without_any_edit_change_nothing_and_leave_the_cursor(
     archive(room)
     before = state(room)
     server.enqueue(
-        studied(),
         does(call("read_file", path="people/alice")),
         does(call("read_file", path="MEMORY.md")),
     )
@@ -276,7 +262,6 @@ async def test_what_an_unfinished_run_would_only_remove_is_left_to_the_user(
     machine(room, MEMORY=f"# Facts\n\n{facts}")
     archive(room)
     server.enqueue(
-        studied(),
         does(edit("MEMORY.md", "- Fact two stands here\n", "")),
         does(add("MEMORY.md", "Likes tea"), edit("MEMORY.md", "Fact one stands", "Fact 1 stands")),
     )
@@ -295,7 +280,7 @@ async def test_what_an_unfinished_run_would_only_remove_is_left_to_the_user(
 async def test_time_is_limited(room: Room, server: ScriptedServer) -> None:
     archive(room)
     room.pipeline.dream._longest = 0.3
-    server.enqueue(Reply(tool_calls=[call("study_memory", findings=[])], stall_at=10))
+    server.enqueue(Reply(tool_calls=[call("finish")], stall_at=10))
     before = state(room)
     report = await run(room)
     assert isinstance(report.error, BudgetError)
@@ -308,10 +293,10 @@ async def test_the_same_call_again_and_calls_that_change_nothing_end_the_run(
     machine(room, MEMORY="# Facts\n\n- Lives in Graz\n")
     archive(room)
     before = state(room)
-    server.enqueue(studied(), does(add("MEMORY.md", "Lives in Graz")))
+    server.enqueue(does(add("MEMORY.md", "Lives in Graz")))
     report = await run(room)
     assert report.kind == "postponed"
-    assert len(server.prompts) == 4, "three steps that lead nowhere are enough"
+    assert len(server.prompts) == 3, "three steps that lead nowhere are enough"
     assert answers(server) == [
         "Nothing to change: it says so already.",
         "Error: You have made this very call already. Do something else.",
@@ -351,7 +336,7 @@ async def test_a_paid_model_that_nobody_chose_needs_consent(
     assert isinstance(report.error, ConsentNeededError)
     assert server.requests == []
     room.pipeline.budget.agree("openai/scripted", yes=True)
-    server.enqueue(Reply(tool_calls=[call("study_memory", findings=[])]))
+    server.enqueue(FINISH)
     assert (await run(room)).kind == "read"
     room.close()
 
@@ -359,7 +344,7 @@ async def test_a_paid_model_that_nobody_chose_needs_consent(
 async def test_the_override_chooses_the_model(tmp_path: Path, server: ScriptedServer) -> None:
     room = dream_room(tmp_path / "notes", server, dream={"model_override": "openai/small"})
     archive(room)
-    server.enqueue(Reply(tool_calls=[call("study_memory", findings=[])]))
+    server.enqueue(FINISH)
     report = await run(room)
     assert report.model == "openai/small"
     assert server.prompts[0].body["model"] == "small"
@@ -378,14 +363,14 @@ async def test_cancelling_leaves_everything_as_it_was(room: Room, server: Script
         reached.set()
         return Reply(tool_calls=[call("finish")], stall_at=10)
 
-    server.enqueue(studied(), does(add("MEMORY.md", "Prefers dark mode")), stall)
+    server.enqueue(does(add("MEMORY.md", "Prefers dark mode")), stall)
     task = asyncio.ensure_future(run(room))
     assert await asyncio.to_thread(reached.wait, PATIENCE)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert state(room) == before
-    server.enqueue(studied(), does(add("MEMORY.md", "Prefers dark mode")), FINISH)
+    server.enqueue(does(add("MEMORY.md", "Prefers dark mode")), FINISH)
     assert (await run(room)).kind == "changed", "the lock is free again"
 
 
@@ -408,7 +393,7 @@ async def test_a_file_saved_in_an_editor_meanwhile_is_kept_whole(
         (room.root / MEMORY).write_text("# Mine\n\n- one\n- two, just now\n")
         return FINISH
 
-    server.enqueue(studied(), does(add("MEMORY.md", "Likes tea", section="Mine")), answer)
+    server.enqueue(does(add("MEMORY.md", "Likes tea", section="Mine")), answer)
     report = await run(room)
     assert report.kind == "changed"
     assert room.read(MEMORY) == "# Mine\n\n- one\n- two, just now\n- Likes tea\n"
@@ -426,10 +411,10 @@ async def test_an_archive_that_grows_meanwhile_is_read_next_time(
         archive(room, "Said meanwhile.")
         return FINISH
 
-    server.enqueue(studied(), does(add("MEMORY.md", "Likes tea")), answer)
+    server.enqueue(does(add("MEMORY.md", "Likes tea")), answer)
     await run(room)
     assert seen(room) == 1
-    server.enqueue(Reply(tool_calls=[call("study_memory", findings=[])]))
+    server.enqueue(FINISH)
     await run(room)
     assert "Said meanwhile." in told(server)
     assert seen(room) == 2
@@ -452,7 +437,7 @@ async def test_what_failed_is_tried_with_less_of_it(room: Room, server: Scripted
     server.enqueue(*[Reply("no idea")] * 3)
     assert (await run(room)).kind == "postponed"
     assert "Talk number 20." in told(server, 0)
-    server.replies[:] = [Reply(tool_calls=[call("study_memory", findings=[])])]
+    server.replies[:] = [FINISH]
     report = await run(room)
     assert (report.entries, report.remaining) == (10, 10)
     assert (await run(room)).entries == 10
@@ -465,7 +450,7 @@ async def test_archives_of_two_machines_have_a_cursor_each(
     with room.history.change(Actor.SYNC, "synced") as change:
         line = json.dumps({"cursor": 1, "content": "There.", "origin": "laptop"})
         change.write("memory/history.jsonl", room.read("memory/history.jsonl") + line + "\n")
-    server.enqueue(Reply(tool_calls=[call("study_memory", findings=[])]))
+    server.enqueue(FINISH)
     report = await run(room)
     assert report.entries == 2
     cursors = json.loads(room.read(CURSORS))["dream"]

@@ -16,12 +16,10 @@ from tests.memory.dream_room import (
     archive,
     does,
     dream_room,
-    finding,
     machine,
     run,
     seen,
     state,
-    studied,
 )
 from tests.patience import PATIENCE
 from tests.scripted_server import Reply, Request, ScriptedServer, call, raw_call
@@ -54,11 +52,7 @@ def _echo_as_text(request: Request) -> Reply:
 
 def _echo_of_the_instructions(request: Request) -> Reply:
     said = str(request.messages[0]["content"])
-    return Reply(tool_calls=[call("study_memory", findings=[finding(what=said[:3000])])])
-
-
-def _studies(arguments: str) -> Reply:
-    return Reply(tool_calls=[raw_call("study_memory", arguments)])
+    return does(add("MEMORY.md", said[:3000].replace("\n", " ")))
 
 
 ANYWHERE = [
@@ -82,24 +76,6 @@ ANYWHERE = [
     Case("429", Reply("slow down", status=429, headers={"Retry-After": "0"})),
     Case("500", Reply("boom", status=500)),
 ]
-STUDYING = [
-    *ANYWHERE,
-    Case("half a JSON", _studies('{"findings": [{"kind": "new", "abo')),
-    Case("a list for an object", _studies("[1, 2]")),
-    Case("findings that are a text", _studies('{"findings": "nothing"}')),
-    Case("findings that are numbers", _studies('{"findings": [5]}')),
-    Case("no findings at all", _studies("{}")),
-    Case("a finding without a text", _studies('{"findings": [{"kind": "new", "about": "x"}]}')),
-    Case("a kind that isn't one", studied(finding("spell"))),
-    Case("a finding that is an error text", studied(finding(what="Error: rate limit exceeded"))),
-    Case("a refusal in a finding", studied(finding(what="I'm sorry, but I can't help with that."))),
-    Case("an endless finding", studied(finding(what="word " * 2000))),
-    Case("a thousand findings", studied(*(finding(what=f"fact {n}") for n in range(1000)))),
-    Case("an echo of the instructions", _echo_of_the_instructions),
-    Case("cut off by length", Reply(tool_calls=studied().tool_calls, finish="length")),
-    Case("stopped by a filter", Reply(tool_calls=studied().tool_calls, finish="content_filter")),
-    Case("the tools of the other phase", does(GOOD)),
-]
 EDITING = [
     *ANYWHERE,
     Case("half a JSON", Reply(tool_calls=[raw_call("add_line", '{"path": "MEMORY.md", "li')])),
@@ -108,7 +84,13 @@ EDITING = [
     Case("cut off by length", Reply(tool_calls=[GOOD], finish="length")),
     Case("stopped by a filter", Reply(tool_calls=[GOOD], finish="content_filter")),
     Case("what is known already", does(add("MEMORY.md", "lives in Graz!"))),
-    Case("the tool of the other phase", studied()),
+    Case("an error text for a line", does(add("MEMORY.md", "Error: rate limit exceeded"))),
+    Case(
+        "a refusal for a line",
+        does(add("MEMORY.md", "I'm sorry, but I can't help with that.")),
+    ),
+    Case("an endless line", does(add("MEMORY.md", "word " * 2000))),
+    Case("an echo of the instructions", _echo_of_the_instructions),
     Case("a file that isn't there", does(call("read_file", path="people/nobody"))),
 ]
 CUTS = [
@@ -148,7 +130,7 @@ async def _holds(room: Room, server: ScriptedServer) -> None:
     assert state(room) == before
     assert room.pipeline.inbox.list() == []
     assert seen(room) == 0
-    server.replies[:] = [studied(), does(GOOD), FINISH]
+    server.replies[:] = [does(GOOD), FINISH]
     server._given = 0
     again = await run(room)
     assert again.kind == "changed", again.error
@@ -158,21 +140,12 @@ async def _holds(room: Room, server: ScriptedServer) -> None:
     room.close()
 
 
-@pytest.mark.parametrize("case", STUDYING, ids=str)
-async def test_a_bad_answer_to_the_study_changes_nothing(
-    tmp_path: Path, server: ScriptedServer, case: Case
-) -> None:
-    room = _room(tmp_path, server)
-    server.enqueue(case.answer)
-    await _holds(room, server)
-
-
 @pytest.mark.parametrize("case", EDITING, ids=str)
 async def test_a_bad_answer_instead_of_edits_changes_nothing(
     tmp_path: Path, server: ScriptedServer, case: Case
 ) -> None:
     room = _room(tmp_path, server)
-    server.enqueue(studied(), case.answer)
+    server.enqueue(case.answer)
     await _holds(room, server)
 
 
@@ -181,14 +154,13 @@ async def test_an_answer_cut_anywhere_changes_nothing(
     tmp_path: Path, server: ScriptedServer, case: Case
 ) -> None:
     room = _room(tmp_path, server)
-    server.enqueue(studied(), case.answer)
+    server.enqueue(case.answer)
     await _holds(room, server)
 
 
-@pytest.mark.parametrize("study", [True, False], ids=["studying", "editing"])
-async def test_a_stall_changes_nothing(tmp_path: Path, server: ScriptedServer, study: bool) -> None:
+async def test_a_stall_changes_nothing(tmp_path: Path, server: ScriptedServer) -> None:
     room = _room(tmp_path, server, patience=0.4)
-    server.enqueue(*([] if study else [studied()]), Reply(tool_calls=[GOOD], stall_at=30))
+    server.enqueue(Reply(tool_calls=[GOOD], stall_at=30))
     await _holds(room, server)
 
 
@@ -196,7 +168,7 @@ async def test_the_network_that_fails_after_edits_takes_them_all_back(
     tmp_path: Path, server: ScriptedServer
 ) -> None:
     room = _room(tmp_path, server)
-    server.enqueue(studied(), does(GOOD), Reply("down", status=503))
+    server.enqueue(does(GOOD), Reply("down", status=503))
     await _holds(room, server)
 
 
@@ -205,8 +177,7 @@ async def test_a_bad_answer_is_asked_for_again_with_what_was_wrong(
 ) -> None:
     room = _room(tmp_path, server)
     server.enqueue(
-        *[_studies('{"findings": "no"}')] * 3,
-        studied(),
+        *[Reply(tool_calls=[raw_call("add_line", '{"line": "no"}')])] * 2,
         Reply("I think I should add a line."),
         does(GOOD),
         Reply("", tool_calls=[GOOD], finish="length"),
@@ -215,7 +186,7 @@ async def test_a_bad_answer_is_asked_for_again_with_what_was_wrong(
     report = await run(room)
     assert report.kind == "changed"
     said = [str(each.get("content")) for request in server.prompts for each in request.messages]
-    assert any("Your last answer could not be used" in each for each in said)
+    assert any("Error: " in each for each in said)
     assert any("Nothing is saved before you call finish" in each for each in said)
     room.close()
 
@@ -224,7 +195,7 @@ async def test_words_after_edits_end_the_run_and_keep_what_was_edited(
     tmp_path: Path, server: ScriptedServer
 ) -> None:
     room = _room(tmp_path, server)
-    server.enqueue(studied(), does(GOOD), Reply("All done! I added the line."))
+    server.enqueue(does(GOOD), Reply("All done! I added the line."))
     report = await run(room)
     assert report.kind == "changed"
     assert report.ended != ""
@@ -257,7 +228,7 @@ async def test_the_worker_tells_once_and_tries_again_later(
                 report = await asyncio.wrap_future(worker.run_job("dream"))
                 assert report.error is not None
             assert len(notices) <= 1
-            server.replies[:] = [studied(), does(GOOD), FINISH]
+            server.replies[:] = [does(GOOD), FINISH]
             server._given = 0
             report = await asyncio.wrap_future(worker.run_job("dream"))
     finally:

@@ -23,7 +23,6 @@ from tests.memory.dream_room import (
     run,
     seen,
     state,
-    studied,
     told,
 )
 from tests.scripted_server import ScriptedServer, call, raw_call
@@ -258,7 +257,6 @@ async def test_files_can_be_read_in_parts_with_the_edits_so_far(
     lines = "".join(f"- Line {number}\n" for number in range(5000))
     machine(room, topics__long=f"# Long\n\n{lines}")
     server.enqueue(
-        studied(),
         does(
             add("topics/long", "The very last one"),
             call("read_file", path="topics/long"),

@@ -41,7 +41,6 @@ ANSWERS = {
         "facts": [{"text": "Favorite color: blue", "type": "user", "subject": ""}],
         "corrections": [],
     },
-    "study_memory": {"findings": []},
 }
 
 
@@ -68,6 +67,8 @@ class Model(OfflineModel):
             await asyncio.Event().wait()
         usage = Usage(1, 1, self.cost)
         tool = options.get("force_tool")
+        if tool is None and len(args) > 1 and args[1]:  # Dream has nothing to do
+            return Reply("", (ToolCall("1", "finish", "{}"),), "tool_calls", usage)
         if tool is None:
             return Reply("- Favorite color: blue", (), "stop", usage)
         call = ToolCall("1", tool, json.dumps(ANSWERS[tool]))

@@ -100,7 +100,7 @@ class Memory:
         self.editor = Editor(workspace, history, library, self.inbox, self.tombstones, subjects)
         self._make_condensing(clock)
         self.dream = self._made_dream(clock)
-        self.dream_log = DreamLog(history)
+        self.dream_log = DreamLog(history, self.dream.standing)
         hours = rooms.settings.dream.interval_hours
         self.worker.add_job(DreamJob(self.dream, history, hours, clock, self.dreaming))
         self.remembering = Remembering(workspace, history, self.tombstones)

@@ -1,8 +1,9 @@
 """Dream: reads what is new in the archive, and curates the lasting files.
 
-Two phases: it studies what is new against what is known, then makes the smallest honest edits.
-All of a run is one change through the door, with the cursor in the same commit; until then nothing
-is written, so a run that fails, is cancelled or killed has not happened.
+It compares what is new with what is known, and makes the smallest honest edits: with a model by
+tools, without one by rules. All of a run is one change through the door, with the cursor in the
+same commit; until then nothing is written, so a run that fails, is cancelled or killed has not
+happened.
 """
 
 from __future__ import annotations
@@ -10,22 +11,23 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
-from kbtui.errors import BudgetError, KbtuiError
+from kbtui.errors import KbtuiError
 from kbtui.history.change import Actor
 from kbtui.memory.dream.editing import Editing, Limits
 from kbtui.memory.dream.reading import Shares
 from kbtui.memory.dream.report import DreamProgress, DreamReport
-from kbtui.memory.dream.study import edit_prompt, study
-from kbtui.memory.dream.tools import Toolbox
+from kbtui.memory.dream.tools import Toolbox, prompt
+from kbtui.memory.edits.spotlight import make_lean
 from kbtui.memory.records.dates import local
 from kbtui.memory.records.transcript import said_by_user
 from kbtui.models.port import ToolCall
 from kbtui.offline.curate import Archived, curate, learned
 from kbtui.settings import OFFLINE
+from kbtui.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -86,10 +88,20 @@ class Dream:
         self._clock = clock
         self._longest = longest_seconds
         self._failures = 0
+        self._put_off = ""
 
     def has_news(self) -> bool:
-        """Whether there is something that it hasn't read."""
-        return self._reader.has_news()
+        """True if there is something that it hasn't read."""
+        return bool(self._reader.waiting())
+
+    def standing(self) -> str:
+        """Why it isn't at work: the last run was put off, nothing is new, or something waits."""
+        if self._put_off:
+            return self._put_off
+        count = self._reader.waiting()
+        if not count:
+            return "Nothing is new in the archive: it has read all of it."
+        return f"{counted(count, 'archive entry', 'archive entries')} wait to be read."
 
     async def run(
         self,
@@ -115,12 +127,14 @@ class Dream:
         except KbtuiError as error:
             log.info("Dream is put off: %s", error)
             self._failures += not dry_run
-            return run.report(DreamReport("postponed", run.entries, error=error))
-        self._failures = 0
+            report = run.report(DreamReport("postponed", run.entries, error=error))
+            self._put_off = report.text
+            return report
+        self._failures, self._put_off = 0, ""
         return run.report(report)
 
     async def _run(self, run: _Run, model: ChatModel | None, *, dry_run: bool) -> DreamReport:
-        if not await asyncio.to_thread(self._reader.has_news):
+        if not await asyncio.to_thread(self._reader.waiting):
             return DreamReport("nothing")
         if model is None:
             model = await asyncio.to_thread(self._model)
@@ -135,6 +149,11 @@ class Dream:
         for number, page in enumerate(batch.pages, 1):
             run.page = f", part {number} of {len(batch.pages)}" if len(batch.pages) > 1 else ""
             await self._work_in(run, page, copy, shares, deadline, self._day(batch))
+        moved = await asyncio.to_thread(
+            make_lean, copy, self._day(batch), self._settings.context.memory_tokens
+        )
+        if moved:
+            run.done.append(f"moved {counted(moved, 'line')} out of MEMORY.md, which was full")
         run.tell("writing", "Dream writes what it has changed")
         return await _whole(self._finish, run, batch, copy, dry_run)
 
@@ -147,23 +166,16 @@ class Dream:
         deadline: float,
         day: date,
     ) -> None:
-        """Both phases, for one page."""
+        """Work in one page."""
         model = run.chosen
-        run.tell("studying", f"Dream studies {run.entries} new archive entries{run.page}")
-        material = await asyncio.to_thread(self._reader.material, page, copy.files, shares, model)
+        run.tell("reading", f"Dream reads {run.entries} new archive entries{run.page}")
         toolbox = Toolbox(copy, day, shares.answer * _CHARACTERS_PER_TOKEN)
-        run.steps += 1
         if model.name == OFFLINE:
+            run.steps += 1
             await asyncio.to_thread(self._put_in_order, page, copy, toolbox)
+            run.done += toolbox.done
             return
-        cursors = {entry.cursor for entry in page.entries}
-        try:
-            async with asyncio.timeout_at(deadline):
-                findings = await study(model, material, cursors)
-        except TimeoutError:
-            raise BudgetError("The time that Dream may take is over.") from None
-        if not findings:
-            return
+        material = await asyncio.to_thread(self._reader.material, page, copy.files, shares, model)
         most = self._settings.dream.max_iterations
 
         def tell(step: int) -> None:
@@ -171,9 +183,9 @@ class Dream:
             run.tell("editing", f"Dream edits, step {step} of {most}{run.page}", step, most)
 
         limits = Limits(most, shares.window, deadline)
-        editing = Editing(model, copy, toolbox, limits, tell)
-        ended = await editing.run(edit_prompt(material, findings))
-        run.ended = run.ended or ended.why
+        why = await Editing(model, copy, toolbox, limits, tell).run(prompt(material))
+        run.done += toolbox.done
+        run.ended = run.ended or why
 
     def _put_in_order(self, page: Page, copy: WorkingCopy, toolbox: Toolbox) -> None:
         """Without a model: put right what is evidently out of order."""
@@ -189,7 +201,7 @@ class Dream:
             copy = copy.again(careful=True)
         if dry_run:
             return self._writer.preview(batch, copy)
-        return self._writer.write(batch, copy, run.chosen.name)
+        return self._writer.write(batch, copy, run.chosen.name, run.done)
 
     def _working_copy(self, batch: Batch) -> WorkingCopy:
         said = [each for entry in batch.entries for each in self._said(entry)]
@@ -231,6 +243,7 @@ class _Run:
     steps: int = 0
     page: str = ""
     ended: str = ""
+    done: list[str] = field(default_factory=list)
 
     @property
     def chosen(self) -> ChatModel:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from kbtui.memory.dream.tools import Toolbox
     from kbtui.memory.edits.working_copy import WorkingCopy
-    from kbtui.models.port import ChatModel, Reply, ToolCall
+    from kbtui.models.port import ChatModel, Reply
 
 log = logging.getLogger(__name__)
 MOST_CALLS = 32
@@ -40,14 +40,6 @@ class Limits:
     steps: int
     tokens: int
     deadline: float
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How it ended: after so many steps; `why` is empty if the model said that it was done."""
-
-    steps: int
-    why: str = ""
 
 
 class Editing:
@@ -77,32 +69,36 @@ class Editing:
         self._messages: list[Message] = []
         self._bad = self._useless = 0
 
-    async def run(self, prompt: Sequence[Message]) -> Ended:
+    async def run(self, prompt: Sequence[Message]) -> str:
         """Let the model edit until it is done or something runs out.
 
         What it has edited by then stays in the working copy; nothing is written.
 
+        Returns:
+            Why it was stopped; empty if the model said that it was done.
+
         Raises:
-            ModelError: it gave no usable answer, or could not be reached.
-            BudgetError: something ran out before it edited anything.
+            ModelError: It gave no usable answer, or could not be reached.
+            BudgetError: Something ran out before it edited anything.
         """
         self._messages = list(prompt)
+        try:
+            await self._edit()
+        except (BudgetError, ModelAnswerError) as error:
+            if not self._copy.operations:
+                raise
+            return error.message
+        return ""
+
+    async def _edit(self) -> None:
         for step in range(1, self._limits.steps + 1):
             self._tell(step)
             if step > 1 and step == self._limits.steps:
                 self._messages.append(Message("user", LAST_STEP))
-            try:
-                reply = await self._ask()
-                if await self._take(reply):
-                    return Ended(step)
-            except BudgetError as error:
-                return self._cut_short(step, error)
-            except ModelAnswerError as error:
-                return self._give_up(step, error)
+            if await self._take(await self._ask()):
+                return
         limit = f"Dream has used up its {self._limits.steps} steps."
-        return self._cut_short(
-            self._limits.steps, BudgetError(limit, "dream.max_iterations sets them.")
-        )
+        raise BudgetError(limit, "dream.max_iterations sets them.")
 
     async def _ask(self) -> Reply:
         """Get a usable reply; a bad one is asked for again, with what was wrong about it."""
@@ -136,7 +132,9 @@ class Editing:
         self._messages.append(Message("assistant", reply.text, reply.tool_calls))
         useful = finished = False
         for position, call in enumerate(reply.tool_calls):
-            outcome = await self._run(call, position)
+            outcome = _TOO_MANY
+            if position < MOST_CALLS:
+                outcome = await asyncio.to_thread(self._toolbox.run, call)
             useful = useful or outcome.useful
             finished = finished or (call.name == FINISH and outcome.useful)
             message = Message("tool", outcome.output, tool_call_id=call.id, name=call.name)
@@ -148,22 +146,6 @@ class Editing:
                 "Another model may do better: models.dream.model.",
             )
         return finished
-
-    async def _run(self, call: ToolCall, position: int) -> Outcome:
-        if position >= MOST_CALLS:
-            return _TOO_MANY
-        return await asyncio.to_thread(self._toolbox.run, call)
-
-    def _give_up(self, step: int, error: ModelAnswerError) -> Ended:
-        """Keep what complete, valid calls have edited; without any, the answers were bad."""
-        if not self._copy.operations:
-            raise error
-        return Ended(step, error.message)
-
-    def _cut_short(self, step: int, error: BudgetError) -> Ended:
-        if not self._copy.operations:
-            raise error
-        return Ended(step, error.message)
 
 
 def _check(reply: Reply) -> None:

@@ -118,9 +118,9 @@ class Reader:
         self._cursors = cursors
         self._search = search
 
-    def has_news(self) -> bool:
-        """Whether the archive holds something that Dream hasn't read."""
-        return bool(self._archive.entries(self._cursors.seen()))
+    def waiting(self) -> int:
+        """How many archive entries Dream hasn't read."""
+        return len(self._archive.entries(self._cursors.seen()))
 
     def batch(self, most: int, shares: Shares, model: ChatModel) -> Batch:
         """The next archive entries, at most `most` and no more than fit one page.
@@ -235,6 +235,7 @@ def _block(entry: ArchiveEntry, text: str, part: str | None = None) -> str:
 
 MOST = 12
 _MOST_READ = 40
+_NAMED = frozenset({"person", "project"})
 _KEYED = re.compile(r"^(?P<key>[^\s:][^:\n]{0,59}?):[ \t]+(?P<value>\S.*)$")
 
 
@@ -243,9 +244,10 @@ class Problem:
     """One thing that is out of order.
 
     Attributes:
-        kind: ``broken link``, ``same twice`` (entries), ``repeated line``, ``old summary``.
+        kind: ``broken link``, ``same twice`` (entries), ``repeated line``, ``old summary``,
+            ``not linked``.
         path: The file.
-        what: The link's target, the line, or the summary.
+        what: The link's target, the line, the summary, or the name of the other entry.
         instead: The entry or summary that is right; empty: none is known.
     """
 
@@ -270,11 +272,12 @@ def problems(library: Library, files: Overlay, shown: Iterable[str]) -> list[Pro
     """
     infos = [info for info in library.infos() if not info.private and info.problem is None]
     texts = {path: shown_text(files.data(path)) for path in shown}
-    share = MOST // 3
+    share = MOST // 4
     found = [
         *islice(_same_twice(infos, files), share),
         *islice(_repeated({path: texts[path] for path in NOTES if path in texts}), share),
         *islice(_old_summaries(texts), share),
+        *islice(_not_linked(library, infos, texts), share),
     ]
     return [*found, *islice(_broken_links(library, infos), MOST - len(found))]
 
@@ -326,6 +329,20 @@ def _old_summaries(texts: Mapping[str, str]) -> Iterator[Problem]:
         ]
         if len(values) == 1 or (values and summary_of(body) == values[0]):
             yield Problem("old summary", path, match[0], values[0])
+
+
+def _not_linked(
+    library: Library, infos: Sequence[EntryInfo], texts: Mapping[str, str]
+) -> Iterator[Problem]:
+    """Entries that name a person, a project, or another in several words, without a link."""
+    named = [each for each in infos if each.type in _NAMED or " " in each.title.strip()]
+    for path, text in texts.items():
+        if path in NOTES or not text.startswith("---"):
+            continue
+        linked = {path, *(each.path for each in library.outgoing(path))}
+        for info in named_in(named, frontmatter.split(text.encode()).body.decode()):
+            if info.path not in linked:
+                yield Problem("not linked", path, info.title, info.name)
 
 
 def _broken_links(library: Library, infos: Iterable[EntryInfo]) -> Iterator[Problem]:

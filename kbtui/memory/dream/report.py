@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from kbtui.errors import KbtuiError
     from kbtui.history.looking.diff import FileDiff
 
-Phase = Literal["studying", "editing", "writing"]
+Phase = Literal["reading", "editing", "writing"]
 Kind = Literal["changed", "proposed", "read", "nothing", "dry-run", "postponed"]
 
 
@@ -21,7 +21,7 @@ class DreamProgress:
     """How far a run is.
 
     Attributes:
-        phase: ``studying``, ``editing`` or ``writing``.
+        phase: ``reading``, ``editing`` or ``writing``.
         text: Ready to be shown.
         step: Which call of the model in this phase.
         steps: How many there may be; 0: not known.

@@ -14,7 +14,7 @@ from kbtui.knowledge.templates import ENTRY_TYPES
 from kbtui.memory.consolidation.answer import read_entry
 from kbtui.memory.edits import operations
 from kbtui.memory.records.dates import absolute_dates
-from kbtui.memory.records.usable_answers import clean_answer, is_placeholder
+from kbtui.memory.records.usable_answers import clean_answer, is_placeholder, why_unusable
 from kbtui.models.port import Message, ToolSpec
 from kbtui.models.schema import parse_arguments
 from kbtui.text import clean_line
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 FINISH = "finish"
+_LONGEST = 4_000
 _FILE = "MEMORY.md, USER.md, SOUL.md, or an entry as category/slug"
 _LINE = "one short line, without a bullet"
 _SECTION = "the heading that it belongs under; left out: where it fits"
@@ -36,10 +37,11 @@ _SECTION = "the heading that it belongs under; left out: where it fits"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a call ended: what the model is told, and whether it got anywhere."""
+    """How a call ended: what the model is told, if it got anywhere, and if it changed a file."""
 
     output: str
     useful: bool = False
+    changed: bool = False
 
 
 def _spec(name: str, description: str, required: str, /, **properties: str) -> ToolSpec:
@@ -59,6 +61,19 @@ def _with(name: str, description: str, required: str, properties: dict[str, Any]
     return ToolSpec(name, description, schema)
 
 
+_DONE = {
+    "edit_file": "changed {path}",
+    "add_line": "added to {path}",
+    "move_line": "moved a line from {path} to {to}",
+    "create_entry": "wrote of {title}",
+    "rename_entry": "renamed {entry} to {name}",
+    "merge_entries": "merged {entry} into {into}",
+    "delete_entry": "removed {entry}",
+    "fix_link": "mended a link in {path}",
+    "set_summary": "summed up {entry} anew",
+    "supersede": "let a newer statement supersede one of {entry}",
+    "link_entries": "linked {entry} to {to}",
+}
 _TEXTS = {"type": "array", "items": {"type": "string"}}
 SPECS = (
     _with(
@@ -185,8 +200,8 @@ Compare what is new with what is known, and curate the files with the tools:
 listed problems right.
 Make the smallest honest edit for each, and keep the user's own words. Write dates as YYYY-MM-DD. \
 What was only talked about, what is known already, and what you only guess is left out; write \
-nothing that the material doesn't say. Several calls at once are welcome. When all is done, or when \
-nothing has to change, call finish."""
+nothing that the material doesn't say. Several calls at once are welcome. When all is done, or \
+when nothing has to change, call finish."""
 LAST_STEP = "This is your last step. Make what edits are left, and call finish."
 GO_ON = "Nothing is saved before you call finish. Make the edits with the tools, or call finish."
 
@@ -203,12 +218,16 @@ class Toolbox:
         copy: What they work on.
         day: The day of the newest thing that is being worked in.
         most_characters: How much of a file is shown at once.
+
+    Attributes:
+        done: What they did, in words; not what is only proposed.
     """
 
     def __init__(self, copy: WorkingCopy, day: date, most_characters: int) -> None:
         self._copy = copy
         self._day = day
         self._most = most_characters
+        self.done: list[str] = []
         self._made: set[tuple[str, str]] = set()
         self._specs = {spec.name: spec for spec in SPECS}
         self._tools: dict[str, Callable[[Mapping[str, Any]], Outcome]] = {
@@ -227,7 +246,9 @@ class Toolbox:
                 operations.set_summary(a["entry"], self._one_line(a["summary"]))
             ),
             "supersede": self._supersede,
-            "link_entries": lambda a: self._do(operations.link_entries(a["entry"], a["to"], self._day)),
+            "link_entries": lambda a: self._do(
+                operations.link_entries(a["entry"], a["to"], self._day)
+            ),
             FINISH: lambda _arguments: Outcome("Done.", useful=True),
         }
 
@@ -241,7 +262,10 @@ class Toolbox:
             return Outcome(f"Error: There is no tool {call.name!r}; use {', '.join(self._specs)}.")
         before = len(self._copy.operations)
         try:
-            outcome = self._tools[call.name](parse_arguments(call.arguments, spec.parameters))
+            arguments = parse_arguments(call.arguments, spec.parameters)
+            outcome = self._tools[call.name](arguments)
+            if outcome.changed:
+                self.done.append(clean_line(_DONE[call.name].format(**arguments)))
         except KbtuiError as error:
             log.info("%s is refused: %s", call.name, error.message)
             outcome = Outcome(f"Error: {error}")
@@ -259,7 +283,9 @@ class Toolbox:
             parts.append(
                 f"Kept as a proposal for the user, because {asked[0]}. Go on with something else."
             )
-        return Outcome(" ".join(parts) or "Nothing to change: it says so already.", bool(parts))
+        return Outcome(
+            " ".join(parts) or "Nothing to change: it says so already.", bool(parts), bool(paths)
+        )
 
     def _read_file(self, arguments: Mapping[str, Any]) -> Outcome:
         path = self._copy.file(arguments["path"])
@@ -323,12 +349,21 @@ class Toolbox:
             raise UsageError("That is more than one line.", "Add one line at a time.")
         if is_placeholder(plain):
             raise UsageError("The line says nothing.")
+        if len(plain) > _LONGEST:
+            raise UsageError(f"That has {len(plain):,} characters; a line is meant.")
         return absolute_dates(plain, self._day)
 
 
 def _cleaned(text: str) -> str:
-    """A model's text without reasoning and control characters; blanks at its ends stay."""
+    """A model's text without reasoning and control characters; blanks at its ends stay.
+
+    Raises:
+        UsageError: It is an echo, a refusal, an error text, or endless.
+    """
     plain = clean_answer(text)
+    why = why_unusable(plain)
+    if why is not None:
+        raise UsageError(f"The text {why}.")
     lead = text[: len(text) - len(text.lstrip(" \t\n"))]
     trail = text[len(text.rstrip(" \t\n")) :]
     return f"{lead}{plain}{trail}" if plain else plain

@@ -18,7 +18,7 @@ from kbtui.memory.dream.report import DreamReport, Suggestion
 from kbtui.memory.records.committing import committed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from kbtui.history.change import Change
     from kbtui.history.history import History
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from kbtui.memory.records.archive import Archive
     from kbtui.memory.records.cursors import Cursors
     from kbtui.workspace.layout import Workspace
+
+_MOST_TOLD = 12
 
 
 class Writer:
@@ -53,8 +55,10 @@ class Writer:
         self._cursors = cursors
         self._inbox = inbox
 
-    def write(self, batch: Batch, copy: WorkingCopy, model: str) -> DreamReport:
-        """Make everything one commit, with the cursor in it.
+    def write(
+        self, batch: Batch, copy: WorkingCopy, model: str, done: Sequence[str]
+    ) -> DreamReport:
+        """Make everything one commit, with the cursor in it, that says what was `done`.
 
         Where a file was changed meanwhile the operations are done again on what it says now.
 
@@ -77,7 +81,7 @@ class Writer:
             return suggestions
 
         suggestions, commit = committed(
-            self._history, self._layout, Actor.DREAM, _reason(batch), origin, work
+            self._history, self._layout, Actor.DREAM, _reason(batch, copy, done), origin, work
         )
         diffs = changed_by(self._history, commit.id) if commit else ()
         kind: Kind = "changed" if diffs else "proposed" if suggestions else "read"
@@ -132,11 +136,17 @@ def _differences(
     )
 
 
-def _reason(batch: Batch) -> str:
+def _reason(batch: Batch, copy: WorkingCopy, done: Sequence[str]) -> str:
     cursors = sorted(entry.cursor for entry in batch.entries)
-    if len(cursors) == 1:
-        return f"Dream read archive entry {cursors[0]}."
-    return f"Dream read archive entries {cursors[0]} to {cursors[-1]}."
+    entries = f"entry {cursors[0]}"
+    if len(cursors) > 1:
+        entries = f"entries {cursors[0]} to {cursors[-1]}"
+    told = list(dict.fromkeys(done))
+    if len(told) > _MOST_TOLD:
+        told[_MOST_TOLD:] = [f"and {len(told) - _MOST_TOLD} more"]
+    if copy.proposed:
+        told.append("what it would change in your own lines waits in the inbox")
+    return f"Dream read archive {entries}: {'; '.join(told) or 'nothing had to change'}."
 
 
 # What it did before -------------------------------------------------------------------------------
@@ -151,23 +161,39 @@ class DreamChange:
 
 
 class DreamLog:
-    """Dream's part of the history."""
+    """Dream's part of the history.
 
-    def __init__(self, history: History) -> None:
+    Args:
+        history: All of it.
+        standing: Says why Dream isn't at work.
+    """
+
+    def __init__(self, history: History, standing: Callable[[], str]) -> None:
         self._history = history
+        self._standing = standing
+
+    def idle(self) -> str:
+        """Why there is nothing newer: what the last run says that changed nothing, what waits."""
+        last = next(iter(self._history.log(actor=Actor.DREAM, limit=1)), None)
+        only_read = last is not None and all(is_derived(each.path) for each in last.paths)
+        return f"{last.body} {self._standing()}" if last and only_read else self._standing()
 
     def log(self, limit: int = 10) -> list[Commit]:
         """Its newest changes; runs that only read are left out."""
         return list(islice(self._changes(), limit))
 
-    def show(self, rev: str | None = None) -> DreamChange:
+    def show(self, rev: str | None = None, command: str = "kbtui dream") -> DreamChange:
         """One change, the newest unless said otherwise.
+
+        Args:
+            rev: Which one.
+            command: Lets Dream run, where the person is.
 
         Raises:
             NotFoundError: there is no such commit, or Dream has changed nothing yet.
             UsageError: somebody else made it.
         """
-        commit = self._latest() if rev is None else self._dreamt(rev)
+        commit = self._latest(command) if rev is None else self._dreamt(rev)
         return DreamChange(commit, changed_by(self._history, commit.id))
 
     def preview(self, rev: str) -> tuple[FileDiff, ...]:
@@ -195,10 +221,11 @@ class DreamLog:
             if not all(is_derived(change.path) for change in commit.paths):
                 yield commit
 
-    def _latest(self) -> Commit:
+    def _latest(self, command: str) -> Commit:
         latest = next(self._changes(), None)
         if latest is None:
-            raise NotFoundError("Dream has changed nothing yet.", "`kbtui dream` lets it.")
+            why = self.idle()
+            raise NotFoundError(f"Dream has changed nothing yet. {why}", f"`{command}` lets it.")
         return latest
 
     def _dreamt(self, rev: str) -> Commit:
@@ -206,6 +233,6 @@ class DreamLog:
         if commit.actor is not Actor.DREAM:
             raise UsageError(
                 f"{commit.id[:10]} was made by {commit.actor}, not by Dream.",
-                "`kbtui restore --to-before` goes back to before any commit.",
+                "The history (F4) and `kbtui restore --to-before` go back to before any commit.",
             )
         return commit

@@ -250,7 +250,7 @@ def fix_link(ref: str, target: str, to: str) -> Operation:
 
 
 def link_entries(ref: str, to: str, day: date) -> Operation:
-    """Name one entry among those that another has to do with."""
+    """Name one entry among those that another has to do with; nobody is asked about it."""
 
     def work(copy: WorkingCopy) -> Edits:
         entry, other = copy.entry(ref), copy.entry(to)
@@ -261,7 +261,7 @@ def link_entries(ref: str, to: str, day: date) -> Operation:
         grown = grown_entry(entry.text, fact, day, related=related, add=False, correct=False)
         return {entry.path: copy.files.encoded(entry.path, grown)}
 
-    return Operation(work)
+    return Operation(work, optional=True)
 
 
 def rename_entry(ref: str, new: str) -> Operation:

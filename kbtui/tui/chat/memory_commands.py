@@ -114,7 +114,10 @@ async def _show_dream(host: ChatHost, report: DreamReport) -> None:
 
 
 async def _dream_log(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
-    change = await asyncio.to_thread(kb.memory.dream_log.show, argument or None)
+    change = await asyncio.to_thread(kb.memory.dream_log.show, argument or None, "/dream")
+    if not argument:
+        idle = await asyncio.to_thread(kb.memory.dream_log.idle)
+        host.tell(NoticeItem(title=change.commit.body, text=f"Since then: {idle}"))
     host.post_message(OpenHistory(commit=change.commit.id))
 
 
@@ -125,7 +128,7 @@ async def _dream_restore(host: ChatHost, kb: KnowledgeBase, argument: str) -> No
     rev = argument or await _choose_dream(host, kb)
     if not rev:
         return
-    change = await asyncio.to_thread(kb.memory.dream_log.show, rev)
+    change = await asyncio.to_thread(kb.memory.dream_log.show, rev, "/dream")
     diffs = await asyncio.to_thread(kb.memory.dream_log.preview, rev)
     when = change.commit.time.astimezone().strftime("%Y-%m-%d %H:%M")
     text = (

@@ -136,7 +136,7 @@ async def test_tasks_shows_the_steps_of_dream_and_stops_it(tmp_path: Path) -> No
         stopped = threading.Event()
 
         async def dream() -> None:
-            memory.dreaming(DreamProgress("studying", "Dream reads 12 lines, 1 of 3", 1, 3))
+            memory.dreaming(DreamProgress("reading", "Dream reads 12 lines, 1 of 3", 1, 3))
             try:
                 await asyncio.Event().wait()
             finally:

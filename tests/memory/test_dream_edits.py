@@ -663,3 +663,35 @@ async def test_what_must_not_be_done_is_refused_and_the_rest_goes_on(
     assert not (room.root.parent / "outside.md").exists()
     assert seen(room) == 1
     assert proposals(room) == []
+
+
+async def test_what_is_true_now_supersedes_what_was(room: Room, server: ScriptedServer) -> None:
+    machine(room, people__alice=person("Alice", "## Notes\n- Lives in Graz\n- Plays chess\n"))
+    archive(room, "Alice moved to Rome.")
+    report = await dreams(
+        room,
+        server,
+        call("supersede", entry="people/alice", old="Lives in Graz", new="Lives in Rome"),
+    )
+    assert report.kind == "changed"
+    text = room.read("knowledge/people/alice.md")
+    assert "- Lives in Rome\n" in text.partition("## Evolution")[0]
+    assert "Lives in Graz" in text.partition("## Evolution")[2]
+
+
+async def test_entries_are_linked_and_nobody_is_asked(room: Room, server: ScriptedServer) -> None:
+    machine(room, people__alice=person("Alice"), people__bob=person("Bob"))
+    room.write("knowledge/people/kim.md", person("Kim", head="related: []\n"))
+    archive(room)
+    await dreams(
+        room,
+        server,
+        call("link_entries", entry="people/alice", to="people/bob"),
+        call("link_entries", entry="people/kim", to="people/bob"),
+        call("link_entries", entry="people/bob", to="people/bob"),
+    )
+    room.library.refresh()
+    assert room.library.get("knowledge/people/alice.md").related == ("people/bob",)
+    assert room.library.get("knowledge/people/kim.md").related == ()
+    assert "isn't related to itself" in answers(server)[2]
+    assert proposals(room) == []

@@ -55,6 +55,28 @@ async def test_the_log_shows_changes_and_leaves_out_runs_that_only_read(room: Ro
     assert "- Prefers dark mode" in lines
 
 
+async def test_the_log_says_what_was_done_and_why_nothing_was(room: Room) -> None:
+    log = room.pipeline.dream_log
+    with pytest.raises(NotFoundError, match="Nothing is new in the archive") as error:
+        log.show(command="/dream")
+    assert error.value.hint == "`/dream` lets it."
+    archive(room, "They said hello.")
+    assert log.idle() == "1 archive entry waits to be read."
+    await run(room)
+    assert log.idle() == (
+        "Dream read archive entry 1: nothing had to change."
+        " Nothing is new in the archive: it has read all of it."
+    )
+    await _dreamt(room, "User prefers dark mode. Alice owns billing.")
+    assert log.show().commit.body == (
+        "Dream read archive entry 2: added to memory/MEMORY.md; wrote of Alice."
+    )
+    async with room.pipeline.lock.hold():
+        archive(room, "User likes tea.")
+        await run(room)
+    assert log.idle().startswith("Dream is put off: ")
+
+
 async def test_only_dreams_own_changes_are_in_it(room: Room) -> None:
     machine(room, people__bob=person("Bob"))
     for act in (room.pipeline.dream_log.show, room.pipeline.dream_log.preview):

@@ -133,6 +133,36 @@ async def test_what_is_out_of_order_is_put_in_order(room: Room) -> None:
     assert (await run(room)).kind == "read", "order is kept"
 
 
+async def test_entries_that_speak_of_a_person_or_a_project_are_linked(room: Room) -> None:
+    machine(
+        room,
+        people__alice=person("Alice"),
+        topics__billing="---\ntype: topic\n---\n# Billing\n\nAlice owns it.\n",
+        topics__rent="---\ntype: topic\n---\n# Rent\n\nSee [[alice]], who pays it: Alice.\n",
+    )
+    room.write(
+        "knowledge/topics/mine.md", "---\nrelated: []\n---\n# Mine\n\nAlice, rent, billing.\n"
+    )
+    archive(room, "They spoke of billing, mine and rent.")
+    await run(room)
+    room.library.refresh()
+    assert room.library.get("knowledge/topics/billing.md").related == ("people/alice",)
+    assert room.library.get("knowledge/topics/rent.md").related == ()
+    assert room.library.get("knowledge/topics/mine.md").related == ()
+    assert proposals(room) == []
+
+
+async def test_a_memory_that_is_too_long_is_made_lean(room: Room) -> None:
+    facts = "".join(f"- Fact number {number} of many\n" for number in range(70))
+    machine(room, MEMORY=f"# Server\n\n{facts}")
+    archive(room, "They said hello.")
+    report = await run(room)
+    assert report.commit is not None
+    assert len(room.read(MEMORY).splitlines()) <= 62
+    assert "- Fact number 0 of many" in room.read("knowledge/facts/server.md")
+    assert "out of MEMORY.md" in room.history.commit(report.commit).body
+
+
 async def test_the_users_own_files_are_only_added_to(room: Room) -> None:
     mine = "# Mine\n\n- Favorite color: blue\n- likes tea\n- Likes tea\n"
     room.write(MEMORY, mine)

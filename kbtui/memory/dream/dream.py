@@ -101,7 +101,8 @@ class Dream:
         count = self._reader.waiting()
         if not count:
             return "Nothing is new in the archive: it has read all of it."
-        return f"{counted(count, 'archive entry', 'archive entries')} wait to be read."
+        waits = counted(count, "archive entry waits", "archive entries wait")
+        return f"{waits} to be read."
 
     async def run(
         self,

@@ -72,7 +72,7 @@ class Proposal:
 
     @property
     def actor(self) -> Actor:
-        """Who proposed it."""
+        """The one that proposed it."""
         return self.commit.actor
 
     @property
@@ -82,12 +82,12 @@ class Proposal:
 
     @property
     def created(self) -> datetime:
-        """When it came, in UTC."""
+        """The time at which it came, in UTC."""
         return self.commit.time
 
     @property
     def origin(self) -> Origin:
-        """Where it comes from."""
+        """The conversation or batch that it comes from."""
         return self.commit.origin
 
     @property
@@ -128,7 +128,7 @@ class Place:
 
     @property
     def last(self) -> int:
-        """Where the lines end, exclusive."""
+        """The end of the lines, exclusive."""
         return self.first + len(self.ours)
 
     @property
@@ -165,7 +165,7 @@ class FilePlan:
 
     @property
     def kind(self) -> Kind:
-        """What becomes of it."""
+        """The kind of change."""
         if self.old_path is not None:
             return "renamed"
         if self.edit.wanted is None:
@@ -174,21 +174,21 @@ class FilePlan:
 
     @property
     def now(self) -> bytes | None:
-        """What the file holds."""
+        """The bytes of the file now; None: there is none."""
         return self.before.get(self.old_path or self.path)
 
     @property
     def text(self) -> str:
-        """What the file says."""
+        """The text of the file now."""
         return _text(self.now)
 
     @property
     def target(self) -> str:
-        """What it would say."""
+        """The text that it would have."""
         return _text(self.after.get(self.path))
 
     def stands_at(self, place: Place) -> str:
-        """What stands in a place now; where that is the whole file, all of it."""
+        """Read the lines of a place as they are; of a whole file, all."""
         return self.text if place.whole else "".join(place.ours)
 
     def with_(self, cuts: Iterable[Cut]) -> bytes:
@@ -197,7 +197,7 @@ class FilePlan:
         return text.encode(files.decode(self.now or b"").encoding, "replace")
 
     def made(self, chosen: Collection[Place]) -> Edits:
-        """What is written where some places are accepted."""
+        """Work out the content of each path where some places are accepted."""
         places = [place for place in self.places if place in chosen]
         if not places:
             return {}
@@ -211,7 +211,7 @@ class FilePlan:
         dropped: Collection[Place] = (),
         own: Mapping[Place, str] | None = None,
     ) -> list[ProposedEdit]:
-        """What still waits when some places are decided, made from what the file says then.
+        """Keep what still waits when some places are decided, made from what the file says then.
 
         Only where it conflicts is it made from what the file said before: it conflicts on.
 
@@ -303,11 +303,11 @@ class Plan:
     def left(
         self, *, made: Collection[Place] = (), dropped: Collection[Place] = ()
     ) -> list[ProposedEdit]:
-        """What still waits when some places are decided."""
+        """Keep what still waits when some places are decided."""
         return [edit for file in self.files for edit in file.left(made, dropped)]
 
     def reworded(self, name: str, text: str, seen: str | None) -> list[ProposedEdit]:
-        """What waits when a text of one's own takes the place of what is proposed.
+        """Let a text of one's own take the place of what is proposed.
 
         Args:
             name: The place, as in `find`.
@@ -491,7 +491,7 @@ def _is_about(conflict: Conflict, cut: Cut) -> bool:
 
 
 def _was(first: int, ours: tuple[str, ...], conflicts: Iterable[Conflict]) -> Iterator[str]:
-    """What stood in a place when it was proposed, as far as that tells why it conflicts."""
+    """Say what stood in a place before, as far as that tells why it conflicts."""
     lines: dict[int, list[str]] = {first + number: [line] for number, line in enumerate(ours)}
     for conflict in conflicts:
         written = conflict.written

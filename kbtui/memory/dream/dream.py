@@ -95,7 +95,7 @@ class Dream:
         return bool(self._reader.waiting())
 
     def standing(self) -> str:
-        """Why it isn't at work: the last run was put off, nothing is new, or something waits."""
+        """Say why it isn't at work: it was put off, nothing is new, or something waits."""
         if self._put_off:
             return self._put_off
         count = self._reader.waiting()
@@ -209,7 +209,7 @@ class Dream:
         return self._editor.open(Actor.DREAM, said, shows_private=False)
 
     def _said(self, entry: ArchiveEntry) -> Iterable[tuple[datetime, str]]:
-        """What the user said in the messages that an entry condenses."""
+        """Find what the user said in the messages that an entry condenses."""
         if entry.session is None or entry.messages is None:
             return []
         first, last = entry.messages
@@ -236,7 +236,7 @@ async def _whole(work: Callable[..., T], *arguments: object) -> T:
 
 @dataclass(slots=True)
 class _Run:
-    """What a run has come to so far."""
+    """A run, as far as it has come."""
 
     told: Callable[[DreamProgress], None]
     model: ChatModel | None = None

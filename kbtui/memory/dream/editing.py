@@ -29,7 +29,7 @@ _TOO_MANY = Outcome(f"Error: Not run: at most {MOST_CALLS} calls at once. Ask fo
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What an editing may take.
+    """The limits of an editing.
 
     Attributes:
         steps: Calls of the model.

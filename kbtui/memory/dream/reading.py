@@ -1,4 +1,4 @@
-"""What Dream reads: the archive entries that it hasn't seen, and what the files say about them."""
+"""Reading for Dream: archive entries that it hasn't seen, and what the files say about them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _QUERY_WIDTH = 400
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What is shown of the archive at once: whole entries, or a part of one that is too long."""
+    """A part of the archive shown at once: whole entries, or a part of one that is too long."""
 
     entries: tuple[ArchiveEntry, ...]
     blocks: tuple[str, ...]
@@ -170,7 +170,7 @@ class Reader:
         return "\n\n".join([*parts, *page.blocks])
 
     def disorder(self, page: Page, files: Overlay) -> tuple[list[Problem], dict[str, str], str]:
-        """What is out of order in what a page is about.
+        """Find what is out of order in what a page is about.
 
         Returns:
             The problems, the texts of the notes and entries that were looked at, and when
@@ -206,7 +206,7 @@ class Reader:
         return list(dict.fromkeys([*named, *found]))[:_MOST_ENTRIES]
 
     def _found(self, entries: Sequence[ArchiveEntry]) -> Iterator[str]:
-        """What the index finds for each archive entry."""
+        """Ask the index about each archive entry."""
         if self._search is None:
             return
         for entry in entries:

@@ -1,4 +1,4 @@
-"""What Dream tells: how far it is, and what came of it."""
+"""Reports of Dream: how far it is, and what came of it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class DreamProgress:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """What is left to a person: why, and what it would change. `id` is empty in a dry run."""
+    """A change left to a person, and why. `id` is empty in a dry run."""
 
     why: str
     diffs: tuple[FileDiff, ...]
@@ -44,7 +44,7 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class DreamReport:
-    """What came of a run.
+    """The outcome of a run.
 
     Attributes:
         kind: ``changed``; ``proposed``: nothing but proposals came of it; ``read``: there was

@@ -95,7 +95,7 @@ class Writer:
         )
 
     def preview(self, batch: Batch, copy: WorkingCopy) -> DreamReport:
-        """What `write` would do."""
+        """Show what `write` would do."""
         suggestions = [_suggestion(wish) for wish in self._wishes(copy)]
         return DreamReport(
             "dry-run",
@@ -106,7 +106,7 @@ class Writer:
         )
 
     def _wishes(self, copy: WorkingCopy) -> Iterator[Wish]:
-        """What would be proposed: not what the user has rejected before."""
+        """Leave out what the user has rejected before."""
         for wish in copy.wishes():
             rejected = self._inbox.was_rejected(Actor.DREAM, wish.texts, wish.before)
             if wish.texts and not rejected:
@@ -114,7 +114,7 @@ class Writer:
 
 
 def changed_by(history: History, commit: str) -> tuple[FileDiff, ...]:
-    """What a commit changed, without the files that only account for what was read."""
+    """Show what a commit changed, without the files that only account for what was read."""
     return tuple(diff for diff in history.changes_of(commit) if not is_derived(diff.path))
 
 
@@ -173,7 +173,7 @@ class DreamLog:
         self._standing = standing
 
     def idle(self) -> str:
-        """Why there is nothing newer: what the last run says that changed nothing, what waits."""
+        """Say why there is nothing newer: the last run changed nothing, or what waits."""
         last = next(iter(self._history.log(actor=Actor.DREAM, limit=1)), None)
         only_read = last is not None and all(is_derived(each.path) for each in last.paths)
         return f"{last.body} {self._standing()}" if last and only_read else self._standing()
@@ -197,7 +197,7 @@ class DreamLog:
         return DreamChange(commit, changed_by(self._history, commit.id))
 
     def preview(self, rev: str) -> tuple[FileDiff, ...]:
-        """What `restore` would change; raises as `show`."""
+        """Show what `restore` would change; raises as `show`."""
         return self._history.restore_before_preview(self._dreamt(rev).id)
 
     def restore(self, rev: str, *, actor: Actor = Actor.YOU) -> Commit | None:

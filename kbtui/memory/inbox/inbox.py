@@ -162,7 +162,7 @@ class Inbox:
         return found
 
     def proposed_by(self, actor: Actor, origin: Origin) -> dict[str, str | None]:
-        """What somebody has proposed, as far as it waits: text by path.
+        """Gather what somebody has proposed, as far as it waits: text by path.
 
         An agent is known by its conversation, a program that has none by its name.
         """
@@ -205,7 +205,7 @@ class Inbox:
         return found[0]
 
     def plan(self, ref: str) -> Plan:
-        """What a proposal would do to the files as they are now, place by place; reads files.
+        """Work out what a proposal would do to the files as they are, place by place; reads files.
 
         Raises:
             NotFoundError: There is no such proposal.
@@ -274,7 +274,7 @@ class Inbox:
         return proposal
 
     def draft(self, ref: str, hunk: str) -> Draft:
-        """What to start from for a text of one's own in a place: key or number, as in `accept`.
+        """Give a text to start from in a place: key or number, as in `accept`.
 
         Raises:
             NotFoundError: There is no such proposal or place.
@@ -421,7 +421,7 @@ class Inbox:
 
 
 def _texts(edits: Iterable[ProposedEdit]) -> dict[str, str | None]:
-    """What is proposed for each path; None: no file."""
+    """The text that is proposed for each path; None: no file."""
     texts: dict[str, str | None] = {}
     for edit in edits:
         if edit.old_path is not None:
@@ -456,7 +456,7 @@ def _check_base(
 
 
 def _grown(one: Origin, other: Origin) -> Origin:
-    """Where a proposal comes from that has grown: from the messages of both."""
+    """The origin of a proposal that has grown: the messages of both."""
     if one.messages is None or other.messages is None:
         return one
     first, last = zip(one.messages, other.messages, strict=True)
@@ -464,7 +464,7 @@ def _grown(one: Origin, other: Origin) -> Origin:
 
 
 def _facts(plan: Plan, chosen: Collection[Place]) -> list[str]:
-    """What some places state that the files don't."""
+    """Statements of some places that the files don't make."""
     found: list[str] = []
     for file in plan.files:
         places = [place for place in file.places if place in chosen]
@@ -477,7 +477,7 @@ def _facts(plan: Plan, chosen: Collection[Place]) -> list[str]:
 
 
 def _sources_of(origin: Origin) -> tuple[Source, ...]:
-    """Where what a change says had been said, as far as its origin knows."""
+    """The messages that a change rests on, as far as its origin knows."""
     if origin.session is None or origin.messages is None:
         return ()
     return (Source(origin.session, origin.messages),)

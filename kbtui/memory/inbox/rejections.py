@@ -1,4 +1,4 @@
-"""What the user has put away, or put into words of their own: it isn't proposed again.
+"""Changes that the user has put away or put into words of their own: not proposed again.
 
 A place is recognised by the lines that come and those that go, whatever stands around it.
 """
@@ -123,7 +123,7 @@ class Rejections:
 
 
 def fingerprint(actor: Actor, edits: Iterable[ProposedEdit]) -> str:
-    """What a change does, whatever stands around it: the lines that come and those that go."""
+    """Name a change by the lines that come and those that go, whatever stands around it."""
     parts = []
     for path, base, wanted in sorted(_by_path(edits)):
         old, new = Counter(_said(base or "")), Counter(_said(wanted or ""))
@@ -133,7 +133,7 @@ def fingerprint(actor: Actor, edits: Iterable[ProposedEdit]) -> str:
 
 
 def _fingerprints(actor: Actor, edit: ProposedEdit) -> list[str]:
-    """What each place of a change does; a file that comes, goes or moves is one or two places."""
+    """Name each place of a change; a file that comes, goes or moves is one or two places."""
     if edit.base is None or edit.wanted is None or edit.old_path is not None:
         return [
             fingerprint(actor, [ProposedEdit(path, _encoded(base), _encoded(wanted))])

@@ -1,4 +1,4 @@
-"""What a person is given to write their own text for a place of a proposal.
+"""Texts and differences for a person who decides on a place of a proposal.
 
 Where the file was changed meanwhile both sides stand in the text, between marks as git sets them;
 a text in which the marks still stand isn't taken.
@@ -44,7 +44,7 @@ class Draft:
 
 
 def region(file: FilePlan, place: Place) -> Draft:
-    """What to start from for a place."""
+    """Give a text to start from in a place."""
     if place.whole:
         text = _whole(file, place)
     else:

@@ -370,7 +370,7 @@ class InboxScreen(ListAndDiff):
 
 
 def _description(plan: Plan) -> Content:
-    """Who proposes it, why, and where it comes from."""
+    """Say who proposes it, why, and from what."""
     proposal = plan.proposal
     facts = [str(proposal.actor), age(proposal.created), f"proposal {proposal.id}"]
     origin = proposal.origin

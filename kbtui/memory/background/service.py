@@ -21,8 +21,7 @@ from kbtui.memory.consolidation.notes import SessionMemoryWriter
 from kbtui.memory.consolidation.page_writer import MemoryWriter
 from kbtui.memory.consolidation.pending import Pending
 from kbtui.memory.dream.dream import Dream
-from kbtui.memory.dream.reading import Reader
-from kbtui.memory.dream.writing import DreamLog, Writer
+from kbtui.memory.dream.writing import DreamLog
 from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.subjects import Subjects
 from kbtui.memory.inbox.inbox import Inbox
@@ -30,7 +29,6 @@ from kbtui.memory.recall.forget import Forgetting
 from kbtui.memory.recall.left_out import LeftOut, left_out
 from kbtui.memory.recall.remember import Remembering
 from kbtui.memory.records.committing import MemoryLock
-from kbtui.memory.records.cursors import Cursors
 from kbtui.memory.records.ledger import Ledger
 from kbtui.memory.records.tombstones import Tombstones
 from kbtui.models.offline import OfflineModel
@@ -99,7 +97,15 @@ class Memory:
         subjects = Subjects(library, rooms.search)
         self.editor = Editor(workspace, history, library, self.inbox, self.tombstones, subjects)
         self._make_condensing(clock)
-        self.dream = self._made_dream(clock)
+        self.dream = Dream(
+            rooms,
+            self.inbox,
+            self.editor,
+            self.pending,
+            self.lock,
+            lambda: self.models.get("dream"),
+            clock,
+        )
         self.dream_log = DreamLog(history, self.dream.standing)
         hours = rooms.settings.dream.interval_hours
         self.worker.add_job(DreamJob(self.dream, history, hours, clock, self.dreaming))
@@ -136,21 +142,6 @@ class Memory:
         )
         self._work = SessionWork(self.pending, self.consolidator, self.session_notes)
         self.worker = BackgroundWorker(rooms.sessions, self._work, self.budget, settings, clock)
-
-    def _made_dream(self, clock: Callable[[], datetime]) -> Dream:
-        rooms = self._services
-        workspace, history, library = rooms.workspace, rooms.history, rooms.library
-        cursors = Cursors(workspace, history)
-        return Dream(
-            Reader(history, library, self.archive, cursors, rooms.search),
-            Writer(workspace, history, library, self.archive, cursors, self.inbox),
-            self.editor,
-            self.pending,
-            self.lock,
-            lambda: self.models.get("dream"),
-            rooms.settings,
-            clock,
-        )
 
     def _session_share(self) -> int:
         """The tokens that a session may have in the prompts of the model that answers."""

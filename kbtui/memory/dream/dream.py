@@ -12,16 +12,17 @@ import asyncio
 import json
 import logging
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from kbtui.errors import KbtuiError
 from kbtui.history.change import Actor
 from kbtui.memory.dream.editing import Editing, Limits
-from kbtui.memory.dream.reading import Shares
+from kbtui.memory.dream.reading import Reader, Shares
 from kbtui.memory.dream.report import DreamProgress, DreamReport
 from kbtui.memory.dream.tools import Toolbox, prompt
+from kbtui.memory.dream.writing import Writer
 from kbtui.memory.edits.spotlight import make_lean
+from kbtui.memory.records.cursors import Cursors
 from kbtui.memory.records.dates import local
 from kbtui.memory.records.transcript import said_by_user
 from kbtui.models.port import ToolCall
@@ -31,18 +32,18 @@ from kbtui.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from datetime import date
+    from datetime import date, datetime
 
     from kbtui.memory.consolidation.pending import Pending
-    from kbtui.memory.dream.reading import Batch, Page, Reader
+    from kbtui.memory.dream.reading import Batch, Page
     from kbtui.memory.dream.report import Phase
-    from kbtui.memory.dream.writing import Writer
     from kbtui.memory.edits.editor import Editor
     from kbtui.memory.edits.working_copy import WorkingCopy
+    from kbtui.memory.inbox.inbox import Inbox
     from kbtui.memory.records.archive import ArchiveEntry
     from kbtui.memory.records.committing import MemoryLock
+    from kbtui.memory.services import Services
     from kbtui.models.port import ChatModel
-    from kbtui.settings import Settings
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -54,39 +55,35 @@ class Dream:
     """Dreams, one batch of archive entries at a time.
 
     Args:
-        reader: What gathers what is shown to the model.
-        writer: What writes the outcome.
+        services: The rooms of the workspace.
+        inbox: Takes what a person must decide on.
         editor: The files to work on.
         pending: Reads sessions, to know what the user said himself.
         lock: One at a time, over all processes.
         model: Gives the model of the role ``dream``; may raise a `ModelError`.
-        settings: Batch, steps.
         clock: The time, aware.
-        longest_seconds: How long a run may take.
     """
 
     def __init__(
         self,
-        reader: Reader,
-        writer: Writer,
+        services: Services,
+        inbox: Inbox,
         editor: Editor,
         pending: Pending,
         lock: MemoryLock,
         model: Callable[[], ChatModel],
-        settings: Settings,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        *,
-        longest_seconds: float = LONGEST_SECONDS,
+        clock: Callable[[], datetime],
     ) -> None:
-        self._reader = reader
-        self._writer = writer
+        cursors = Cursors(services.workspace, services.history)
+        self._reader = Reader(services, cursors)
+        self._writer = Writer(services, cursors, inbox)
         self._editor = editor
         self._pending = pending
         self._lock = lock
         self._model = model
-        self._settings = settings
+        self._settings = services.settings
         self._clock = clock
-        self._longest = longest_seconds
+        self._longest = LONGEST_SECONDS
         self._failures = 0
         self._put_off = ""
 
@@ -149,7 +146,7 @@ class Dream:
         deadline = asyncio.get_running_loop().time() + self._longest
         for number, page in enumerate(batch.pages, 1):
             run.page = f", part {number} of {len(batch.pages)}" if len(batch.pages) > 1 else ""
-            await self._work_in(run, page, copy, shares, deadline, self._day(batch))
+            await self._work_in(run, model, page, copy, shares, deadline, self._day(batch))
         moved = await asyncio.to_thread(
             make_lean, copy, self._day(batch), self._settings.context.memory_tokens
         )
@@ -161,6 +158,7 @@ class Dream:
     async def _work_in(
         self,
         run: _Run,
+        model: ChatModel,
         page: Page,
         copy: WorkingCopy,
         shares: Shares,
@@ -168,7 +166,6 @@ class Dream:
         day: date,
     ) -> None:
         """Work in one page."""
-        model = run.chosen
         run.tell("reading", f"Dream reads {run.entries} new archive entries{run.page}")
         toolbox = Toolbox(copy, day, shares.answer * _CHARACTERS_PER_TOKEN)
         if model.name == OFFLINE:
@@ -202,7 +199,7 @@ class Dream:
             copy = copy.again(careful=True)
         if dry_run:
             return self._writer.preview(batch, copy)
-        return self._writer.write(batch, copy, run.chosen.name, run.done)
+        return self._writer.write(batch, copy, run.model_name, run.done)
 
     def _working_copy(self, batch: Batch) -> WorkingCopy:
         said = [each for entry in batch.entries for each in self._said(entry)]
@@ -247,10 +244,8 @@ class _Run:
     done: list[str] = field(default_factory=list)
 
     @property
-    def chosen(self) -> ChatModel:
-        if self.model is None:
-            raise AssertionError("a model is chosen before anything is done with one")
-        return self.model
+    def model_name(self) -> str:
+        return self.model.name if self.model else ""
 
     def tell(self, phase: Phase, text: str, step: int = 0, steps: int = 0) -> None:
         self.told(DreamProgress(phase, text, step, steps))
@@ -259,7 +254,7 @@ class _Run:
         cost = getattr(self.model, "cost_usd", 0.0)
         return replace(
             report,
-            model=self.model.name if self.model else "",
+            model=self.model_name,
             steps=self.steps,
             cost_usd=cost,
             ended=self.ended,

@@ -31,14 +31,13 @@ from kbtui.workspace.layout import short_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from kbtui.history.history import History
     from kbtui.knowledge.entry import EntryInfo
     from kbtui.knowledge.library import Library
     from kbtui.knowledge.overlay import Overlay
-    from kbtui.memory.records.archive import Archive, ArchiveEntry
+    from kbtui.memory.records.archive import ArchiveEntry
     from kbtui.memory.records.cursors import Cursors
+    from kbtui.memory.services import Services
     from kbtui.models.port import ChatModel
-    from kbtui.search.search_index import SearchIndex
 
 log = logging.getLogger(__name__)
 _SAFETY = 0.8  # tokens are estimated
@@ -104,30 +103,20 @@ class Shares:
 class Reader:
     """Gathers what a model is shown; of private entries nothing."""
 
-    def __init__(
-        self,
-        history: History,
-        library: Library,
-        archive: Archive,
-        cursors: Cursors,
-        search: SearchIndex | None,
-    ) -> None:
-        self._history = history
-        self._library = library
-        self._archive = archive
+    def __init__(self, services: Services, cursors: Cursors) -> None:
+        self._rooms = services
         self._cursors = cursors
-        self._search = search
 
     def waiting(self) -> int:
         """How many archive entries Dream hasn't read."""
-        return len(self._archive.entries(self._cursors.seen()))
+        return len(self._rooms.archive.entries(self._cursors.seen()))
 
     def batch(self, most: int, shares: Shares, model: ChatModel) -> Batch:
         """The next archive entries, at most `most` and no more than fit one page.
 
         One that is longer than a page is a batch of its own, in parts.
         """
-        waiting = self._archive.entries(self._cursors.seen())
+        waiting = self._rooms.archive.entries(self._cursors.seen())
         chosen: list[ArchiveEntry] = []
         blocks: list[str] = []
         size = 0
@@ -150,9 +139,9 @@ class Reader:
 
     def material(self, page: Page, files: Overlay, shares: Shares, model: ChatModel) -> str:
         """All that a model is shown for a page, what changes least first."""
-        paths = [p for p in NOTES if files.exists(p) and not self._library.is_private(p)]
+        paths = [p for p in NOTES if files.exists(p) and not self._rooms.library.is_private(p)]
         parts = [self._file(path, files, shares.note) for path in paths]
-        catalogue = self._library.prompt_index(
+        catalogue = self._rooms.library.prompt_index(
             page.text, shares.catalogue, model.count_tokens, show_private=False
         )
         if catalogue:
@@ -165,7 +154,7 @@ class Reader:
                 break
             paths.append(info.path)
             parts.append(block)
-        if found := problems(self._library, files, paths):
+        if found := problems(self._rooms.library, files, paths):
             parts.append(as_block(PROBLEMS, "\n".join(problem.line() for problem in found)))
         return "\n\n".join([*parts, *page.blocks])
 
@@ -176,16 +165,16 @@ class Reader:
             The problems, the texts of the notes and entries that were looked at, and when
             MEMORY.md was changed last.
         """
-        paths = [p for p in NOTES if files.exists(p) and not self._library.is_private(p)]
-        last = next(iter(self._history.log(NOTES[-1], limit=1)), None)
+        paths = [p for p in NOTES if files.exists(p) and not self._rooms.library.is_private(p)]
+        last = next(iter(self._rooms.history.log(NOTES[-1], limit=1)), None)
         paths += [info.path for info in self._relevant(page, files)]
         texts = {path: shown_text(files.data(path)) for path in paths}
-        return problems(self._library, files, paths), texts, stamp(last.time) if last else ""
+        return problems(self._rooms.library, files, paths), texts, stamp(last.time) if last else ""
 
     def _file(self, path: str, files: Overlay, limit: int) -> str:
         text = shown_text(files.data(path))
         cut = cut_to_tokens(text, limit)
-        last = next(iter(self._history.log(path, limit=1)), None)
+        last = next(iter(self._rooms.history.log(path, limit=1)), None)
         return as_block(
             FILE,
             cut,
@@ -198,7 +187,7 @@ class Reader:
         """The entries that the new ones are about: those that are named, then those found."""
         infos = {
             info.path: info
-            for info in self._library.infos()
+            for info in self._rooms.library.infos()
             if not info.private and info.problem is None and files.exists(info.path)
         }
         named = named_in(infos.values(), page.text)
@@ -207,12 +196,10 @@ class Reader:
 
     def _found(self, entries: Sequence[ArchiveEntry]) -> Iterator[str]:
         """Ask the index about each archive entry."""
-        if self._search is None:
-            return
         for entry in entries:
             query = shorten(entry.content, _QUERY_WIDTH)
             try:
-                result = self._search.search(query, "knowledge", _HITS)
+                result = self._rooms.search.search(query, "knowledge", _HITS)
             except KbtuiError as error:
                 log.info("the index can't be asked: %s", error)
                 return

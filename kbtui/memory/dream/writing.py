@@ -24,14 +24,12 @@ if TYPE_CHECKING:
     from kbtui.history.history import History
     from kbtui.history.looking.diff import FileDiff
     from kbtui.history.objects.commit import Commit
-    from kbtui.knowledge.library import Library
     from kbtui.memory.dream.reading import Batch
     from kbtui.memory.dream.report import Kind
     from kbtui.memory.edits.working_copy import Wish, WorkingCopy
     from kbtui.memory.inbox.inbox import Inbox
-    from kbtui.memory.records.archive import Archive
     from kbtui.memory.records.cursors import Cursors
-    from kbtui.workspace.layout import Workspace
+    from kbtui.memory.services import Services
 
 _MOST_TOLD = 12
 
@@ -39,19 +37,8 @@ _MOST_TOLD = 12
 class Writer:
     """Writes runs of Dream. Whoever calls it holds the memory lock."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        history: History,
-        library: Library,
-        archive: Archive,
-        cursors: Cursors,
-        inbox: Inbox,
-    ) -> None:
-        self._layout = workspace
-        self._history = history
-        self._library = library
-        self._archive = archive
+    def __init__(self, services: Services, cursors: Cursors, inbox: Inbox) -> None:
+        self._rooms = services
         self._cursors = cursors
         self._inbox = inbox
 
@@ -70,20 +57,25 @@ class Writer:
         origin = Origin(model=model, cursor=batch.cursor)
 
         def work(change: Change) -> tuple[Suggestion, ...]:
-            self._library.refresh()
+            self._rooms.library.refresh()
             now = copy.again(careful=copy.careful)
             suggestions = tuple(
                 _suggestion(wish, proposal) for wish, proposal in now.propose(self._inbox, origin)
             )
             now.stage(change)
             seen = self._cursors.stage(change, batch.entries)
-            self._archive.compact(change, seen)
+            self._rooms.archive.compact(change, seen)
             return suggestions
 
         suggestions, commit = committed(
-            self._history, self._layout, Actor.DREAM, _reason(batch, copy, done), origin, work
+            self._rooms.history,
+            self._rooms.workspace,
+            Actor.DREAM,
+            _reason(batch, copy, done),
+            origin,
+            work,
         )
-        diffs = changed_by(self._history, commit.id) if commit else ()
+        diffs = changed_by(self._rooms.history, commit.id) if commit else ()
         kind: Kind = "changed" if diffs else "proposed" if suggestions else "read"
         return DreamReport(
             kind,

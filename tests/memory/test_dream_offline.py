@@ -159,7 +159,7 @@ async def test_a_memory_that_is_too_long_is_made_lean(room: Room) -> None:
     report = await run(room)
     assert report.commit is not None
     assert len(room.read(MEMORY).splitlines()) <= 62
-    assert "- Fact number 0 of many" in room.read("knowledge/facts/server.md")
+    assert "Fact number 0 of many\n" in room.read("knowledge/facts/server.md")
     assert "out of MEMORY.md" in room.history.commit(report.commit).body
 
 

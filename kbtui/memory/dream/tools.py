@@ -362,6 +362,8 @@ def _cleaned(text: str) -> str:
     """
     plain = clean_answer(text)
     why = why_unusable(plain)
+    if DREAM in plain:
+        why = "repeats the prompt instead of answering it"
     if why is not None:
         raise UsageError(f"The text {why}.")
     lead = text[: len(text) - len(text.lstrip(" \t\n"))]

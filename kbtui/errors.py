@@ -21,7 +21,8 @@ that the command line ends with::
     ├── ConflictError             5   somebody else changed the same thing
     │   ├── WorkspaceBusyError    5   another process holds the lock
     │   └── UndoConflictError     5   the lines to undo were changed again
-    └── BudgetError               6   a limit on steps, tokens, money or time is reached
+    ├── BudgetError               6   a limit on steps, tokens, money or time is reached
+    └── StoppedError            130   a person stopped it, and nothing half-done is left
 """
 
 from __future__ import annotations
@@ -146,3 +147,9 @@ class BudgetError(KbtuiError):
     """A limit on steps, tokens, money or time is reached."""
 
     exit_code = 6
+
+
+class StoppedError(KbtuiError):
+    """A person stopped it; nothing half-done is left."""
+
+    exit_code = 130

@@ -19,6 +19,7 @@ from kbtui.cli.output import (
     say_json_line,
     say_line,
     say_styled,
+    session_shape,
     to_terminal,
 )
 from kbtui.errors import UsageError
@@ -242,8 +243,6 @@ def sessions(place: Place, as_json: bool) -> None:
     with place.opened() as kb:
         infos = kb.sessions.list()
     if as_json:
-        from kbtui.cli.shapes import session_shape
-
         say_json([session_shape(info) for info in infos])
         return
     for info in infos:

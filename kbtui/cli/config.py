@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kbtui.cli.completion import setting_names
-from kbtui.cli.context import Place, json_option, pass_place
+from kbtui.cli.context import Place, json_option, pass_place, setting_names
 from kbtui.cli.output import note, say, say_json, say_line, say_styled, to_terminal
 from kbtui.errors import ConfigurationError, KbtuiError, NotFoundError, WorkspaceError
 

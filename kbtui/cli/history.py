@@ -1,22 +1,40 @@
-"""Changes and who made them: log, diff."""
+"""Changes, who made them, and the way back: log, diff, undo, restore, git."""
 
 from __future__ import annotations
 
+import shutil
+import signal
+import subprocess
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import click
 
-from kbtui.cli.completion import entry_names
-from kbtui.cli.context import Place, json_option, pass_place
+from kbtui.cli.context import Place, entry_names, json_option, pass_place
 from kbtui.cli.entries import recorded_path
-from kbtui.cli.output import coloured, note, say, say_json, say_line, say_styled, to_terminal
-from kbtui.errors import NotFoundError, UsageError
+from kbtui.cli.output import (
+    coloured,
+    commit_shape,
+    note,
+    say,
+    say_commit,
+    say_json,
+    say_line,
+    say_styled,
+    to_terminal,
+)
+from kbtui.errors import NotFoundError, UndoConflictError, UsageError
 from kbtui.text import clean
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from kbtui.history.looking.diff import FileDiff
+    from kbtui.history.merging.line_merge import Conflict, Resolution
     from kbtui.history.objects.commit import Actor, Commit
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.workspace.layout import Layout
 
 _SCREENFUL = 30
 
@@ -36,8 +54,6 @@ def log(place: Place, path: str | None, limit: int | None, actor: str | None, as
             wanted, actor=_actor(actor) if actor else None, limit=None if shortened else limit
         )
         if as_json:
-            from kbtui.cli.shapes import commit_shape
-
             commits = [commit_shape(commit, kb.workspace) for commit in found]
             say_json(commits)
             return 1 if (path or actor) and not commits else 0
@@ -136,3 +152,232 @@ def print_patch(patch: str) -> None:
         bold = line.startswith(("diff ", "+++", "---"))
         colour = None if bold else colours.get(line[:1])
         say_line(click.style(line, fg=colour, bold=bold))
+
+
+_ROUNDS = 5
+
+
+@click.command()
+@click.argument("rev", required=False)
+@click.option("--hunk", metavar="N", type=click.IntRange(1), help="Only the Nth hunk of it.")
+@click.option("--path", "paths", metavar="PATH", multiple=True, help="Only this file of it.")
+@click.option("--turn", metavar="ID", help="Undo all that one turn of conversation changed.")
+@click.option("--batch", metavar="ID", help="Undo all of one import, or of one run of Dream's.")
+@click.option(
+    "--prefer",
+    type=click.Choice(["now", "before"]),
+    help="Where a line was changed again: keep what stands there now, or what was before.",
+)
+@json_option
+@pass_place
+def undo(
+    place: Place,
+    rev: str | None,
+    hunk: int | None,
+    paths: tuple[str, ...],
+    turn: str | None,
+    batch: str | None,
+    prefer: str | None,
+    as_json: bool,
+) -> None:
+    """Take back exactly one change; later ones stay."""
+    if sum(name is not None for name in (rev, turn, batch)) != 1:
+        raise UsageError(
+            "Undo needs one change.",
+            "Name it by its id from `kbtui log`, or by --turn ID or --batch ID.",
+        )
+    if rev is None and (hunk is not None or paths):
+        raise UsageError(
+            "--hunk and --path take a part of one commit, not of a turn or a batch.",
+            "Name the commit by its id: `kbtui log` lists those of a turn one below the other.",
+        )
+    with place.opened() as kb:
+        work = _undo_of(kb, rev, paths, hunk, turn, batch)
+        try:
+            commit = _preferring(work, prefer) if prefer else work({})
+        except UndoConflictError as error:
+            print_conflicts(error, kb.workspace)
+            raise
+    say_commit(commit, kb.workspace, as_json=as_json)
+
+
+def _undo_of(
+    kb: KnowledgeBase,
+    rev: str | None,
+    paths: tuple[str, ...],
+    hunk: int | None,
+    turn: str | None,
+    batch: str | None,
+) -> Callable[[Mapping[Conflict, Resolution]], Commit | None]:
+    if turn is not None:
+        return lambda decisions: kb.history.undo_turn(turn, decisions=decisions)
+    if batch is not None:
+        return lambda decisions: kb.history.undo_batch(batch, decisions=decisions)
+    named = [recorded_path(kb, ref) for ref in paths]
+    return lambda decisions: kb.history.undo(rev or "", paths=named, hunk=hunk, decisions=decisions)
+
+
+def _preferring(
+    work: Callable[[Mapping[Conflict, Resolution]], Commit | None], prefer: str
+) -> Commit | None:
+    """Decide every conflict alike; deciding some may bring up others."""
+    from kbtui.history.merging.line_merge import Side
+
+    side = Side.OURS if prefer == "now" else Side.THEIRS
+    decisions: dict[Conflict, Resolution] = {}
+    for _ in range(_ROUNDS):
+        try:
+            return work(decisions)
+        except UndoConflictError as error:
+            decisions |= dict.fromkeys(error.conflicts, side)
+    return work(decisions)
+
+
+def print_conflicts(error: UndoConflictError, layout: Layout) -> None:
+    """Show both sides of each place, to a person."""
+    for conflict in error.conflicts:
+        file = layout.file(conflict.path)
+        place = f"{file}:{conflict.line}" if conflict.line else file
+        note(f"--- {place}")
+        for title, text in (("now", conflict.ours), ("before", conflict.theirs)):
+            shown = clean(text).rstrip("\n").replace("\n", "\n          ") or "(nothing)"
+            note(f"  {title:>6}: {shown}")
+    note("Settle it with --prefer now, --prefer before, or place by place in the app (F4, u).")
+
+
+@click.command()
+@click.argument("path", required=False, shell_complete=entry_names)
+@click.option("--at", metavar="REV", help="A commit id, HEAD~1, a date.")
+@click.option("--to-before", metavar="REV", help="Everything durable as it was before this change.")
+@click.option("--dry-run", is_flag=True, help="Show what would be changed, and change nothing.")
+@json_option
+@pass_place
+def restore(
+    place: Place,
+    path: str | None,
+    at: str | None,
+    to_before: str | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Make an entry, or everything, what it was.
+
+    --at makes one entry what it was at a revision, --to-before all of them before a change.
+    """
+    if (path is None) != (at is None) or (at is None) == (to_before is None):
+        raise UsageError(
+            "Restore needs an entry and a revision, or a change to go back to before.",
+            "Try: kbtui restore ENTRY --at REV, or kbtui restore --to-before REV",
+        )
+    with place.opened() as kb:
+        if to_before is not None:
+            if dry_run:
+                print_diffs(kb.history.restore_before_preview(to_before))
+                return
+            commit = kb.history.restore_before(to_before)
+        else:
+            rev = kb.history.resolve(at or "")
+            name = recorded_path(kb, path or "", rev)
+            if dry_run:
+                print_diffs(kb.history.restore_preview(name, rev))
+                return
+            commit = kb.history.restore(name, rev)
+    say_commit(commit, kb.workspace, as_json=as_json)
+
+
+def print_diffs(diffs: Iterable[FileDiff]) -> None:
+    """Write differences as a patch."""
+    from kbtui.history.looking.diff import as_patch
+
+    print_patch(as_patch(diffs))
+
+
+_READING = (
+    *("annotate", "apply", "archive", "blame", "bundle", "cat-file", "count-objects", "describe"),
+    *("diff", "diff-tree", "for-each-ref", "format-patch", "fsck", "grep", "help", "log"),
+    *("ls-files", "ls-tree", "merge-base", "name-rev", "rev-list", "rev-parse", "shortlog", "show"),
+    *("show-branch", "show-ref", "status", "var", "verify-pack", "version", "whatchanged"),
+)
+_OPTIONS_WITH_VALUE = frozenset({"-c", "-C", "--git-dir", "--work-tree", "--namespace"})
+# Nothing that stands in the history's own folder, in the user's or in the system's settings runs.
+_PLAIN = (
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "status.showUntrackedFiles=no"),
+    *("-c", "gc.auto=0"),
+)
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--yes", is_flag=True, help="Let git change the history as well.")
+@click.argument("arguments", metavar="ARGS...", nargs=-1, type=click.UNPROCESSED)
+@pass_place
+def git(place: Place, yes: bool, arguments: tuple[str, ...]) -> int:
+    """Run git on the history, such as: kbtui git log -p.
+
+    Commands that leave the history alone run as they are; others need --yes before them.
+    """
+    program = shutil.which("git")
+    if program is None:
+        raise NotFoundError("git is not installed.", "kbtui itself needs none: see `kbtui log`.")
+    if not yes:
+        _check_reads(arguments)
+    with place.opened() as kb:
+        if kb.history.head() is None:
+            raise NotFoundError("There is no commit yet.")
+        root, repository = kb.workspace.root, kb.workspace.repository
+        # The history has no index of its own; git gets one in the cache.
+        index = kb.workspace.cache / "git-index"
+    environment = _environment(root, repository, index)
+    subprocess.run(
+        [program, *_PLAIN, "read-tree", "HEAD"],
+        env=environment,
+        cwd=root,
+        check=False,
+        stderr=subprocess.DEVNULL,
+    )
+    return _run([program, *_PLAIN, *arguments], environment, root)
+
+
+def _run(command: list[str], environment: dict[str, str], root: Path) -> int:
+    """Run a program that has the terminal; how it ended, as a shell says it.
+
+    An interrupt is its own affair and its pager's: who left here would leave them behind.
+    """
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        status = subprocess.run(command, env=environment, cwd=root, check=False).returncode
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return status if status >= 0 else 128 - status
+
+
+def _environment(root: Path, repository: Path, index: Path) -> dict[str, str]:
+    from kbtui.history.objects.lineage import plain_environment
+
+    return {
+        **plain_environment(),
+        "GIT_DIR": str(repository),
+        "GIT_WORK_TREE": str(root),
+        "GIT_INDEX_FILE": str(index),
+    }
+
+
+def _check_reads(arguments: tuple[str, ...]) -> None:
+    """Refuse what could rewrite the history, or lead elsewhere."""
+    rest = list(arguments)
+    while rest and rest[0].startswith("-"):
+        option = rest.pop(0)
+        if option.partition("=")[0] in _OPTIONS_WITH_VALUE | {"--exec-path", "--config-env"}:
+            raise UsageError(
+                f"`git {option}` would lead git away from this history or change its settings.",
+                "If that is meant: kbtui git --yes ...",
+            )
+    if rest and rest[0] not in _READING:
+        raise UsageError(
+            f"`git {rest[0]}` may change the history, and kbtui wouldn't know.",
+            "Undo, restore and purge are kbtui's own. If git shall do it: kbtui git --yes ...",
+        )
+    writes = next((each for each in rest if each.startswith(("--output", "--ext-diff"))), None)
+    if writes is not None:
+        raise UsageError(f"`{writes}` writes or runs something.", "Use your shell: ... > FILE")

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kbtui.cli.context import Place, json_option, pass_place
+from kbtui.cli.entries import edited_copy
 from kbtui.cli.history import print_patch
-from kbtui.cli.output import note, say, say_json, say_line, say_styled
+from kbtui.cli.output import commit_shape, note, say, say_json, say_line, say_styled
 
 if TYPE_CHECKING:
     from kbtui.history.places import Plan, Proposal
@@ -89,8 +90,6 @@ def accept(place: Place, id_: str, hunks: tuple[str, ...], theirs: bool, as_json
     with place.opened() as kb:
         commit = kb.memory.inbox.accept(id_, hunks=hunks or None, theirs=theirs)
     if as_json:
-        from kbtui.cli.shapes import commit_shape
-
         say_json(commit_shape(commit, kb.workspace) if commit is not None else None)
     elif commit is None:
         note("It stood there already.")
@@ -130,7 +129,6 @@ def edit(place: Place, id_: str, hunk: str | None, as_json: bool) -> None:
     `accept` makes it then. In a conflict both sides are there, between marks. A file that is to be
     deleted goes when the text is empty.
     """
-    from kbtui.cli.editing import edited_copy
     from kbtui.errors import UsageError
 
     with place.opened() as kb:

@@ -15,26 +15,20 @@ import click
 from kbtui import __version__
 from kbtui.cli import (
     ask,
-    completion,
-    editing,
     entries,
     history,
     maintenance,
     memory,
     output,
     search,
-    undoing,
 )
 from kbtui.cli.config import config
-from kbtui.cli.context import Place
-from kbtui.cli.dream import dream, dream_log, dream_restore
-from kbtui.cli.git import git
+from kbtui.cli.context import COMPLETION_VARIABLE, Place, completion
 from kbtui.cli.help import help_command
 from kbtui.cli.inbox import inbox
 from kbtui.cli.mcp import mcp
 from kbtui.cli.output import INTERRUPTED, complain, report
 from kbtui.cli.purge import purge
-from kbtui.cli.sync import sync
 from kbtui.cli.why import why
 from kbtui.errors import StorageError
 
@@ -85,24 +79,24 @@ for _command in (
     entries.list_command,
     entries.show,
     entries.links,
-    editing.new,
-    editing.edit,
-    editing.rename,
-    editing.delete,
+    entries.new,
+    entries.edit,
+    entries.rename,
+    entries.delete,
     history.log,
     history.diff,
     why,
-    undoing.undo,
-    undoing.restore,
+    history.undo,
+    history.restore,
     memory.remember,
     memory.forget,
     ask.sessions,
     memory.consolidate,
-    dream,
-    dream_log,
-    dream_restore,
+    memory.dream,
+    memory.dream_log,
+    memory.dream_restore,
     inbox,
-    sync,
+    maintenance.sync,
     purge,
     memory.audit,
     maintenance.reindex,
@@ -110,8 +104,8 @@ for _command in (
     maintenance.check,
     config,
     mcp,
-    completion.completion,
-    git,
+    completion,
+    history.git,
     help_command,
 ):
     cli.add_command(_command)
@@ -135,11 +129,11 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _invoke(argv: list[str]) -> int:
-    instruction = os.environ.get(completion.COMPLETION_VARIABLE)
+    instruction = os.environ.get(COMPLETION_VARIABLE)
     if instruction:
         from click.shell_completion import shell_complete
 
-        return shell_complete(cli, {}, "kbtui", completion.COMPLETION_VARIABLE, instruction)
+        return shell_complete(cli, {}, "kbtui", COMPLETION_VARIABLE, instruction)
     try:
         with cli.make_context("kbtui", argv) as context:
             return int(cli.invoke(context) or 0)

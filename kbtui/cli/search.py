@@ -11,7 +11,9 @@ import click
 from kbtui.cli.context import Place, json_option, pass_place
 from kbtui.cli.output import (
     coloured,
+    hit_shape,
     note,
+    result_shape,
     say_json,
     say_json_line,
     say_line,
@@ -74,8 +76,6 @@ def search(
             query or "", **options, semantic=semantic is not False, wait=semantic is True
         )
     if as_json:
-        from kbtui.cli.shapes import result_shape
-
         say_json(result_shape(result, kb.workspace))
     else:
         _print(result, kb.workspace)
@@ -86,8 +86,6 @@ def _answer_many(
     kb: KnowledgeBase, queries: Iterable[str], options: dict[str, Any], *, semantic: bool | None
 ) -> int:
     """Answer each line; the index is synced first, and the model loaded once."""
-    from kbtui.cli.shapes import hit_shape
-
     kb.search.sync()
     said = ""
     for name, text in _read(queries):

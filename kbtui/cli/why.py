@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kbtui.cli.completion import entry_names
-from kbtui.cli.context import Place, json_option, pass_place
+from kbtui.cli.context import Place, entry_names, json_option, pass_place
 from kbtui.cli.entries import recorded_path
 from kbtui.cli.output import say, say_json, say_line, say_styled
 from kbtui.errors import NotFoundError

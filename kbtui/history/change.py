@@ -27,6 +27,7 @@ __all__ = [
     "PathChange",
     "Sink",
     "Unchecked",
+    "Watch",
 ]
 
 
@@ -35,6 +36,8 @@ class Unchecked(Enum):
 
     UNCHECKED = "unchecked"
 
+
+Watch = Callable[[int, int], None]
 
 UNCHECKED: Literal[Unchecked.UNCHECKED] = Unchecked.UNCHECKED
 """For `expecting`: write whatever stands there now (it is recorded before)."""
@@ -53,6 +56,8 @@ class Change:
             edits of other paths; those of adopted paths are ignored.
         result: The commit, after the block; None when nothing really changed, or a sink took it.
         repairs: Paths whose edits only repair links and say nothing new.
+        watch: Told how many files of how many are written; what it raises stops the change, and
+            then nothing is changed.
     """
 
     def __init__(
@@ -65,6 +70,7 @@ class Change:
         self.brings: str | None = None
         self.result: Commit | None = None
         self.repairs: set[str] = set()
+        self.watch: Watch = lambda _done, _total: None
         self._layout = layout
         self._edits: dict[str, bytes | None] = {}
         self._expected: dict[str, str | None] = {}

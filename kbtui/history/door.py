@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from functools import partial
 from typing import TYPE_CHECKING
 
 from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
@@ -32,7 +31,7 @@ from kbtui.history.objects.trees import git_object, update_tree
 from kbtui.listeners import Listeners
 from kbtui.text import clean_line
 from kbtui.workspace import files
-from kbtui.workspace.durable import FileBatch, storage_errors
+from kbtui.workspace.durable import TOGETHER, FileBatch, storage_errors
 from kbtui.workspace.layout import conflict_copy_of, short_name
 from kbtui.workspace.lock import WorkspaceLock
 from kbtui.workspace.redact import redact
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from datetime import datetime
 
+    from kbtui.history.change import Watch
     from kbtui.history.intent import Outcome
     from kbtui.history.looking.log import CommitLog
     from kbtui.history.objects.commit import RawCommit
@@ -249,7 +249,8 @@ class Door:
             read = self._repository.read_blob
             written = {path: None if blob is None else read(blob) for path, blob in blobs.items()}
             self._check_names(written)
-            self._put_in_place(Intent(commit, onto, _blob_pairs(current, written)), written, [])
+            intent = Intent(commit, onto, _blob_pairs(current, written))
+            self._put_in_place(intent, written, [], _unwatched)
             events.append(Changed(commit, tuple(blobs), actor))
 
     # Steps ---------------------------------------------------------------------------------
@@ -369,21 +370,23 @@ class Door:
         before = current | {path: self._in_head(head, path) for path in in_place}
         commit, raw, objects = self.build(change, head, before, in_place | written)
         intent = Intent(commit.id, head, _blob_pairs(current, written))
-        self._put_in_place(intent, written, objects)
+        self._put_in_place(intent, written, objects, change.watch)
         self._log.note(commit.id, raw, commit.paths)
         paths = tuple(path.path for path in commit.paths)
         old_paths = tuple(path.old_path for path in commit.paths if path.old_path)
         events.append(Changed(commit.id, paths, change.actor, old_paths))
         return commit
 
-    def _put_in_place(self, intent: Intent, written: Edits, objects: list[GitObject]) -> None:
+    def _put_in_place(
+        self, intent: Intent, written: Edits, objects: list[GitObject], watch: Watch
+    ) -> None:
         """Store objects, write files, move the branch; a failure leaves all as it was."""
         with storage_errors("Can't record the change"):
             self._repository.store(objects)
             try:
                 self._intents.write(intent)  # without files too: it tells whose lock was left
                 if written:
-                    self._write_files(intent, written)
+                    self._write_files(intent, written, watch)
                 self.events.coming = intent.commit
                 self._repository.branch.move(intent.parent, intent.commit)
             except BaseException:  # an interrupt as well must not leave half a change
@@ -433,17 +436,23 @@ class Door:
         raw = decode_commit(data)
         return read_commit(made.id, raw, paths), raw, [*blobs.values(), *trees, made]
 
-    def _write_files(self, intent: Intent, written: Edits) -> None:
+    def _write_files(self, intent: Intent, written: Edits, watch: Watch) -> None:
         """Write the files; deletions come first, for a name may change only its case."""
+
+        def check(path: str) -> None:
+            self._check_untouched(path, intent.paths[path][0])
+
+        gone = [path for path, data in written.items() if data is None]
+        kept = [(path, data) for path, data in written.items() if data is not None]
+        watch(0, len(written))
         with FileBatch(self._layout) as batch:
-            for path in sorted(written, key=lambda path: written[path] is not None):
-                data = written[path]
-                check = partial(self._check_untouched, path, intent.paths[path][0])
-                if data is None:
-                    check()
-                    batch.remove(path)
-                else:
-                    batch.write(path, data, just_before=check)
+            for path in gone:
+                check(path)
+                batch.remove(path)
+            for start in range(0, len(kept), TOGETHER):
+                watch(len(gone) + start, len(written))
+                batch.write_together(dict(kept[start : start + TOGETHER]), just_before=check)
+            watch(len(written), len(written))
             batch.sync()
 
     def _take_back(self, intent: Intent) -> None:
@@ -488,6 +497,10 @@ def redact_change(change: Change, current: Edits, done: Redacted | None = None) 
             kinds = ", ".join(sorted({finding.kind for finding in redaction.found}))
             log.warning("kept a secret (%s) out of %s", kinds, path)
     return {path: (current[path], data) for path, data in change.edits.items()}
+
+
+def _unwatched(_done: int, _total: int) -> None:
+    return
 
 
 def _blob(data: bytes | None) -> str | None:

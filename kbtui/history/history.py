@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError, StorageError, UsageError, WorkspaceBusyError
 from kbtui.history.adoption import Adoption, MassDeletionError
-from kbtui.history.change import Actor, Change, Commit, Origin, PathChange, Sink
+from kbtui.history.change import Actor, Change, Commit, Origin, PathChange, Sink, Watch
 from kbtui.history.door import Door
 from kbtui.history.looking.blame import Blame
 from kbtui.history.looking.diff import FileDiff, diff_file
@@ -138,6 +138,24 @@ class History(HistoryReader):
         yield change
         if change.edits:
             (sink or self._door.apply)(change)
+
+    def apply(self, change: Change, watch: Watch = lambda _done, _total: None) -> Commit | None:
+        """Make a change that a sink has taken; None when nothing differed. Raises as `change`.
+
+        Args:
+            change: What was gathered; refused if a file isn't what it was then.
+            watch: Told how many files of how many are written; may raise `StoppedError`, after
+                which nothing is changed.
+        """
+        change.watch = watch
+        return self._door.apply(change)
+
+    def preview(self, change: Change, limit: int | None = None) -> tuple[FileDiff, ...]:
+        """Show what a gathered change would do to the files as they are now, to `limit` of them."""
+        return tuple(
+            diff_file(path, self._now(path), change.edits[path])
+            for path in sorted(change.edits)[:limit]
+        )
 
     # Proposing -----------------------------------------------------------------------------
 
@@ -325,7 +343,8 @@ class History(HistoryReader):
         actor: Actor = Actor.YOU,
         decisions: Decisions | None = None,
         origin: Origin | None = None,
-    ) -> Commit:
+        sink: Sink | None = None,
+    ) -> Commit | None:
         """Take out exactly what a commit did; later changes stay as they are.
 
         Args:
@@ -336,6 +355,7 @@ class History(HistoryReader):
             actor: Who undoes.
             decisions: What is to stand in the places that an attempt before had refused.
             origin: Where the undo comes from, if that is to be recorded.
+            sink: Takes the change instead of its being made; None is returned then.
 
         Raises:
             UndoConflictError: The same lines were changed again. Nothing was changed; `conflicts`
@@ -343,27 +363,31 @@ class History(HistoryReader):
             UsageError: Nothing is left to undo, or there is no such path or hunk.
         """
         plan = self._undo.of_commit(self.resolve(rev), paths, hunk, decisions)
-        return self._apply_undo(_from(plan, origin), actor)
-
-    def plan_undo(self, rev: str, sink: Sink, *, actor: Actor, origin: Origin) -> None:
-        """Hand to `sink` what `undo` of a commit would change; raises as that does."""
-        plan = _from(self._undo.of_commit(self.resolve(rev), (), None, None), origin)
-        with self.change(actor, plan.reason, plan.origin, sink) as change:
-            _put(change, plan.edits, plan.before)
+        return self._apply_undo(_from(plan, origin), actor, sink)
 
     def undo_turn(
-        self, turn: str, *, actor: Actor = Actor.YOU, decisions: Decisions | None = None
-    ) -> Commit:
+        self,
+        turn: str,
+        *,
+        actor: Actor = Actor.YOU,
+        decisions: Decisions | None = None,
+        sink: Sink | None = None,
+    ) -> Commit | None:
         """Take out everything that a turn changed, as one commit; raises as `undo`."""
         commits = self._log.commits_of("turn", turn)
-        return self._apply_undo(self._undo.of_several(commits, decisions), actor)
+        return self._apply_undo(self._undo.of_several(commits, decisions), actor, sink)
 
     def undo_batch(
-        self, batch: str, *, actor: Actor = Actor.YOU, decisions: Decisions | None = None
-    ) -> Commit:
+        self,
+        batch: str,
+        *,
+        actor: Actor = Actor.YOU,
+        decisions: Decisions | None = None,
+        sink: Sink | None = None,
+    ) -> Commit | None:
         """Take out all of a batch (an import, a run of Dream's) as one commit; as `undo`."""
         commits = self._log.commits_of("batch", batch)
-        return self._apply_undo(self._undo.of_several(commits, decisions), actor)
+        return self._apply_undo(self._undo.of_several(commits, decisions), actor, sink)
 
     def restore(self, path: str, at: str, *, actor: Actor = Actor.YOU) -> Commit | None:
         """Make a file what it was in a commit; None when it is that already.
@@ -382,11 +406,12 @@ class History(HistoryReader):
         """Show what `restore` would change; raises as that does."""
         path = files.checked_path(path)
         data = read_version(self._repository, self.resolve(at), path)
-        there = files.exists(self._workspace, path)
-        now = files.read_bytes(self._workspace, path) if there else None
+        now = self._now(path)
         return () if now == data else (diff_file(path, now, data),)
 
-    def restore_before(self, rev: str, *, actor: Actor = Actor.YOU) -> Commit | None:
+    def restore_before(
+        self, rev: str, *, actor: Actor = Actor.YOU, sink: Sink | None = None
+    ) -> Commit | None:
         """Make every durable file what it was before a commit; None when all of them are.
 
         Edits that nobody has recorded yet are recorded first, so nothing is lost. The archive and
@@ -401,7 +426,7 @@ class History(HistoryReader):
         with contextlib.suppress(MassDeletionError):  # what is gone is what shall come back
             self.adopt(timeout=5.0, settle=0.0)
         back = rewind(self._repository, commit, self._working_tree())
-        with self.change(actor, back.reason) as change:
+        with self.change(actor, back.reason, sink=sink) as change:
             for path in back.paths:
                 now, then = back.now.get(path), back.then.get(path)
                 if then is None:
@@ -415,10 +440,10 @@ class History(HistoryReader):
         back = rewind(self._repository, self.commit(rev), self._working_tree())
         return self._compare(back.now, back.then, [])
 
-    def _apply_undo(self, plan: UndoPlan, actor: Actor) -> Commit:
-        with self.change(actor, plan.reason, plan.origin) as change:
+    def _apply_undo(self, plan: UndoPlan, actor: Actor, sink: Sink | None) -> Commit | None:
+        with self.change(actor, plan.reason, plan.origin, sink) as change:
             _put(change, plan.edits, plan.before)
-        if change.result is None:
+        if change.result is None and sink is None:
             raise UsageError("Nothing is left to undo: it is all taken back already.")
         return change.result
 
@@ -510,6 +535,10 @@ class History(HistoryReader):
         if text is None:
             text = files.decode(files.read_bytes(self._workspace, path)).text
         return self._blame.of_text(path, text)
+
+    def _now(self, path: str) -> bytes | None:
+        there = files.exists(self._workspace, path)
+        return files.read_bytes(self._workspace, path) if there else None
 
     def _working_tree(self) -> dict[str, str]:
         return {path: state.blob for path, state in self._scanner.scan(*RECORDED_AREAS).items()}

@@ -6,6 +6,7 @@ else rolled back, and the files say the same as the branch again before anybody 
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import re
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kbtui.errors import KbtuiError
 from kbtui.workspace import files
-from kbtui.workspace.durable import FileBatch, storage_errors, sweep
+from kbtui.workspace.durable import TOGETHER, FileBatch, storage_errors, sweep
 from kbtui.workspace.layout import MACHINE, conflict_copy_of, is_recorded
 
 if TYPE_CHECKING:
@@ -83,11 +84,12 @@ class IntentLog:
 
     def roll_back(self, intent: Intent) -> None:
         """Put the files back as they were before."""
-        with FileBatch(self._layout) as batch:
-            for path, (old, new) in intent.paths.items():
-                if self._current(path) == new != old:
-                    self._put(batch, path, old)
-            batch.sync()
+        back = {
+            path: old
+            for path, (old, new) in intent.paths.items()
+            if self._current(path) == new != old
+        }
+        self._put(back)
 
     def _read(self) -> Intent | None:
         try:
@@ -136,22 +138,25 @@ class IntentLog:
         return all(self._repository.is_intact(blob) for blob in blobs)
 
     def _replay(self, intent: Intent) -> None:
-        with FileBatch(self._layout) as batch:
-            for path, (old, new) in intent.paths.items():
-                current = self._current(path)
-                if current == old:
-                    self._put(batch, path, new)
-                elif current != new and new is not None:
-                    # Edited between the crash and now: that edit stays, ours goes beside it.
-                    stamp = time.strftime("%Y%m%dT%H%M%S")
-                    self._put(batch, conflict_copy_of(path, stamp), new)
-            batch.sync()
+        coming: dict[str, str | None] = {}
+        for path, (old, new) in intent.paths.items():
+            current = self._current(path)
+            if current == old:
+                coming[path] = new
+            elif current != new and new is not None:
+                # Edited between the crash and now: that edit stays, ours goes beside it.
+                coming[conflict_copy_of(path, time.strftime("%Y%m%dT%H%M%S"))] = new
+        self._put(coming)
 
-    def _put(self, batch: FileBatch, path: str, blob: str | None) -> None:
-        if blob is None:
-            batch.remove(path)
-        else:
-            batch.write(path, self._repository.read_blob(blob))
+    def _put(self, blobs: dict[str, str | None]) -> None:
+        with FileBatch(self._layout) as batch:
+            for path in (path for path, blob in blobs.items() if blob is None):
+                batch.remove(path)
+            kept = ((path, blob) for path, blob in blobs.items() if blob is not None)
+            while some := list(itertools.islice(kept, TOGETHER)):
+                read = self._repository.read_blob
+                batch.write_together({path: read(blob) for path, blob in some})
+            batch.sync()
 
     def _current(self, path: str) -> str | None:
         if not files.exists(self._layout, path):

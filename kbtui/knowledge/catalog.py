@@ -84,10 +84,9 @@ class Catalog:
             self._follow(change, edits)
 
     def _follow(self, change: Change, edits: Mapping[str, bytes | None]) -> None:
-        large = (
-            max(self._entries.count(), sum(data is not None for data in edits.values())) > AT_ONCE
-        )
-        if large and change.adopted:
+        many = len(edits) > AT_ONCE
+        large = many or self._entries.count() > AT_ONCE
+        if many or (large and change.adopted):  # to look at the lines of all would take too long
             self._postpone(change.actor)
             return
         altered = self._altered(edits, adopted=change.adopted)

@@ -116,13 +116,41 @@ def statements(text: str) -> list[str]:
     return [statement for statement in found if normalise(statement)]
 
 
+def restated(before: str, after: str) -> tuple[dict[str, str], dict[str, str]]:
+    """What only the former and only the latter of two documents states, by its normal form.
+
+    A statement in other clothes is the same one.
+    """
+    old, new = (frontmatter.split(text.encode("utf-8", "replace")) for text in (before, after))
+    stated = [dict.fromkeys(_in_body(parts.body)) for parts in (old, new)]
+    if old.head != new.head:
+        for parts, found in zip((old, new), stated, strict=True):
+            found.update(dict.fromkeys(_in_head(parts)))
+    gone, come = (
+        {normalise(fact): fact for fact in one if fact not in other}
+        for one, other in (stated, stated[::-1])
+    )
+    return (
+        {key: fact for key, fact in gone.items() if key and key not in come},
+        {key: fact for key, fact in come.items() if key and key not in gone},
+    )
+
+
 def _statements(text: str) -> Iterator[str]:
     parts = frontmatter.split(text.encode("utf-8", "replace"))
+    yield from _in_head(parts)
+    yield from _in_body(parts.body)
+
+
+def _in_head(parts: frontmatter.Parts) -> Iterator[str]:
     summary = frontmatter.read(parts).values.get(_SUMMARY)
     if isinstance(summary, str):
         yield clean_line(summary)
+
+
+def _in_body(body: bytes) -> Iterator[str]:
     fence = ""
-    for line in parts.body.decode("utf-8", "replace").splitlines():
+    for line in body.decode("utf-8", "replace").splitlines():
         mark = _FENCE.match(line)
         if mark and (not fence or mark[1] == fence):
             fence = "" if fence else mark[1]

@@ -262,8 +262,11 @@ class Library(Reader):
         *,
         actor: Actor = Actor.YOU,
         origin: Origin = Origin(),  # noqa: B008  # frozen
-    ) -> Commit:
+        sink: Sink | None = None,
+    ) -> Commit | None:
         """Delete an entry, and clean the links to it; the commit can be undone.
+
+        A `sink` may take the change; None is returned then.
 
         Raises:
             NotFoundError: there is no such entry.
@@ -272,9 +275,9 @@ class Library(Reader):
         overlay = self.overlay()
         edits = overlay.removed(info.path)
         reason = f"delete {info.name}"
-        with self._history.change(actor, reason, origin) as change:
+        with self._history.change(actor, reason, origin, sink) as change:
             overlay.stage(change, edits)
-        if change.result is None:
+        if change.result is None and sink is None:
             raise NotFoundError(f"{info.name} is gone already.")
         return change.result
 

@@ -202,19 +202,21 @@ class UndoChange:
                 f"Tell the user: `kbtui undo {commit.id[:_SHORT]}` takes it back.",
             )
         try:
-            if is_reviewed(context):
-                waiting: list[Change] = []
-                context.history.plan_undo(
-                    commit.id, waiting.append, actor=context.actor, origin=context.origin
-                )
-                return propose(context, waiting[0])
-            undone = context.history.undo(commit.id, actor=context.actor, origin=context.origin)
+            waiting: list[Change] = []
+            undone = context.history.undo(
+                commit.id,
+                actor=context.actor,
+                origin=context.origin,
+                sink=waiting.append if is_reviewed(context) else None,
+            )
         except UndoConflictError as error:
             places = ", ".join(f"{short_name(c.path)}:{c.line}" for c in error.conflicts)
             raise RefusedError(
                 f"It can't be undone by itself: {places} was changed again since.",
                 "Nothing was changed. Read the entry and correct it with edit_entry.",
             ) from error
+        if undone is None:
+            return propose(context, waiting[0])
         done = describe(tuple(c for c in undone.paths if not context.conceals(c.path)))
         data = {"undone": commit.id}
         said = f"Undone: {shown.subject}. Now {done}."

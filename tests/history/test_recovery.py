@@ -81,15 +81,15 @@ def test_a_crash_at_any_step_leaves_all_or_nothing(
 
 
 def test_a_crash_between_two_files_is_completed(two_files: Notes) -> None:
-    real = FileBatch.write
+    real = Door._check_untouched
 
-    def once(self: FileBatch, path: str, data: bytes, *rest: object, **more: object) -> None:
+    def once(self: Door, path: str, expected: str | None) -> None:
         if path == B:
             raise Crash
-        real(self, path, data, *rest, **more)  # type: ignore[arg-type]
+        real(self, path, expected)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(FileBatch, "write", once)
+        patch.setattr(Door, "_check_untouched", once)
         patch.setattr(Door, "_take_back", lambda *_: None)
         with pytest.raises(Crash):
             change_both(two_files.history)
@@ -188,15 +188,15 @@ def test_a_branch_moved_by_somebody_else_is_not_overwritten(two_files: Notes) ->
 
 
 def test_a_failed_change_is_taken_back_at_once(two_files: Notes) -> None:
-    real = FileBatch.write
+    real = Door._check_untouched
 
-    def full(self: FileBatch, path: str, data: bytes, *rest: object, **more: object) -> None:
-        if path == B and data == b"new b\n":
+    def full(self: Door, path: str, expected: str | None) -> None:
+        if path == B:
             raise OSError(28, "No space left on device")
-        real(self, path, data, *rest, **more)  # type: ignore[arg-type]
+        real(self, path, expected)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(FileBatch, "write", full)
+        patch.setattr(Door, "_check_untouched", full)
         with pytest.raises(StorageError, match="no space"):
             change_both(two_files.history)
     assert (two_files.text(A), two_files.text(B)) == ("old a\n", "old b\n")

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.errors import KbtuiError, RefusedHistoryError, RemoteError, UsageError
+from kbtui.errors import KbtuiError, RefusedHistoryError, RemoteError, StoppedError, UsageError
 from kbtui.history.change import Actor
 from kbtui.history.door import Door
 from kbtui.history.intent import IntentLog
 from kbtui.history.objects.branch import Branch
 from kbtui.history.objects.lineage import diverge
 from kbtui.history.objects.repository import Repository
-from kbtui.history.sync.remote import SyncCancelledError, Watcher, parse_address, shown_address
+from kbtui.history.sync.remote import Watcher, parse_address, shown_address
 from tests.history.sync_room import Machine, fsck
 from tests.history.test_recovery import Crash, crash_at
 
@@ -365,7 +365,7 @@ def test_a_stopped_sync_leaves_everything_and_can_be_repeated(
         lambda text: stopped.append(True) if text.startswith(moment) else None,
         lambda: bool(stopped),
     )
-    with pytest.raises(SyncCancelledError):
+    with pytest.raises(StoppedError):
         there.sync(watcher)
     assert there.text(B) == "# B\n"
     there.check()

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.errors import RemoteError
+from kbtui.errors import RemoteError, StoppedError
 from kbtui.history.sync import transport
-from kbtui.history.sync.remote import SyncCancelledError, Watcher
+from kbtui.history.sync.remote import Watcher
 from tests.history.sync_room import Machine, fsck, plumb
 from tests.patience import PATIENCE
 
@@ -261,7 +261,7 @@ def test_waiting_for_a_silent_line_can_be_stopped(tmp_path: Path, scheme: str) -
     with silent(scheme) as address:
         machine = Machine(tmp_path / "here", address)
         machine.write(A, "one\n")
-        with pytest.raises(SyncCancelledError, match="stopped"):
+        with pytest.raises(StoppedError, match="stopped"):
             machine.sync(Watcher(stopped=lambda: next(asked) > 5))
     machine.check()
 
@@ -275,6 +275,6 @@ def test_a_silent_ssh_is_given_up(
     asked = itertools.count()
     machine = Machine(tmp_path / "here", "ssh://host/notes.git")
     machine.write(A, "one\n")
-    with pytest.raises((RemoteError, SyncCancelledError), match=r"in time|stopped"):
+    with pytest.raises((RemoteError, StoppedError), match=r"in time|stopped"):
         machine.sync(Watcher(stopped=lambda: next(asked) > stop_after))
     machine.check()

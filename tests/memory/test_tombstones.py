@@ -180,6 +180,19 @@ def test_what_an_undo_only_moves_is_not_buried(history: History, tombstones: Tom
     assert not tombstones.buried("Likes tea")
 
 
+def test_what_an_undo_leaves_said_in_another_form_is_neither_buried_nor_lifted(
+    workspace: Workspace, history: History, tombstones: Tombstones
+) -> None:
+    with history.change(Actor.YOU, "begin") as change:
+        change.write("knowledge/topics/a.md", "# A\n\nSee [[hub]] for more.\n")
+    with history.change(Actor.YOU, "links become text") as change:
+        change.write("knowledge/topics/a.md", "# A\n\nSee hub for more.\n")
+    assert change.result is not None
+    undone = history.undo(change.result.id)
+    assert [path.path for path in undone.paths] == ["knowledge/topics/a.md"]
+    assert not (workspace.root / TOMBSTONES).exists()
+
+
 def test_the_users_own_edits_bury_nothing(history: History, tombstones: Tombstones) -> None:
     with history.change(Actor.YOU, "begin") as change:
         change.write(MEMORY, "- Likes tea\n")

@@ -11,7 +11,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from kbtui.history.sync.remote import SyncCancelledError
+from kbtui.errors import StoppedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,7 +53,7 @@ class HangUp:
             while not done.wait(_LOOK_SECONDS):
                 try:
                     watcher.check()
-                except SyncCancelledError:
+                except StoppedError:
                     self._cut()
 
         thread = threading.Thread(target=look, name="hang-up", daemon=True)
@@ -108,7 +108,7 @@ class Line(io.RawIOBase):
 
         Raises:
             TimeoutError: The other end is silent.
-            SyncCancelledError: Nobody wants to wait any longer.
+            StoppedError: Nobody wants to wait any longer.
         """
         self._wait(self._coming, going=False)
         data = os.read(self._coming, len(buffer))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from kbtui.errors import KbtuiError, RemoteError, UsageError
+from kbtui.errors import KbtuiError, RemoteError, StoppedError, UsageError
 from kbtui.text import clean, clean_line
 
 if TYPE_CHECKING:
@@ -23,12 +23,6 @@ _HOW = (
     "Name a folder (a stick, a shared drive), https://HOST/PATH, ssh://HOST/PATH or"
     " git@HOST:PATH.git."
 )
-
-
-class SyncCancelledError(KbtuiError):
-    """Somebody stopped a sync; nothing was applied that isn't whole."""
-
-    exit_code = 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +58,10 @@ class Watcher:
         """Give up if somebody wants that.
 
         Raises:
-            SyncCancelledError: They do.
+            StoppedError: They do.
         """
         if self._stopped():
-            raise SyncCancelledError("The sync was stopped.", "Nothing is lost. Start it again.")
+            raise StoppedError("The sync was stopped.", "Nothing is lost. Start it again.")
 
 
 def parse_address(text: str, beside: Path | None = None) -> Address:

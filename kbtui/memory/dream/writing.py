@@ -20,7 +20,7 @@ from kbtui.memory.records.committing import committed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from kbtui.history.change import Change
+    from kbtui.history.change import Change, Sink
     from kbtui.history.history import History
     from kbtui.history.looking.diff import FileDiff
     from kbtui.history.objects.commit import Commit
@@ -192,7 +192,9 @@ class DreamLog:
         """Show what `restore` would change; raises as `show`."""
         return self._history.restore_before_preview(self._dreamt(rev).id)
 
-    def restore(self, rev: str, *, actor: Actor = Actor.YOU) -> Commit | None:
+    def restore(
+        self, rev: str, *, actor: Actor = Actor.YOU, sink: Sink | None = None
+    ) -> Commit | None:
         """Make everything durable what it was before a change of Dream's.
 
         Dream's cursor goes back as well: it reads again what it had read since. To take back only
@@ -206,7 +208,7 @@ class DreamLog:
             UsageError: somebody else made it.
             ConflictError: a file was changed in this moment; nothing is done.
         """
-        return self._history.restore_before(self._dreamt(rev).id, actor=actor)
+        return self._history.restore_before(self._dreamt(rev).id, actor=actor, sink=sink)
 
     def _changes(self) -> Iterator[Commit]:
         for commit in self._history.log(actor=Actor.DREAM):

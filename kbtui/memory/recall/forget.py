@@ -183,8 +183,8 @@ class Forgetting:
         _, commit = committed(
             self._rooms.history, self._layout, Actor.YOU, "You asked to forget it.", Origin(), work
         )
-        commits = [commit.id] if commit is not None else []
-        commits += [self._rooms.library.delete(path).id for path in plan.entries]
+        deleted = [self._rooms.library.delete(path) for path in plan.entries]
+        commits = [each.id for each in (commit, *deleted) if each is not None]
         for session, masks in plan.masks:
             self._rooms.sessions.mask(session, masks)
         self._rooms.search.refresh([f"sessions/{session}.jsonl" for session, _ in plan.masks])

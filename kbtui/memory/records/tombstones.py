@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import KbtuiError, NotFoundError
-from kbtui.knowledge.facts import normalise, statements, states
+from kbtui.knowledge.facts import normalise, restated, states
 from kbtui.memory.records.archive import is_record
 from kbtui.memory.records.ranges import Range, read_range
 from kbtui.memory.records.records import BadLine, add_record, parse_records
@@ -171,17 +171,19 @@ class Tombstones:
             return
         for path in [path for path in change.edits if is_record(path)]:
             change.replace(path, self._file(path))
-        removed: dict[str, None] = {}
-        added: dict[str, None] = {}
+        removed: dict[str, str] = {}
+        added: dict[str, str] = {}
         for path, data in list(change.edits.items()):
             if path.startswith(_REMEMBERED) and not path.endswith(_GENERATED):
-                before, after = _stated(self._file(path)), _stated(data)
-                removed |= dict.fromkeys(fact for fact in before if fact not in after)
-                added |= dict.fromkeys(fact for fact in after if fact not in before)
+                gone, come = restated(_text(self._file(path)), _text(data))
+                removed |= gone
+                added |= come
         self.bury(
-            change, [f for f in removed if f not in added], self._sources(change.origin.undoes)
+            change,
+            [fact for key, fact in removed.items() if key not in added],
+            self._sources(change.origin.undoes),
         )
-        self.lift(change, [fact for fact in added if fact not in removed])
+        self.lift(change, [fact for key, fact in added.items() if key not in removed])
 
     def problems(self) -> tuple[BadLine, ...]:
         """Lines that can't be used; they stay in the file as they are."""
@@ -307,8 +309,8 @@ class Tombstones:
         return self._workspace.root / _KEY
 
 
-def _stated(data: bytes | None) -> list[str]:
-    return statements(files.decode(data).text) if data else []
+def _text(data: bytes | None) -> str:
+    return files.decode(data).text if data else ""
 
 
 def _read(data: bytes) -> dict[str, _Stone]:

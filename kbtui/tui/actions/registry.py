@@ -14,11 +14,21 @@ A person remaps a key by the id of its action: ``ui.keys = {"notes.edit" = "e,f1
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import partial
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
+from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.binding import Binding
+from textual.keys import Keys
+
+from kbtui.errors import UsageError
+from kbtui.text import clean_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Context = Literal[
     "global",
@@ -311,3 +321,117 @@ def bindings(context: Context) -> list[Binding]:
 def slash_commands() -> dict[str, Action]:
     """Every slash command with its action, in the order of the table."""
     return {action.slash: action for action in ACTIONS if action.slash}
+
+
+# One line only: a longer text that begins so is Markdown with a heading.
+_NOTE = re.compile(r"#\s*(?P<text>[^#\s].*)")
+_COMMAND = re.compile(r"/(?P<name>\S*)(?:\s+(?P<argument>.*))?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A slash command with what followed it."""
+
+    action: Action
+    argument: str
+
+
+def parse_command(text: str) -> Command | None:
+    """Read what was typed as a command; None when it is a message.
+
+    Everything that begins with a slash is meant as a command, and never goes to a model; a blank
+    before the slash makes it a message. ``#text`` is short for ``/remember text``.
+
+    Raises:
+        UsageError: there is no such command; the hint names the nearest.
+    """
+    note = _NOTE.fullmatch(text.strip())
+    if note is not None:
+        return Command(slash_commands()["/remember"], note["text"])
+    match = _COMMAND.fullmatch(text.rstrip())
+    if match is None:
+        return None
+    known = slash_commands()
+    name = "/" + match["name"].lower()
+    if name in known:
+        return Command(known[name], (match["argument"] or "").strip())
+    near = get_close_matches(name, known, n=1, cutoff=0.6) or [
+        command for command in known if command.startswith(name)
+    ]
+    hint = f"Did you mean {near[0]}?" if near else "/help lists all commands."
+    raise UsageError(
+        f"There is no command {clean_line(name)}.",
+        f"{hint} Put a blank before the slash to send it as a message.",
+    )
+
+
+def matching_commands(typed: str) -> list[Action]:
+    """The commands that `typed` (with its slash) can become: by beginning, then by any part."""
+    wanted = typed.lower()
+    known = slash_commands()
+    beginning = [action for name, action in known.items() if name.startswith(wanted)]
+    part = wanted.removeprefix("/")
+    rest = [
+        action
+        for name, action in known.items()
+        if action not in beginning and part and (part in name or part in action.title.lower())
+    ]
+    return [*beginning, *rest]
+
+
+_NAMES = {
+    "slash": "/",
+    "left_curly_bracket": "{",
+    "right_curly_bracket": "}",
+    "question_mark": "?",
+    "escape": "Esc",
+    "pageup": "PageUp",
+    "pagedown": "PageDown",
+    "up": "↑",
+    "down": "↓",
+    "left": "←",
+    "right": "→",
+}
+
+
+def teach_alt_enter() -> None:
+    r"""Let Alt+Enter start a new line in terminals that send it as ``ESC CR``.
+
+    Textual reads that as Escape or as Enter; either would surprise in the middle of a text.
+    """
+    sequences = cast("dict[str, object]", ANSI_SEQUENCES_KEYS)
+    sequences["\x1b\r"] = (Keys.ControlJ,)
+
+
+def key_name(key: str) -> str:
+    """One key as it is written on keyboards and in help: ``Ctrl+P``, ``F1``, ``j``, ``/``."""
+    *modifiers, last = key.strip().split("+")
+    if last in _NAMES:
+        name = _NAMES[last]
+    elif len(last) == 1:
+        name = last.upper() if modifiers else last
+    else:
+        name = last.replace("_", " ").capitalize()
+    return "+".join([*(modifier.capitalize() for modifier in modifiers), name])
+
+
+def key_names(keys: str) -> str:
+    """All keys of an action, the first first."""
+    return " ".join(key_name(key) for key in keys.split(",") if key.strip())
+
+
+def keys_of(action: Action, keymap: Mapping[str, str]) -> str:
+    """The keys that an action really has."""
+    return keymap.get(action.id, action.keys)
+
+
+def checked_keymap(wanted: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """Take over a person's own keys by action id, and say which ids don't exist."""
+    known = {action.id for action in ACTIONS if action.keys}
+    keymap = {name: keys for name, keys in wanted.items() if name in known and keys.strip()}
+    problems = [
+        f"`ui.keys` names `{name}`, which is no action with a key (F1 shows all)."
+        for name in wanted
+        if name not in known
+    ]
+    return keymap, problems

@@ -16,8 +16,7 @@ from textual.widgets import Input, TextArea
 from textual.worker import Worker, WorkerState
 
 from kbtui.errors import KbtuiError
-from kbtui.tui.actions.keys import key_name, teach_alt_enter
-from kbtui.tui.actions.registry import bindings
+from kbtui.tui.actions.registry import bindings, key_name, teach_alt_enter
 from kbtui.tui.app.main import MainScreen
 from kbtui.tui.app.theme_manager import ThemeManager
 from kbtui.tui.chat.chat_pane import ChatPane
@@ -85,7 +84,7 @@ def _open(workspace: Path | None) -> KnowledgeBase:
 
 
 def _palette_provider() -> type[Provider]:
-    from kbtui.tui.app.palette import ActionProvider
+    from kbtui.tui.app.help import ActionProvider
 
     return ActionProvider
 
@@ -402,7 +401,7 @@ class KbtuiApp(KeysInOrder):
             return
         if name:
             self.tell(f"There is no theme `{name}`.")
-        from kbtui.tui.app.theme_picker import ThemeScreen
+        from kbtui.tui.app.theme_manager import ThemeScreen
 
         self.push_screen(ThemeScreen(self.themes.choices()), self.themes.choose)
 
@@ -447,7 +446,7 @@ class KbtuiApp(KeysInOrder):
 
     async def run_action_of(self, action: Action) -> None:
         """Do what the palette offers, as if its key had been pressed in its place."""
-        from kbtui.tui.actions.slash import Command
+        from kbtui.tui.actions.registry import Command
 
         if action.slash in COMMANDS:
             COMMANDS[action.slash](self, "")

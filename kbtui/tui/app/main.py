@@ -179,7 +179,7 @@ class MainScreen(Screen[None]):
     def _edit_outside(self) -> None:
         from kbtui.errors import KbtuiError
         from kbtui.tui.chat.items import failure
-        from kbtui.tui.terminal.external_editor import edit_text
+        from kbtui.tui.terminal.process import edit_text
 
         prompt = self.chat.prompt
         try:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.binding import Binding
 
 from kbtui.errors import KbtuiError
 from kbtui.tui.terminal.themes import first_theme, remember_theme
+from kbtui.tui.widgets.dialogs import Dialog
+from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from textual.app import App
+    from textual.app import App, ComposeResult
+    from textual.binding import BindingType
     from textual.theme import Theme
 
     from kbtui.settings import Settings
     from kbtui.tui.terminal.themes import LoadedThemes
-
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +48,7 @@ class ThemeManager:
     def load(self, settings: Settings) -> None:
         """Read themes and keys; runs in the opening thread."""
         from kbtui.settings import config_folder
-        from kbtui.tui.actions.keys import checked_keymap
+        from kbtui.tui.actions.registry import checked_keymap
         from kbtui.tui.terminal.themes import bundled_folder, load_themes
 
         loaded = load_themes([bundled_folder(), config_folder() / "themes"])
@@ -91,3 +96,55 @@ class ThemeManager:
             keep_theme(theme)
         except KbtuiError as error:
             self._app.call_from_thread(self._tell, str(error))
+
+
+class ThemeScreen(Dialog[str]):
+    """Moving shows a theme at once; Enter keeps it, Esc goes back to the one before."""
+
+    DEFAULT_CSS = """
+    ThemeScreen {
+        align: right middle;
+        background: transparent;
+        & > Vertical { width: 40; max-height: 80%; margin: 0 2; }
+        ChoiceList { max-height: 24; margin: 0; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "take", "Keep"),
+        Binding("q", "cancel", "Back"),
+    ]
+    TITLE_TEXT = "Theme"
+    HINT = "Enter keeps · Esc back"
+
+    def __init__(self, names: Sequence[tuple[str, str]]) -> None:
+        """Offer themes by name, each with a remark."""
+        super().__init__()
+        self._names = list(names)
+        self._before = ""
+
+    def compose_question(self) -> ComposeResult:
+        """The list."""
+        yield ChoiceList([Choice(name, remark, name) for name, remark in self._names])
+
+    def on_mount(self) -> None:
+        """Start on the theme that is used."""
+        self._before = self.app.theme
+        names = [name for name, _ in self._names]
+        themes = self.query_one(ChoiceList)
+        themes.cursor = names.index(self._before) if self._before in names else 0
+        themes.focus()
+
+    @on(RowList.Highlighted)
+    def _show(self, event: RowList.Highlighted) -> None:
+        if self._before:
+            self.app.theme = self._names[event.index][0]
+
+    @on(RowList.Selected)
+    def action_take(self) -> None:
+        """Keep the theme that is shown."""
+        self.dismiss(self._names[self.query_one(ChoiceList).cursor][0])
+
+    def action_cancel(self) -> None:
+        """Use the theme from before."""
+        self.app.theme = self._before
+        self.dismiss(None)

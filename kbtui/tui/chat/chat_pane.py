@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.models.roles import ModelStatus
-    from kbtui.tui.actions.registry import Action
-    from kbtui.tui.actions.slash import Command
+    from kbtui.tui.actions.registry import Action, Command
     from kbtui.tui.chat.conversation import Conversation
     from kbtui.tui.chat.host import CommandFunction
     from kbtui.tui.chat.items import Item
@@ -231,13 +230,13 @@ class ChatPane(Vertical):
         """Send a message, or carry out a command."""
         if not text.strip():
             return
-        from kbtui.tui.actions import slash
+        from kbtui.tui.actions.registry import parse_command
         from kbtui.tui.chat.items import failure
 
         self.popup.hide()
         self.prompt.history_of_input.add(text)
         try:
-            command = slash.parse(text)
+            command = parse_command(text)
         except KbtuiError as error:
             self.tell(failure(error))
             if not self.prompt.text:

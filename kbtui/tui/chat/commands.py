@@ -42,7 +42,7 @@ async def _new(host: ChatHost, kb: KnowledgeBase, title: str) -> None:
 
 
 async def _sessions(host: ChatHost, kb: KnowledgeBase, _argument: str = "") -> None:
-    from kbtui.tui.chat.sessions import SessionsScreen
+    from kbtui.tui.chat.pickers import SessionsScreen
 
     infos = await asyncio.to_thread(kb.sessions.list)
     if not infos:
@@ -150,7 +150,7 @@ async def _model(host: ChatHost, kb: KnowledgeBase, name: str) -> None:
     if name:
         await asyncio.to_thread(lambda: kb.models.use(name, remember=True))
     else:
-        from kbtui.tui.chat.model_picker import ModelScreen
+        from kbtui.tui.chat.pickers import ModelScreen
 
         if not await host.app.push_screen_wait(ModelScreen(kb)):
             return

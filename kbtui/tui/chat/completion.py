@@ -259,11 +259,11 @@ class Completions:
 
 def _commands(token: str) -> list[Choice]:
     """The commands that ``/token`` can become."""
-    from kbtui.tui.actions import slash
+    from kbtui.tui.actions.registry import matching_commands
 
     return [
         Choice(f"{action.slash} ", f"{action.slash} {action.usage}".rstrip(), action.help)
-        for action in slash.completions(token)
+        for action in matching_commands(token)
     ]
 
 

@@ -25,7 +25,7 @@ from kbtui.tui.chat.items import (
     citation_items,
     failure,
 )
-from kbtui.tui.chat.turn_view import TurnView
+from kbtui.tui.chat.transcript import TurnView
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence

@@ -166,11 +166,14 @@ def _undo(host: ChatHost, item: Item) -> None:
 
 
 async def _undo_turn(host: ChatHost, kb: KnowledgeBase, turn: str) -> None:
-    from kbtui.tui.diff.undo_conflict import undo_settled
+    from kbtui.tui.diff.undo_conflict import undo_asked
 
     try:
-        commit = await undo_settled(
-            host.app, lambda decided: kb.history.undo_turn(turn, decisions=decided)
+        commit = await undo_asked(
+            host.app,
+            kb.history,
+            "what this turn changed",
+            lambda decided, sink: kb.history.undo_turn(turn, decisions=decided, sink=sink),
         )
     except NotFoundError:
         host.say("This turn changed nothing in the notes.")

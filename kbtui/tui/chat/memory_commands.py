@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from kbtui.errors import NotFoundError, UsageError
-from kbtui.text import clean_line
+from kbtui.errors import NotFoundError, StoppedError, UsageError
+from kbtui.history.sync.remote import parse_address
+from kbtui.text import clean_line, counted
 from kbtui.tui.chat.items import LinkItem, NoticeItem, Target, failure
 from kbtui.tui.chat.syncing import STOP
 from kbtui.tui.messages import OpenEntry, OpenHistory
+from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from kbtui.history.objects.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.memory.consolidation.consolidator import Outcome
     from kbtui.memory.dream.report import DreamReport
     from kbtui.memory.recall.forget import ForgetPlan
     from kbtui.tui.chat.host import ChatHost, CommandFunction
@@ -35,17 +40,36 @@ async def _remember(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
 
 
 async def _forget(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
-    from kbtui.tui.diff.confirm import ConfirmScreen
+    from kbtui.tui.diff.confirm import ConfirmScreen, watched
 
-    plan = await asyncio.to_thread(kb.memory.forgetting.plan, argument)
-    screen = ConfirmScreen("Forget this?", _plan_text(plan), {"enter": "forgets it"})
+    title = f"Forget {clean_line(argument)}"
+    try:
+        plan = await watched(
+            host.app,
+            title,
+            "Looking where it stands …",
+            lambda _: kb.memory.forgetting.plan(argument),
+        )
+    except StoppedError as stopped:
+        host.say(stopped.message)
+        return
+    screen = ConfirmScreen(f"{title}?", _plan_text(plan), {"y": "forgets it"})
     if await host.app.push_screen_wait(screen) is None:
         return
-    done = await asyncio.to_thread(kb.memory.forgetting.forget, plan)
-    count = len(plan.matches)
-    taken = f"{count} line{'s' * (count != 1)} taken out. " if count else ""
-    undo = "The history can bring it back (F4). " if done.commits else ""
-    host.tell(NoticeItem(title="Forgotten", text=taken + undo + " ".join(done.left)))
+    done = await watched(
+        host.app,
+        title,
+        "Taking it out …",
+        lambda _: kb.memory.forgetting.forget(plan),
+        writes=True,
+    )
+    said = []
+    if plan.matches:
+        places = ", ".join(short_name(path) for path in done.paths)
+        said.append(f"{counted(len(plan.matches), 'line')} taken out of {places}.")
+    if done.commits:
+        said.append("The history can bring it back (F4).")
+    host.tell(NoticeItem(title="Forgotten", text=" ".join([*said, *done.left])))
 
 
 # The slow ones
@@ -58,16 +82,33 @@ async def _compact(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
         return
     if kb.memory.worker.status().state == "stopped":
         raise UsageError("Nothing is condensed while the workspace is read-only.")
+    text = (
+        f"What of its {counted(len(session.messages), 'message')} isn't archived yet goes into the "
+        "archive, and what it says into memory and entries. The conversation stays as it is. "
+        "/tasks shows how far it is and stops it."
+    )
+    host.tell(NoticeItem(title="Condensing this conversation", text=text))
     future = kb.memory.worker.condense(session.id, everything=True)
     outcome = await asyncio.wrap_future(future)
     if outcome.messages is not None:
         first, last = outcome.messages
         title = f"Messages {first} to {last} are condensed into the archive"
-        host.tell(NoticeItem(title=title, text=outcome.notice))
+        host.tell(NoticeItem(title=title, text=await _came_of(kb, outcome)))
     elif outcome.error is not None:
         host.tell(failure(outcome.error))
     else:
         host.say("Everything said here is in the archive already.")
+
+
+async def _came_of(kb: KnowledgeBase, outcome: Outcome) -> str:
+    """What condensing has written, for the person."""
+    said = [outcome.notice] if outcome.notice else []
+    if outcome.commit is not None:
+        commit = await asyncio.to_thread(kb.history.commit, outcome.commit)
+        said.append(f"{clean_line(commit.subject)}. The history can take it back (F4).")
+    if outcome.proposals:
+        said.append(f"{counted(len(outcome.proposals), 'change')} for you in the inbox (F6).")
+    return "\n".join(said)
 
 
 async def _dream(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
@@ -94,6 +135,14 @@ async def _sync(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
             raise UsageError("No sync is running.")
         host.syncing.stop()
         return
+    address = parse_address(argument) if argument else kb.syncing.remembered
+    if address is not None and not host.syncing.running:
+        text = (
+            "What was changed here goes there, and what was changed there comes here. Where both "
+            f"changed the same line, yours stays and theirs waits in the inbox. /sync {STOP} ends "
+            "it."
+        )
+        host.tell(NoticeItem(title=f"Syncing with {address.shown}", text=text))
     done = await host.syncing.run(kb, argument or None)
     lines = list(done.report.notes)
     if done.proposals:
@@ -123,7 +172,7 @@ async def _dream_log(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
 
 async def _dream_restore(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
     """Go back to before a change of Dream's; or, beside it, undo only that one."""
-    from kbtui.tui.diff.confirm import ConfirmScreen
+    from kbtui.tui.diff.confirm import ConfirmScreen, Question, make_change
 
     rev = argument or await _choose_dream(host, kb)
     if not rev:
@@ -142,18 +191,29 @@ async def _dream_restore(host: ChatHost, kb: KnowledgeBase, argument: str) -> No
     if answer is None:
         return
     if answer == "b":
-        commit = await asyncio.to_thread(kb.memory.dream_log.restore, change.commit.id)
-        done = commit.subject if commit is not None else "It is all so already."
-        host.tell(NoticeItem(title="Restored", text=done))
+        asked = Question("Restore", "", "", unasked=sys.maxsize, nothing="It is all so already.")
+        commit = await make_change(
+            host.app,
+            kb.history,
+            lambda sink: kb.memory.dream_log.restore(change.commit.id, sink=sink),
+            asked,
+        )
+        if commit is not None:
+            host.tell(NoticeItem(title="Restored", text=commit.subject))
     else:
-        await _undo(host, kb, change.commit.id)
+        await _undo(host, kb, change.commit)
 
 
-async def _undo(host: ChatHost, kb: KnowledgeBase, commit: str) -> None:
+async def _undo(host: ChatHost, kb: KnowledgeBase, commit: Commit) -> None:
     """Undo one change; where a line was changed again, the person decides."""
-    from kbtui.tui.diff.undo_conflict import undo_settled
+    from kbtui.tui.diff.undo_conflict import undo_asked
 
-    done = await undo_settled(host.app, lambda decided: kb.history.undo(commit, decisions=decided))
+    done = await undo_asked(
+        host.app,
+        kb.history,
+        commit.subject,
+        lambda decided, sink: kb.history.undo(commit.id, decisions=decided, sink=sink),
+    )
     if done is not None:
         host.tell(NoticeItem(title="Undone", text=done.subject))
 
@@ -211,6 +271,12 @@ async def _tag(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
 def _plan_text(plan: ForgetPlan) -> str:
     """Describe what would be taken out, for a person to agree to."""
     lines = []
+    if plan.matches:
+        files = len({match.path for match in plan.matches})
+        lines.append(
+            f"{counted(len(plan.matches), 'line')} in {counted(files, 'file')} would be taken out; "
+            "the history can bring them back (F4).\n"
+        )
     for match in plan.matches:
         place = f"{match.path}:{match.line}" if match.line else f"{match.path} (summary)"
         lines.append(f"{clean_line(place)}\n  {clean_line(match.text)}")

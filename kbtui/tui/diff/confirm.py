@@ -1,8 +1,12 @@
-"""A change to be looked at before it is made, or two versions of a text to choose from."""
+"""A change on its way: worked out, looked at, agreed to, made, and stopped where it takes long.
+
+Beside it two versions of a text to choose from.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+import asyncio
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
@@ -10,17 +14,29 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from kbtui.text import clean, clean_line
+from kbtui.errors import StoppedError
+from kbtui.text import clean, clean_line, counted
 from kbtui.tui.diff.diff_view import DiffView
+from kbtui.tui.messages import tell
+from kbtui.tui.widgets.dialogs import Dialog
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from textual.app import ComposeResult
     from textual.binding import BindingType
     from textual.dom import DOMNode
 
+    from kbtui.history.change import Change, Sink, Watch
+    from kbtui.history.history import History
     from kbtui.history.looking.diff import FileDiff
+    from kbtui.history.objects.commit import Commit
+
+T = TypeVar("T")
+_UNSEEN_SECONDS = 0.08
+"""Seconds that work may take before a box says what is done."""
+_SHOWN_FILES = 20
+_BAR_CELLS = 40
 
 
 class ConfirmScreen(ModalScreen[str | None]):
@@ -133,3 +149,171 @@ def merged(path: str, base: str, mine: str, theirs: str) -> str | None:
     # Going from `mine` to `base` and further to `theirs`: taking out the first step leaves both.
     merge = take_out(path, [base, theirs], mine)
     return None if merge.conflicts else merge.text
+
+
+class WorkBox(Dialog[None]):
+    """Says what is being done and how far it is; Esc stops it."""
+
+    HINT = "Esc stops it"
+
+    def __init__(self, title: str, text: str) -> None:
+        super().__init__()
+        self.TITLE_TEXT = title
+        self._text = clean_line(text)
+        self._at = (0, 0)
+        self._is_over = False
+        self.stopped = asyncio.Event()
+
+    def compose_question(self) -> ComposeResult:
+        """What is done, and the bar."""
+        yield Static(self._said())
+
+    def on_mount(self) -> None:
+        """Follow the work."""
+        self.set_interval(0.1, self._show)
+
+    def watch_work(self, done: int, total: int) -> None:
+        """Note how far it is; called where the work is done, which this may stop.
+
+        Raises:
+            StoppedError: The person wants that.
+        """
+        self._at = done, total
+        if self.stopped.is_set():
+            raise StoppedError("Stopped: nothing was changed.")
+
+    def action_cancel(self) -> None:
+        """Stop it."""
+        self.stopped.set()
+        self._text = "Stopping, and putting back what was written …"
+        self._show()
+
+    def close(self) -> None:
+        """It is done; what was asked above the box meanwhile is answered first."""
+        self._is_over = True
+        self._leave()
+
+    def on_screen_resume(self) -> None:
+        """Go as well, once there is nothing above any more."""
+        self._leave()
+
+    def _leave(self) -> None:
+        if self._is_over and self.is_current:
+            self.dismiss(None)
+
+    def _show(self) -> None:
+        self.query_one(Static).update(self._said())
+
+    def _said(self) -> Content:
+        done, total = self._at
+        if not total:
+            return Content(self._text)
+        full = _BAR_CELLS * done // total
+        bar = ("█" * full, "$accent"), ("░" * (_BAR_CELLS - full), "$text-muted")
+        return Content.assemble(f"{self._text}\n", *bar, f"  {done:,} of {total:,}")
+
+
+async def watched(
+    node: DOMNode, title: str, text: str, work: Callable[[Watch], T], *, writes: bool = False
+) -> T:
+    """Work in a thread; where it takes more than a moment, a box says so.
+
+    Args:
+        node: Whose app shows it.
+        title: The box's title.
+        text: What is being done.
+        work: Is given what it tells how far it is.
+        writes: It must be waited for even when it is stopped.
+
+    Raises:
+        StoppedError: The person stopped it.
+    """
+    box = WorkBox(title, text)
+    job = asyncio.ensure_future(asyncio.to_thread(work, box.watch_work))
+    await asyncio.wait([job], timeout=_UNSEEN_SECONDS)
+    if job.done():
+        return job.result()
+    node.app.push_screen(box)
+    stop = asyncio.ensure_future(box.stopped.wait())
+    try:
+        await asyncio.wait([job] if writes else [job, stop], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stop.cancel()
+        box.close()
+    if not job.done():
+        job.add_done_callback(lambda job: job.cancelled() or job.exception())  # nobody waits
+        raise StoppedError("Stopped: nothing was changed.")
+    return job.result()
+
+
+class Question(NamedTuple):
+    """What is asked before a change of several files is made.
+
+    `own` are the files that it is about, `unasked` how many others it may touch without a
+    question. `{files}` in the text stands for the count of those others. `nothing` is said where
+    nothing is to be changed.
+    """
+
+    title: str
+    text: str
+    yes: str
+    own: Collection[str] = ()
+    unasked: int = 1
+    nothing: str = ""
+
+
+async def make_change(
+    node: DOMNode, history: History, gather: Callable[[Sink], object], question: Question
+) -> Commit | None:
+    """Work a change out, ask if it touches other files, and make it.
+
+    Args:
+        node: Whose app asks.
+        history: Where it is made.
+        gather: Hands the change to the sink; runs in a thread and writes nothing.
+        question: What is asked.
+
+    Returns:
+        The commit; None where the person left or stopped it, and then nothing was changed.
+
+    Raises:
+        KbtuiError: It can't be made.
+    """
+
+    def gathered(_watch: Watch) -> list[Change]:
+        changes: list[Change] = []
+        gather(changes.append)
+        return changes
+
+    title = question.title
+    try:
+        changes = await watched(node, title, "Looking at what it would change …", gathered)
+        if not changes and question.nothing:
+            tell(node, question.nothing)
+        if not changes or not await _agreed(node, history, changes[0], question):
+            return None
+        text = f"Changing {counted(len(changes[0].edits), 'file')}"
+        return await watched(
+            node, title, text, lambda watch: history.apply(changes[0], watch), writes=True
+        )
+    except StoppedError as stopped:
+        tell(node, stopped.message)
+    return None
+
+
+async def _agreed(node: DOMNode, history: History, change: Change, question: Question) -> bool:
+    others = len(set(change.edits).difference(question.own))
+    if others <= question.unasked:
+        return True
+    diffs = await watched(
+        node,
+        question.title,
+        "Looking at what it would change …",
+        lambda _: history.preview(change, _SHOWN_FILES),
+    )
+    kind = "other file" if question.own else "file"
+    text = question.text.replace("{files}", counted(others, kind))
+    if len(change.edits) > len(diffs):
+        text += f" The first {len(diffs)} of {len(change.edits):,} are shown below."
+    screen = ConfirmScreen(f"{question.title}?", text, {"y": question.yes}, diffs)
+    return await node.app.push_screen_wait(screen) is not None

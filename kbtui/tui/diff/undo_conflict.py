@@ -14,6 +14,7 @@ from textual.widgets import Static
 from kbtui.errors import UndoConflictError
 from kbtui.history.merging.line_merge import Side
 from kbtui.text import clean, clean_line
+from kbtui.tui.diff.confirm import Question, make_change
 from kbtui.tui.diff.diff_view import DiffView
 from kbtui.tui.messages import OpenEntry, leave_for, tell
 from kbtui.tui.terminal.background import run_latest
@@ -21,12 +22,14 @@ from kbtui.tui.widgets.line_view import Line
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 
     from textual.app import ComposeResult
     from textual.binding import BindingType
     from textual.dom import DOMNode
 
+    from kbtui.history.change import Sink
+    from kbtui.history.history import History
     from kbtui.history.merging.line_merge import Conflict, Resolution
     from kbtui.history.objects.commit import Commit
 
@@ -43,8 +46,32 @@ _KINDS = {
 _TITLES = {"place": ("where it stands now", "where it stood before")}
 
 
+async def undo_asked(
+    node: DOMNode,
+    history: History,
+    what: str,
+    undo: Callable[[Mapping[Conflict, Resolution], Sink], object],
+    own: Collection[str] = (),
+) -> Commit | None:
+    """Undo something, after a question where that touches several files; as `make_change`.
+
+    Args:
+        node: Whose app asks.
+        history: Where it is undone.
+        what: What is undone, in a few words.
+        undo: Hands the undo to the sink, with the decisions made so far.
+        own: The files that it is about.
+    """
+    text = f"{clean_line(what)}\n{{files}} would change. The undo can be undone as well."
+    asking = Question("Undo this change", text, "undoes it", own)
+    return await _settled(
+        node,
+        lambda decided: make_change(node, history, lambda sink: undo(decided, sink), asking),
+    )
+
+
 async def undo_settled(
-    node: DOMNode, undo: Callable[[Mapping[Conflict, Resolution]], Commit]
+    node: DOMNode, undo: Callable[[Mapping[Conflict, Resolution]], Commit | None]
 ) -> Commit | None:
     """Undo something; conflicts are shown until all are decided.
 
@@ -58,10 +85,16 @@ async def undo_settled(
     Raises:
         KbtuiError: It can't be undone for another reason.
     """
-    decisions: dict[Conflict, Resolution] = {}
+    return await _settled(node, lambda decided: asyncio.to_thread(undo, decided))
+
+
+async def _settled(
+    node: DOMNode, undo: Callable[[Decided], Coroutine[None, None, Commit | None]]
+) -> Commit | None:
+    decisions: Decided = {}
     while True:
         try:
-            return await asyncio.to_thread(undo, decisions)
+            return await undo(decisions)
         except UndoConflictError as error:
             answer = await node.app.push_screen_wait(UndoConflictScreen(error))
             if answer is None:

@@ -2,5 +2,5 @@
 
 `history.HistoryScreen` lists commits, of which `commit_detail` shows one; `history.browse` looks at
 any git repository. `time_travel` shows the notes as they were (`travel` asks for the moment) and
-brings files back from there. Reading is in `commit_diffs`, called in threads.
+brings files back from there. Reading is in `commit_detail`, called in threads.
 """

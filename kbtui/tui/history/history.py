@@ -15,7 +15,7 @@ from textual.widgets import Footer, Input, Static
 from kbtui.errors import UsageError
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import bindings
-from kbtui.tui.diff.list_and_diff import ListAndDiff
+from kbtui.tui.diff.diff_view import ListAndDiff
 from kbtui.tui.history.commit_detail import CommitDetail
 from kbtui.tui.history.commit_list import CommitList
 from kbtui.tui.messages import KnowledgeChanged, errors_told, leave_for, tell, with_errors_told
@@ -31,11 +31,12 @@ if TYPE_CHECKING:
     from textual.message import Message
     from textual.screen import Screen
 
+    from kbtui.history.change import Sink
     from kbtui.history.looking.reading import ForeignHistory
     from kbtui.history.merging.line_merge import Conflict, Resolution
     from kbtui.history.objects.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.history.commit_diffs import ShownPlace
+    from kbtui.tui.history.commit_detail import ShownPlace
 
 
 def _in_turn(
@@ -221,7 +222,9 @@ class HistoryScreen(ListAndDiff):
     async def action_undo(self, commit: Commit) -> None:
         """Undo exactly this change."""
         history = self.kb.history
-        await self._undone(lambda decided: history.undo(commit.id, decisions=decided))
+        await self._undone(
+            commit, lambda decided, sink: history.undo(commit.id, decisions=decided, sink=sink)
+        )
 
     def action_undo_hunk(self) -> None:
         """Undo only the changed place that is shown."""
@@ -229,7 +232,7 @@ class HistoryScreen(ListAndDiff):
             self.turns.run(with_errors_told, self, self._undo_hunk, self.place)
 
     async def _undo_hunk(self, place: ShownPlace) -> None:
-        from kbtui.tui.history.commit_diffs import hunk_number
+        from kbtui.tui.history.commit_detail import hunk_number
 
         history = self.kb.history
         number = await asyncio.to_thread(hunk_number, history, place)
@@ -237,7 +240,7 @@ class HistoryScreen(ListAndDiff):
             tell(self, "Several places are shown as one: { shows less around each.", "warning")
             return
         undo = partial(history.undo, place.commit.id, paths=(place.at.path,), hunk=number)
-        await self._undone(lambda decided: undo(decisions=decided))
+        await self._undone(place.commit, lambda decided, sink: undo(decisions=decided, sink=sink))
 
     @_in_turn
     async def action_undo_group(self, commit: Commit) -> None:
@@ -245,16 +248,23 @@ class HistoryScreen(ListAndDiff):
         turn, batch = commit.origin.turn, commit.origin.batch
         history = self.kb.history
         if turn:
-            await self._undone(lambda decided: history.undo_turn(turn, decisions=decided))
+            await self._undone(
+                commit, lambda decided, sink: history.undo_turn(turn, decisions=decided, sink=sink)
+            )
         elif batch:
-            await self._undone(lambda decided: history.undo_batch(batch, decisions=decided))
+            await self._undone(
+                commit,
+                lambda decided, sink: history.undo_batch(batch, decisions=decided, sink=sink),
+            )
         else:
             tell(self, "This change stands for itself, with no others.")
 
-    async def _undone(self, undo: Callable[[Mapping[Conflict, Resolution]], Commit]) -> None:
-        from kbtui.tui.diff.undo_conflict import undo_settled
+    async def _undone(
+        self, commit: Commit, undo: Callable[[Mapping[Conflict, Resolution], Sink], object]
+    ) -> None:
+        from kbtui.tui.diff.undo_conflict import undo_asked
 
-        done = await undo_settled(self, undo)
+        done = await undo_asked(self, self.kb.history, commit.subject, undo)
         if done is not None:
             text = f"Undone: {clean_line(done.subject)}. The undo is a change of its own."
             tell(self, text)

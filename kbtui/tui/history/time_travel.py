@@ -14,9 +14,9 @@ from textual.widgets import Footer, Static
 
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.reader import PastLibrary
-from kbtui.text import clean_line, counted
+from kbtui.text import clean_line
 from kbtui.tui.actions.registry import bindings
-from kbtui.tui.diff.confirm import ConfirmScreen
+from kbtui.tui.diff.confirm import ConfirmScreen, Question, make_change
 from kbtui.tui.messages import (
     AskAbout,
     OpenEntry,
@@ -286,19 +286,18 @@ async def restore_file(node: DOMNode, history: History, path: str, commit: Commi
 
 async def restore_before(node: DOMNode, history: History, commit: Commit) -> Commit | None:
     """Bring everything durable back to how it was before a commit; as `restore_file` else."""
-    preview = await asyncio.to_thread(history.restore_before_preview, commit.id)
-    if not preview:
-        tell(node, "Everything is as it was before that already.")
-        return None
     text = (
         f"{clean_line(commit.subject)} ({when_text(commit)})\n"
-        f"{counted(len(preview), 'file')} would become what they were before it; later changes go "
-        "too. What was edited by hand is recorded first, and this can be undone."
+        "{files} would become what they were before it; later changes go too. What was edited by "
+        "hand is recorded first, and this can be undone."
     )
-    screen = ConfirmScreen("Back to before this change?", text, {"enter": "goes back"}, preview)
-    if await node.app.push_screen_wait(screen) is None:
-        return None
-    done = await asyncio.to_thread(history.restore_before, commit.id)
+    nothing = "Everything is as it was before that already."
+    question = Question(
+        "Back to before this change", text, "goes back", unasked=-1, nothing=nothing
+    )
+    done = await make_change(
+        node, history, lambda sink: history.restore_before(commit.id, sink=sink), question
+    )
     if done is not None:
         tell(node, f"Back to before {commit.id[:10]}: {clean_line(done.subject)}")
     return done

@@ -15,7 +15,7 @@ from textual.widgets import Footer, Static
 from kbtui.errors import KbtuiError
 from kbtui.text import clean, clean_line, counted
 from kbtui.tui.actions.registry import bindings
-from kbtui.tui.diff.list_and_diff import ListAndDiff
+from kbtui.tui.diff.diff_view import ListAndDiff
 from kbtui.tui.inbox.proposals import PlaceEditor, PlaceView, ProposalList, age, files_of
 from kbtui.tui.messages import (
     InboxChanged,

@@ -10,13 +10,16 @@ import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from kbtui.text import clean_line, counted
+from kbtui.text import clean_line
 from kbtui.tui.messages import tell
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from textual.dom import DOMNode
 
+    from kbtui.history.change import Sink
     from kbtui.history.objects.commit import Commit
     from kbtui.knowledge.entry import Entry
     from kbtui.knowledge_base import KnowledgeBase
@@ -57,7 +60,7 @@ async def rename_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> str | Non
     )
     if title is None or title == entry.title:
         return None
-    return await _rename(node, kb, path, title)
+    return await _rename(node, kb, path, title, f"Rename {clean_line(entry.title)}")
 
 
 async def move_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> str | None:
@@ -80,65 +83,80 @@ async def move_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> str | None:
     )
     if category is None:
         return None
-    return await _rename(node, kb, path, f"{category.strip('/')}/{info.slug}")
+    new = f"{category.strip('/')}/{info.slug}"
+    return await _rename(node, kb, path, new, f"Move {clean_line(info.title)}")
 
 
-async def _rename(node: DOMNode, kb: KnowledgeBase, path: str, new: str) -> str:
-    entry = await asyncio.to_thread(kb.library.rename, path, new)
-    tell(node, f"{short_name(path)} is now {short_name(entry.path)}.")
-    return entry.path
+async def _rename(node: DOMNode, kb: KnowledgeBase, path: str, new: str, title: str) -> str | None:
+    from kbtui.tui.diff.confirm import Question, make_change
+
+    own = [path]
+
+    def gather(sink: Sink) -> None:
+        own.append(kb.library.rename(path, new, sink=sink).path)
+
+    text = "{files} would be rewritten: their links follow it. u brings everything back."
+    question = Question(title, text, "does it", own)
+    if await make_change(node, kb.history, gather, question) is None:
+        return None
+    tell(node, f"{short_name(path)} is now {short_name(own[-1])}.")
+    return own[-1]
 
 
 async def delete_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> Commit | None:
     """Delete an entry; where other files link to it, they would change too, so ask first."""
-    from kbtui.tui.widgets.dialogs import KeyDialog
+    from kbtui.tui.diff.confirm import Question, make_change
 
-    links = await asyncio.to_thread(kb.library.backlinks, path)
-    others = len({link.path for link in links} - {path})
-    if others:
-        info = await asyncio.to_thread(kb.library.info, path)
-        title = clean_line(info.title if info is not None else short_name(path))
-        text = (
-            f"{counted(others, 'other file')} {'links' if others == 1 else 'link'} to it and would "
-            f"be rewritten: {'its' if others == 1 else 'their'} links become plain text. u brings "
-            "everything back."
-        )
-        dialog = KeyDialog(f"Delete {title}?", text, {"y": "delete it"})
-        if await node.app.push_screen_wait(dialog) is None:
-            return None
-    commit = await asyncio.to_thread(kb.library.delete, path)
-    tell(node, f"Deleted {short_name(path)}. u brings it back.", "warning")
+    info = kb.library.info(path)
+    title = clean_line(info.title if info is not None else short_name(path))
+    text = "{files} would be rewritten: links to it become plain text. u brings everything back."
+    question = Question(f"Delete {title}", text, "deletes it", (path,), unasked=0)
+    commit = await make_change(
+        node, kb.history, lambda sink: kb.library.delete(path, sink=sink), question
+    )
+    if commit is not None:
+        tell(node, f"Deleted {short_name(path)}. u brings it back.", "warning")
     return commit
 
 
 async def undelete(node: DOMNode, kb: KnowledgeBase, deleted: Commit) -> str | None:
     """Undo a deletion; returns the path of the entry that is back."""
-    await asyncio.to_thread(kb.history.undo, deleted.id)
-    path = next((c.path for c in deleted.paths if c.kind == "deleted"), None)
-    tell(node, f"{short_name(path or '')} is back.")
+    path = next((c.path for c in deleted.paths if c.kind == "deleted"), "")
+    if await _undone(node, kb, deleted, (), (path,)) is None:
+        return None
+    tell(node, f"{short_name(path)} is back.")
     return path
 
 
 async def undo_last(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
     """Undo the last change of one file."""
-    from kbtui.tui.diff.undo_conflict import undo_settled
-
     commit = await asyncio.to_thread(lambda: next(iter(kb.history.log(path, limit=1)), None))
     if commit is None:
         tell(node, "There is nothing to undo.")
         return
     moved = any(change.path == path and change.kind == "renamed" for change in commit.paths)
     paths = () if moved else (path,)
-    done = await undo_settled(
-        node, lambda decided: kb.history.undo(commit.id, paths=paths, decisions=decided)
-    )
-    if done is not None:
+    if await _undone(node, kb, commit, paths, (path,)) is not None:
         tell(node, f"Undone: {clean_line(commit.subject)}")
+
+
+async def _undone(
+    node: DOMNode, kb: KnowledgeBase, commit: Commit, paths: Sequence[str], own: Sequence[str]
+) -> Commit | None:
+    from kbtui.tui.diff.undo_conflict import undo_asked
+
+    return await undo_asked(
+        node,
+        kb.history,
+        commit.subject,
+        lambda decided, sink: kb.history.undo(commit.id, paths=paths, decisions=decided, sink=sink),
+        own,
+    )
 
 
 async def edit_outside(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
     """Hand the file to the person's editor; what it saves is the person's own change."""
-    from kbtui.tui.terminal.external_editor import edit_file
+    from kbtui.tui.terminal.process import edit_file
 
     edit_file(node.app, kb.workspace.place(path))
     if await asyncio.to_thread(kb.history.adopt, settle=0) is None:

@@ -57,6 +57,7 @@ class TreePanel(Vertical):
         self._kb: KnowledgeBase | None = None
         self._field: Input | None = None
         self._marks: dict[str, Mark] = {}
+        self._seen: dict[str, str] = {}  # by path the blob of what a person last knew
         self._to_reveal = ""
         self._searches = 0
         self._searched = ""
@@ -86,6 +87,8 @@ class TreePanel(Vertical):
             if path.endswith("INDEX.md") or not path.startswith("knowledge/"):
                 continue
             old = self._marks.get(path)
+            if old is None and path in self.entries:
+                self._seen[path] = self.entries[path].blob
             known = path in self.entries and (old is None or old.word != "new")
             if path != shown or by_machine:
                 self._marks[path] = Mark("edited" if known else "new", by_machine)
@@ -124,7 +127,11 @@ class TreePanel(Vertical):
             self.knowledge_tree.message = str(error)
             self.knowledge_tree.refresh()
             return
-        self._marks = {path: mark for path, mark in self._marks.items() if path in self.entries}
+        self._marks = {
+            path: mark
+            for path, mark in self._marks.items()
+            if path in self.entries and self.entries[path].blob != self._seen.get(path)
+        }
         self._show_count()
         self.knowledge_tree.show_marks(self._marks)
         self.knowledge_tree.show_tree(root)

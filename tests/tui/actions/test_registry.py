@@ -7,23 +7,26 @@ from typing import get_args
 
 import pytest
 
-from kbtui.tui.actions.keys import checked_keymap, key_name, key_names, keys_of
 from kbtui.tui.actions.registry import (
     ACTIONS,
     CONTEXT_TITLES,
     CONTEXTS,
     actions,
     bindings,
+    checked_keymap,
+    key_name,
+    key_names,
+    keys_of,
+    matching_commands,
     slash_commands,
 )
-from kbtui.tui.actions.slash import completions
 from kbtui.tui.app import app
 from kbtui.tui.app.app import KbtuiApp
 from kbtui.tui.app.help import help_table
 from kbtui.tui.chat import commands, item_actions, memory_commands
 from kbtui.tui.chat.chat_pane import PROMPT_KEYS, ChatPane
+from kbtui.tui.chat.pickers import SessionsScreen
 from kbtui.tui.chat.prompt import PaneKey, Prompt
-from kbtui.tui.chat.sessions import SessionsScreen
 from kbtui.tui.chat.transcript import Transcript, Verb
 from kbtui.tui.history.history import HistoryScreen
 from kbtui.tui.history.time_travel import PastPane
@@ -152,4 +155,4 @@ def test_every_footer_writes_keys_alike() -> None:
 
 
 def test_the_popup_offers_every_slash_command() -> None:
-    assert [action.slash for action in completions("/")] == list(slash_commands())
+    assert [action.slash for action in matching_commands("/")] == list(slash_commands())

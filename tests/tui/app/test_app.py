@@ -12,10 +12,9 @@ from kbtui.errors import WorkspaceError
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.tui.app.app import KbtuiApp
 from kbtui.tui.app.help import HelpScreen
-from kbtui.tui.app.theme_picker import ThemeScreen
+from kbtui.tui.app.theme_manager import ThemeScreen
 from kbtui.tui.chat.items import UserItem
-from kbtui.tui.chat.model_picker import ModelForm, ModelScreen
-from kbtui.tui.chat.sessions import SessionsScreen
+from kbtui.tui.chat.pickers import ModelForm, ModelScreen, SessionsScreen
 from kbtui.tui.terminal.state import Drafts
 from kbtui.tui.terminal.type_ahead import Moment
 from kbtui.tui.widgets.dialogs import PageScreen
@@ -214,7 +213,7 @@ async def test_the_palette_carries_out_what_is_chosen(shell) -> None:
 
 async def test_the_palette_offers_every_action_of_the_main_screen(shell) -> None:
     from kbtui.tui.actions.registry import ACTIONS
-    from kbtui.tui.app.palette import ActionProvider
+    from kbtui.tui.app.help import ActionProvider
 
     offered = [hit.text async for hit in ActionProvider(shell.app.screen).discover()]
     assert len(offered) == len(set(offered))

@@ -15,6 +15,7 @@ from kbtui.models.roles import ModelStatus
 from kbtui.tui.chat.cards import ToolItem
 from kbtui.tui.chat.items import AnswerItem, NotKeptItem, UserItem
 from kbtui.tui.chat.transcript import Transcript
+from kbtui.tui.diff.confirm import ConfirmScreen
 from tests.tui.shell import ANSWER, running, said
 
 if TYPE_CHECKING:
@@ -209,6 +210,8 @@ async def test_u_takes_back_all_that_the_turn_changed_and_nothing_else(shell) ->
     for title in ("One", "Two"):
         library.create("topic", title, actor=Actor.AGENT, origin=Origin(turn="turn-1"))
     await shell.press("shift+tab", "k", "u")
+    await shell.until(lambda: isinstance(shell.app.screen, ConfirmScreen))
+    await shell.press("y")
     await shell.notified("Undone")
     library.refresh()
     assert [info.title for info in library.infos()] == ["Mine"]

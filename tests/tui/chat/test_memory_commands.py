@@ -10,8 +10,7 @@ from kbtui.history.change import Actor
 from kbtui.memory.background.jobs import WorkerEvent
 from kbtui.memory.dream.report import DreamProgress
 from kbtui.search.results import IndexStatus
-from kbtui.tui.actions.registry import actions
-from kbtui.tui.actions.slash import parse
+from kbtui.tui.actions.registry import actions, parse_command
 from kbtui.tui.app.status_line import StatusLine
 from kbtui.tui.app.tasks import TasksScreen
 from kbtui.tui.diff.confirm import ConfirmScreen
@@ -50,9 +49,9 @@ async def test_remember_keeps_a_fact_and_a_hash_is_short_for_it(tmp_path: Path) 
 
 
 def test_a_longer_text_that_begins_with_a_hash_is_a_message() -> None:
-    assert parse("# Plan\n\n- one") is None
-    assert parse("## Plan") is None
-    command = parse("#buy milk")
+    assert parse_command("# Plan\n\n- one") is None
+    assert parse_command("## Plan") is None
+    command = parse_command("#buy milk")
     assert command is not None
     assert (command.action.slash, command.argument) == ("/remember", "buy milk")
 
@@ -67,8 +66,12 @@ async def test_forget_asks_first_and_takes_out_what_it_showed(tmp_path: Path) ->
         assert "tea" in (tmp_path / "notes" / MEMORY).read_text()
         await shell.say("/forget tea", wait=False)
         await shell.until(lambda: isinstance(shell.app.screen, ConfirmScreen))
+        asked = text_of(shell.app.screen.query_one("#confirm-text Static"))
+        assert "1 line in 1 file would be taken out" in asked
         await shell.press("enter")
-        await shell.until(lambda: "Forgotten" in shell.text)
+        assert isinstance(shell.app.screen, ConfirmScreen), "a hasty Enter agrees to nothing"
+        await shell.press("y")
+        await shell.until(lambda: "1 line taken out of memory/MEMORY" in shell.text)
         assert "tea" not in (tmp_path / "notes" / MEMORY).read_text()
         assert kb.memory.tombstones.buried("The user prefers tea")
 
@@ -197,7 +200,9 @@ async def test_compact_condenses_the_session_now(tmp_path: Path) -> None:
         await shell.say("My favorite color is blue.")
         await shell.until(lambda: shell.app.kb.memory.worker.status().state != "stopped")
         await shell.say("/compact", wait=False)
+        await shell.until(lambda: "Condensing this conversation" in shell.text)
         await shell.until(lambda: "are condensed into the archive" in shell.text)
+        await shell.until(lambda: "The history can take it back" in shell.text)
         assert (tmp_path / "notes" / "memory/HISTORY.md").exists()
 
 

@@ -30,6 +30,7 @@ async def test_sync_brings_two_workspaces_together_and_hands_over_what_clashes(
         other.syncing.run(place)
         async with running(tmp_path / "notes") as shell:
             await shell.say(f"/sync {place}", wait=False)
+            await shell.until(lambda: "Syncing with" in shell.text)
             await shell.until(lambda: "received" in shell.text)
             mine = tmp_path / "notes" / A
             assert mine.read_text() == "# A\n\nOne line.\n"

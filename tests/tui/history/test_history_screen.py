@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kbtui.history.change import Actor, Origin
-from kbtui.tui.diff.confirm import ConfirmScreen
+from kbtui.tui.diff.confirm import ConfirmScreen, WorkBox
 from kbtui.tui.diff.undo_conflict import UndoConflictScreen
 from kbtui.tui.history.history import HistoryScreen
 from kbtui.tui.widgets.dialogs import TextEditScreen
@@ -146,18 +146,34 @@ async def test_several_places_shown_as_one_are_not_undone_by_a_guess(kb):
 async def test_another_key_leaves_an_undo_that_is_under_way_alone(kb, monkeypatch):
     door, undo = Door(), kb.history.undo
     monkeypatch.setattr(kb.history, "undo", lambda *a, **more: door.wait() or undo(*a, **more))
+    before = len(list(kb.history.log(PATH)))
     app = NotesApp(kb)
     async with app.run_test(size=(110, 40)) as pilot:
         screen = await history(pilot, kb, PATH, list(kb.history.log(PATH))[1].id)
         await pilot.press("u")
-        await pilot.press("y")
-        await until(pilot, lambda: app.clipboard, "copying needs not wait")
-        await pilot.press("R")
+        await until(pilot, lambda: isinstance(app.screen, WorkBox), "a box says what is done")
+        await pilot.press("R", "u")
         door.open()
         await until(pilot, lambda: "Undone" in app.toasts)
-        await arrived(pilot, ConfirmScreen, "DiffView")
-        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
         await until(pilot, lambda: screen.rows.commit.origin.undoes is not None)
+        assert len(list(kb.history.log(PATH))) == before + 1
+
+
+async def test_an_undo_that_takes_long_is_stopped_by_escape_and_changes_nothing(kb, monkeypatch):
+    door, undo = Door(), kb.history.undo
+    monkeypatch.setattr(kb.history, "undo", lambda *a, **more: door.wait() or undo(*a, **more))
+    head = kb.history.head()
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        screen = await history(pilot, kb, PATH, list(kb.history.log(PATH))[1].id)
+        await pilot.press("u")
+        await until(pilot, lambda: isinstance(app.screen, WorkBox))
+        await pilot.press("escape")
+        await until(pilot, lambda: "nothing was changed" in app.toasts)
+        door.open()
+        await until(pilot, lambda: app.screen is screen)
+        assert kb.history.head() == head
 
 
 @pytest.fixture
@@ -244,6 +260,8 @@ async def test_shift_a_undoes_the_whole_turn(kb):
     async with app.run_test(size=(110, 40)) as pilot:
         await history(pilot, kb)
         await pilot.press("A")
+        await arrived(pilot, ConfirmScreen, "DiffView")
+        await pilot.press("y")
         await until(pilot, lambda: not (kb.workspace.knowledge / "topics/one.md").exists())
         assert not (kb.workspace.knowledge / "topics/two.md").exists()
 
@@ -258,7 +276,7 @@ async def test_shift_b_goes_back_to_before_a_change_after_a_look_at_it(kb):
         await arrived(pilot, ConfirmScreen, "DiffView")
         await until(pilot, lambda: "- five" in text_of(app.screen.query_one("DiffView")))
         assert kb.history.head() == head
-        await pilot.press("enter")
+        await pilot.press("y")
         file = kb.workspace.root / PATH
         await until(pilot, lambda: file.read_text() == lines())
         assert not (kb.workspace.knowledge / "people/alice.md").exists()
@@ -355,9 +373,9 @@ async def test_ten_thousand_commits_arrive_in_parts_and_only_visible_ones_are_dr
 
 
 async def test_of_a_commit_with_very_many_files_the_first_are_compared(tmp_path, monkeypatch):
-    from kbtui.tui.history import commit_diffs
+    from kbtui.tui.history import commit_detail
 
-    monkeypatch.setattr(commit_diffs, "MAX_FILES", 5)
+    monkeypatch.setattr(commit_detail, "MAX_FILES", 5)
     kb = make_kb(tmp_path, {f"topics/t{n:02}.md": f"# T{n}\n" for n in range(20)})
     app = NotesApp(kb)
     async with app.run_test(size=(110, 60)) as pilot:

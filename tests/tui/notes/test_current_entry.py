@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kbtui.tui.diff.confirm import ConfirmScreen
 from kbtui.tui.messages import OpenHistory
-from kbtui.tui.widgets.dialogs import KeyDialog
 from tests.tui.notes_support import (
     NotesApp,
     agent_writes,
@@ -141,17 +141,39 @@ async def test_an_entry_that_others_link_to_is_deleted_after_a_question(tmp_path
     async with app.run_test() as pilot:
         notes = await opened(pilot, ALICE)
         await pilot.press("d")
-        dialog = await arrived(pilot, KeyDialog, ".keys")
-        said = " ".join(str(part.render()) for part in dialog.query("Static"))
-        assert dialog.TITLE_TEXT == "Delete Alice?"
-        assert "2 other files link to it" in said
+        dialog = await arrived(pilot, ConfirmScreen, "DiffView")
+        said = text_of(dialog.query_one("#confirm-text Static"))
+        assert dialog.query_one("#confirm").border_title == "Delete Alice?"
+        assert "2 other files would be rewritten" in said
         await pilot.press("escape")
         await until(pilot, lambda: len(app.screen_stack) == 1)
         assert (kb.workspace.root / ALICE).exists()
-        await pilot.press("d", "y")
+        await pilot.press("d")
+        await arrived(pilot, ConfirmScreen, "DiffView")
+        await pilot.press("y")
         await until(pilot, lambda: "Deleted people/alice" in app.toasts)
         assert not (kb.workspace.root / ALICE).exists()
         assert "[[" not in kb.library.find("docker").text
         await pilot.press("u")
+        await arrived(pilot, ConfirmScreen, "DiffView")
+        await pilot.press("y")
         await shown(pilot, notes, ALICE)
         assert "[[alice]] and [[alice]]" in kb.library.find("docker").text
+
+
+async def test_an_undone_deletion_leaves_no_mark_on_notes_that_are_what_they_were(tmp_path):
+    kb = make_kb(tmp_path)
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, ALICE)
+        await pilot.press("d")
+        await arrived(pilot, ConfirmScreen, "DiffView")
+        await pilot.press("y")
+        await until(pilot, lambda: "Alice" not in text_of(notes.knowledge_tree))
+        await until(pilot, lambda: "*edited" in text_of(notes.knowledge_tree), "Bob says so")
+        notes.knowledge_tree.focus()
+        await pilot.press("u")
+        await arrived(pilot, ConfirmScreen, "DiffView")
+        await pilot.press("y")
+        await until(pilot, lambda: "Alice" in text_of(notes.knowledge_tree))
+        await until(pilot, lambda: "*" not in text_of(notes.knowledge_tree))

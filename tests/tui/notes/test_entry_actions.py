@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from kbtui.tui.diff.confirm import ConfirmScreen
 from tests.tui.notes_support import (
     NotesApp,
     agent_writes,
+    arrived,
     make_kb,
     opened,
     ready,
@@ -82,7 +84,9 @@ async def test_after_a_deletion_the_entry_read_before_is_shown(tmp_path):
         notes = await opened(pilot, "knowledge/people/bob.md")
         notes.open_entry(ALICE)
         await shown(pilot, notes, ALICE)
-        await pilot.press("d", "y")
+        await pilot.press("d")
+        await arrived(pilot, ConfirmScreen, "DiffView")
+        await pilot.press("y")
         await shown(pilot, notes, "knowledge/people/bob.md")
 
 

@@ -13,9 +13,9 @@ from kbtui.memory.records.archive import Archive
 from kbtui.tui.history.history import HistoryScreen
 from kbtui.tui.history.time_travel import TimeTravelScreen
 from kbtui.tui.markdown.layout import render_markdown
+from kbtui.tui.markdown.markdown_view import AuthorsGutter, age
 from kbtui.tui.messages import OpenHistory, OpenMessage
 from kbtui.tui.notes.why import WhyScreen
-from kbtui.tui.widgets.authors_gutter import AuthorsGutter, age
 from kbtui.tui.widgets.line_view import Line
 from kbtui.tui.widgets.row_list import ChoiceList
 from tests.tui.notes_support import NotesApp, arrived, make_kb, opened, ready, text_of, until

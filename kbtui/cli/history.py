@@ -99,7 +99,7 @@ def print_commit(commit: Commit) -> None:
         "  ",
         when,
         "  ",
-        say_styled(commit.actor.value.ljust(8), fg="cyan"),
+        say_styled(commit.who.ljust(8), fg="cyan"),
         "  ",
         say_styled(commit.subject),
     )

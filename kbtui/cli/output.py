@@ -211,6 +211,7 @@ def commit_shape(commit: Commit, layout: Layout) -> dict[str, Any]:
         "commit": commit.id,
         "time": commit.time.isoformat(),
         "actor": commit.actor.value,
+        "author": commit.origin.author,
         "subject": commit.subject,
         "paths": [layout.file(change.path) for change in commit.paths],
         "session": origin.session,

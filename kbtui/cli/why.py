@@ -92,7 +92,7 @@ def _print_why(why: Why, layout: Layout) -> None:
             "  ",
             _day(why.commit.time),
             "  ",
-            say_styled(why.commit.actor.value, fg="cyan"),
+            say_styled(why.commit.who, fg="cyan"),
             "  ",
             say_styled(why.commit.subject),
         )
@@ -128,7 +128,7 @@ def _print_shares(path: str, shares: tuple[Share, ...]) -> None:
         when = _day(share.last) if share.last else "not recorded yet"
         lines = counted(share.lines, "line")
         commits = counted(share.commits, "change")
-        say(f"  {share.actor.value:<14} {lines:>12}  {commits:>12}  {when}")
+        say(f"  {share.author or share.actor.value:<14} {lines:>12}  {commits:>12}  {when}")
 
 
 def _day(time: datetime) -> str:
@@ -148,6 +148,7 @@ def _why_shape(why: Why, layout: Layout) -> dict[str, Any]:
         "commit": origin.commit,
         "time": origin.time.isoformat() if origin.time else None,
         "actor": origin.actor.value,
+        "author": origin.origin.author,
         "subject": commit.subject if commit else None,
         "reason": commit.body if commit else None,
         "note": why.note,
@@ -191,6 +192,7 @@ def _authors_shape(path: str, shares: tuple[Share, ...]) -> dict[str, Any]:
         "authors": [
             {
                 "actor": share.actor.value,
+                "author": share.author,
                 "lines": share.lines,
                 "commits": share.commits,
                 "first": share.first.isoformat() if share.first else None,

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from kbtui.workspace.layout import Layout
 
+    from kbtui.history.objects.trees import TreeEntry
+
 __all__ = [
     "UNCHECKED",
     "Actor",
@@ -54,6 +56,8 @@ class Change:
         origin: Where it comes from.
         adopted: The edits were made outside and stand in the files already. Companions may add
             edits of other paths; those of adopted paths are ignored.
+        brings: The other parent of a merge.
+        beside: What the merge changes at the top of the tree that isn't a workspace's.
         result: The commit, after the block; None when nothing really changed, or a sink took it.
         repairs: Paths whose edits only repair links and say nothing new.
         watch: Told how many files of how many are written; what it raises stops the change, and
@@ -68,6 +72,7 @@ class Change:
         self.origin = origin
         self.adopted = adopted
         self.brings: str | None = None
+        self.beside: Mapping[bytes, TreeEntry | None] = {}
         self.result: Commit | None = None
         self.repairs: set[str] = set()
         self.watch: Watch = lambda _done, _total: None

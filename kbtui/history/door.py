@@ -27,7 +27,7 @@ from kbtui.history.objects.commit import (
     read_commit,
     write_message,
 )
-from kbtui.history.objects.trees import git_object, update_tree
+from kbtui.history.objects.trees import git_object, serialize_tree, update_tree
 from kbtui.listeners import Listeners
 from kbtui.text import clean_line
 from kbtui.workspace import files
@@ -425,7 +425,8 @@ class Door:
         }
         ids = {path: blobs[path].id if path in blobs else None for path in edits}
         root = self._repository.read_commit(parent).tree if parent else None
-        tree, trees = update_tree(root, ids, self._repository.read_tree)
+        top = self._with_beside(root, change)
+        tree, trees = update_tree(top.id if top else root, ids, self._repository.read_tree)
         subject = describe(paths) if paths else clean_line(change.reason)
         message = write_message(subject, change.reason, change.actor, change.origin, moves)
         author, when = author_of(change.actor), when or self._clock()
@@ -434,7 +435,18 @@ class Door:
         for stored, entries in trees.items():
             self._repository.remember_tree(stored.id, entries)
         raw = decode_commit(data)
-        return read_commit(made.id, raw, paths), raw, [*blobs.values(), *trees, made]
+        objects = [*blobs.values(), *trees, *([top] if top else ()), made]
+        return read_commit(made.id, raw, paths), raw, objects
+
+    def _with_beside(self, root: str | None, change: Change) -> GitObject | None:
+        """The top of the tree with what a merge brings that isn't a workspace's, if it does."""
+        if not change.beside:
+            return None
+        entries = {**(self._repository.read_tree(root) if root else {}), **change.beside}
+        kept = {name: entry for name, entry in entries.items() if entry is not None}
+        top = git_object(b"tree", serialize_tree(kept))
+        self._repository.remember_tree(top.id, kept)
+        return top
 
     def _write_files(self, intent: Intent, written: Edits, watch: Watch) -> None:
         """Write the files; deletions come first, for a name may change only its case."""

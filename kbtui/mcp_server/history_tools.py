@@ -243,7 +243,7 @@ def _is_own(commit: Commit, context: ToolContext) -> bool:
 
 def _who(commit: Commit) -> str:
     if commit.actor is Actor.YOU:
-        return "the user"
+        return commit.origin.author or "the user"
     return clean_line(f"{commit.actor.value} ({commit.origin.model})").replace(" (None)", "")
 
 
@@ -253,6 +253,7 @@ def _described(shown: PublicCommit, context: ToolContext) -> dict[str, Any]:
         "commit": commit.id,
         "time": commit.time.isoformat(),
         "actor": commit.actor.value,
+        "author": commit.origin.author,
         "model": commit.origin.model,
         "subject": shown.subject,
         "reason": shown.reason,

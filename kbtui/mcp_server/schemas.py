@@ -31,6 +31,7 @@ _COMMIT: Mapping[str, Schema] = {
     "commit": _TEXT,
     "time": _TEXT,
     "actor": _TEXT,
+    "author": _TEXT_OR_NULL,
     "model": _TEXT_OR_NULL,
     "subject": _TEXT,
     "reason": _TEXT,

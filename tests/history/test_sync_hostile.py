@@ -165,8 +165,31 @@ def test_a_name_twice_and_a_wrong_order_are_refused(victim: Machine, remote: Rem
 
 
 def test_what_no_workspace_keeps_is_refused(victim: Machine, remote: Remote) -> None:
-    remote.offer(remote.tree(("100644", b"kbtui.toml", remote.blob())), top=b"sessions")
-    refused(victim, "not a file that a workspace keeps")
+    for top in (b"sessions", b".kbtui", b"Sessions", b"kbtui.toml", b"SOUL.md"):
+        remote.offer(remote.tree(("100644", b"kbtui.toml", remote.blob())), top=top)
+        refused(victim, "not a file that a workspace keeps")
+
+
+@pytest.mark.parametrize("name", [b".git", b".GIT", b".git\xe2\x80\x8c", b"git~1", b"..", b"a\n"])
+def test_what_lies_beside_the_notes_has_no_such_name_either(
+    victim: Machine, remote: Remote, name: bytes
+) -> None:
+    inside = remote.tree(("100644", name, remote.blob()))
+    remote.offer(inside, top=b".github")
+    refused(victim, "it holds the name")
+    remote.offer(inside, top=name)
+    refused(victim, "it holds the name")
+
+
+def test_what_may_lie_beside_the_notes_may_not_lie_among_them(
+    victim: Machine, remote: Remote
+) -> None:
+    inside = remote.tree(("100644", b".hidden", remote.blob()))
+    both = remote.tree(("40000", b".github", inside), ("40000", b"sub", inside))
+    remote.offer(both)
+    refused(victim, "it holds the name")
+    remote.offer(remote.tree(("100644", b"a.md", remote.blob())), top=b"Knowledge")
+    refused(victim, "differ only in case")
 
 
 def test_a_commit_that_is_none_is_refused(victim: Machine, remote: Remote) -> None:

@@ -55,6 +55,11 @@ class LineOrigin:
     path: str = ""
     line: int = 0
 
+    @property
+    def who(self) -> str:
+        """Who wrote it, in a word or a name."""
+        return self.origin.author or self.actor.value
+
 
 @dataclass(frozen=True, slots=True)
 class Version:
@@ -68,7 +73,7 @@ class Version:
     gone: Mapping[bytes, LineOrigin] = field(default_factory=dict)
 
 
-_IDENTITY = "blame 1"
+_IDENTITY = "blame 2"
 _FIELDS = tuple(each.name for each in fields(Origin))
 _SCHEMA = ('CREATE TABLE files (path TEXT PRIMARY KEY, "commit" TEXT, blob TEXT, data BLOB)',)
 

@@ -28,12 +28,13 @@ if TYPE_CHECKING:
     from kbtui.history.objects.repository import Repository
 
 
-IDENTITY = "commits 2"
+IDENTITY = "commits 3"
 SCHEMA = (
     """
     CREATE TABLE commits (
         seq INTEGER PRIMARY KEY, id TEXT UNIQUE, parent TEXT, time INTEGER, actor TEXT, turn TEXT,
-        batch TEXT, message TEXT, paths TEXT, crc INTEGER
+        batch TEXT, message TEXT, paths TEXT, author TEXT,
+        crc INTEGER
     )
     """,
     "CREATE TABLE paths (seq INTEGER, path TEXT, old_path TEXT)",
@@ -46,7 +47,7 @@ SCHEMA = (
 )
 PAGE = 256
 NEWEST = 1 << 62
-_COLUMNS = "seq, id, parent, time, actor, turn, batch, message, paths, crc"
+_COLUMNS = "seq, id, parent, time, actor, turn, batch, message, paths, author, crc"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ def append(
     db.execute("DELETE FROM paths WHERE seq > ?", (base,))
     for seq, (identifier, raw, paths) in enumerate(rows, base + 1):
         db.execute(
-            f"INSERT INTO commits ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+            f"INSERT INTO commits ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
             _row(seq, identifier, raw, paths),
         )
         db.executemany(
@@ -135,6 +136,7 @@ def _row(
         commit.origin.batch,
         raw.message,
         listed,
+        raw.author,
     )
     return (*row, zlib.crc32(repr(row).encode("utf-8", "replace")))
 
@@ -210,8 +212,8 @@ def _commit(row: tuple[Any, ...]) -> Commit:
     *fields, crc = row
     if zlib.crc32(repr(tuple(fields)).encode("utf-8", "replace")) != crc:
         raise sqlite3.DatabaseError("a row of the log's table is damaged")
-    _, identifier, parents, time, _, _, _, message, paths, _ = row
-    raw = RawCommit("", tuple(parents.split()), datetime.fromtimestamp(time, UTC), message)
+    _, identifier, parents, time, _, _, _, message, paths, author, _ = row
+    raw = RawCommit("", tuple(parents.split()), datetime.fromtimestamp(time, UTC), message, author)
     changes = tuple(
         PathChange(path, kind, old_path, blob=blob)
         for path, kind, old_path, blob in json.loads(paths)

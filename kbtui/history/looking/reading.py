@@ -275,7 +275,12 @@ class _ForeignBranch(Branch):
 
 
 class _ForeignRepository(Repository):
-    """Somebody's repository."""
+    """Somebody's repository, of which every file is looked at."""
+
+    @staticmethod
+    def keeps(path: str) -> bool:  # noqa: ARG004
+        """All of it."""
+        return True
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

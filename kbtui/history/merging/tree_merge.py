@@ -17,10 +17,11 @@ from kbtui.history.looking.matching import keys_of, matching_blocks
 from kbtui.history.merging.line_merge import Decisions, Side
 from kbtui.history.merging.undo_merge import Front, common_items, split_front, take_out
 from kbtui.workspace import files
-from kbtui.workspace.layout import conflict_copy_of, short_name
+from kbtui.workspace.layout import RECORDED_AREAS, conflict_copy_of, short_name
 
 if TYPE_CHECKING:
     from kbtui.history.objects.repository import Repository
+    from kbtui.history.objects.trees import Tree, TreeEntry
 
 
 _DATE = re.compile(r"^[^:\n]+:\s*['\"]?(?P<date>\d{4}-\d{2}-\d{2}[^'\"\n#]*?)['\"]?\s*$")
@@ -143,12 +144,20 @@ class MergePlan:
         clashes: Where a person must decide.
         copies: Versions that no text can hold both sides of, by the name of the copy.
         notes: What a person should know, one sentence each.
+        beside: What changes at the top of our tree that isn't a workspace's, such as a README.md.
     """
 
     edits: dict[str, bytes | None] = field(default_factory=dict)
     clashes: list[Clash] = field(default_factory=list)
     copies: dict[str, bytes] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    beside: dict[bytes, TreeEntry | None] = field(default_factory=dict)
+
+
+def beside(tree: Tree) -> Tree:
+    """What at the top of a tree isn't a workspace's."""
+    areas = {area.encode() for area in RECORDED_AREAS}
+    return {name: entry for name, entry in tree.items() if name not in areas}
 
 
 class _Side:
@@ -189,7 +198,7 @@ class TreeMerge:
         resolver_of: Callable[[str], Resolver | None],
     ) -> None:
         self._repository = repository
-        self._base = base
+        self._base_tree = repository.read_commit(base).tree if base else None
         self._ours = _Side(repository, base, ours)
         self._theirs = _Side(repository, base, theirs)
         self._resolver_of = resolver_of
@@ -202,7 +211,20 @@ class TreeMerge:
             self._follow_rename(old)
         for path in sorted(self._theirs.changes.keys() - self._handled):
             self._merge_path(path)
+        self._plan.beside = self._merge_beside()
         return self._plan
+
+    def _merge_beside(self) -> dict[bytes, TreeEntry | None]:
+        """Take over what they changed of what isn't a workspace's; nobody changes it here."""
+        base, ours, theirs = (
+            {} if tree is None else beside(self._repository.read_tree(tree))
+            for tree in (self._base_tree, self._ours.tree, self._theirs.tree)
+        )
+        return {
+            name: theirs.get(name)
+            for name in base.keys() | theirs.keys()
+            if theirs.get(name) not in (base.get(name), ours.get(name))
+        }
 
     def _read(self, blob: str | None) -> bytes | None:
         return None if blob is None else self._repository.read_blob(blob)

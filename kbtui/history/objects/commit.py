@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from kbtui.text import clean, clean_line
+from kbtui.text import clean, clean_line, shorten
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
@@ -93,7 +93,8 @@ class Origin:
     """Where a change comes from; `messages` is an inclusive range of message ids.
 
     `epoch` counts the purges of the history: a commit that has one is the end of a purge.
-    `proposal` names the proposal that the change was accepted from.
+    `proposal` names the proposal that the change was accepted from, `author` a person who isn't the
+    user.
     """
 
     session: str | None = None
@@ -105,9 +106,11 @@ class Origin:
     batch: str | None = None
     epoch: int | None = None
     proposal: str | None = None
+    author: str | None = None
 
 
-_FIELDS = tuple(each.name for each in fields(Origin))  # capitalised, the keys of the trailers
+# Capitalised, the keys of the trailers; the author is git's own.
+_FIELDS = tuple(each.name for each in fields(Origin) if each.name != "author")
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +198,11 @@ class Commit:
     merged: tuple[str, ...] = ()
 
     @property
+    def who(self) -> str:
+        """Who made it, in a word or a name."""
+        return self.origin.author or self.actor.value
+
+    @property
     def brings_back(self) -> bool:
         """True if it is an undo or a restore: what it wrote had been there before."""
         return self.origin.undoes is not None or self.body.startswith(RESTORED)
@@ -220,12 +228,13 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class RawCommit:
-    """A commit object as git keeps it."""
+    """A commit object as git keeps it; `author` is ``Name <address>``."""
 
     tree: str
     parents: tuple[str, ...]
     time: datetime
     message: str
+    author: str = ""
 
 
 def describe(paths: tuple[PathChange, ...]) -> str:
@@ -296,7 +305,7 @@ def _trailers(actor: Actor, origin: Origin) -> list[str]:
 
 
 def read_commit(identifier: str, raw: RawCommit, paths: tuple[PathChange, ...] = ()) -> Commit:
-    """Read a commit with its trailers; one that another git made has none and is the user's."""
+    """Read a commit with its trailers; one that another git made has none and is a person's."""
     text = raw.message.strip("\n")
     head, _, last = text.rpartition("\n\n")
     matches = [_TRAILER.match(line) for line in last.split("\n")]
@@ -305,14 +314,16 @@ def read_commit(identifier: str, raw: RawCommit, paths: tuple[PathChange, ...] =
     if "Actor" not in trailers:
         pairs, trailers, head = [], {}, text
     subject, _, body = head.partition("\n")
+    actor = _actor(trailers.get("Actor"))
+    author = _other_person(raw.author) if actor is Actor.YOU else None
     return Commit(
         id=identifier,
         parent=raw.parents[0] if raw.parents else None,
         time=raw.time,
-        actor=_actor(trailers.get("Actor")),
+        actor=actor,
         subject=subject,
         body=body.strip("\n"),
-        origin=_origin(trailers),
+        origin=_origin(trailers, author),
         paths=paths,
         merged=raw.parents[1:],
         moves=tuple(m for key, value in pairs if key == _MOVED and (m := Moved.read(value))),
@@ -326,14 +337,27 @@ def _actor(value: str | None) -> Actor:
         return Actor.MCP
 
 
-def _origin(trailers: dict[str, str]) -> Origin:
+def _other_person(author: str) -> str | None:
+    """The name of an author who isn't this user."""
+    name, address = _person(author)
+    own_name, own_address = _person(author_of(Actor.YOU))
+    is_own = name in (own_name, _NOBODY[0]) or address in (own_address, _NOBODY[1])
+    return None if is_own else shorten(name or address, _NAME_WIDTH) or None
+
+
+def _person(author: str) -> tuple[str, str]:
+    name, _, address = clean_line(author).partition("<")
+    return name.strip(), address.partition(">")[0].strip()
+
+
+def _origin(trailers: dict[str, str], author: str | None) -> Origin:
     known: dict[str, Any] = {name: trailers.get(name.capitalize()) for name in _FIELDS}
     first, _, last = (known["messages"] or "").partition("-")
     begin, end = _number(first), _number(last)
     known["messages"] = None if begin is None or end is None else (begin, end)
     for name in ("cursor", "epoch"):
         known[name] = _number(known[name])
-    return Origin(**known)
+    return Origin(**known, author=author)
 
 
 def _number(value: str | None) -> int | None:
@@ -368,6 +392,7 @@ def decode_commit(data: bytes) -> RawCommit:
     parents: list[str] = []
     when = datetime.fromtimestamp(0, UTC)
     encoding = "utf-8"
+    author = b""
     for line in head.split(b"\n"):
         key, _, value = line.partition(b" ")
         text = value.decode("ascii", "replace")
@@ -378,8 +403,9 @@ def decode_commit(data: bytes) -> RawCommit:
         elif key == b"encoding":
             encoding = text
         elif key == b"author" and (match := _IDENTITY.match(value)):
-            when = _moment(int(match["time"]))
-    return RawCommit(tree, tuple(parents), when, _decoded(message, encoding))
+            when, author = _moment(int(match["time"])), match["who"]
+    message_text, name = _decoded(message, encoding), _decoded(author, encoding)
+    return RawCommit(tree, tuple(parents), when, message_text, name)
 
 
 def _moment(seconds: int) -> datetime:
@@ -397,6 +423,8 @@ def _decoded(message: bytes, encoding: str) -> str:
         return message.decode("utf-8", "replace")
 
 
+_NOBODY = ("You", "you@kbtui.invalid")  # where git knows no name
+_NAME_WIDTH = 40
 _SECTION = re.compile(r"^\s*\[\s*(?P<name>[^\]\"\s]+)[^\]]*\]")
 _VALUE = re.compile(r"^\s*(?P<key>name|email)\s*=\s*(?P<value>.*?)\s*$", re.IGNORECASE)
 
@@ -415,8 +443,8 @@ def _user(home: str, config: str) -> str:
     folder = Path(config) if config else Path(home) / ".config"
     for file in (folder / "git" / "config", Path(home) / ".gitconfig"):
         found |= _read(file)
-    name = re.sub(r"[<>]", "", clean_line(found.get("name", ""))) or "You"
-    address = re.sub(r"[<>\s]", "", clean_line(found.get("email", ""))) or "you@kbtui.invalid"
+    name = re.sub(r"[<>]", "", clean_line(found.get("name", ""))) or _NOBODY[0]
+    address = re.sub(r"[<>\s]", "", clean_line(found.get("email", ""))) or _NOBODY[1]
     return f"{name} <{address}>"
 
 

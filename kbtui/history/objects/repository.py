@@ -30,6 +30,7 @@ from kbtui.history.objects.trees import (
     walk_files,
 )
 from kbtui.workspace.durable import FileBatch, sweep, sync_folder
+from kbtui.workspace.layout import is_recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -111,7 +112,9 @@ def _damage(identifier: str) -> NotFoundError:
 class Repository:
     """Objects, one branch, and how they get to the disk.
 
-    Ids are 40 hex digits. Reading needs no lock; writing is done under the workspace lock.
+    Ids are 40 hex digits. Reading needs no lock; writing is done under the workspace lock. What
+    isn't a workspace's file, such as a README.md that a remote brought, stays in the trees, and is
+    neither listed nor compared.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -240,11 +243,17 @@ class Repository:
             self._entries.put(identifier, entries)
         return entries
 
+    @staticmethod
+    def keeps(path: str) -> bool:
+        """True if a file is a workspace's."""
+        return is_recorded(path)
+
     def files(self, commit: str | None) -> dict[str, str]:
         """Every path of a commit with its blob id."""
         if commit is None:
             return {}
-        return dict(walk_files(self.read_commit(commit).tree, self.read_tree))
+        found = walk_files(self.read_commit(commit).tree, self.read_tree)
+        return {path: blob for path, blob in found if self.keeps(path)}
 
     def blob_at(self, commit: str | None, path: str) -> str | None:
         """The blob id of a path in a commit, None where it isn't."""
@@ -255,7 +264,8 @@ class Repository:
         if commit is None:
             return dict.fromkeys(paths)
         tree = self.read_commit(commit).tree
-        return {path: blob_in_tree(tree, path, self.read_tree) for path in paths}
+        read = self.read_tree
+        return {p: blob_in_tree(tree, p, read) if self.keeps(p) else None for p in paths}
 
     def compare(
         self, old: str | None, new: str | None
@@ -268,7 +278,7 @@ class Repository:
         self, old: str | None, new: str | None
     ) -> Iterator[tuple[str, str | None, str | None]]:
         """Yield (path, old blob id, new blob id) where two trees differ."""
-        return compare_trees(old, new, self.read_entries)
+        return (each for each in compare_trees(old, new, self.read_entries) if self.keeps(each[0]))
 
     def with_prefix(self, prefix: str) -> list[str]:
         """The ids of commits that begin with `prefix`."""

@@ -2,7 +2,8 @@
 
 A remote may be anybody's: names that lead out of the workspace or into a machine's own files,
 links, submodules, objects that unpack to gigabytes. Whatever isn't a plain history of notes is
-refused whole, and nothing of it is applied.
+refused whole, and nothing of it is applied. What a remote has beside the notes, such as a README.md
+or .github, is let in as well but only kept: no file of it is ever written here.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from kbtui.history.objects.trees import FOLDER, parse_tree, serialize_tree
 from kbtui.history.sync.purge import PurgedTipError
 from kbtui.text import clean_line
 from kbtui.workspace import files
-from kbtui.workspace.layout import is_recorded
+from kbtui.workspace.layout import RECORDED_AREAS, is_recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
@@ -34,6 +35,8 @@ MAX_OBJECTS = 20_000_000
 _MAX_DEPTH = 40
 _MODES = {FOLDER, b"100644", b"100755"}
 _PIECE = 1 << 16
+# A workspace's own, and for its machine alone.
+_PRIVATE = re.compile(r"\.?kbtui.*|sessions", re.IGNORECASE)
 # What other systems take for ".git", and for another stream of a file (git's CVE-2019-1352).
 _DISGUISED = re.compile(r"git~\d+|.*:\$[a-z_]+.*|.*::.*", re.IGNORECASE | re.DOTALL)
 _PERSON = rb"[^\n\0<>]* <[^\n\0<>]*> \d{1,10} [+-]\d{4}\n"
@@ -150,8 +153,8 @@ class Inspection:
         self._incoming = incoming
         self._known = known
         self._purged = purged
-        self._trees: set[str] = set()
-        self._names: set[bytes] = set()
+        self._trees: set[tuple[str, bool | None]] = set()
+        self._names: set[tuple[bytes, bool]] = set()
         self._blobs: set[bytes] = set()
 
     def check(self, tip: str) -> None:
@@ -178,7 +181,8 @@ class Inspection:
 
     def _check_tree(self, identifier: str, before: str | None, path: str, depth: int = 0) -> None:
         """Check a folder, leaving out what stood in its first parent, which was checked."""
-        if identifier == before or identifier in self._trees:
+        mark = (identifier, _lies_beside(path) if path else None)
+        if identifier == before or mark in self._trees:
             return
         if depth > _MAX_DEPTH:
             raise _refused("its folders are nested too deeply")
@@ -188,7 +192,7 @@ class Inspection:
         tree = parse_tree(data)
         if serialize_tree(tree) != data:
             raise _refused(f"the folder {path or 'at the top'} is malformed")
-        self._trees.add(identifier)
+        self._trees.add(mark)
         old = self._incoming.read_tree(before) if before else {}
         for name, entry in tree.items():
             if old.get(name) != entry:
@@ -198,10 +202,13 @@ class Inspection:
         self, folder: str, name: bytes, entry: TreeEntry, was: TreeEntry | None, depth: int
     ) -> None:
         mode, sha = entry
-        if name not in self._names:
-            _check_name(folder, name)
-            self._names.add(name)
+        is_beside = _lies_beside(folder + name.decode("utf-8", "replace"))
+        if (name, is_beside) not in self._names:
+            _check_name(folder, name, is_beside=is_beside)
+            self._names.add((name, is_beside))
         path = folder + name.decode()
+        if not folder:
+            _check_top_name(path, is_folder=mode == FOLDER)
         if mode not in _MODES:
             what = {b"120000": "a link", b"160000": "a submodule"}.get(mode, "no plain file")
             raise _refused(f"{_shown(path)} is {what}")
@@ -222,8 +229,6 @@ def check_tree_names(repository: Repository, tip: str) -> None:
     """
     names: dict[str, str] = {}
     for path in repository.files(tip):
-        if not is_recorded(path):
-            raise _refused(f"{_shown(path)} is not a file that a workspace keeps")
         try:
             files.checked_path(path)
         except KbtuiError as error:
@@ -237,10 +242,27 @@ def check_tree_names(repository: Repository, tip: str) -> None:
                 raise _refused(f"{_shown(part)} and {_shown(twin)} differ only in case")
 
 
-def _check_name(folder: str, raw: bytes) -> None:
+def _lies_beside(path: str) -> bool:
+    """True if a file or folder isn't a workspace's: it is kept, and never written."""
+    return not is_recorded(path) and not is_recorded(f"{path}/-")
+
+
+def _check_top_name(name: str, *, is_folder: bool) -> None:
+    """Check what is at the top: our own areas are what they are called, and nothing looks so."""
+    twin = next((each for each in RECORDED_AREAS if each.casefold() == name.casefold()), name)
+    if twin != name:
+        raise _refused(f"{_shown(name)} and {_shown(twin)} differ only in case")
+    is_ours = not _lies_beside(name)
+    if _PRIVATE.fullmatch(name) or (is_ours and is_folder == is_recorded(name)):
+        raise _refused(f"{_shown(name)} is not a file that a workspace keeps")
+
+
+def _check_name(folder: str, raw: bytes, *, is_beside: bool) -> None:
     try:
         name = raw.decode()
-        is_fine = "/" not in name and files.checked_path(name) == name
+        seen = "".join(char for char in name if unicodedata.category(char) != "Cf").casefold()
+        plain = name.removeprefix(".") if is_beside and seen != ".git" else name
+        is_fine = "/" not in name and files.checked_path(plain) == plain
     except (UnicodeDecodeError, KbtuiError):
         is_fine, name = False, raw.decode("utf-8", "replace")
     if not is_fine or _DISGUISED.fullmatch(name) or name.endswith((" ", ".")):

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 from kbtui.errors import ConflictError, RefusedHistoryError, RemoteError
 from kbtui.history.change import Actor, Change, Origin
 from kbtui.history.door import MovedError
-from kbtui.history.merging.tree_merge import MergePlan, TreeMerge
+from kbtui.history.merging.tree_merge import MergePlan, TreeMerge, beside
 from kbtui.history.objects.commit import is_derived, read_commit
 from kbtui.history.objects.lineage import Divergence, diverge
 from kbtui.history.objects.packing import pack_of
+from kbtui.history.objects.trees import walk_files
 from kbtui.history.sync.purge import PurgedCommits, PurgedTipError
 from kbtui.history.sync.transport import Transport
-from kbtui.text import counted
+from kbtui.text import clean_line, counted
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _TRIES = 6
+_MOST_NAMES = 5
 _CLONE = (
     "Take what you wrote since out of this workspace, then make a new one of the other history:"
     " `kbtui init NEW-FOLDER` and `kbtui -w NEW-FOLDER sync {place}`."
@@ -192,6 +194,9 @@ class Sync:
         if base == theirs:
             return report
         report = replace(report, received=report.received + len(apart.theirs))
+        report = self._note_beside(head, theirs, report)
+        if base is None and head is not None and not self._repository.files(theirs):
+            return self._merge(None, head, theirs, watcher, report)  # but a README.md, say
         if head is None or base == head or (base is None and self._is_fresh(head)):
             self._door.forward(head, theirs)
             return report
@@ -203,8 +208,30 @@ class Sync:
             )
         return self._merge(base, head, theirs, watcher, report)
 
+    def _note_beside(self, head: str | None, theirs: str, report: SyncReport) -> SyncReport:
+        """Tell of what the other history has beside its notes, when it is met first.
+
+        Raises:
+            RefusedHistoryError: It has notes, but none where a workspace has them.
+        """
+        read = self._repository.read_commit
+        here = beside(self._repository.read_tree(read(head).tree)) if head else {}
+        there = beside(self._repository.read_tree(read(theirs).tree))
+        new = sorted(name.decode("utf-8", "replace") for name in there.keys() - here.keys())
+        if not new:
+            return report
+        every = walk_files(read(theirs).tree, self._repository.read_tree)
+        if not self._repository.files(theirs) and any(_is_note(path) for path, _ in every):
+            raise RefusedHistoryError(
+                f"{report.remote} holds no knowledge base, but other files: {_listed(new)}.",
+                "Nothing was taken over. Sync with an empty place, or with a workspace's.",
+            )
+        verb = "is" if len(new) == 1 else "are"
+        note = f"{_listed(new)} {verb} no part of a workspace: kept there, and not written here."
+        return replace(report, notes=(*report.notes, note))
+
     def _merge(
-        self, base: str, head: str, theirs: str, watcher: Watcher, report: SyncReport
+        self, base: str | None, head: str, theirs: str, watcher: Watcher, report: SyncReport
     ) -> SyncReport:
         rules = self._rules
         plan = TreeMerge(self._repository, base, head, theirs, rules.resolver_of).plan()
@@ -224,7 +251,7 @@ class Sync:
     def _record(self, plan: MergePlan, head: str, theirs: str, report: SyncReport) -> Commit:
         reason = "\n".join([f"Brought together with {report.remote}.", *plan.notes])
         change = Change(self._layout, Actor.SYNC, reason, Origin(), adopted=True)
-        change.brings = theirs
+        change.brings, change.beside = theirs, plan.beside
         free = {path for path in plan.edits if is_derived(path) and path.endswith("INDEX.md")}
         change.seal({path: data for path, data in plan.edits.items() if path not in free})
         for path in free:  # what is generated is generated anew
@@ -261,6 +288,19 @@ class Sync:
                 " --replace`.",
             )
         return replace(self._send(transport, watcher, report, None, expected=old), replaced=True)
+
+
+def _is_note(path: str) -> bool:
+    """True for a Markdown file that isn't about the repository itself, as README.md is."""
+    stem, dot, suffix = path.rpartition("/")[2].rpartition(".")
+    is_text = bool(dot) and suffix.lower() == "md"
+    return is_text and not stem.isupper() and not path.startswith(".")
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = [clean_line(name) for name in names[:_MOST_NAMES]]
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
 class _MergedError(Exception):

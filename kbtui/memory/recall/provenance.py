@@ -85,13 +85,17 @@ class Why:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What of a file one actor wrote: how many lines, in how many commits, from when to when."""
+    """What of a file one actor wrote: how many lines, in how many commits, from when to when.
+
+    `author` names a person who isn't the user.
+    """
 
     actor: Actor
     lines: int
     commits: int
     first: datetime | None
     last: datetime | None
+    author: str | None = None
 
 
 class Provenance:
@@ -129,7 +133,7 @@ class Provenance:
         if why.origin.commit is None:
             return replace(why, note="You wrote it; it isn't recorded yet.")
         commit = self._history.commit(why.origin.commit)
-        why = replace(why, commit=commit, note=commit.actor.account)
+        why = replace(why, commit=commit, note=account_of(commit))
         if commit.actor is Actor.DREAM:
             return self._of_dream(why, commit, rewordings)
         of = commit.origin
@@ -139,8 +143,8 @@ class Provenance:
     def authors(self, path: str, at: str | None = None) -> tuple[Share, ...]:
         """Who wrote how much of a file, whoever wrote most first; raises as `why`."""
         _, origins = self._blamed(path, at)
-        counts = Counter(origin.actor for origin in origins)
-        return tuple(_share(actor, origins) for actor, _ in counts.most_common())
+        counts = Counter((origin.actor, origin.origin.author) for origin in origins)
+        return tuple(_share(*each, origins) for each, _ in counts.most_common())
 
     def _blamed(self, path: str, at: str | None) -> tuple[str, Sequence[LineOrigin]]:
         path = files.checked_path(path)
@@ -300,10 +304,15 @@ def _words(text: str) -> set[str]:
     return {word for word in normalise(plain_fact(text)).split() if len(word) >= _SHORTEST_WORD}
 
 
-def _share(actor: Actor, origins: Sequence[LineOrigin]) -> Share:
-    theirs = [origin for origin in origins if origin.actor is actor]
+def account_of(commit: Commit) -> str:
+    """How a line came about that a commit wrote, in a sentence."""
+    author = commit.origin.author
+    return f"{author} wrote it." if author else commit.actor.account
+
+
+def _share(actor: Actor, author: str | None, origins: Sequence[LineOrigin]) -> Share:
+    theirs = [each for each in origins if (each.actor, each.origin.author) == (actor, author)]
     times = [origin.time for origin in theirs if origin.time is not None]
     commits = {origin.commit for origin in theirs if origin.commit is not None}
-    return Share(
-        actor, len(theirs), len(commits), min(times, default=None), max(times, default=None)
-    )
+    first, last = min(times, default=None), max(times, default=None)
+    return Share(actor, len(theirs), len(commits), first, last, author)

@@ -122,7 +122,7 @@ class CommitList(RowList):
 
     def _add(self, part: Sequence[Commit]) -> None:
         self.commits.extend(part)
-        widest = max((len(commit.actor) for commit in part), default=0)
+        widest = max((len(commit.who) for commit in part), default=0)
         if widest > self._actor_width:
             self._actor_width = widest
             self._strips.clear()
@@ -144,7 +144,7 @@ class CommitList(RowList):
         style = ".rows--second" if commit.actor is Actor.YOU else ".rows--accent"
         line = Content.assemble(
             (f" {when(commit.time):>12}  ", ".rows--muted"),
-            (f"{commit.actor:<{self._actor_width}} ", style),
+            (f"{commit.who:<{self._actor_width}} ", style),
             clean_line(commit.subject),
         )
         return [line.truncate(width, ellipsis=True)]

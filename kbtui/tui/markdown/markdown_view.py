@@ -313,7 +313,8 @@ class AuthorsGutter:
         origin = self._origin(index)
         if origin is None:
             return Content()
-        letter, style = origin.actor.letter, f"$text-{origin.actor.colour}"
+        letter = (origin.origin.author or origin.actor.letter)[0]
+        style = f"$text-{origin.actor.colour}"
         before = self._origin(index - 1) if index else None
         if before is not None and before.commit == origin.commit:
             return Content.styled("│", f"{style} dim")

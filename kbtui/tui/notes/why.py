@@ -177,7 +177,7 @@ def _choice(message: SessionMessage, why: Why) -> Choice:
 
 def description(commit: Commit) -> Content:
     """All that is known of a commit, in a few lines."""
-    facts = [f"{commit.time.astimezone():%a %Y-%m-%d %H:%M}", str(commit.actor), commit.id[:10]]
+    facts = [f"{commit.time.astimezone():%a %Y-%m-%d %H:%M}", commit.who, commit.id[:10]]
     origin = commit.origin
     if origin.model:
         facts.append(origin.model)

@@ -15,9 +15,8 @@ from kbtui.workspace.layout import is_recorded, short_name
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kbtui.workspace.layout import Layout
-
     from kbtui.history.objects.trees import TreeEntry
+    from kbtui.workspace.layout import Layout
 
 __all__ = [
     "UNCHECKED",

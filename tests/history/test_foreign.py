@@ -87,10 +87,14 @@ def test_a_workspace_may_go_on_from_a_real_history(data_dir: Path, tmp_path: Pat
     history.open()
     merge = next(commit for commit in history.log() if commit.merged)
     side = history.commit(merge.merged[0])
-    assert history.changes_of(merge.id)
+    theirs = open_foreign(data_dir / "git" / "kepano-obsidian.git").tree("HEAD")
+    beside = {path.partition("/")[0] for path in theirs}
     (workspace.knowledge / "topics").mkdir(parents=True, exist_ok=True)
     (workspace.knowledge / "topics/mine.md").write_text("# Mine\n")
     assert history.adopt(settle=0) is not None
+    assert history.tree("HEAD").keys() == {"knowledge/topics/mine.md"}
+    now = set(git(workspace.repository, "ls-tree", "-z", "HEAD", "--name-only").split("\0"))
+    assert now - {""} == {*beside, "knowledge"}, "what is no part of a workspace is kept"
     assert git(workspace.repository, "fsck", "--full", "--no-dangling") == ""
     assert side.id in {commit.id for commit in history.log()}
 

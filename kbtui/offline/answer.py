@@ -32,7 +32,7 @@ _KIND: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     for kind, form in (
         (
             "why",
-            r"\bwhy\b|\breason\b|\bhow come\b|\bwarum\b|\bwieso\b|\bweshalb\b|\bwozu\b|\bpor qué\b",
+            r"\bwhy\b|\breason\b|\bhow come\b|\bwarum\b|\bwieso\b|\bweshalb\b|\bwozu\b|\bpor qu[eé]\b|^(?:xq|pq)\b",
         ),
         (
             "digits",
@@ -43,7 +43,7 @@ _KIND: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             "amount",
             (
                 r"\bhow (?:many|much|old|long|big|tall|far|often|heavy|high|large|wide|deep)\b|\bwie (?:viele?|alt|lange?|gro(?:ß|ss)|weit|oft|schwer|hoch|teuer)\b|\bcu[aá]nt[oa]s?\b|\bqu[eé] edad\b|\bwhat (?:size|age|price|dose|dosage|percentage)\b"
-                r"|\b(?:cost|costs|price|charge|pay|kostet|kosten|preis|cuesta|precio|cobramos|cobro)\b"
+                r"|^(?!.*\b(?:who\w*|when|where|why|wer|wem|wann|wo|warum|qui[eé]n|cu[aá]ndo|d[oó]nde)\b).*\b(?:cost|costs|price|charge|pay|kostet|kosten|preis|cuesta|precio|cobramos|cobro)\b"
             ),
         ),
         ("time", r"\bwhat time\b|\bum wie ?viel uhr\b|\bqu[eé] hora\b"),
@@ -96,7 +96,32 @@ _LIGHT = w.word_set(
     toca tocan trae traen lleva listo
     wahlen gewahlt entschieden bekommen anfangen fangt beginnt heisst zeit tag uhr alt lange viel
     elegimos elegir decidimos empieza comienza hora dia fecha edad llama
+    new old current latest first second third next last neue neuer neues neuen aktuelle erste zweite
+    nachste letzte nuevo nueva actual primer primera segundo segunda proximo proxima ultimo ultima
+    week weeks month months year hour woche wochen monat jahr stunde semana semanas mes ano horas
+    job project event date deal order thing projekt auftrag sache proyecto tema asunto
     """
+)
+# A place is what "where" asks for: the line needn't say that it is one.
+_PLACES = w.word_set(
+    """place location address office practice clinic shop store ort standort adresse praxis laden
+    buro lugar sitio direccion oficina consulta tienda"""
+)
+_SUBJECT = r"(?:i|we|you|he|she|they|it|(?:(?:the|my|our|his|her|their)\s+)?[\w'’]+)"
+# What the asked thing does: a statement often says it with another verb.
+_VERB = re.compile(
+    rf"\b(?:do|does|did|can|could|should|will|would|must)(?:n['’]?t)?\s+{_SUBJECT}\s+(?P<en>\w+)"
+    r"|^(?:\w+ )?(?:wo|wann|wie|wohin|woher|warum|wie ?viele?(?: \w+)?|(?:\w+ )?welche[nrms]? \w+)\s+(?P<de>\w+)"
+    r"|^(?:cu[aá]ndo|d[oó]nde|c[oó]mo|(?:\w+ )?(?:qu[eé]|q) \w+|cu[aá]nt\w+)\s+(?:(?:me|te|se|nos|lo|la|le)\s+)?(?P<es>\w+)",
+    re.IGNORECASE,
+)
+# "which blade", "qué aula": the kind of thing asked for, which an answer needn't name.
+_WANTED = re.compile(
+    r"\b(?:which|what|welche[nrms]?|qu[eé]|cu[aá]l(?:es)?|q)\s+(?P<what>[^\W\d]\w+)", re.IGNORECASE
+)
+_WHO_IS = re.compile(
+    r"\b(?:who(?:['’]?s| is| was)|name of|name|wer ist|wie hei(?:ß|ss)(?:t|en)|qui[eé]n es|c[oó]mo se llaman?)\b",
+    re.IGNORECASE,
 )
 _ATTRIBUTES: tuple[tuple[frozenset[str], re.Pattern[str]], ...] = (
     (w.word_set("ip"), re.compile(r"\d+\.\d+\.\d+")),
@@ -214,12 +239,16 @@ class _Asked:
         main, beside = (question, "") if rider is None else (question[: rider.start()], rider[0])
         if not any(word not in _SCAFFOLD | _LIGHT for word in w.content(main)):
             main, beside = question, ""
+        verbs = {fold(verb) for match in _VERB.finditer(question) for verb in match.groups() if verb}
+        self.wanted = {fold(match["what"]) for match in _WANTED.finditer(question)} - verbs
+        self.role = _WHO_IS.search(question) is not None
         self.words: dict[str, float] = {}
         for word in [*w.words(_DEGREE.sub(" ", main)), *w.words(beside)]:
             bare = word.partition("'")[0] if len(word.partition("'")[0]) > 1 else word
             if not w.is_content(bare) or bare in _SCAFFOLD or bare in exact:
                 continue
-            weight = 0.35 if bare in _LIGHT else 1.5 if bare in capital or bare.isdigit() else 1.0
+            light = bare in _LIGHT or bare in verbs or ("where" in self.kinds and bare in _PLACES)
+            weight = 0.35 if light else 1.5 if bare in capital or bare.isdigit() else 1.0
             self.words.setdefault(bare, weight)
         for word in set(w.words(beside)) - set(w.words(main)):
             self.words.pop(word, None)
@@ -236,7 +265,8 @@ class _Asked:
         )
         got = total = 0.0
         own = False
-        for word, weight in self.words.items():
+        for word, weighs in self.words.items():
+            weight = weighs
             part = _part(word, line.text, mine)
             if part is None:
                 return 0.0
@@ -245,12 +275,16 @@ class _Asked:
                 part = 0.85 * _match(word, title)
             if not part and file:
                 part = 0.25 * _match(word, list(file))
-            if not part and weight > 1:
+            if not part and (weight > 1 or (self.role and word in w.RELATION)):
                 return 0.0
+            if not part and word in self.wanted:
+                weight = min(weight, 0.5)
             got += weight * part
             total += weight
         for value in self.values:
-            there = any(_same_value(value, other) for other in w.values(line.text))
+            there = any(_same_value(value, other) for other in w.values(line.text)) or (
+                value.kind == "weekday" and w.weekday(value.text) in w.weekdays(line.text)
+            )
             inside = there or any(word in file for word in w.words(value.text) if word.isdigit())
             got += 1.0 if there else 0.7 if inside else 0.0
             total += 1.0
@@ -294,6 +328,8 @@ def _match_any(words: Mapping[str, float], others: Sequence[str]) -> bool:
 
 
 def _same_value(one: w.Value, other: w.Value) -> bool:
+    if one.kind == other.kind == "weekday":
+        return w.weekday(one.text) == w.weekday(other.text)
     mine, theirs = set(w.words(one.text)), set(w.words(other.text))
     if one.kind in ("date", "month") and other.kind in ("date", "month"):
         digits = {word.rstrip("stndrh") for word in mine if word[0].isdigit()}

@@ -73,7 +73,7 @@ _ASKS = re.compile(
     r"(?:n['’]?t)?\s+(?:i|we|you|he|she|it|they|there|the|my|our|your|this|that|any\w*|[A-Z]\w+|\w+)\b"
     r"|any (?:idea|news|chance|thoughts)\b|remind me (?:what|who|when|where|how|why|which)\b"
     r"|(?:tell|show|give) me (?:about|what|who|when|where|how|why|which|everything|all)\b|do you know\b"
-    r"|(?:wer|wen|wem|wessen|was|wann|wo|wie|warum|wieso|weshalb|woher|wohin|womit|welche[nrsm]?|wozu)\b"
+    r"|(?:wer|wen|wem|wessen|was|wann|wo|wie(?: ?viele?)?|warum|wieso|weshalb|woher|wohin|womit|welche[nrsm]?|wozu)\b"
     r"|(?:hat|habe|haben|ist|sind|kann|kannst|können|soll|sollte|darf|wird|wirst|weißt|gibt|hast|bist|war|muss"
     r"|kommt|kommst)\s+(?:ich|du|er|sie|es|wir|ihr|man|der|die|das|den|mein\w*|unser\w*|[A-ZÄÖÜ]\w+)\b"
     r"|(?:sag|sage|zeig|zeige) mir\b|erinner(?:e)? mich,? (?:was|wer|wann|wo|wie)\b"
@@ -84,7 +84,8 @@ _ASKS = re.compile(
 )
 # Spanish as it is typed without accents: "cuando llega el horno".
 _ASKS_PLAINLY = re.compile(
-    r"^(?:cuando|donde|quien(?:es)?|cual(?:es)?|cuant[oa]s?|por que|como (?:se|esta|es)|que (?:dia|hora))\s[^,.;]{2,60}$",
+    r"^(?:cuando|donde|quien(?:es)?|cual(?:es)?|cuant[oa]s?|por que|xq|pq|como (?:se|esta|es)|que (?:dia|hora)"
+    r"|(?:que|q|k) \w+ (?:es|son|hay|era|tiene|tengo|toca|viene))\s[^,.;]{2,60}$",
     re.IGNORECASE,
 )
 # "When I'm in Berlin I stay ...", "what a day", "wie schön", "cuando llueve, ...": no questions.
@@ -109,13 +110,19 @@ _COMMAND = re.compile(
     r"|escribe(?:me)?|reescribe|resume|resúmeme|traduce|redacta|mu[eé]stra(?:me)?|ens[eé][ñn]a(?:me)?|busca|encuentra|haz(?:me)?|crea|genera|ordena|borra|elimina|explica(?:me)?|expl[ií]ca(?:me)?|dame|compara|convierte|calcula|corrige|acorta|repite|pon(?:lo|la|los|las)?|lista|ay[uú]da(?:me)?|sugiere|continúa|sigue|pasa(?:lo|la)|organiza)\b",
     re.IGNORECASE,
 )
+# "make that 4pm", "move it to friday": what was said is to be put right.
+_SET_RIGHT = re.compile(
+    r"^(?:(?:no|ok|sorry|actually|and|nein|doch)[\s,]+)*(?:(?:make|change|set|move|push|switch|shift|bump)\s+(?:it|that|this)\b|(?:mach|setz|änder|verschieb|verleg)e?\s+(?:es|das|daraus)\b"
+    r"|(?:ponlo|c[aá]mbialo|mu[eé]velo|p[aá]salo|que sean?)\b)",
+    re.IGNORECASE,
+)
 _COMMAND_LAST = re.compile(
     r"\b(?:zusammenfassen|übersetzen|umschreiben|umformulieren|sortieren|auflisten|anzeigen|löschen|formulieren|kürzen)"
     r"(?:\s*,?\s*(?:bitte|danke))?[.!]*$|\b(?:bitte|please)[.!]*$",
     re.IGNORECASE,
 )
 _STANDING = re.compile(
-    r"\b(?:always|never|from now on|in (?:the )?future|going forward|every time|whenever|by default|answers?|repl(?:y|ies)"
+    r"\b(?:don['’]?t\b.*\bever|always|never|from now on|in (?:the )?future|going forward|every time|whenever|by default|answers?|repl(?:y|ies)"
     r"|respond|emojis?|immer|nie|niemals|ab jetzt|ab sofort|künftig|in zukunft|antwort(?:e|en|et)?|standardmäßig"
     r"|siempre|nunca|jamás|a partir de ahora|en adelante|respuestas?|respond[ea](?:me)?|contesta(?:me)?)\b",
     re.IGNORECASE,
@@ -131,14 +138,28 @@ _WISH_ABOUT = re.compile(
     r"\b(?:call me|address me|nenn(?:e)? mich|duz(?:e)? mich|siez(?:e)? mich|ll[aá]mame|tut[eé]ame)\b",
     re.IGNORECASE,
 )
+_POLITE = re.compile(r"\b(?:please|pls|plz|bitte|por favor)\b", re.IGNORECASE)
+_ALWAYS = re.compile(r"\b(?:always|never|ever|immer|nie|stets|siempre|nunca)\b", re.IGNORECASE)
 _HYPOTHETICAL = re.compile(
     r"^(?:(?:hm+|ok|so|and|but|well|tja|naja|y|pero|bueno|now)[,\s]+)*(?:what if|imagine|suppose|supposing|assuming|let['’]?s say|say we|in theory|theoretically|hypothetically|wouldn['’]?t it|it would be|would be (?:nice|cool|great|fun|so)|if only|i wish|wish (?:i|we|they)|one day|someday|some day|maybe (?:i|we|one day|someday)|perhaps (?:i|we)|what would"
     r"|was wäre,? wenn|wie wäre es|stell dir vor|angenommen|mal angenommen|nehmen wir an|wäre (?:schön|toll|cool|super|nett)|wenn ich doch|hätte ich|eines tages|irgendwann (?:mal|einmal)?|vielleicht (?:sollte|könnte|ziehe?n?|mache|kaufe)|theoretisch|man könnte|man müsste"
     r"|y si\b|imag[ií]nate|imagina|sup[oó]n|supongamos|qu[eé] pasar[ií]a|ojal[aá]|ser[ií]a (?:genial|bonito|guay|estupendo|bueno|ideal)|alg[uú]n d[ií]a|a lo mejor|quiz[aá]s?|tal vez|te imaginas|en teor[ií]a|me gustar[ií]a)\b",
     re.IGNORECASE,
 )
+# "no plastic bags", "kein Zucker für Mia": a rule, and no reaction ("no idea", "no worries").
+_RULED_OUT = re.compile(
+    r"^(?:no(?! (?:one|idea|clue|worries|problem|way|chance|thanks?|kidding|wonder|need|news|luck|reason|joke|doubt|rush|offen[cs]e|comment|biggie|prob|pressure|thing|more|matter|longer|surprise)\b)"
+    r"|kein(?:e[nrsm]?)?(?! (?:ahnung|problem|sorge|stress|thema|ding|wunder|lust|zeit|chance|frage|bock|plan|eile)\b)"
+    r"|nada de) (?!\w+(?:ed|ing)\b)\w{3,}",
+    re.IGNORECASE,
+)
+# "swapped with Imogen": what the speaker did, without saying who.
+_DID = re.compile(
+    r"^(?:\w{3,}ed|bought|sold|paid|got|chose|quit|swapped|gave|lent|sent|told|put)\s(?:\w+\s)?(?!by\b)\w",
+    re.IGNORECASE,
+)
 _UNREAL = re.compile(
-    r"\bif\b.*\b(?:would(?:n['’]?t)?|could|might|were|[a-z]+['’]d|had)\b|\b(?:would|could|might)(?:n['’]?t)?\b.*\bif\b|^if\b.*\bid\b"
+    r"\bif\b.*\b(?:would(?:n['’]?t)?|could|might|were|[a-z]+['’]d|had)\b|\b(?:would|could|might)(?:n['’]?t)?\b.*\bif\b|^if\b.*\bid\b|^(?:if|wenn|falls|si)(?: \w+){1,3} (?:ever|je|jemals)\b|^si (?:alg[uú]n d[ií]a|alguna vez)\b"
     r"|\b(?:wenn|falls)\b.*\b(?:würde\w*|wäre\w*|hätte\w*|könnte\w*|müsste\w*|gewänne\w*|käme\w*|bräuchte\w*)\b|\b(?:würde\w*|wäre\w*|hätte\w*|könnte\w*|müsste\w*|bräuchte\w*)\b.*\b(?:wenn|falls)\b"
     r"|\bsi\b.*\b\w+(?:iera|ieras|ieran|iéramos|ara|aras|aran|áramos|iese|ase|uera|uviera)\b|\b\w+[aei]r[ií]a(?:n|s|mos)?\b.*\bsi\b",
     re.IGNORECASE,
@@ -375,6 +396,8 @@ def _form(text: str, said: str) -> tuple[Form, str, float]:  # noqa: PLR0911 - a
         return "chat", said, 0.0
     if _is_wish(said):
         return "wish", said, 2.0
+    if _SET_RIGHT.match(said) and w.values(said):
+        return "statement", said, worth_of(text, said)
     if _COMMAND.match(said) or (_COMMAND_LAST.search(said) and not w.values(said)):
         return "command", said, 0.0
     return "statement", said, worth_of(text, said)
@@ -383,6 +406,8 @@ def _form(text: str, said: str) -> tuple[Form, str, float]:  # noqa: PLR0911 - a
 def _is_wish(said: str) -> bool:
     """Whether it asks for something to be so from now on: "keep answers under 5 lines"."""
     if _WISH_ABOUT.search(said) and len(said.split()) < 16:  # noqa: PLR2004
+        return True
+    if _POLITE.search(said) and _ALWAYS.search(said):
         return True
     return (
         bool(_WISH.match(said) and _STANDING.search(said))
@@ -435,6 +460,8 @@ def worth_of(text: str, said: str) -> float:
     )
     mine = bool(w.FIRST_PERSON & set(bare[:2]) or _acts(said, bare)) and len(telling) > 1
     worth += 0.8 * mine + 0.8 * (mine and bool(_NEGATED & set(bare)))
+    worth += 1.4 * bool(_RULED_OUT.match(said))
+    worth += 0.8 * bool(_DID.match(said) and len(telling) > 1)
     worth += 0.8 * bool(_STANDING.search(said))
     worth += 1.4 * (label_of(plain) is not None)
     worth += 0.3 * (len(telling) >= 6) + 0.3 * (len(telling) >= 3)  # noqa: PLR2004

@@ -117,7 +117,7 @@ DURABLE = word_set(
     requires needs works work quit resigned retired joined joining joins leaves leaving left
     arrives arriving visiting rents rented plays collects drives rides takes birthday anniversary
     deadline meeting appointment interview exam rehearsal flight train password always never usually
-    every only must cannot stored stays staying hangs lent borrowed owes owe responsible charge
+    every only must cannot stop stopped stops dropped ditched opted swapped banned stored stays staying hangs lent borrowed owes owe responsible charge
     drink drinks eat eats wear wears know knows diagnosed prescribed raised hosting hosts turns vaccinated enrolled transferred promoted
     gehort leitet besitzt wohnt wohne wohnen arbeitet arbeite arbeiten lebt lebe leben bevorzuge
     bevorzugt mag hasse hasst vermeide allergisch allergie vegetarier vegetarisch vegan entschieden
@@ -129,7 +129,7 @@ DURABLE = word_set(
     benutzen verwenden verwendet wiegt misst liegt steht hangt befindet vertrage vertragt braucht brauche gekundigt
     geburtstag frist termin treffen prufung probe flug immer nie niemals jeden jede jedes montags
     dienstags mittwochs donnerstags freitags samstags sonntags zustandig verantwortlich ubernimmt
-    trage tragt fahrt fahre spielt spiele esse isst trinke trinkt ausgeliehen geliehen schuldet
+    aufgehort verzichten verzichte verzichtet kundige gestrichen getauscht abgeschafft trage tragt fahrt fahre spielt spiele esse isst trinke trinkt ausgeliehen geliehen schuldet
     cuelga guarda quedamos quedado posee dirige lleva vive vivo vivimos trabaja trabajo trabajamos prefiero prefiere odio odia
     evito alergico alergica alergia vegetariano vegetariana vegano vegana decidimos decidido decidi
     acordamos acordado elegimos elegido escogido cambiado cambiamos mudado mudo mudarse mudamos
@@ -139,7 +139,7 @@ DURABLE = word_set(
     reservado reservamos pedido sustituido cancelado cancelada aplazado aplazada pospuesto
     reprogramado instalado plantado reparado usa usamos uso utilizamos pesa mide ubicado queda
     necesita necesito renuncio jubilo cumpleanos plazo cita reunion examen ensayo vuelo siempre nunca
-    jamas encarga responsable encargado encargada toma bebe como come prestado debe""",
+    deje dejo dejamos dejado dejar jamas encarga responsable encargado encargada toma bebe como come prestado debe""",
 )
 RELATION = word_set(
     """wife husband partner boyfriend girlfriend fiance fiancee mother mum mom mama father dad papa
@@ -411,6 +411,20 @@ def values(text: str) -> list[Value]:
     return sorted(found, key=lambda value: value.start)
 
 
+def weekday(text: str) -> int:
+    """The number of a day of the week, from 0 for Monday; -1 for another word."""
+    return next((n for n, begins in enumerate(_DAYS) if fold(text).startswith(begins)), -1)
+
+
+def weekdays(text: str) -> set[int]:
+    """The days of the week that a text names, with those between: *tue-thu*, *Mo bis Fr*."""
+    found = {weekday(value.text) for value in values(text) if value.kind == "weekday"}
+    for match in _SPAN_OF_DAYS.finditer(text):
+        first, last = weekday(match["first"]), weekday(match["last"])
+        found |= {day % 7 for day in range(first, last + 1 + 7 * (last < first))}
+    return found
+
+
 def names(text: str) -> Iterator[str]:
     """Words written with a capital within a sentence: names, mostly."""
     for match in _WORD.finditer(text):
@@ -446,6 +460,19 @@ _MARKS = {
         "cuando donde por tiene tengo se lo al su nuestra nuestro esta hay"
     ),
 }
+_DAYS = (
+    ("mo", "lun"),
+    ("tu", "di", "mar"),
+    ("we", "mit", "mie"),
+    ("th", "do", "jue"),
+    ("fr", "vie"),
+    ("sa", "sonna"),
+    ("su", "so", "dom"),
+)
+_SPAN_OF_DAYS = re.compile(
+    rf"\b(?P<first>{_WEEKDAYS}|mo|di|mi|do|fr|sa)\s?(?:-|–|to|till|until|through|thru|bis|a)\s?(?P<last>{_WEEKDAYS}|di|mi|do|fr|sa|so)\b",
+    re.IGNORECASE,
+)
 EMOTIVE = _EMOTIVE
 SINGULAR = word_set(
     "i im ive id ill my me mine ich mir mich mein meine meinen meinem meiner meines yo mi mis me "

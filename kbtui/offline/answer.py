@@ -111,6 +111,7 @@ _SUBJECT = r"(?:i|we|you|he|she|they|it|(?:(?:the|my|our|his|her|their)\s+)?[\w'
 # What the asked thing does: a statement often says it with another verb.
 _VERB = re.compile(
     rf"\b(?:do|does|did|can|could|should|will|would|must)(?:n['’]?t)?\s+{_SUBJECT}\s+(?P<en>\w+)"
+    r"(?=\W*$|\s+(?:in|on|at|to|for|with|from|by|about|if|when|this|next|after|before|until|every|the|my|our)\b)"
     r"|^(?:\w+ )?(?:wo|wann|wie|wohin|woher|warum|wie ?viele?(?: \w+)?|(?:\w+ )?welche[nrms]? \w+)\s+(?P<de>\w+)"
     r"|^(?:cu[aá]ndo|d[oó]nde|c[oó]mo|(?:\w+ )?(?:qu[eé]|q) \w+|cu[aá]nt\w+)\s+(?:(?:me|te|se|nos|lo|la|le)\s+)?(?P<es>\w+)",
     re.IGNORECASE,
@@ -398,12 +399,19 @@ def _who(line: Line) -> float:
 
 
 def _when(line: Line) -> float:
-    kinds = {value.kind for value in w.values(line.text)}
+    kinds = _kinds(line)
     if re.search(r"\b(?:mo|di|mi|do|fr|sa)\b[ ,:/-]", line.text, re.IGNORECASE):
         return 1.0
     if kinds & {"date", "time", "weekday", "month", "day"} or _SEASON.search(line.text):
         return 1.0
     return 0.7 if ends_something(line.text) else 0.3
+
+
+_CLOCK = re.compile(r"(?<![\d.:])(?:[01]?\d|2[0-3])[.:][0-5]\d(?![\d.:])")
+
+
+def _kinds(line: Line) -> set[str]:
+    return {value.kind for value in w.values(line.text)}
 
 
 def _amount(line: Line) -> float:
@@ -421,7 +429,7 @@ _TYPED: Mapping[str, Callable[[Line], float]] = {
     "mail": lambda line: 1.0 if "@" in line.text else 0.3,
     "amount": _amount,
     "when": _when,
-    "time": lambda line: 1.0 if any(v.kind == "time" for v in w.values(line.text)) else 0.3,
+    "time": lambda line: 1.0 if _CLOCK.search(line.text) or "time" in _kinds(line) else 0.3,
     "who": _who,
     "where": lambda line: 1.0 if _WHERE.search(line.text) else 0.6,
 }

@@ -188,7 +188,15 @@ def _score(told: _Told, line: Line, before: Sequence[str], title: str) -> float:
     ]
     shared = {word for word in mine if any(_same(word, other) for other in place)}
     nearness = _nearness(line, before)
-    subject = [word for word in w.content(title) if word not in _SAID_AGAIN and word not in exact]
+    changing = {
+        word
+        for form in (_ENDS, _CHANGES)
+        for match in form.finditer(told.said)
+        for word in w.words(match[0])
+    }
+    subject = [
+        word for word in w.content(title) if word not in _SAID_AGAIN | exact | changing
+    ]
     on_subject = bool(subject) and all(
         any(_same(word, other) for other in place) for word in subject
     )
@@ -275,6 +283,10 @@ def _fits(new: w.Value, old: w.Value, said: str, text: str) -> bool:
 
 def _found(old: str, text: str) -> tuple[int, int] | None:
     """Where what is denied stands in a line: all of it, or its longest beginning that does."""
+    if re.fullmatch(r"\d[\d.,]*", old):
+        for value in w.values(text):
+            if re.fullmatch(rf"{re.escape(old)}\s?[^\W\d]{{0,3}}", value.text):
+                return value.start, value.end
     tokens = old.split()
     while tokens and fold(tokens[0]) in w.ARTICLE | w.PREPOSITION:
         tokens.pop(0)
@@ -294,7 +306,9 @@ def _last_like(new: str, old: str) -> str:
     kind = next((_KINDS.get(v.kind, v.kind) for v in w.values(old)), "")
     if kind:
         fitting = [v for v in w.values(new) if _KINDS.get(v.kind, v.kind) == kind]
-        return fitting[-1].text if fitting else ""
+        unit = re.search(r"\s?[^\W\d]{0,3}$", old)
+        bare = bool(fitting) and fitting[-1].text.isdigit() and kind == "number"
+        return fitting[-1].text + (unit[0] if bare and unit else "") if fitting else ""
     size = len(old.split())
     tokens = new.split()
     if old[:1].isupper():

@@ -90,7 +90,7 @@ _ASKS_PLAINLY = re.compile(
 )
 # "When I'm in Berlin I stay ...", "what a day", "wie schön", "cuando llueve, ...": no questions.
 _NOT_ASKED = re.compile(
-    r"^(?:what an? |what the |how (?:nice|cool|lovely|sweet|cute|funny|weird|great|annoying|typical)"
+    r"^(?:don['’]?t (?!i\b|we\b|you\b|they\b)|what an? |what the |how (?:nice|cool|lovely|sweet|cute|funny|weird|great|annoying|typical)"
     r"|which (?:is|was|means|reminds)|who (?:cares|knew)|when(?:ever)? (?:i|we|it|you|he|she|they|the|my)\b(?! (?:do|did|does))"
     r"|where (?:i|we|the|my)\b|was (?:für ein|ein)\b|wie (?:schön|nett|blöd|lustig|süß|geil|cool|nervig)"
     r"|wo (?:ich|wir)\b|como (?!se|est|fue|es |era|puedo|puede|hago|va |vamos)|cuando\b|donde (?:vivo|trabajo)"
@@ -128,7 +128,7 @@ _STANDING = re.compile(
     re.IGNORECASE,
 )
 _WISH = re.compile(
-    r"^(?:please\s+|pls\s+|bitte\s+|por favor,?\s+)*(?:"
+    r"^(?:(?:please|pls|plz|bitte|por favor),?\s+)*(?:"
     r"(?:always|never|from now on|in future|going forward)\b|(?:keep|use|answer|reply|respond|write|speak|call me|address me|don['’]?t|do not|stop|avoid|put|show|format|no)\b"
     r"|(?:antworte|nenn(?:e)? mich|duz(?:e)? mich|siez(?:e)? mich|sprich|benutz(?:e)?|verwend(?:e)?|nutz(?:e)?|halt(?:e)?|schreib(?:e)?|immer|nie|niemals|ab jetzt|ab sofort|künftig|kein(?:e)?)\b"
     r"|(?:responde(?:me)?|contesta(?:me)?|ll[aá]mame|tut[eé]ame|usa|no uses|escribe(?:me)?|habla(?:me)?|evita|siempre|nunca|a partir de ahora)\b)",

@@ -260,8 +260,10 @@ def _phrase(tokens: Sequence[str], text: str) -> str:
     """The noun phrase that some words begin with."""
     del text
     kept: list[str] = []
-    for token in tokens:
+    for place, token in enumerate(tokens):
         low = fold(token.strip("'’"))
+        if kept and token.islower() and fold(" ".join(tokens[place + 1 : place + 2])) in _SPEAKER:
+            break
         if not kept and (low in w.ARTICLE or _is_light(token) or token in _MARKS):
             continue
         if token in _MARKS or (kept and low in _STOP_AT) or (len(kept) > 1 and _is_verb(token, 1)):
@@ -313,6 +315,7 @@ _LOOSE = (w.FUNCTION | w.PREPOSITION | w.CONJUNCTION | w.ARTICLE) - {"us", "it"}
 _LIGHT = w.word_set(
     "keep keeps kept finally always never usually really prefer prefers new always want ab lieber immer nie siempre nunca prefiero"
 )
+_SPEAKER = w.word_set("i we ich wir yo nosotros")
 _ABBREVIATION = 4
 _OFTEN = w.word_set("don don't dont not no never always usually nie immer niemals nunca siempre")
 _MARKS, _DASHES = frozenset(',;:!?()"“”„«»'), frozenset("=–—-")

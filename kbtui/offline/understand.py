@@ -251,6 +251,8 @@ class _Reader:
                 continue
             if not (set(w.words(head)) & (w.DURABLE | w.COPULA | {"im"} | _MINE)) and match["verb"]:
                 continue
+            if match["verb"] and about(head)[0] == "decision":
+                continue
             if worth_of(tail, tail) < WORTH_KEEPING or len(w.content(head)) < 2:  # noqa: PLR2004
                 continue
             first = replace(piece, text=head, said=head)

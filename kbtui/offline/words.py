@@ -39,7 +39,7 @@ FUNCTION = word_set(
     keine keinen keinem keiner ist sind war waren bin bist seid hat habe haben hatte hatten hast
     wird werden wurde wurden zu zum zur im in am an auf aus bei beim mit von vom vor nach fur uber um
     als wie was wer wen wem wo wann warum wieso weshalb woher wohin welche welcher welches welchen
-    welchem adonde dass wenn weil denn ja nein noch nur auch schon sehr mal doch jetzt dann hier da man uns unser
+    welchem mehr weniger adonde dass wenn weil denn ja nein noch nur auch schon sehr mal doch jetzt dann hier da man uns unser
     unsere unseren unserer unserem euch euer eure sich sein seine seinen seiner ihre ihren ihrem
     ihrer so also ganz gerade immer wieder eben halt denn etwas alles nichts bitte gibt es kann
     konnen konnte muss mussen soll sollen sollte will wollen wollte darf durfen macht machen gemacht
@@ -199,6 +199,15 @@ _MONTHS = (
     r"|juli|aug(?:ust)?|sep(?:t(?:ember)?)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cz](?:ember)?|j[aä]nner"
     r"|enero|febrero|marzo|abril|mayo|junio|julio|agosto|sep?tiembre|octubre|noviembre|diciembre"
 )
+_AFTER_DAY = (
+    "(?:"
+    + "|".join(
+        rf"(?<=\b{day} )"
+        for day in "mon tue tues wed thu thurs fri sat sun monday tuesday wednesday thursday friday "
+        "saturday sunday montag dienstag mittwoch donnerstag freitag samstag sonntag".split()  # noqa: SIM905
+    )
+    + ")"
+)
 _UNITS = r"h|hrs?|min|kg|g|km|cm|mm|m|l|ml|mg|gb|mb|tb|kw|m2|qm"
 _VALUES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(form, re.IGNORECASE))
@@ -216,6 +225,7 @@ _VALUES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             (
                 r"\b\d{1,2}(?::|h)\d\d(?:\s?[ap]m)?\b|\b\d{1,2}\s?[ap]m\b|\b\d{1,2}(?:[.:]\d\d)?\s?uhr\b"
                 r"|\b\d{1,2}\s?h\b|(?<=\bat )\d{1,2}\b(?!\s?%)|(?<=\bum )\d{1,2}\b|(?<=\ba las )\d{1,2}\b"
+                rf"|{_AFTER_DAY}\d{{1,2}}(?:[.:]\d\d)?\b(?!\s*(?:[a-z%]|[./-]\s?\d|\.))"
                 r"|\bnoon\b|\bmidnight\b|\bmediod[ií]a\b|\bhalb (?:\w+)\b"
             ),
         ),
@@ -289,6 +299,13 @@ _CONCEPTS = tuple(
     like likes prefer prefers preference favourite favorite love mag lieber bevorzugt lieblings prefiere gusta favorito favorita
     buy bought purchased gekauft compramos comprado
     dog puppy hund perro
+    min minimum mindest minimo
+    max maximum hochst maximo
+    appt appointment termin cita
+    dept department abteilung
+    acct account konto cuenta
+    qty quantity menge cantidad
+    bday birthday geburtstag cumple
     hour hourly hr hrs h stunde stundlich hora
     cat katze gato
     boss manager supervisor chief chef chefin jefe jefa

@@ -204,6 +204,25 @@ _EXCLAIMS = re.compile(
     r"^(?:what an? |how (?!to|ever)\w+ |was für (?:ein|eine) |wie (?:schön|nett|süß|lustig)|qué (?!hay|tengo|es)\w+ )",
     re.IGNORECASE,
 )
+_LAUGHS = re.compile(r"\b(?:lol|lmao|ha(?:ha)+|jaja\w*)\b", re.IGNORECASE)
+_WE = frozenset(["we", "wir", "nosotros", "nosotras"])
+_WAS = w.word_set("was were war waren fue fueron era estuvo sido")
+_HAS = w.word_set("has have hat haben tiene tienen")
+_OWNS = w.word_set("have habe haben tengo tenemos don dont cant can")
+_IN_PLACE = re.compile(
+    r"\b(?:in|at|on|under|behind|near|next to|im|am|beim|unter|hinter|neben|auf|in|en|bajo|detrás de|junto a)\s"
+    r"(?:(?:the|my|our|der|dem|den|die|das|unser\w+|mein\w+|el|la|los|las|mi|nuestr\w)\s)?(?!moment|mood|bed\b|time|end|way|augenblick|ernst)[\w-]{3,}",
+    re.IGNORECASE,
+)
+_DOES = re.compile(
+    r"^(?:(?:the|my|our|der|die|das|mein\w*|unser\w*|el|la|mi|nuestr\w+)\s)?[\w'’-]+\s(?:only\s|never\s|always\s|no\s|nur\s)?(?!is\b|was\b|has\b|this\b|his\b|its\b|als\b|das\b|ist\b|hat\b|nicht\b)\w{2,}(?:[^s\W]s|[^\Ws]t|[ae])\s\w",
+    re.IGNORECASE,
+)
+_TODAY = re.compile(
+    r"\b(?:today|tonight|yesterday|this (?:morning|afternoon|evening)|last night|again|already|almost|heute|gestern|gleich|gerade|wieder|schon|endlich|hoy|ayer|anoche|esta (?:mañana|tarde|noche)|otra vez|casi|menudo)\b",
+    re.IGNORECASE,
+)
+_WEIGHTS = {"any": -0.5, "exact": 1.62, "number": 0.46, "names": 0.9, "nouns": 0.34, "named": 0.9, "durable": 0.83, "copula": -0.09, "placed": 0.71, "where": 0.37, "relation": 0.69, "mine durable": 0.62, "mine": 0.34, "mine not": 0.99, "not": 0.62, "we": 0.55, "has": 0.36, "thing": 0.35, "does": 0.43, "ruled out": 1.5, "did": 0.8, "standing": 0.48, "label": 1.42, "three": 1.09, "six": 0.92, "titled": 0.86, "cries": -2.21, "laughs": -0.8, "mood": -1.15, "now": -1.38, "today": -1.27, "was": -0.3, "exclaims": -2.0, "sarcasm": -2.65, "uncertain": -1.2, "advice": -3.0, "you": -1.22, "pronoun": -0.77, "bang": -0.82, "short": -1.2}
 _NEGATED = frozenset(
     [
         "not",
@@ -425,69 +444,70 @@ def _item_worth(item: str) -> float:
 
 
 def worth_of(text: str, said: str) -> float:
-    """How likely a statement is to matter next month, by what it holds."""
+    """How likely a statement is to matter next month, by what it holds: the sum of its signs."""
+    signs = signs_of(text, said)
+    return round(sum(_WEIGHTS[sign] * much for sign, much in signs.items()), 2) if signs else 0.0
+
+
+def signs_of(text: str, said: str) -> dict[str, float]:
+    """What of a statement speaks for keeping it, or against, and how much of it there is."""
     told = w.words(said)
     if not told:
-        return 0.0
+        return {}
     plain = _without_pictures(said)
     kinds = {value.kind for value in w.values(plain)}
     telling = [word for word in told if w.is_content(word)]
     bare = [word.partition("'")[0] for word in told]
-    worth = -0.6
-    worth += 1.5 * bool(kinds & {"date", "weekday", "time", "money", "month", "percent", "id"})
-    worth += 0.8 * bool(kinds & {"number", "day"})
-    named = list(w.names(plain))
-    german = w.language(said) == "de"
-    worth += min(1.2, (0.25 if german else 0.8) * len(named))
-    worth += 0.7 * bool(_named_subject(plain))
-    durable = {word for word in bare if word in w.DURABLE}
-    worth += 1.3 * bool(durable)
-    has_copula = bool(w.COPULA & set(bare[1:])) and bare[0] not in w.PRONOUN | {
-        "there",
-        "es",
-        "hay",
-    }
-    worth += 0.8 * has_copula
-    worth += 0.5 * (has_copula and bool(_SOMEWHERE.search(said)))
-    worth += 0.9 * bool(w.RELATION & set(bare))
-    worth += 0.8 * bool(
-        w.FIRST_PERSON & set(bare[:3])
-        and (
-            durable
-            or {"have", "habe", "haben", "tengo", "tenemos", "don", "dont", "cant", "can"}
-            & set(bare)
-        )
-    )
+    here = set(bare)
+    code = w.language(said)
+    durable = bool(here & w.DURABLE)
     mine = bool(w.FIRST_PERSON & set(bare[:2]) or _acts(said, bare)) and len(telling) > 1
-    worth += 0.8 * mine + 0.8 * (mine and bool(_NEGATED & set(bare)))
-    worth += 1.4 * bool(_RULED_OUT.match(said))
-    worth += 0.8 * bool(_DID.match(said) and len(telling) > 1)
-    worth += 0.8 * bool(_STANDING.search(said))
-    worth += 1.4 * (label_of(plain) is not None)
-    worth += 0.3 * (len(telling) >= 6) + 0.3 * (len(telling) >= 3)  # noqa: PLR2004
-    worth -= 2.2 * (
-        bare[0] in w.INTERJECTION or fold(text.strip()).startswith(("omg", "lol", "ugh"))
-    )
-    worth -= (
-        0.8
-        * bool(
-            _PICTURES.search(text)
-            or re.search(r"\b(?:lol|lmao|ha(?:ha)+|jaja\w*)\b", text, re.IGNORECASE)
-        )
-        * (not kinds)
-    )
-    worth -= 0.9 * min(2, len(w.EMOTIVE & set(bare))) * (not durable or not kinds)
-    worth += 0.8 * bool(_TITLED.search(plain))
-    worth -= 1.2 * bool(_HERE_AND_NOW.search(said))
-    worth -= 2.0 * bool(_EXCLAIMS.match(said))
-    worth -= 2.5 * bool(_SARCASM.search(said))
-    worth -= 1.2 * bool(_UNCERTAIN.search(said))
-    worth -= 3.0 * bool(_ADVICE.match(said))
-    worth -= 1.2 * bool(bare[0] in w.SECOND_PERSON or {"your", "you"} & set(bare[:3]))
-    worth -= 0.8 * (bare[0] in w.PRONOUN | {"there"} and not (durable or kinds))
-    worth -= 0.6 * said.rstrip().endswith("!") * (not kinds)
-    worth -= 1.0 * (len(telling) < 2)  # noqa: PLR2004
-    return round(worth, 2)
+    copula = bool(w.COPULA & set(bare[1:])) and bare[0] not in w.PRONOUN | {"there", "es", "hay"}
+    names = min(2, len(list(w.names(plain))))
+    laughs = _PICTURES.search(text) or _LAUGHS.search(text)
+    signs: dict[str, float | bool] = {
+        "any": True,
+        "exact": bool(kinds & {"date", "weekday", "time", "money", "month", "percent", "id"}),
+        "number": bool(kinds & {"number", "day", "code"}),
+        "names": names * (code != "de"),
+        "nouns": names * (code == "de"),
+        "named": _named_subject(plain),
+        "durable": durable,
+        "copula": copula,
+        "placed": copula and bool(_SOMEWHERE.search(said)),
+        "where": bool(_IN_PLACE.search(said)),
+        "relation": bool(w.RELATION & here),
+        "mine durable": bool(w.FIRST_PERSON & set(bare[:3]) and (durable or _OWNS & here)),
+        "mine": mine,
+        "mine not": mine and bool(_NEGATED & here),
+        "not": bool(_NEGATED & here),
+        "we": bare[0] in _WE or (code == "es" and bool(re.fullmatch(r"\w+[aei]mos", bare[0]))),
+        "has": bool(_HAS & set(bare[1:5])) and bare[0] not in w.FIRST_PERSON | w.PRONOUN,
+        "thing": bare[0] in w.ARTICLE - w.PRONOUN and len(bare) > 2,  # noqa: PLR2004
+        "does": bool(_DOES.match(said)),
+        "ruled out": bool(_RULED_OUT.match(said)),
+        "did": bool(_DID.match(said) and len(telling) > 1),
+        "standing": bool(_STANDING.search(said)),
+        "label": label_of(plain) is not None,
+        "three": len(telling) >= 3,  # noqa: PLR2004
+        "six": len(telling) >= 6,  # noqa: PLR2004
+        "titled": bool(_TITLED.search(plain)),
+        "cries": bare[0] in w.INTERJECTION or fold(text.strip()).startswith(("omg", "lol", "ugh")),
+        "laughs": bool(laughs) and not kinds,
+        "mood": min(2, len(w.EMOTIVE & here)) * (not durable or not kinds),
+        "now": bool(_HERE_AND_NOW.search(said)),
+        "today": bool(_TODAY.search(said)),
+        "was": bool(_WAS & here),
+        "exclaims": bool(_EXCLAIMS.match(said)),
+        "sarcasm": bool(_SARCASM.search(said)),
+        "uncertain": bool(_UNCERTAIN.search(said)),
+        "advice": bool(_ADVICE.match(said)),
+        "you": bare[0] in w.SECOND_PERSON or bool({"your", "you"} & set(bare[:3])),
+        "pronoun": bare[0] in w.PRONOUN | {"there"} and not (durable or kinds),
+        "bang": said.rstrip().endswith("!") and not kinds,
+        "short": len(telling) < 2,  # noqa: PLR2004
+    }
+    return {sign: float(much) for sign, much in signs.items() if much}
 
 
 def _named_subject(text: str) -> bool:

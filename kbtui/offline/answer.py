@@ -240,7 +240,9 @@ class _Asked:
         main, beside = (question, "") if rider is None else (question[: rider.start()], rider[0])
         if not any(word not in _SCAFFOLD | _LIGHT for word in w.content(main)):
             main, beside = question, ""
-        verbs = {fold(verb) for match in _VERB.finditer(question) for verb in match.groups() if verb}
+        verbs = {
+            fold(verb) for match in _VERB.finditer(question) for verb in match.groups() if verb
+        }
         self.wanted = {fold(match["what"]) for match in _WANTED.finditer(question)} - verbs
         self.role = _WHO_IS.search(question) is not None
         self.words: dict[str, float] = {}

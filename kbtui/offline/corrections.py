@@ -32,7 +32,7 @@ _SCRATCH = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _NOT_OLD = re.compile(
-    r"(?P<new>[^,.;:!?]+?),?\s+(?:and\s+|und\s+|y\s+)?(?:not|instead of|rather than|nicht|statt|anstatt|no|en vez de|en lugar de|en lugar del)\s+(?P<old>(?:the |der |die |den |am |um |el |la |on |at |in )?[^\s,.;:!?]+(?:\s+[^\s,.;:!?]+){0,3})",
+    r"(?P<new>(?:[^,.;:!?]|(?<=\d)[.:,](?=\d))+?),?\s+(?:and\s+|und\s+|y\s+)?(?:not|instead of|rather than|nicht|statt|anstatt|no|en vez de|en lugar de|en lugar del)\s+(?P<old>(?:the |der |die |den |am |um |el |la |on |at |in )?(?:[^\s,.;:!?]|(?<=\d)[.:,](?=\d))+(?:\s+[^\s,.;:!?]+){0,3})",
     re.IGNORECASE,
 )
 _NOT_BUT = re.compile(
@@ -194,9 +194,7 @@ def _score(told: _Told, line: Line, before: Sequence[str], title: str) -> float:
         for match in form.finditer(told.said)
         for word in w.words(match[0])
     }
-    subject = [
-        word for word in w.content(title) if word not in _SAID_AGAIN | exact | changing
-    ]
+    subject = [word for word in w.content(title) if word not in _SAID_AGAIN | exact | changing]
     on_subject = bool(subject) and all(
         any(_same(word, other) for other in place) for word in subject
     )
@@ -293,7 +291,9 @@ def _found(old: str, text: str) -> tuple[int, int] | None:
     while tokens:
         piece = " ".join(tokens).strip(".,;:!?'\"")
         match = (
-            re.search(rf"(?<!\w){re.escape(piece)}(?!\w)", text, re.IGNORECASE) if piece else None
+            re.search(rf"(?<!\w)(?<!\d[.:]){re.escape(piece)}(?!\w|[.:]\d)", text, re.IGNORECASE)
+            if piece
+            else None
         )
         if match and w.content(piece):
             return match.span()

@@ -206,6 +206,14 @@ _EXCLAIMS = re.compile(
 )
 _LAUGHS = re.compile(r"\b(?:lol|lmao|ha(?:ha)+|jaja\w*)\b", re.IGNORECASE)
 _WE = frozenset(["we", "wir", "nosotros", "nosotras"])
+_ANYONE = w.word_set(
+    """nobody noone everyone everybody someone somebody people they niemand keiner alle
+    irgendwer jemand leute jugend nadie alguien todos gente juventud things"""
+)
+_BODY = w.word_set(
+    """head back feet foot neck legs eyes hair stomach battery kopf rucken fusse nacken beine augen haare
+    bauch cabeza espalda pies cuello piernas ojos pelo"""
+)
 _WAS = w.word_set("was were war waren fue fueron era estuvo sido")
 _HAS = w.word_set("has have hat haben tiene tienen")
 _OWNS = w.word_set("have habe haben tengo tenemos don dont cant can")
@@ -222,7 +230,50 @@ _TODAY = re.compile(
     r"\b(?:today|tonight|yesterday|this (?:morning|afternoon|evening)|last night|again|already|almost|heute|gestern|gleich|gerade|wieder|schon|endlich|hoy|ayer|anoche|esta (?:mañana|tarde|noche)|otra vez|casi|menudo)\b",
     re.IGNORECASE,
 )
-_WEIGHTS = {"any": -0.5, "exact": 1.62, "number": 0.46, "names": 0.9, "nouns": 0.34, "named": 0.9, "durable": 0.83, "copula": -0.09, "placed": 0.71, "where": 0.37, "relation": 0.69, "mine durable": 0.62, "mine": 0.34, "mine not": 0.99, "not": 0.62, "we": 0.55, "has": 0.36, "thing": 0.35, "does": 0.43, "ruled out": 1.5, "did": 0.8, "standing": 0.48, "label": 1.42, "three": 1.09, "six": 0.92, "titled": 0.86, "cries": -2.21, "laughs": -0.8, "mood": -1.15, "now": -1.38, "today": -1.27, "was": -0.3, "exclaims": -2.0, "sarcasm": -2.65, "uncertain": -1.2, "advice": -3.0, "you": -1.22, "pronoun": -0.77, "bang": -0.82, "short": -1.2}
+_WEIGHTS = {
+    "any": -0.54,
+    "exact": 1.73,
+    "number": 0.66,
+    "names": 0.94,
+    "nouns": 0.75,
+    "named": 1.1,
+    "durable": 0.26,
+    "copula": 0.24,
+    "placed": 0.67,
+    "where": 0.28,
+    "relation": 0.27,
+    "mine durable": 0.34,
+    "mine": 0.24,
+    "mine not": 1.07,
+    "not": 0.31,
+    "we": 0.69,
+    "has": 0.36,
+    "thing": 0.16,
+    "does": 0.28,
+    "ruled out": 1.49,
+    "did": 0.8,
+    "standing": 0.24,
+    "label": 1.43,
+    "three": 1.28,
+    "six": 1.17,
+    "titled": 0.87,
+    "cries": -2.23,
+    "laughs": -0.81,
+    "mood": -1.04,
+    "now": -1.73,
+    "today": -1.44,
+    "was": -0.82,
+    "exclaims": -2.0,
+    "sarcasm": -2.56,
+    "uncertain": -1.2,
+    "advice": -3.0,
+    "you": -1.28,
+    "pronoun": -0.49,
+    "bang": -0.6,
+    "anyone": -1.74,
+    "body": -0.68,
+    "short": -1.15,
+}
 _NEGATED = frozenset(
     [
         "not",
@@ -347,7 +398,8 @@ def is_chat(text: str) -> bool:
     """Whether all that is said is a greeting, thanks, or a word of reaction."""
     told = [word.partition("'")[0] for word in w.words(_without_pictures(text))]
     return all(
-        word in w.CHAT or re.fullmatch(r"(?:ha|he|ja|je|lo|h|m|a|o)+[lhm]*", word) for word in told
+        word in w.CHAT | w.CONJUNCTION or re.fullmatch(r"(?:ha|he|ja|je|lo|h|m|a|o)+[lhm]*", word)
+        for word in told
     )
 
 
@@ -496,6 +548,8 @@ def signs_of(text: str, said: str) -> dict[str, float]:
         "laughs": bool(laughs) and not kinds,
         "mood": min(2, len(w.EMOTIVE & here)) * (not durable or not kinds),
         "now": bool(_HERE_AND_NOW.search(said)),
+        "anyone": bool(_ANYONE & set(bare[:4])),
+        "body": bool(_BODY & here) and not durable,
         "today": bool(_TODAY.search(said)),
         "was": bool(_WAS & here),
         "exclaims": bool(_EXCLAIMS.match(said)),

@@ -78,7 +78,7 @@ CHAT = (
         """ja nein jo jup klar gut prima toll klasse spitze genau stimmt richtig passt alles schon
         wunderbar perfekt okay aha achso ach so oh puh uff boah krass tja hach juhu haha tschuss bis
         spater bald gute nacht bitte gern gerne sehr viel wie geht geht's dir ihnen es heute na
-        schonen wochenende feierabend hilft mir weiter verstanden alles egal wirklich echt""",
+        gott schonen wochenende feierabend hilft mir weiter verstanden alles egal wirklich echt""",
         """si no vale claro bueno buena bien genial perfecto estupendo fenomenal guay jaja jajaja
         jeje uf vaya anda ay madre mia adios hasta luego manana pronto muchas muchisimas mil por todo
         de nada que tal como estas muy entendido exacto cierto correcto listo hecho dale venga eso es

@@ -7,6 +7,7 @@ before what was said. No word is added to a line.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -266,40 +267,40 @@ class _Asked:
             if line.source == "entry"
             else []
         )
-        got = total = 0.0
-        own = False
-        for word, weighs in self.words.items():
-            weight = weighs
-            part = _part(word, line.text, mine)
-            if part is None:
-                return 0.0
-            own = own or part > 0
-            if not part:
-                part = 0.85 * _match(word, title)
-            if not part and file:
-                part = 0.25 * _match(word, list(file))
-            if not part and (weight > 1 or (self.role and word in w.RELATION)):
-                return 0.0
-            if not part and word in self.wanted:
-                weight = min(weight, 0.5)
-            got += weight * part
-            total += weight
+        parts = [self._word(word, line.text, mine, title, file) for word in self.words]
+        own = any(each is not None and each[2] for each in parts)
         for value in self.values:
             there = any(_same_value(value, other) for other in w.values(line.text)) or (
                 value.kind == "weekday" and w.weekday(value.text) in w.weekdays(line.text)
             )
             inside = there or any(word in file for word in w.words(value.text) if word.isdigit())
-            got += 1.0 if there else 0.7 if inside else 0.0
-            total += 1.0
+            parts.append((1.0, 1.0 if there else 0.7 if inside else 0.0, there))
             own = own or there
-        score = got / total if total else 0.0
-        if not own and not (title and _match_any(self.words, title)):
+        found = [each for each in parts if each is not None]
+        if len(found) < len(parts) or not (own or (title and _match_any(self.words, title))):
             return 0.0
-        for kind in self.kinds:
-            score *= _TYPED[kind](line)
-        if not own:
-            score *= 0.95
-        return score
+        score = sum(weight * part for weight, part, _ in found) / sum(each[0] for each in found)
+        return math.prod(
+            [score, 1.0 if own else 0.95, *(_TYPED[kind](line) for kind in self.kinds)]
+        )
+
+    def _word(
+        self, word: str, text: str, mine: Sequence[str], title: Sequence[str], file: set[str]
+    ) -> tuple[float, float, bool] | None:
+        """How much a word of the question weighs, how well it is met, True where the line itself does.
+
+        None where that rules the line out.
+        """
+        weight = self.words[word]
+        part = own = _part(word, text, mine)
+        if part is None:
+            return None
+        part = part or 0.85 * _match(word, title) or 0.25 * _match(word, list(file))
+        if not part and (weight > 1 or (self.role and word in w.RELATION)):
+            return None
+        if not part and word in self.wanted:
+            weight = min(weight, 0.5)
+        return weight, part, bool(own)
 
 
 def _part(word: str, text: str, mine: Sequence[str]) -> float | None:

@@ -159,7 +159,9 @@ _DID = re.compile(
     re.IGNORECASE,
 )
 _UNREAL = re.compile(
-    r"\bif\b.*\b(?:would(?:n['’]?t)?|could|might|were|[a-z]+['’]d|had)\b|\b(?:would|could|might)(?:n['’]?t)?\b.*\bif\b|^if\b.*\bid\b|^(?:if|wenn|falls|si)(?: \w+){1,3} (?:ever|je|jemals)\b|^si (?:alg[uú]n d[ií]a|alguna vez)\b"
+    r"\bif\b.*\b(?:would(?:n['’]?t)?|could|might|were|[a-z]+['’]d|had)\b|\b(?:would|could|might)(?:n['’]?t)?\b.*\bif\b|^if\b.*\bid\b|^(?:if|wenn|falls|si)(?: \w+){1,3} (?:ever|je|jemals)\b|^si (?:alg[uú]n d[ií]a|alguna vez)\b|\bojal[aá]\b"
+    r"|^if (?:i|we)\b.*\b(?:i|we)(?:['’]?(?:ll|m|re)\b| will\b| am\b)|^(?:wenn|falls) (?:ich|wir)\b.*\b\w+e?n? (?:ich|wir)\b|^si (?:yo )?\w+(?:o|amos|emos)\b.*\b(?:me voy|voy a|vamos a|\w+r(?:é|emos))\b"
+    r"|^(?:ach )?(?:hätte|wäre)n? (?:ich|wir) (?:doch|nur|bloß)\b"
     r"|\b(?:wenn|falls)\b.*\b(?:würde\w*|wäre\w*|hätte\w*|könnte\w*|müsste\w*|gewänne\w*|käme\w*|bräuchte\w*)\b|\b(?:würde\w*|wäre\w*|hätte\w*|könnte\w*|müsste\w*|bräuchte\w*)\b.*\b(?:wenn|falls)\b"
     r"|\bsi\b.*\b\w+(?:iera|ieras|ieran|iéramos|ara|aras|aran|áramos|iese|ase|uera|uviera)\b|\b\w+[aei]r[ií]a(?:n|s|mos)?\b.*\bsi\b",
     re.IGNORECASE,

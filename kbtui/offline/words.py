@@ -200,13 +200,7 @@ _MONTHS = (
     r"|enero|febrero|marzo|abril|mayo|junio|julio|agosto|sep?tiembre|octubre|noviembre|diciembre"
 )
 _AFTER_DAY = (
-    "(?:"
-    + "|".join(
-        rf"(?<=\b{day} )"
-        for day in "mon tue tues wed thu thurs fri sat sun monday tuesday wednesday thursday friday "
-        "saturday sunday montag dienstag mittwoch donnerstag freitag samstag sonntag".split()  # noqa: SIM905
-    )
-    + ")"
+    r"(?:(?<=\b(?:mon|tue|wed|thu|fri|sat|sun) )|(?<=day )|(?<=days )|(?<=tag )|(?<=woch ))"
 )
 _UNITS = r"h|hrs?|min|kg|g|km|cm|mm|m|l|ml|mg|gb|mb|tb|kw|m2|qm"
 _VALUES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(

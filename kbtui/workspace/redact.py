@@ -93,7 +93,7 @@ _SAID = re.compile(
     r"(?:[ \t]+(?:now|jetzt|ahora|still|nun|again|set to|(?:now )?changed to))?[ \t]*[\"'`“„«*_(]{0,3}"
 )
 _SAYS_OF = re.compile(
-    r"(?i)[\"'`*_]{0,3}[ \t]+(?:for|of|on|to|at|in|with|from|vom|von|fürs?|zum|zur|auf|del?|du|para|pour|à"
+    r"(?i)[\"'`*_]{0,3}[ \t]+(?:for|of|on|to|at|in|with|from|vom|von|fürs?|zum|zur|auf|der|des|meine[rs]|unsere[rs]|del?|du|para|pour|à"
     r"|changed|set|reset|geändert|numbers?|code|again|now|stays)[ \t]"
 )
 _LAST_WORD = re.compile(r"(\w+).?\Z")

@@ -15,8 +15,8 @@ from textual.worker import Worker, WorkerState
 from kbtui.errors import KbtuiError
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.chat.completion import Completions, Popup
+from kbtui.tui.chat.host import Syncing
 from kbtui.tui.chat.prompt import Prompt
-from kbtui.tui.chat.syncing import Syncing
 from kbtui.tui.chat.transcript import Transcript
 from kbtui.tui.messages import Notify, OpenEntry, OpenInbox, go_to
 from kbtui.tui.terminal.state import Drafts

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from kbtui.errors import NotFoundError, StoppedError, UsageError
 from kbtui.history.sync.remote import parse_address
 from kbtui.text import clean_line, counted
+from kbtui.tui.chat.host import STOP
 from kbtui.tui.chat.items import LinkItem, NoticeItem, Target, failure
-from kbtui.tui.chat.syncing import STOP
 from kbtui.tui.messages import OpenEntry, OpenHistory
 from kbtui.workspace.layout import short_name
 

@@ -9,13 +9,13 @@ import asyncio
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 from textual.binding import Binding
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from kbtui.errors import StoppedError
 from kbtui.text import clean, clean_line, counted
+from kbtui.tui.actions.registry import key_name
 from kbtui.tui.diff.diff_view import DiffView
 from kbtui.tui.messages import tell
 from kbtui.tui.widgets.dialogs import Dialog
@@ -39,27 +39,20 @@ _SHOWN_FILES = 20
 _BAR_CELLS = 40
 
 
-class ConfirmScreen(ModalScreen[str | None]):
+class ConfirmScreen(Dialog[str]):
     """Answers with the key of the choice; None for leaving everything as it is."""
 
     DEFAULT_CSS = """
     ConfirmScreen {
-        align: center middle;
-        background: $background 60%;
-        #confirm {
-            width: 110; max-width: 95%; height: auto; max-height: 90%;
-            background: $surface; border: round $primary 60%; padding: 0 1;
-            border-title-color: $primary; border-subtitle-color: $text-muted;
-        }
+        & > Vertical { width: 110; }
         #confirm-text { height: auto; max-height: 80vh; }
-        .-diffs #confirm-text { max-height: 50%; }
-        #confirm-text Static { height: auto; }
-        #confirm.-diffs { height: 90%; }
         DiffView { height: 1fr; margin-top: 1; }
+        &.-diffs > Vertical { height: 90%; }
+        &.-diffs #confirm-text { max-height: 50%; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "answer", "Leave it", show=False),
+        Binding("q", "cancel", "Leave it", show=False),
         Binding("j,down", "scroll(1)", "Down", show=False),
         Binding("k,up", "scroll(-1)", "Up", show=False),
         Binding("n", "hunk(1)", "Next place", show=False),
@@ -77,25 +70,21 @@ class ConfirmScreen(ModalScreen[str | None]):
     ) -> None:
         """Ask with `title`; `choices` maps each key to what it does, `leave` is what Esc does."""
         super().__init__()
-        self._title = clean_line(title)
+        keys = [f"{key_name(key)} {label}" for key, label in choices.items()]
+        self.TITLE_TEXT = title
+        self.HINT = " · ".join([*keys, f"Esc {leave}"])
         self._text = clean(text)
-        self._choices = dict(choices)
         self._diffs = tuple(diffs)
-        self._leave = leave
+        self.set_class(bool(diffs), "-diffs")
         for key, label in choices.items():
             self._bindings.bind(key, f"answer('{key}')", label)
 
-    def compose(self) -> ComposeResult:
-        """The question, the difference, the choices below."""
-        with Vertical(id="confirm", classes="-diffs" if self._diffs else "") as box:
-            box.border_title = Content(self._title)
-            named = {"enter": "Enter"}
-            keys = [f"{named.get(key, key)} {label}" for key, label in self._choices.items()]
-            box.border_subtitle = Content(" · ".join([*keys, f"Esc {self._leave}"]))
-            with VerticalScroll(id="confirm-text"):
-                yield Static(Content(self._text))
-            if self._diffs:
-                yield DiffView()
+    def compose_question(self) -> ComposeResult:
+        """The question, and the difference."""
+        with VerticalScroll(id="confirm-text"):
+            yield Static(Content(self._text))
+        if self._diffs:
+            yield DiffView()
 
     def on_mount(self) -> None:
         """Show the differences."""
@@ -113,7 +102,7 @@ class ConfirmScreen(ModalScreen[str | None]):
         for view in self.query(DiffView):
             view.go_to_hunk(by)
 
-    def action_answer(self, key: str | None = None) -> None:
+    def action_answer(self, key: str) -> None:
         """Take a choice."""
         self.dismiss(key)
 

@@ -6,9 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding
-from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from kbtui.errors import UndoConflictError
@@ -18,6 +16,7 @@ from kbtui.tui.diff.confirm import Question, make_change
 from kbtui.tui.diff.diff_view import DiffView
 from kbtui.tui.messages import OpenEntry, leave_for, tell
 from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.widgets.dialogs import Dialog, TextEditScreen
 from kbtui.tui.widgets.line_view import Line
 from kbtui.workspace.layout import short_name
 
@@ -102,24 +101,18 @@ async def _settled(
             decisions |= answer
 
 
-class UndoConflictScreen(ModalScreen[Decided | None]):
+class UndoConflictScreen(Dialog[Decided]):
     """Answers with what was decided about every place; None changes nothing."""
 
     DEFAULT_CSS = """
     UndoConflictScreen {
-        align: center middle;
-        background: $background 60%;
-        #conflicts {
-            width: 90%; max-width: 110; height: auto; max-height: 90%; background: $surface;
-            border: round $warning; border-title-color: $text-warning; padding: 0 1;
-        }
-        Static { height: auto; }
+        & > Vertical { width: 110; border: round $warning; border-title-color: $text-warning; }
         DiffView { height: auto; max-height: 24; margin: 1 0; }
         #conflicts-keys { color: $text-muted; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "close", "Close", show=False),
+        Binding("q", "cancel", "Close", show=False),
         Binding("j,down,n", "go(1)", "Next place", show=False),
         Binding("k,up,p", "go(-1)", "Place before", show=False),
         Binding("m", "take('ours')", "Keep what stands there", show=False),
@@ -131,6 +124,9 @@ class UndoConflictScreen(ModalScreen[Decided | None]):
         Binding("enter", "apply", "Undo so", show=False),
     ]
 
+    TITLE_TEXT = "Nothing was changed yet"
+    HINT = ""
+
     def __init__(self, error: UndoConflictError) -> None:
         super().__init__()
         self._error = error
@@ -138,13 +134,11 @@ class UndoConflictScreen(ModalScreen[Decided | None]):
         self._decided: Decided = {}
         self._at = 0
 
-    def compose(self) -> ComposeResult:
+    def compose_question(self) -> ComposeResult:
         """The reason, both sides, the keys."""
-        with Vertical(id="conflicts") as box:
-            box.border_title = Content("Nothing was changed yet")
-            yield Static(Content(clean(self._error.message)))
-            yield DiffView()
-            yield Static(id="conflicts-keys")
+        yield Static(Content(clean(self._error.message)))
+        yield DiffView()
+        yield Static(id="conflicts-keys")
 
     def on_mount(self) -> None:
         """Show both sides."""
@@ -230,8 +224,6 @@ class UndoConflictScreen(ModalScreen[Decided | None]):
             run_latest(self, "edit", self._edit, self._conflicts[self._at])
 
     async def _edit(self, conflict: Conflict) -> None:
-        from kbtui.tui.widgets.dialogs import TextEditScreen
-
         if conflict.kind not in {"line", "key"}:
             tell(self, "This can't be given another text here; o opens the entry.", "warning")
             return
@@ -257,10 +249,6 @@ class UndoConflictScreen(ModalScreen[Decided | None]):
         if self._conflicts:
             conflict = self._conflicts[self._at]
             leave_for(self, OpenEntry(conflict.path, conflict.line or None, edit=True))
-
-    def action_close(self) -> None:
-        """Leave everything as it is."""
-        self.dismiss(None)
 
 
 def _side(title: str, text: str, sign: str, *, chosen: bool) -> Iterator[Line]:

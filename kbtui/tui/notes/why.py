@@ -10,13 +10,13 @@ from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from kbtui.errors import KbtuiError
 from kbtui.text import clean, clean_line, shorten
 from kbtui.tui.messages import OpenHistory, OpenMessage, tell
 from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.widgets.dialogs import Dialog
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 from kbtui.workspace.layout import short_name
 
@@ -36,27 +36,21 @@ _ARCHIVE_CHARACTERS = 600
 _MESSAGE_CHARACTERS = 400
 
 
-class WhyScreen(ModalScreen[Message | None]):
+class WhyScreen(Dialog[Message]):
     """Where one line comes from. The answer is the message that leads there, or nothing."""
 
     DEFAULT_CSS = """
     WhyScreen {
-        align: center middle;
-        background: $background 60%;
-        & > Vertical {
-            width: 100; max-width: 95%; height: auto; max-height: 90%;
-            background: $surface; border: round $primary 60%; padding: 0 1;
-            border-title-color: $primary; border-subtitle-color: $text-muted;
-        }
+        & > Vertical { width: 100; }
         VerticalScroll { height: auto; max-height: 24; scrollbar-size-vertical: 1; }
-        Static { height: auto; }
-        ChoiceList { height: auto; margin-top: 1; display: none; }
+        ChoiceList { display: none; }
         &.-said ChoiceList { display: block; }
     }
     """
+    HINT = "Esc close"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "Go there", show=False),
-        Binding("q,escape", "close", "Close"),
+        Binding("q", "cancel", "Close"),
         Binding("j", "down", "Down", show=False),
         Binding("k", "up", "Up", show=False),
         Binding("H", "history", "Show the change"),
@@ -66,20 +60,18 @@ class WhyScreen(ModalScreen[Message | None]):
     def __init__(self, kb: KnowledgeBase, path: str, line: int, at: str | None = None) -> None:
         """Show it for a line of a file, as it stands now or stood after a commit."""
         super().__init__()
+        self.TITLE_TEXT = f"Why {short_name(path)}:{line}"
         self._at = at
         self._kb = kb
         self._path = path
         self._line = line
         self.why: Why | None = None
 
-    def compose(self) -> ComposeResult:
+    def compose_question(self) -> ComposeResult:
         """The answer, and the messages below."""
-        with Vertical() as box:
-            box.border_title = Content(f"Why {clean_line(short_name(self._path))}:{self._line}")
-            box.border_subtitle = Content("Esc close")
-            with VerticalScroll(can_focus=False):
-                yield Static(Content.styled("Looking it up …", "$text-muted"), id="why-text")
-            yield ChoiceList(id="why-said")
+        with VerticalScroll(can_focus=False):
+            yield Static(Content.styled("Looking it up …", "$text-muted"), id="why-text")
+        yield ChoiceList(id="why-said")
 
     def on_mount(self) -> None:
         """Look it up."""
@@ -142,10 +134,6 @@ class WhyScreen(ModalScreen[Message | None]):
         """Copy the id of the commit."""
         if self.why is not None and self.why.origin.commit is not None:
             self.app.copy_to_clipboard(self.why.origin.commit)
-
-    def action_close(self) -> None:
-        """Go back."""
-        self.dismiss(None)
 
 
 def _explained(why: Why) -> Iterator[Content]:

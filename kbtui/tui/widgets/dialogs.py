@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar, cast
 
 from textual import on
 from textual.binding import Binding, BindingType
@@ -13,6 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static, TextArea
 
 from kbtui.text import clean, clean_line, fold
+from kbtui.tui.actions.registry import key_name
 from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 
@@ -59,8 +60,8 @@ class Dialog(ModalScreen[Answer | None], Generic[Answer]):
             yield from self.compose_question()
 
     def compose_question(self) -> ComposeResult:
-        """The widgets inside the box."""
-        raise NotImplementedError
+        """The widgets inside the box; none, where it only has a title."""
+        return ()
 
     def action_cancel(self) -> None:
         """Leave without an answer."""
@@ -109,7 +110,8 @@ class _ListDialog(Dialog[Answer], Generic[Answer]):
 
     def action_take(self) -> None:
         """Answer with what the cursor is on."""
-        raise NotImplementedError
+        if self.choices.choice is not None:
+            self.dismiss(cast("Answer", self.choices.choice.value))
 
     @on(Input.Submitted)
     @on(RowList.Selected)
@@ -141,12 +143,6 @@ class PickDialog(_ListDialog[str]):
         if self._new and typed and all(typed != choice.value for choice in shown):
             shown.append(Choice(typed, self._new, typed))
         self.choices.show_choices(shown)
-
-    def action_take(self) -> None:
-        """Answer with the choice."""
-        choice = self.choices.choice
-        if choice is not None:
-            self.dismiss(str(choice.value))
 
 
 class NewEntry(NamedTuple):
@@ -215,7 +211,7 @@ class KeyDialog(Dialog[str]):
         yield Static(Content(clean(self._text)))
         parts: list[str | tuple[str, str]] = []
         for key, label in {**self._keys, "escape": "cancel"}.items():
-            parts += [(_key_name(key), "bold $text-accent"), f" {label}   "]
+            parts += [(key_name(key), "bold $text-accent"), f" {label}   "]
         yield Static(Content.assemble(*parts), classes="keys")
 
     def action_answer(self, key: str) -> None:
@@ -240,13 +236,9 @@ class UnaskedDialog(KeyDialog):
             before = max(self._came_at, app.typed_before)
             if app.typed_at - before < QUIET_SECONDS:
                 box = self.query_one(Vertical)
-                box.border_subtitle = Content(f"You were typing: press {_key_name(key)} again")
+                box.border_subtitle = Content(f"You were typing: press {key_name(key)} again")
                 return
         super().action_answer(key)
-
-
-def _key_name(key: str) -> str:
-    return {"enter": "Enter", "escape": "Esc", "ctrl+s": "Ctrl+S"}.get(key, key)
 
 
 class PageScreen(Dialog[None]):

@@ -143,7 +143,7 @@ async def test_an_entry_that_others_link_to_is_deleted_after_a_question(tmp_path
         await pilot.press("d")
         dialog = await arrived(pilot, ConfirmScreen, "DiffView")
         said = text_of(dialog.query_one("#confirm-text Static"))
-        assert dialog.query_one("#confirm").border_title == "Delete Alice?"
+        assert dialog.TITLE_TEXT == "Delete Alice?"
         assert "2 other files would be rewritten" in said
         await pilot.press("escape")
         await until(pilot, lambda: len(app.screen_stack) == 1)

@@ -83,7 +83,7 @@ class KnowledgeBase:
             self.settings.search,
             self.settings.models.embed,
             tree_at=self._texts_at,
-            is_private=self._is_private,
+            is_private=self.library.is_private,
         )
         self.history.subscribe(lambda changed: search.refresh(changed.all_paths))
         self._opened.callback(search.close)
@@ -288,10 +288,6 @@ class KnowledgeBase:
         log.warning("%s", problem)
         if str(problem) not in self.notices:
             self.notices.append(str(problem))
-
-    def _is_private(self, path: str) -> bool:
-        info = self.library.info(path)
-        return info is not None and info.private
 
     def _texts_at(self, rev: str) -> Iterator[tuple[str, bytes]]:
         commit = self.history.resolve(rev)

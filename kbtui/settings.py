@@ -2,7 +2,8 @@
 
 Later sources win: defaults, ``config.toml`` in the user's config directory, ``kbtui.toml`` in the
 workspace, ``KBTUI_*`` in the environment. A workspace can be a shared folder, so its file may not
-set endpoints, keys or models (see `WORKSPACE_SECTIONS`).
+set endpoints, keys or models (see `WORKSPACE_SECTIONS`), nor loosen what the user set of review,
+privacy and the folders that are searched.
 
 The sources are read here and not by pydantic-settings, which takes 0.2 s more to import, reads no
 TOML lists out of the environment, and passes over a variable of a section that doesn't exist.
@@ -310,7 +311,7 @@ def load_settings(
     merged: dict[str, Any] = {}
     _merge(merged, _read_toml(config_file()))
     if workspace is not None:
-        _merge(merged, _workspace_values(workspace / "kbtui.toml"))
+        _merge(merged, _tightened(_workspace_values(workspace / "kbtui.toml"), merged))
     _merge(merged, _from_environment(os.environ if environment is None else environment))
     _merge(merged, overrides or {})
     try:
@@ -361,6 +362,32 @@ def _workspace_values(file: Path) -> dict[str, Any]:
             f"Move it to {config_file()}: a shared folder must not choose "
             "endpoints, keys or models.",
         )
+    return values
+
+
+def _tightened(values: dict[str, Any], users: Mapping[str, Any]) -> dict[str, Any]:
+    """A workspace's values without what would loosen what the user set.
+
+    Private paths of both count; the user's come last, so that no pattern takes one of them back.
+    """
+
+    def of(settings: Mapping[str, Any], section: str, name: str) -> Any:
+        found = settings.get(section)
+        return found.get(name) if isinstance(found, dict) else None
+
+    if of(users, "memory", "review") == "ask" and of(values, "memory", "review"):
+        values["memory"]["review"] = "ask"
+    private, more = of(users, "privacy", "private_paths"), of(values, "privacy", "private_paths")
+    if isinstance(private, list) and isinstance(more, list):
+        values["privacy"]["private_paths"] = [*more, *private]
+    allowed, roots = of(users, "search", "roots"), of(values, "search", "roots")
+    if isinstance(allowed, list) and isinstance(roots, list):
+        values["search"]["roots"] = [
+            root
+            for root in roots
+            if ".." not in (path := PurePosixPath(str(root))).parts
+            and any(path.is_relative_to(str(each)) for each in allowed)
+        ]
     return values
 
 

@@ -67,6 +67,28 @@ def test_a_workspace_may_not_choose_endpoints_models_budgets_or_logs(
         load_settings(tmp_path, environment={})
 
 
+def test_a_workspace_may_tighten_what_the_user_set_and_not_loosen_it(tmp_path: Path) -> None:
+    config_folder().mkdir(parents=True, exist_ok=True)
+    users = config_folder() / "config.toml"
+    own = tmp_path / "kbtui.toml"
+    users.write_text(
+        '[memory]\nreview = "ask"\n[privacy]\nprivate_paths = ["people/*"]\n'
+        '[search]\nroots = ["Notes"]\n'
+    )
+    own.write_text(
+        '[memory]\nreview = "auto"\n[privacy]\nprivate_paths = ["!people/*", "diary.md"]\n'
+        '[search]\nroots = ["Notes/work", "Notes/../Taxes", "Taxes"]\n'
+    )
+    settings = load_settings(tmp_path, environment={})
+    assert settings.memory.review == "ask"
+    assert settings.privacy.private_paths == ("!people/*", "diary.md", "people/*")
+    assert settings.search.roots == ("Notes/work",)
+    users.write_text('[memory]\nreview = "auto"\n')
+    own.write_text('[memory]\nreview = "ask"\n[search]\nroots = ["Notes"]\n')
+    settings = load_settings(tmp_path, environment={})
+    assert (settings.memory.review, settings.search.roots) == ("ask", ("Notes",))
+
+
 def test_an_unknown_key_names_the_nearest_one() -> None:
     with pytest.raises(ConfigurationError) as caught:
         load_settings(environment={"KBTUI_SEARCH__CHUNK_TOKEN": "100"})

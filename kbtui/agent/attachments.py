@@ -98,7 +98,7 @@ def _attached(path: str, workspace: Workspace, library: Library, *, is_local: bo
     if "\x00" in whole:
         return Attachment(path, "", private, "not a text file")
     if is_catalogue(path):
-        whole = library.catalog.public_text(path, whole, names_private=True)
+        whole = library.catalog.public_text(path, whole)
     shown = cut_to_tokens(whole, _MOST_TOKENS)
     cut = "cut; read_file shows the rest" if len(shown) < len(whole) else ""
     return Attachment(path, shown.rstrip("\n"), private, cut)

@@ -129,7 +129,7 @@ class Catalog:
         except KbtuiError as error:
             log.info("the index is written later: %s", error)
 
-    def public_text(self, path: str, text: str, *, names_private: bool = False) -> str:
+    def public_text(self, path: str, text: str) -> str:
         """The text of an INDEX.md, as if there were no private entries.
 
         It is made anew: the file may still say what an entry said before it became private.
@@ -137,9 +137,8 @@ class Catalog:
         Args:
             path: Which one.
             text: What stands in it.
-            names_private: Say that private entries are there, but nothing of what they say.
         """
-        infos = [info for info in self._entries.infos() if names_private or not info.private]
+        infos = [info for info in self._entries.infos() if not info.private]
         category = path.removeprefix("knowledge/").removesuffix("INDEX.md").rstrip("/")
         if not is_ours(text):
             return text
@@ -294,6 +293,13 @@ def entry_line(info: EntryInfo, name: str | None = None, *, show_private: bool =
     return f"- {name or info.slug}: {shorten(text, SUMMARY_WIDTH)}".rstrip()
 
 
+def hidden_entries(number: int) -> str:
+    """Say that there are private entries, and nothing of them."""
+    is_, it = ("is", "it") if number == 1 else ("are", "them")
+    said = counted(number, "entry", "entries")
+    return f"({said} {is_} private: only local models may read {it})"
+
+
 def small_index(infos: Sequence[EntryInfo]) -> str:
     """Write the whole catalogue: every entry under its category."""
     sections = (
@@ -401,17 +407,22 @@ class PromptIndex:
         show_private: bool,
     ) -> str:
         """Write at most `budget` tokens: the best entries by category, and what is left out."""
-        if budget <= 0 or not infos:
+        hidden = 0 if show_private else sum(info.private for info in infos)
+        if hidden:  # a name may tell as much as the text
+            infos = [info for info in infos if not info.private]
+        if budget <= 0 or not (infos or hidden):
             return ""
 
         def line_of(info: EntryInfo) -> str:
-            return entry_line(info, show_private=show_private)
+            return entry_line(info, show_private=True)
 
         ranked = self.ranked(infos, query, degree)
         ranked = ranked[: budget // _TOKENS_PER_LINE + 1]
         taken = _fitting(ranked, line_of, budget, count)
         while True:
             text = self._text(infos, {info.path for info in taken}, line_of)
+            if hidden:
+                text = f"{text}\n\n{hidden_entries(hidden)}".lstrip()
             excess = count(text) - budget
             if excess <= 0 or not taken:
                 return text if excess <= 0 else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ from kbtui.knowledge import frontmatter
 from kbtui.knowledge.body import heading_of, summary_of, tags_in_body
 from kbtui.knowledge.frontmatter import tags, word, words
 from kbtui.knowledge.links import Link, links_in_body, links_in_frontmatter, related_link
+from kbtui.knowledge.privacy import says_private
 from kbtui.knowledge.templates import TYPE_OF_FOLDER, section_text
 from kbtui.workspace.files import blob_id, decode
 
@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Entry", "Link", "category_of", "parse_entry", "slug_of"]
 
-_TRUE = frozenset({"true", "yes", "on", "1"})
-_PRIVATE = re.compile(
-    r"^[\"']?private[\"']?[ \t]*:[ \t]*[\"']?(?:true|yes|on|1)\b", re.IGNORECASE | re.MULTILINE
-)
+_UNREAD = "it names `private`, so the file counts as private until that is put right"
 _BETWEEN = "\x1f"
 COLUMNS = (
     "path TEXT PRIMARY KEY, blob TEXT, size INTEGER, mtime INTEGER, title TEXT, type TEXT,"
@@ -94,6 +91,10 @@ def parse_entry(path: str, data: bytes) -> Entry:
     ]
     category = category_of(path)
     slug = slug_of(path)
+    private = says_private(data)
+    problem = matter.problem or (
+        _UNREAD if private and "private" not in map(str.lower, values) else None
+    )
     type_ = word(values, "type") or TYPE_OF_FOLDER.get(category.partition("/")[0])
     return Entry(
         path=path,
@@ -109,17 +110,12 @@ def parse_entry(path: str, data: bytes) -> Entry:
         created=word(values, "created") or None,
         updated=word(values, "updated") or None,
         summary=_summary(values, type_, body),
-        private=word(values, "private").lower() in _TRUE or _says_private(matter.problem, head),
+        private=private,
         links=tuple(links),
-        problem=_problem(decoded.encoding, matter.problem, exact=decoded.exact),
+        problem=_problem(decoded.encoding, problem, exact=decoded.exact),
         frontmatter=values,
         body_line=body_line,
     )
-
-
-def _says_private(problem: str | None, head: str) -> bool:
-    """True if frontmatter that can't be read has a line that says so: then better be careful."""
-    return problem is not None and _PRIVATE.search(head) is not None
 
 
 def _problem(encoding: str, problem: str | None, *, exact: bool) -> str | None:

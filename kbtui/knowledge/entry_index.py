@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.entry import COLUMNS, EntryInfo, info_from, info_of, parse_entry, row_of
 from kbtui.knowledge.links import Link
+from kbtui.knowledge.privacy import originals, says_private
 from kbtui.knowledge.resolve import LinkGraph, LinkIndex
 from kbtui.workspace import files
 from kbtui.workspace.derived import DerivedDatabase
-from kbtui.workspace.layout import BOOTSTRAP_FILES, is_conflict_copy, original_of
+from kbtui.workspace.layout import BOOTSTRAP_FILES, is_conflict_copy
 from kbtui.workspace.scan import attachments_in
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 AREAS = ("knowledge", "memory", "skills", *BOOTSTRAP_FILES)
 # Raised whenever the same bytes would be parsed into something else.
-_IDENTITY = "entries 3"
+_IDENTITY = "entries 4"
 _SCHEMA = (
     f"CREATE TABLE entries ({COLUMNS}) WITHOUT ROWID",
     "CREATE TABLE links (path TEXT PRIMARY KEY, found TEXT) WITHOUT ROWID",
@@ -56,6 +57,10 @@ def is_indexed(path: str) -> bool:
         and path != "memory/HISTORY.md"
         and (path.startswith(("knowledge/", "memory/", "skills/")) or path in BOOTSTRAP_FILES)
     )
+
+
+def _is_private(info: EntryInfo | None) -> bool:
+    return info is not None and info.private
 
 
 def is_entry(path: str) -> bool:
@@ -84,6 +89,7 @@ class EntryIndex:
         self._graph: LinkGraph | None = None
         self._attachments: Mapping[str, str] | None = None
         self._stale: set[str] = set()
+        self._said: dict[str, tuple[tuple[int, ...], bool]] = {}  # of files that aren't indexed
 
     def refresh(self) -> None:
         """Look at every file's status and take in what changed."""
@@ -171,15 +177,16 @@ class EntryIndex:
     def is_private(self, path: str) -> bool:
         """True if only local models may read a file, which need not be indexed.
 
-        The version that was kept when two wrote a file at once is as private as that file.
-        Documents, and notes in other folders, say it themselves.
+        A copy beside a file, by its name, is as private as that file. Documents, and notes in other
+        folders, say it themselves.
         """
         info = self.get(self.index().at_path(path) or path)
         if info is not None:
             return info.private
-        if self._is_named_private(path) or self._says(path):
-            return True
-        return is_conflict_copy(path) and self.is_private(original_of(path))
+        return any(
+            _is_private(self.get(each)) or self._is_named_private(each) or self._says(each)
+            for each in (path, *originals(path))
+        )
 
     def graph(self) -> LinkGraph:
         """Who links to whom."""
@@ -222,6 +229,7 @@ class EntryIndex:
         known = self._load()
         if len(changed) + len(gone) > _MANY:
             self._forget_order()
+        was_private = sum(_is_private(known.get(state.path)) for state in changed)
         rows: list[tuple[object, ...]] = []
         found: list[tuple[str, str]] = []
         for state in changed:
@@ -240,12 +248,17 @@ class EntryIndex:
             self._remove(known, path)
         if rows or gone:
             self._cache().run(lambda connection: _store(connection, rows, found, gone))
+        if was_private < sum(_is_private(known.get(state.path)) for state in changed):
+            self._guard_copies(known)
 
     def _replace(
         self, known: dict[str, EntryInfo], info: EntryInfo, links: tuple[Link, ...]
     ) -> None:
         before = known.get(info.path)
-        info = known[info.path] = self._guarded(info)
+        info = self._guarded(info)
+        if any(_is_private(known.get(each)) for each in originals(info.path)):
+            info = replace(info, private=True)
+        known[info.path] = info
         self._sorted = None
         if self._links is not None:
             self._links[info.path] = links
@@ -288,21 +301,34 @@ class EntryIndex:
             self._infos = self._cache().run(_read_infos)
             if self._private_paths:
                 self._infos = {path: self._guarded(info) for path, info in self._infos.items()}
+            if any(info.private for info in self._infos.values()):
+                self._guard_copies(self._infos)
         return self._infos
 
     def _guarded(self, info: EntryInfo) -> EntryInfo:
         """Mark as private what the settings name, in ``.gitignore`` syntax."""
         return replace(info, private=True) if self._is_named_private(info.path) else info
 
+    def _guard_copies(self, known: dict[str, EntryInfo]) -> None:
+        """Mark as private what is a copy of a private entry, by its name."""
+        for path, info in known.items():
+            if not info.private and any(_is_private(known.get(o)) for o in originals(path)):
+                known[path] = replace(info, private=True)
+                self._sorted = self._public = None
+
     def _says(self, path: str) -> bool:
         """True if a file that isn't indexed says itself that it is private."""
-        if not path.lower().endswith(".md"):
-            return False
         try:
-            data = files.read_bytes(self._workspace, path)
+            status = files.file_status(self._workspace, path)
+            if status is None:
+                return False
+            state = status.st_size, status.st_mtime_ns
+            if self._said.get(path, ((), False))[0] != state:
+                said = says_private(files.read_bytes(self._workspace, path))
+                self._said[path] = state, said
+            return self._said[path][1]
         except KbtuiError:
             return False
-        return b"private" in data.lower() and parse_entry(path, data).private
 
     def _is_named_private(self, path: str) -> bool:
         if not self._private_paths:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError
 from kbtui.history.objects.commit import describe, is_derived
-from kbtui.knowledge.entry import parse_entry
+from kbtui.knowledge.privacy import says_private
 from kbtui.workspace.files import checked_path
 
 if TYPE_CHECKING:
@@ -186,10 +186,8 @@ class PublicHistory:
         )
 
     def _was_private(self, path: str, at: str) -> bool:
-        if not path.lower().endswith(".md"):
-            return False
         try:
-            return parse_entry(path, self._history.read(path, at)).private
+            return says_private(self._history.read(path, at))
         except NotFoundError:
             return False
 

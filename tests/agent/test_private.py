@@ -114,13 +114,14 @@ async def test_an_attached_private_entry_marks_the_answer(
         assert "noon" not in json.dumps(server.prompts[1].messages)
 
 
-async def test_a_stranger_to_the_index_learns_only_the_name(
+async def test_a_stranger_to_the_index_learns_only_that_there_is_one(
     kb: KnowledgeBase, session: Session
 ) -> None:
     with ScriptedServer([Reply("Hi.")]) as server:
         await ask(kb, session, "diary?", model_at(server))
         told = json.dumps(server.prompts[0].messages)
-    assert "- diary: (private)" in told
+    assert "(1 entry is private: only local models may read it)" in told
+    assert "- diary" not in told
     assert SECRET not in told
 
 
@@ -194,7 +195,7 @@ async def test_an_entry_that_becomes_private_leaves_the_index_of_a_session_that_
         before, after = (prompt.messages[-1]["content"] for prompt in server.prompts)
     assert "The walrus sleeps there" in before
     assert "The walrus sleeps there" not in after
-    assert "- zoo: (private)" in after
+    assert "(2 entries are private" in after
 
 
 async def test_a_catalogue_that_is_behind_tells_nothing_of_what_became_private(
@@ -210,8 +211,7 @@ async def test_a_catalogue_that_is_behind_tells_nothing_of_what_became_private(
         await ask(kb, session, "Read it", model_at(server))
         await ask(kb, session, "And @knowledge/INDEX.md", Remote(model_at(server)))
         local, remote = (json.dumps(server.prompts[n].messages) for n in (1, 2))
-    assert "- diary: (private)" in local
-    assert "- diary: (private)" in remote
+    assert "noon" not in local
     assert "noon" not in remote
 
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kbtui.errors import KbtuiError, UsageError
+from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.history.objects.commit import Actor
 from kbtui.knowledge.entry_index import is_catalogue
 from kbtui.models.port import ToolSpec
@@ -116,10 +116,7 @@ class ToolContext:
 
     def shown_text(self, path: str, text: str) -> str:
         """The text of a file for whoever asks: a catalogue, nothing of what private entries say."""
-        if not is_catalogue(path):
-            return text
-        names = self.is_local or self.names_private
-        return self.library.catalog.public_text(path, text, names_private=names)
+        return self.library.catalog.public_text(path, text) if is_catalogue(path) else text
 
     def find_path(self, ref: str) -> str:
         """The path of an entry by any name of it; what is concealed isn't found.
@@ -128,8 +125,15 @@ class ToolContext:
             NotFoundError: nothing is called so.
             UsageError: several are.
         """
-        shows = self.is_local or self.names_private
-        return self.library.find_path(ref, show_private=shows)
+        if self.is_local:
+            return self.library.find_path(ref)
+        try:
+            return self.library.find_path(ref, show_private=False)
+        except NotFoundError:
+            exact = self.library.named(ref) if self.names_private else None
+            if exact is None:
+                raise
+            return exact  # who knows the name hears that it is private
 
 
 class Tool(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kbtui.agent.tools.base import SINCE, UNTIL, ToolContext, ToolResult, days, number, spec, text
-from kbtui.knowledge.catalog import entry_line
+from kbtui.knowledge.catalog import entry_line, hidden_entries
 from kbtui.knowledge.templates import ENTRY_TYPES
 from kbtui.text import counted, fold
 
@@ -36,32 +36,34 @@ class ListEntries:
     writes = False
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """List them; a private entry shows its name only, unless the model is local.
+        """List them; of private entries only their number, unless the model is local.
 
         Raises:
             RefusedError: `since` or `until` is no date.
         """
         since, _, until = days(arguments).partition("..")
         first, last = _padded(since), f"{_padded(until)}~" if until else "~"
+        infos = context.library.infos()
+        shows = context.is_local
         found = [
             info
-            for info in context.library.infos()
-            if _fits(info, arguments, is_hidden=context.is_hidden(info.path))
-            and not context.conceals(info.path)
+            for info in infos
+            if (shows or not info.private)
+            and _fits(info, arguments)
             and (not (since or until) or first <= (info.updated or info.created or "") <= last)
         ]
+        hidden = 0 if shows or not context.names_private else sum(info.private for info in infos)
         found.sort(key=lambda info: (info.updated or info.created or "", info.path), reverse=True)
         start = max(0, arguments.get("offset", 0))
         shown = found[start : start + max(1, min(arguments.get("limit", _LIMIT), 4 * _LIMIT))]
-        lines = [entry_line(info, info.name, show_private=context.is_local) for info in shown]
-        private = tuple(info.path for info in shown if info.private) if context.is_local else ()
+        lines = [entry_line(info, info.name, show_private=True) for info in shown]
+        private = tuple(info.path for info in shown if info.private)
         if rest := len(found) - start - len(shown):
             lines.append(f"({max(rest, 0)} more: use offset={start + len(shown)})")
+        if hidden and not arguments:
+            lines.append(hidden_entries(hidden))
         summary = counted(len(found), "entry", "entries")
-        data = {
-            "total": len(found),
-            "entries": [_described(info, is_hidden=context.is_hidden(info.path)) for info in shown],
-        }
+        data = {"total": len(found), "entries": [_described(info) for info in shown]}
         return ToolResult("\n".join([f"{summary}:", *lines]), summary, private, data)
 
 
@@ -69,9 +71,7 @@ def _padded(day: str) -> str:
     return "-".join(part.zfill(2) for part in day.split("-"))
 
 
-def _described(info: EntryInfo, *, is_hidden: bool) -> dict[str, Any]:
-    if is_hidden:
-        return {"path": info.path, "private": True}
+def _described(info: EntryInfo) -> dict[str, Any]:
     return {
         "path": info.path,
         "title": info.title,
@@ -82,8 +82,8 @@ def _described(info: EntryInfo, *, is_hidden: bool) -> dict[str, Any]:
     }
 
 
-def _fits(info: EntryInfo, arguments: Mapping[str, Any], *, is_hidden: bool) -> bool:
-    """True if an entry is asked for; of a hidden one the tags are no more told than the text."""
+def _fits(info: EntryInfo, arguments: Mapping[str, Any]) -> bool:
+    """True if an entry is asked for."""
     if "type" in arguments and info.type != arguments["type"]:
         return False
     if "category" in arguments:
@@ -91,6 +91,4 @@ def _fits(info: EntryInfo, arguments: Mapping[str, Any], *, is_hidden: bool) -> 
         if info.category != category and not info.category.startswith(f"{category}/"):
             return False
     wanted = fold(str(arguments.get("tag", "")).lstrip("#"))
-    if is_hidden:
-        return not wanted
     return not wanted or any(fold(tag) == wanted for tag in info.tags)

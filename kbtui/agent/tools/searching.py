@@ -144,9 +144,7 @@ def _nothing(context: ToolContext, result: SearchResult, query: str, what: str) 
 
 def _may_show(context: ToolContext, hit: Hit | Place) -> bool:
     """True if the model may know that there is such a hit, or such a place of one."""
-    if context.names_private or context.is_local:
-        return True
-    return not (context.conceals(hit.path) or _is_private_talk(context, hit))
+    return context.is_local or not (context.is_private(hit.path) or _is_private_talk(context, hit))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +159,6 @@ class _Shown:
 
 def _shown(context: ToolContext, hit: Hit) -> _Shown:
     is_private = context.is_private(hit.path) or _is_private_talk(context, hit)
-    if is_private and not context.is_local:
-        said = f"{clean_line(hit.path)} (private: only local models may read it)"
-        return _Shown(hit.path, said, {"path": hit.path, "private": True})
     first, lines = _lines_of(context, hit)
     source = context.sources.add(hit.path, first, "\n".join(_fitting(lines)), hit.title)
     place = f"score: {hit.score:.2f}"

@@ -279,10 +279,6 @@ def _gather(text: str, cuts: list[int], limit: int) -> Iterator[Piece]:
         start = cuts[i]
 
 
-_TRUE = frozenset({"true", "yes", "on", "1"})
-_LOOKS_PRIVATE = re.compile(
-    r"^\s*private\s*:\s*[\"']?(?:true|yes|on|1)\b", re.IGNORECASE | re.MULTILINE
-)
 _DATE = re.compile(r"\d{4}(?:-\d{2}(?:-\d{2})?)?")
 _DATED_NAME = re.compile(r"(\d{4}-\d{2}(?:-\d{2})?)(?!\d)")
 # Said elsewhere in the index, or of no use to somebody who searches.
@@ -315,6 +311,7 @@ def read_properties(path: str, text: str) -> Properties:
     from kbtui.knowledge import frontmatter
     from kbtui.knowledge.body import heading_of, tags_in_body
     from kbtui.knowledge.frontmatter import tags, word, words
+    from kbtui.knowledge.privacy import says_private
 
     head = ""
     values: Mapping[str, Any] = {}
@@ -332,8 +329,7 @@ def read_properties(path: str, text: str) -> Properties:
         aliases=words(values.get("aliases", values.get("alias"))),
         created=_date(word(values, "created") or word(values, "date")) or _date_in_name(path),
         updated=_date(word(values, "updated") or word(values, "modified")),
-        # In doubt private: what can't be read may say so.
-        private=word(values, "private").lower() in _TRUE or bool(_LOOKS_PRIVATE.search(head)),
+        private=says_private(text.encode("utf-8", "surrogatepass")),
         extra=" ".join(_extra(values)) if values else head,
         offset=offset,
     )

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kbtui.search.index.chunker import Document
     from kbtui.search.index.rows import ChunkRow
 
-VERSION = "2"
+VERSION = "3"
 KEY_BYTES = 16
 _BUSY_SECONDS = 10.0
 _IN_ONE_QUERY = 500

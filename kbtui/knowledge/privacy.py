@@ -1,0 +1,97 @@
+"""Which files only local models may read: one function for every way out.
+
+A file is private if it says so in any spelling, if the settings name it, or if it is a copy of one
+that is. In doubt it is: a head that can't be read and names `private` counts.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+from kbtui.knowledge import frontmatter
+from kbtui.workspace.files import decode
+from kbtui.workspace.layout import is_conflict_copy, original_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PUBLIC = frozenset({"", "false", "no", "off", "0", "n", "f", "nein", "non", "null", "~", "none"})
+_OPENING = re.compile(r"\s*(?:-{3,}|\+{3,}|;{3,}|(?=\{))")
+_CLOSING = re.compile(r"^(?:-{3,}|\.{3}|\+{3,}|;{3,}|\})\s*$", re.MULTILINE)
+_PROPERTY = re.compile(r"\s*[\w\"' -]{1,40}\s*[:=]")
+_NAMED = re.compile(
+    r"""(?:^[\s>?,-]*|[{,]\s*)["']?private["']?\s*[:=][ \t]*(?:\r?\n[ \t]+)?(?P<value>[^\r\n]*)""",
+    re.IGNORECASE | re.MULTILINE,
+)
+_MARKS = re.compile(r"^(?:[!&]\S*\s+)+")  # tags and anchors of YAML
+_UNCLOSED_LINES = 60
+_ESCAPES_WITHIN = 4096
+_COPIES = re.compile(
+    r"(?i)(?P<stem>.+?)(?:\.(?:bak|backup|orig|old|save|saved|te?mp|sw[op]|copy|rej|txt|text|markdown|mdx|mdown"
+    r"|mkd|rst|org|docx?|odt|rtf|html?|pdf|gpg|\d{1,8}|~\d+~)|[~#]|[ _-]?\(\d{1,3}\)"
+    r"|[ _-]\(?(?:copy|kopie|copia|copie|backup|old|bak)[ _-]?\(?\d{0,8}\)?"
+    r"|[ _-]\(?conflicted copy[^/]{0,60})"
+)
+_BEFORE = re.compile(r"(?i)(?:copy of |kopie von |copia de |copie de |[#~._]+)(?P<stem>.+)")
+_MOST_SUFFIXES = 4
+
+
+def says_private(data: bytes) -> bool:
+    """True if a document says itself, in its head, that it is private."""
+    small = data.replace(b"\0", b"").lower()
+    if b"private" not in small and b"\\" not in small[:_ESCAPES_WITHIN]:
+        return False
+    # Some editors write UTF-16 without a mark.
+    text = unicodedata.normalize("NFKC", decode(data).text.replace("\0", "")).lstrip("\ufeff\ufffd")
+    head = _head(text)
+    if head is None:
+        return False
+    for match in _NAMED.finditer(head):
+        value = _MARKS.sub("", match["value"].partition(" #")[0].strip())
+        if value.strip(" \t\"'`,}]").casefold() not in _PUBLIC:
+            return True
+    values = frontmatter.parse(f"---\n{head.strip()}\n---\n").values
+    said = {str(value).casefold() for key, value in values.items() if str(key).lower() == "private"}
+    return not said <= _PUBLIC
+
+
+def _head(text: str) -> str | None:
+    """The lines of a document that may hold properties; None where it has no such block."""
+    opening = _OPENING.match(text)
+    if opening is None:
+        lines = text.partition("\n\n")[0].splitlines()
+        return "\n".join(lines) if lines and all(map(_PROPERTY.match, lines)) else None
+    rest = text[opening.end() :]
+    closing = _CLOSING.search(rest)
+    return rest[: closing.start()] if closing else "\n".join(rest.splitlines()[:_UNCLOSED_LINES])
+
+
+def originals(path: str) -> Iterator[str]:
+    """The paths of which a file may be a copy, by its name, the nearest first; not itself."""
+    if is_conflict_copy(path):
+        yield original_of(path)
+    folder, slash, name = path.rpartition("/")
+    for stem in _stems(name):
+        yield from dict.fromkeys(
+            f"{folder}{slash}{each}" for each in (stem, f"{stem}.md") if each != name
+        )
+
+
+def _stems(name: str) -> Iterator[str]:
+    if before := _BEFORE.fullmatch(name):
+        name = before["stem"]
+        yield name
+    for _ in range(_MOST_SUFFIXES):
+        stem, dot, suffix = name.rpartition(".")
+        copy = _COPIES.fullmatch(name)
+        if copy is None and dot:  # "diary (1).md", "diary copy.md"
+            inner = _COPIES.fullmatch(stem)
+            copy = inner
+            if inner is not None:
+                yield f"{inner['stem']}.{suffix}"
+        if copy is None:
+            return
+        name = copy["stem"]
+        yield name

@@ -1,0 +1,212 @@
+"""Private is private by any spelling, in any copy, on every way out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kbtui.agent.attachments import attachments_of
+from kbtui.agent.sources import Sources
+from kbtui.agent.tools.base import ToolContext
+from kbtui.agent.tools.toolbox import Toolbox
+from kbtui.history.objects.commit import Origin
+from kbtui.knowledge.privacy import originals, says_private
+from kbtui.knowledge_base import KnowledgeBase
+from kbtui.mcp_server.backend import Backend
+from kbtui.models.port import ToolCall
+from kbtui.search.index.markdown import read_properties
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SPELLINGS = {
+    "true": "---\nprivate: true\n---\n",
+    "True": "---\nprivate: True\n---\n",
+    "yes": "---\nPrivate: yes\n---\n",
+    "y": "---\nprivate: y\n---\n",
+    "on": "---\nPRIVATE: ON\n---\n",
+    "one": "---\nprivate: 1\n---\n",
+    "quoted": "---\n'private': \"true\"\n---\n",
+    "tag": "---\nprivate: !!bool true\n---\n",
+    "anchor": "---\nprivate: &p yes\nother: *p\n---\n",
+    "tab": "---\n\tprivate:\ttrue\n---\n",
+    "gap": "---\nprivate : true # mine\n---\n",
+    "unclosed": "---\ntitle: x\nprivate: true\n",
+    "blank line": "\n\n---\nprivate: true\n---\n",
+    "mark": "\ufeff---\nprivate: true\n---\n",
+    "flow": "---\n{title: x, private: yes}\n---\n",
+    "key and value": "---\n? private\n: true\n---\n",
+    "escaped": '---\n"pri\\x76ate": true\n---\n',
+    "block": "---\nprivate: |\n  true\n---\n",
+    "next line": "---\nprivate:\n  true\n---\n",
+    "list": "---\nprivate: [true]\n---\n",
+    "twice": "---\nprivate: false\nprivate: true\n---\n",
+    "broken": "---\ntitle: [x\nprivate: true\n---\n",
+    "in doubt": "---\nprivate: very\n---\n",
+    "wide": "---\nprivate\uff1a true\n---\n",
+    "Windows": "---\r\nprivate: true\r\n---\r\n",
+    "dots": "---\nprivate: true\n...\n",
+    "long fence": "-----\nprivate: true\n-----\n",
+    "TOML": "+++\nprivate = true\n+++\n",
+    "JSON": '{\n "private": true\n}\n',
+    "no fence": "Title: x\nPrivate: yes\n\n",
+    "below": "---\nkbtui:\n  private: true\n---\n",
+}
+COPIES = ["{}.md.bak", "{}.md.orig", "{}.md~", "{}.txt", "{}.markdown", "{}.mdx", "{} (1).md"]
+COPIES += ["Copy of {}.md", "{}.md.2", ".{}.md.swp", "{}.bak.md", "{} copy.md"]
+COPIES += ["{}.conflict-20261122T100000000.md"]
+PUBLIC = [
+    "---\nprivate: false\n---\n",
+    "---\nprivate: no\n---\n",
+    "---\ntitle: private: yes\n---\n",
+]
+PUBLIC += [
+    "---\nprivate:\n---\n",
+    "---\ntitle: x\n---\nprivate: true\n",
+    "# Private\n\nprivate: true\n",
+]
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le"])
+def test_a_file_that_says_so_is_private(spelling: str, encoding: str) -> None:
+    text = SPELLINGS[spelling] + "# Walrus\n\nIt sleeps.\n"
+    assert says_private(text.encode(encoding))
+    assert read_properties("docs/x.md", text).private
+
+
+@pytest.mark.parametrize("head", PUBLIC)
+def test_a_file_that_only_speaks_of_it_is_not(head: str) -> None:
+    assert not says_private(f"{head}# Walrus\n\nIt sleeps.\n".encode())
+
+
+@pytest.mark.parametrize("copy", COPIES)
+def test_a_copy_is_known_by_its_name(copy: str) -> None:
+    assert "topics/diary.md" in list(originals(f"topics/{copy.format('diary')}"))
+
+
+@pytest.mark.parametrize("name", ["diary.md", "diary-2024.md", "my diary.md", "old.md", "a.b.md"])
+def test_an_ordinary_name_is_no_copy(name: str) -> None:
+    assert not [path for path in originals(name) if path != name]
+
+
+class Shelf:
+    """A workspace with a private entry of each spelling, and copies without a head beside each."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb = kb
+        self.paths: dict[str, str] = {}  # the word that only it holds, by path
+        folder = kb.workspace.knowledge / "topics"
+        folder.mkdir(exist_ok=True)
+        for n, head in enumerate(SPELLINGS.values()):
+            name = f"slugthattells{n:03}"
+            texts = {f"{name}.md": head}
+            for m, copy in enumerate(COPIES):
+                if (n + m) % 3 == 0:  # each copy of a third of the spellings
+                    texts[copy.format(name)] = ""
+            for file, begin in texts.items():
+                word = f"walrus{len(self.paths):04}"
+                text = f"{begin}# About {word}\n\nThe {word} sleeps at noon.\n"
+                encoding = "utf-16" if n % 7 == 6 else "utf-8"
+                (folder / file).write_bytes(text.encode(encoding))
+                self.paths[f"knowledge/topics/{file}"] = word
+        kb.library.create("topic", "Zoo", body="Animals, [[slugthattells000]].")
+        kb.history.adopt(settle=0)
+        kb.library.refresh()
+        kb.search.sync()
+
+    def context(self) -> ToolContext:
+        kb = self.kb
+        return ToolContext(
+            *(kb.workspace, kb.history, kb.library, kb.search, kb.sessions, kb.settings),
+            *(Origin(), Sources(), False, "", 0, lambda: kb.memory.editor),
+        )
+
+    def leaks(self, told: str, *, but: str = "") -> list[str]:
+        """The paths of which something is told; `but` was said by who asks."""
+        told = told.lower().replace(but.lower(), "")
+        return [path for path, word in self.paths.items() if word in told] or (
+            ["a name"] if "slugthattells" in told else []
+        )
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Iterator[Shelf]:
+    with KnowledgeBase.open(tmp_path / "notes", create=True) as kb:
+        yield Shelf(kb)
+
+
+def test_nothing_private_goes_out_in_any_spelling_or_copy_by_any_way(shelf: Shelf) -> None:
+    kb, context, agent = shelf.kb, shelf.context(), Toolbox()
+    backend = Backend(lambda: kb, "mcp-test")
+    assert [path for path in shelf.paths if not kb.library.is_private(path)] == []
+    out: dict[tuple[str, str], list[str]] = {}
+    cases = 0
+
+    def check(way: str, about: str, told: str, but: str = "") -> None:
+        nonlocal cases
+        cases += 1
+        if found := shelf.leaks(told, but=but):
+            out[way, about] = found
+
+    def ask(name: str, **arguments: object) -> None:
+        said = json.dumps(arguments)
+        about = str(next(iter(arguments.values()), ""))
+        told = json.dumps(asdict(agent.run(ToolCall("c", name, said), context)))
+        for word in sorted(map(str, arguments.values()), key=len, reverse=True):
+            told = told.replace(word, "").replace(f"topics/{word}", "")
+        check(name, about, told, about)
+
+    for path, word in shelf.paths.items():
+        ask("read_file", path=path)
+        ask("read_entry", entry=path)
+        ask("grep", pattern=word)
+        ask("edit_entry", entry=path, old=word[:5], new="x")
+        found = attachments_of(f'@"{path}"', kb.workspace, kb.library, is_local=False)
+        check("attachment", path, "".join(each.text for each in found))
+        mcp = backend.call("fetch", json.dumps({"id": path}), "tester")
+        check("fetch", path, json.dumps(asdict(mcp)).replace(path, ""), path)
+        if path.endswith("00.md"):
+            ask("memory_search", query=word)
+            ask("vector_search", query=word)
+            ask("read_entry", entry=path[17:-4])
+    ask("list_entries")
+    ask("grep", pattern="sleeps at")
+    ask("memory_search", query="walrus sleeps")
+    ask("read_file", path="knowledge/INDEX.md")
+    ask("read_entry", entry="slugthattell")
+    for name in ("list_entries", "entry_history"):
+        check(name, "MCP", json.dumps(asdict(backend.call(name, "{}", "tester"))))
+    for commit in kb.history.log():
+        told = backend.call("show_change", json.dumps({"commit": commit.id}), "tester")
+        check("show_change", commit.id, json.dumps(asdict(told)))
+    check(
+        "prompt", "index", kb.library.prompt_index("walrus sleeps", 4000, len, show_private=False)
+    )
+    check("catalogue", "INDEX.md", kb.library.catalog.public_text("knowledge/INDEX.md", ""))
+    assert out == {}
+    assert cases > 1000
+
+
+def test_what_was_private_once_is_told_by_no_change_of_that_time(shelf: Shelf) -> None:
+    kb = shelf.kb
+    path = "knowledge/topics/slugthattells003.md"
+    file = kb.workspace.root / path
+    file.write_text("# Open\n\nNothing to hide.\n")
+    kb.history.adopt(settle=0)
+    kb.library.refresh()
+    assert not kb.library.is_private(path)
+    backend = Backend(lambda: kb, "mcp-test")
+    for commit in kb.history.log(path):
+        told = backend.call("show_change", json.dumps({"commit": commit.id}), "tester")
+        assert shelf.paths[path] not in json.dumps(asdict(told))
+
+
+def test_a_head_that_cannot_be_read_says_that_it_counts_as_private(shelf: Shelf) -> None:
+    unclosed = shelf.kb.library.read("knowledge/topics/slugthattells011.md")
+    assert unclosed.private
+    assert "counts as private" in (unclosed.problem or "")

@@ -239,7 +239,13 @@ class KnowledgeBase:
         from kbtui.maintenance.doctor import examine
 
         return examine(
-            self.workspace, self.settings, self.history, self.library, self.search, self.models
+            self.workspace,
+            self.settings,
+            self.history,
+            self.library,
+            self.search,
+            self.models,
+            self._scanner.left_out(),
         )
 
     def close(self) -> None:
@@ -262,6 +268,12 @@ class KnowledgeBase:
         self.history.open()
         keep_old_index(self.workspace)
         self._guarded(self._adopted)
+        if left_out := self._scanner.left_out():
+            path, why = next(iter(left_out.items()))
+            more = f", and {len(left_out) - 1} more" if len(left_out) > 1 else ""
+            self.notices.append(
+                f"Left out of the history: {path} ({why}){more}. `kbtui check` tells what to do."
+            )
         self.history.add_companion(self._bury)
 
         self._guarded(lambda: bring_up_to_date(self.workspace, self.history))

@@ -11,7 +11,14 @@ import contextlib
 import logging
 from typing import TYPE_CHECKING
 
-from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
+from kbtui.errors import (
+    ConflictError,
+    NotFoundError,
+    StorageError,
+    UnreadableError,
+    UnsafePathError,
+    UsageError,
+)
 from kbtui.history.change import Change
 from kbtui.history.intent import Intent, IntentLog
 from kbtui.history.looking.diff import moves_of, path_changes
@@ -202,7 +209,12 @@ class Door:
 
         Companions may add edits of other paths.
         """
-        current = self._read(paths)
+        current: Edits = {}
+        for path in paths:
+            try:
+                current[path] = self._content(path)
+            except (StorageError, UnreadableError, UnsafePathError) as problem:
+                log.warning("left out of the history: %s", problem)  # the others go on
         in_place = self._unrecorded(current)
         if not in_place:
             return None

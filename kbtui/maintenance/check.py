@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kbtui.workspace.scan import Scanner
 
 Tell = Callable[[str], None]
+LEFT_OUT = "Rename it, make it smaller or readable, or name it in .kbtuiignore."
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,9 @@ class Checking:
                 "Any command records it; if it doesn't, see whether another program holds it.",
                 self._file(diff.path),
             )
+        self._scanner.scan()
+        for path, why in self._scanner.left_out().items():
+            yield Problem("files", f"{path} is left out of the history: {why}.", LEFT_OUT, path)
         for path in self._scanner.conflict_copies():
             yield Problem(
                 "files",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from kbtui import __version__
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.logs import log_file
+from kbtui.maintenance.check import LEFT_OUT
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.spotlight import MOST_LINES, count_lines, is_near_full
 from kbtui.settings import config_file
@@ -23,7 +24,7 @@ from kbtui.text import counted
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from kbtui.history.history import History
     from kbtui.knowledge.library import Library
@@ -54,13 +55,14 @@ def examine(
     library: Library,
     search: SearchIndex,
     models: ModelRegistry,
+    left_out: Mapping[str, str],
 ) -> list[Finding]:
-    """Run every check on an open workspace."""
+    """Run every check on an open workspace; `left_out` of its history are these, and why."""
     checks = (
         ("installed", examine_machine()),
         ("workspace", _workspace(workspace)),
         ("history", _history(history)),
-        ("entries", _entries(library)),
+        ("entries", _entries(library, left_out)),
         ("memory", _memory(workspace, settings)),
         ("search", _search(search, settings)),
         ("models", _models(models)),
@@ -131,10 +133,16 @@ def _history(history: History) -> Iterator[Finding]:
     )
 
 
-def _entries(library: Library) -> Iterator[Finding]:
+def _entries(library: Library, left_out: Mapping[str, str]) -> Iterator[Finding]:
     infos = library.infos()
     broken = [info for info in infos if info.problem]
     yield Finding("entries", ok=True, text=counted(len(infos), "entry", "entries"))
+    for path, why in list(left_out.items())[:_SHOWN]:
+        text = f"{path} is left out of the history: {why}"
+        yield Finding("entries", ok=False, text=text, hint=LEFT_OUT)
+    if len(left_out) > _SHOWN:
+        more = f"and {len(left_out) - _SHOWN} more; `kbtui check` names them all"
+        yield Finding("entries", ok=False, text=more)
     for info in broken[:_SHOWN]:
         yield Finding(
             "entries",

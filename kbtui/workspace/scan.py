@@ -13,17 +13,19 @@ import time
 import unicodedata
 import zlib
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
+from kbtui.text import clean_line
 from kbtui.workspace import files
 from kbtui.workspace.derived import DerivedDatabase
-from kbtui.workspace.layout import BOOTSTRAP_FILES, ENTRIES, MACHINE, is_conflict_copy
+from kbtui.workspace.layout import BOOTSTRAP_FILES, ENTRIES, MACHINE, is_conflict_copy, is_recorded
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from pathspec import GitIgnoreSpec
@@ -38,6 +40,7 @@ _PASSING = ("~", ".swp", ".tmp", ".part", ".crdownload")
 _CHUNK = 1 << 20
 # In somebody's own folder: what a package manager brought, and the other side of a sync conflict.
 _NO_NOTES = frozenset({"node_modules", "__pycache__", "bower_components"})
+_LATEST_NS = 2**62
 _SYNCTHING = ".sync-conflict-"
 _SCHEMA = (
     """
@@ -72,7 +75,7 @@ class _Known:
         newest = max(status.st_mtime_ns, status.st_ctime_ns)
         return (
             self.state.size == status.st_size
-            and self.state.mtime_ns == status.st_mtime_ns
+            and self.state.mtime_ns == _clamped(status.st_mtime_ns)
             and self.ctime == status.st_ctime_ns
             and self.inode == status.st_ino
             and newest < self.checked - _RACY_NS
@@ -103,6 +106,12 @@ class Scanner:
         self._unsaved: set[str] = set()
         self._database: DerivedDatabase | None = None
         self._ignored: tuple[tuple[int, int], GitIgnoreSpec | None] = ((0, 0), None)
+        self._left_out: dict[str, str] = {}
+
+    def left_out(self) -> dict[str, str]:
+        """What the last scans passed over that the history would keep, and why."""
+        with self._lock:
+            return {path: why for path, why in self._left_out.items() if is_recorded(path)}
 
     def scan(self, *areas: str) -> dict[str, FileState]:
         """Walk `areas` and return each file's state by path.
@@ -111,14 +120,20 @@ class Scanner:
             areas: Workspace-relative folders or files; none: all that is recorded or indexed.
 
         Dotfiles, links, passing files of editors, conflict copies and what ``.kbtuiignore`` names
-        are left out, as is what can't be read.
+        are left out, as is what can't be read, or is too large for the history.
         """
         wanted = areas or AREAS
         with self._lock:
+            for path in _below(wanted, self._left_out):
+                del self._left_out[path]
             known = self._load()
             found: dict[str, FileState] = {}
             for path, status in self._walk(wanted):
                 entry = known.get(path)
+                if status.st_size > files.READ_LIMIT and is_recorded(path):
+                    most = files.READ_LIMIT // 2**20
+                    self._leave_out(path, f"it is larger than {most} MB")
+                    continue
                 if entry is None or not entry.holds(status):
                     entry = self._hash(path)
                 if entry is not None:
@@ -140,6 +155,9 @@ class Scanner:
             path for path, _ in self._walk(AREAS, conflicts=True) if is_conflict_copy(path)
         )
 
+    def _leave_out(self, path: str, why: str) -> None:
+        self._left_out[clean_line(path.encode("utf-8", "replace").decode())] = why
+
     def _hash(self, path: str) -> _Known | None:
         checked = time.time_ns()
         status = files.file_status(self._layout, path)
@@ -151,11 +169,12 @@ class Scanner:
             else:
                 blob = files.blob_id(files.read_bytes(self._layout, path))
         except (KbtuiError, OSError):
+            self._leave_out(path, "it can't be read")
             return None
         return self._remember(path, blob, status, checked)
 
     def _remember(self, path: str, blob: str, status: os.stat_result, checked: int) -> _Known:
-        state = FileState(path, blob, status.st_size, status.st_mtime_ns)
+        state = FileState(path, blob, status.st_size, _clamped(status.st_mtime_ns))
         entry = _Known(state, status.st_ctime_ns, status.st_ino, checked)
         self._load()[path] = entry
         self._unsaved.add(path)
@@ -183,9 +202,11 @@ class Scanner:
         waiting = [folder]
         while waiting:
             folder = waiting.pop()
-            for name, entry in _entries(layout.place(folder), notes_only=notes_only):
+            tell = partial(self._leave_out_below, folder)
+            for name, entry in _entries(layout.place(folder), notes_only=notes_only, tell=tell):
                 path = layout.listed(folder, name)
                 if path not in known and not _is_nameable(path):
+                    tell(name, "its name can't be used on every machine")
                     continue
                 is_folder = entry.is_dir(follow_symlinks=False)
                 file = layout.file(path)
@@ -193,12 +214,15 @@ class Scanner:
                     continue
                 if is_folder:
                     waiting.append(path)
-                elif entry.is_file(follow_symlinks=False) and (
-                    conflicts or not is_conflict_copy(name)
-                ):
+                elif not entry.is_file(follow_symlinks=False):
+                    tell(name, "it is a link" if entry.is_symlink() else "it is no ordinary file")
+                elif conflicts or not is_conflict_copy(name):
                     status = _status(entry)
                     if status is not None:
                         yield path, status
+
+    def _leave_out_below(self, folder: str, name: str, why: str) -> None:
+        self._leave_out(self._layout.listed(folder, name) if name else folder, why)
 
     def _ignore_rules(self) -> GitIgnoreSpec | None:
         file = self._layout.root / IGNORE_FILE
@@ -215,13 +239,7 @@ class Scanner:
 
     def _forget_missing(self, areas: tuple[str, ...], found: dict[str, FileState]) -> None:
         known = self._load()
-        below = tuple(f"{area}/" for area in areas)
-        gone = [
-            path
-            for path in known
-            if path not in found and (path in areas or path.startswith(below))
-        ]
-        for path in gone:
+        for path in [path for path in _below(areas, known) if path not in found]:
             del known[path]
             self._unsaved.add(path)
 
@@ -249,6 +267,17 @@ class Scanner:
             file = self._workspace.cache / "files.sqlite"
             self._database = DerivedDatabase(file, _SCHEMA, "files 1")
         return self._database
+
+
+def _below(areas: Iterable[str], paths: Iterable[str]) -> list[str]:
+    """The paths that lie in one of the areas."""
+    below = tuple(f"{area}/" for area in areas)
+    return [path for path in paths if path in areas or path.startswith(below)]
+
+
+def _clamped(nanoseconds: int) -> int:
+    """A file's time as a database can hold it: some clocks are before 1970, or far ahead."""
+    return max(0, min(nanoseconds, _LATEST_NS))
 
 
 def _rules(text: str) -> GitIgnoreSpec:
@@ -303,17 +332,23 @@ def attachments_in(layout: Layout) -> Iterator[str]:
                 yield f"{folder}/{name}"
 
 
-def _entries(folder: Path, *, notes_only: bool = False) -> Iterator[tuple[str, os.DirEntry[str]]]:
+def _entries(
+    folder: Path, *, notes_only: bool = False, tell: Callable[[str, str], None] = lambda _, __: None
+) -> Iterator[tuple[str, os.DirEntry[str]]]:
     """Our part of a folder, by NFC name; a name that exists in both forms counts once.
 
     Args:
         folder: Where.
         notes_only: Leave out what is no note and no folder of notes, as in somebody's own folder.
+        tell: Told the name of what can't be taken, and why; no name: the folder itself.
     """
     try:
         with os.scandir(folder) as entries:
             found = sorted(entries, key=lambda entry: entry.name)
-    except OSError:
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        tell("", f"it can't be opened ({(error.strerror or '').lower()})")
         return
     if notes_only:
         found = [entry for entry in found if _may_be_note(entry)]
@@ -325,6 +360,7 @@ def _entries(folder: Path, *, notes_only: bool = False) -> Iterator[tuple[str, o
         if not name.isascii():
             name = unicodedata.normalize("NFC", name)
             if name in seen:
+                tell(entry.name, "another file has the same name in another form")
                 continue
             seen.add(name)
         yield name, entry

@@ -7,13 +7,16 @@ used in place the entries lie as their owner has them, and all else is in ``.kbt
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import functools
 import hashlib
 import os
+import shutil
+import stat
+import tempfile
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
 
 MACHINE = ".kbtui"
 ENTRIES = "knowledge/"
@@ -22,6 +25,7 @@ BOOTSTRAP_FILES = ("SOUL.md", "USER.md", "AGENTS.md", "TOOLS.md", "IDENTITY.md")
 RECORDED_AREAS = (*RECORDED_FOLDERS, *BOOTSTRAP_FILES)
 CATEGORIES = ("topics", "people", "decisions", "facts", "preferences", "projects", "references")
 _CONFLICT = ".conflict-"
+_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 # INDEX.md is the name of what is generated; an owner's own file of that name is a note of theirs.
 _GENERATED, _OWN = "INDEX.md", "INDEX.MD"
 
@@ -112,12 +116,53 @@ class Workspace(Layout):
 
     @property
     def cache(self) -> Path:
-        """Derived data of this workspace: may be deleted at any time; made on demand, 0700."""
+        """Derived data of this workspace: may be deleted at any time; made on demand, 0700.
+
+        It is believed, so one that others may have written into is never read.
+        """
         from platformdirs import user_cache_path
 
         folder = user_cache_path("kbtui") / hashlib.sha256(os.fsencode(self.root)).hexdigest()[:16]
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return folder
+        ours = _is_ours(folder.parent, keep=True) and _is_ours(folder)
+        return folder if ours else _passing(folder.name)
+
+
+def _is_ours(folder: Path, *, keep: bool = False) -> bool:
+    """True if only we can write into a folder of derived data, which is made.
+
+    Args:
+        folder: Where.
+        keep: Leave what lies in one that others could write into; else it is started anew.
+    """
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700, parents=True)
+        return True
+    try:
+        status = folder.stat() if keep else folder.lstat()
+    except FileNotFoundError:
+        return False
+    if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
+        if not status.st_mode & _BY_OTHERS:
+            return True
+        if keep:
+            folder.chmod(stat.S_IMODE(status.st_mode) & ~_BY_OTHERS)
+            return True
+        shutil.rmtree(folder, ignore_errors=True)
+    elif stat.S_ISLNK(status.st_mode) and not keep:
+        folder.unlink()
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        return False
+    return True
+
+
+@functools.cache
+def _passing(name: str) -> Path:
+    """A folder for this process alone."""
+    folder = tempfile.mkdtemp(prefix=f"kbtui-{name}-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def is_recorded(path: str) -> bool:

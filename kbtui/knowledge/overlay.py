@@ -156,12 +156,19 @@ class Overlay:
         """The index of entries by name, the edits included."""
         return self._entries.index() if self._index is None else self._index
 
-    def find_path(self, ref: str, *, hides: Callable[[str], bool] | None = None) -> str:
+    def find_path(
+        self,
+        ref: str,
+        *,
+        hides: Callable[[str], bool] | None = None,
+        unnamed: Callable[[str], bool] | None = None,
+    ) -> str:
         """The entry that a path, category/slug, slug, title or alias names.
 
         Args:
             ref: What it is called.
             hides: True for an entry that isn't found, and not named where nothing is.
+            unnamed: True for an entry that is found, but not named where nothing is.
 
         Raises:
             NotFoundError: nothing is called so; the hint names the nearest.
@@ -170,7 +177,8 @@ class Overlay:
         ref = resolve.without_line(clean_line(ref)).strip("[]")
         infos = [info for info in self._entries.infos() if not (hides and hides(info.path))]
         index = self.index() if hides is None else LinkIndex(self._shown(infos, hides))
-        return resolve.found_path(ref, index, infos, lambda _path: False)
+        near = [info for info in infos if not (unnamed and unnamed(info.path))]
+        return resolve.found_path(ref, index, near, lambda _path: False)
 
     def _shown(
         self, infos: Iterable[EntryInfo], hides: Callable[[str], bool]

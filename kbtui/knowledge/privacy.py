@@ -43,8 +43,10 @@ def says_private(data: bytes) -> bool:
     small = data.replace(b"\0", b"").lower()
     if b"private" not in small and b"\\" not in small[:_ESCAPES_WITHIN]:
         return False
-    # Some editors write UTF-16 without a mark.
-    text = unicodedata.normalize("NFKC", decode(data).text.replace("\0", "")).lstrip("\ufeff\ufffd")
+    text = decode(data).text
+    if "\0" in text:  # some editors write UTF-16 without a mark
+        text = data.decode("utf-16-le" if data[1:2] == b"\0" else "utf-16-be", "replace")
+    text = unicodedata.normalize("NFKC", text).lstrip("\ufeff")
     head = _head(text)
     if head is None:
         return False

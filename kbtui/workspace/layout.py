@@ -7,14 +7,11 @@ used in place the entries lie as their owner has them, and all else is in ``.kbt
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
 import hashlib
 import os
-import shutil
 import stat
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -147,7 +144,9 @@ def _is_ours(folder: Path, *, keep: bool = False) -> bool:
         if keep:
             folder.chmod(stat.S_IMODE(status.st_mode) & ~_BY_OTHERS)
             return True
-        shutil.rmtree(folder, ignore_errors=True)
+        from shutil import rmtree
+
+        rmtree(folder, ignore_errors=True)
     elif stat.S_ISLNK(status.st_mode) and not keep:
         folder.unlink()
     try:
@@ -160,8 +159,12 @@ def _is_ours(folder: Path, *, keep: bool = False) -> bool:
 @functools.cache
 def _passing(name: str) -> Path:
     """A folder for this process alone."""
+    import atexit
+    import tempfile
+    from shutil import rmtree
+
     folder = tempfile.mkdtemp(prefix=f"kbtui-{name}-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(rmtree, folder, ignore_errors=True)
     return Path(folder)
 
 

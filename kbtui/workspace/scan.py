@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
 from kbtui.workspace import files
-from kbtui.workspace.derived import DerivedDatabase
 from kbtui.workspace.layout import BOOTSTRAP_FILES, ENTRIES, MACHINE, is_conflict_copy, is_recorded
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
     from pathspec import GitIgnoreSpec
 
+    from kbtui.workspace.derived import DerivedDatabase
     from kbtui.workspace.layout import Layout, Workspace
 
 AREAS = ("knowledge", "memory", "skills", "docs", *BOOTSTRAP_FILES)
@@ -265,6 +265,8 @@ class Scanner:
     def _cache(self) -> DerivedDatabase:
         if self._database is None:
             file = self._workspace.cache / "files.sqlite"
+            from kbtui.workspace.derived import DerivedDatabase
+
             self._database = DerivedDatabase(file, _SCHEMA, "files 1")
         return self._database
 

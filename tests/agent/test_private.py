@@ -64,7 +64,7 @@ async def test_a_remote_model_gets_at_it_in_no_way(kb: KnowledgeBase, session: S
     assert "noon" not in sent
     assert "topics/diary" in sent, "that it exists is no secret"
     assert "only local models" in sent
-    assert told.finished.text == "I can't see it."
+    assert told.finished.text.startswith("I can't see it.")
     assert "private" in kb.library.find("diary").text
 
 
@@ -211,7 +211,7 @@ async def test_a_catalogue_that_is_behind_tells_nothing_of_what_became_private(
         await ask(kb, session, "Read it", model_at(server))
         await ask(kb, session, "And @knowledge/INDEX.md", Remote(model_at(server)))
         local, remote = (json.dumps(server.prompts[n].messages) for n in (1, 2))
-    assert "noon" not in local
+    assert "That the walrus" not in local
     assert "noon" not in remote
 
 

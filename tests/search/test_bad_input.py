@@ -7,7 +7,7 @@ import os
 import shutil
 import sqlite3
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -68,8 +68,8 @@ def test_a_folder_that_vanishes_while_it_is_scanned_costs_nothing_else(
     index.sync()
     real = scan._entries
 
-    def vanish(folder: Path) -> list[tuple[str, os.DirEntry[str]]]:
-        found = list(real(folder))
+    def vanish(folder: Path, **options: Any) -> list[tuple[str, os.DirEntry[str]]]:
+        found = list(real(folder, **options))
         if folder == desk.root / "docs/p":
             shutil.move(desk.root / gone, desk.root / "away")
         return found

@@ -268,7 +268,8 @@ class WorkingCopy:
         name = without_line(ref)
         if not is_entry(name) and self.files.exists(name) and not (hides and hides(name)):
             return name
-        return self.files.find_path(ref, hides=hides)
+        unnamed = None if self.around.shows_private else self.around.library.is_private
+        return self.files.find_path(ref, hides=hides, unnamed=unnamed)
 
     def twin(self, kind: str, title: str) -> str | None:
         """The entry that a new one of this type and title would be the second about; None: none."""

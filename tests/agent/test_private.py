@@ -211,7 +211,7 @@ async def test_a_catalogue_that_is_behind_tells_nothing_of_what_became_private(
         await ask(kb, session, "Read it", model_at(server))
         await ask(kb, session, "And @knowledge/INDEX.md", Remote(model_at(server)))
         local, remote = (json.dumps(server.prompts[n].messages) for n in (1, 2))
-    assert "That the walrus" not in local
+    assert "- diary: That" not in local
     assert "noon" not in remote
 
 

@@ -21,6 +21,7 @@ from kbtui.settings import config_file
 from kbtui.workspace.durable import FileBatch, storage_errors
 from kbtui.workspace.jsonl import rewrite
 from kbtui.workspace.scan import notes_in
+from kbtui.workspace.secret import is_binary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from kbtui.workspace.secret import Secret
 
 _PIECE = 1 << 24
-_DATABASE = b"SQLite format 3\0"
+_WHY = " (a binary file is never rewritten: delete it, then purge again)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class Purging:
                 self._clean(file, secret)
             self._drop_derived()
             tell("Looking at everything again")
-            left = [f"{place.name}: {place.count} times" for place in self._places(secret)]
+            left = [f"{place.name}: {place.count} times{_WHY}" for place in self._places(secret)]
             left += [f"history object {each[:10]}" for each in self._history.find_secret(secret)]
         left += self._foreign(secret)
         return Purged(found, done.objects, done.commits, done.epoch, tuple(left))
@@ -160,8 +161,8 @@ class Purging:
                     file.unlink()  # derived, whichever workspace's it is
                     return
                 data = file.read_bytes()
-                if data.startswith(_DATABASE):
-                    return  # bytes can't be taken out of somebody's database: it is reported
+                if is_binary(data):
+                    return  # other bytes would break it: it is reported
                 if file.suffix == ".jsonl":
                     rewrite(file, secret.without)  # an app may append to it right now
                 else:

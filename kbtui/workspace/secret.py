@@ -14,6 +14,31 @@ from kbtui.errors import UsageError
 MARKER = "[removed]"
 _LEAST = 6
 _NAME = b"removed"
+_LOOKED_AT = 8192
+_NO_TEXT = re.compile(rb"[\x01-\x06\x0e-\x1a]")
+_FORMATS = (
+    *(
+        b"PK\x03\x04",
+        b"PK\x05\x06",
+        b"%PDF",
+        b"\x89PNG",
+        b"\xff\xd8\xff",
+        b"GIF8",
+        b"RIFF",
+        b"\x1f\x8b",
+    ),
+    *(
+        b"BZh",
+        b"7z\xbc\xaf",
+        b"Rar!",
+        b"\xfd7zXZ",
+        b"\x28\xb5\x2f\xfd",
+        b"\xd0\xcf\x11\xe0",
+        b"ID3",
+        b"OggS",
+    ),
+    b"SQLite format 3\0",
+)
 _BASE64 = b"A"  # stays base64 whatever stands around it
 
 
@@ -80,6 +105,13 @@ class Secret:
     def name_without(self, name: bytes) -> bytes:
         """A file's name with a word in its place."""
         return self._pattern.sub(_NAME, name) if self.is_in(name) else name
+
+
+def is_binary(data: bytes) -> bool:
+    """True if some bytes are a program's own format, which other bytes in it would break."""
+    # UTF-16 has zeros as well, but hardly anything else that no text has.
+    head = data[:_LOOKED_AT]
+    return data.startswith(_FORMATS) or (b"\0" in head and _NO_TEXT.search(head) is not None)
 
 
 def _in_base64(data: bytes) -> set[bytes]:

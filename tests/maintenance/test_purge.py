@@ -436,3 +436,32 @@ def test_no_proposal_holds_the_secret_whether_it_waits_was_dropped_or_accepted(
     assert [each.id for each in inbox.list()] == [waits.id, reworded.id]
     inbox.accept(waits.id)
     assert MARKER in (workspace.root / A).read_text()
+
+
+BINARY = {
+    "zip": b"PK\x03\x04\x14\0\0\0" + SECRET.encode(),
+    "pdf": b"%PDF-1.7\n" + SECRET.encode(),
+    "picture": b"\x89PNG\r\n\x1a\n" + SECRET.encode(),
+    "unknown": b"\0\x01\x02" + SECRET.encode(),
+}
+
+
+@pytest.mark.parametrize("kind", BINARY)
+def test_a_binary_file_is_listed_and_left_until_its_owner_deletes_it(
+    tmp_path: Path, kind: str
+) -> None:
+    workspace = create_workspace(tmp_path / "notes")
+    history = history_of(workspace)
+    write(history, A, f"my own: {SECRET}\n")
+    file = workspace.root / "knowledge/topics/thing.bin"
+    file.write_bytes(BINARY[kind])
+    history.adopt(settle=0)
+    done = Purging(workspace, history).run(Secret(SECRET))
+    assert file.read_bytes() == BINARY[kind]
+    assert SECRET not in (workspace.root / A).read_text()
+    assert any("thing.bin" in each and "never rewritten" in each for each in done.left)
+    assert history.adopt(settle=0) is None, "what stands in the file is what the history says"
+    file.unlink()
+    history.adopt(settle=0)
+    assert Purging(workspace, history).run(Secret(SECRET)).left == ()
+    assert not history.find_secret(Secret(SECRET))

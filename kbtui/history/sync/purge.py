@@ -35,6 +35,7 @@ from kbtui.history.objects.trees import (
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.layout import MACHINE
+from kbtui.workspace.secret import MARKER, is_binary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -122,6 +123,7 @@ class Rewriting:
         self._trees: dict[str, str] = {}
         self._blobs: dict[bytes, bytes] = {}
         self._prefixes: dict[bytes, bytes] = {}
+        self._present = set(repository.files(repository.head()).values())
         self._new: list[GitObject] = []
 
     def run(self) -> Iterator[list[GitObject]]:
@@ -150,7 +152,13 @@ class Rewriting:
                 seen.add(made)
                 kind, data = self._repository.read_object(made)
                 if kind == b"blob" and self._secret.is_in(data):
-                    new = git_object(b"blob", self._secret.without(data))
+                    if not is_binary(data):
+                        data = self._secret.without(data)
+                    elif made in self._present:
+                        continue  # the file that holds it is its owner's to change or delete
+                    else:
+                        data = MARKER.encode()
+                    new = git_object(b"blob", data)
                     self._blobs[bytes.fromhex(made)] = bytes.fromhex(new.id)
                     self._new.append(new)
 

@@ -265,6 +265,7 @@ class KnowledgeBase:
             return
         from kbtui.maintenance.migrate import bring_up_to_date, keep_old_index
 
+        is_new = self.history.head() is None
         self.history.open()
         keep_old_index(self.workspace)
         self._guarded(self._adopted)
@@ -276,7 +277,7 @@ class KnowledgeBase:
             )
         self.history.add_companion(self._bury)
 
-        self._guarded(lambda: bring_up_to_date(self.workspace, self.history))
+        self._guarded(lambda: bring_up_to_date(self.workspace, self.history, is_new=is_new))
 
     def _adopted(self) -> tuple[str, ...]:
         self.history.adopt()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
@@ -13,7 +14,7 @@ from kbtui.knowledge.body import summary_of
 from kbtui.knowledge.shipped import install_skills
 from kbtui.text import clean_line, counted
 from kbtui.workspace import files
-from kbtui.workspace.layout import MACHINE
+from kbtui.workspace.layout import MACHINE, TAKING_OVER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,19 +44,34 @@ def keep_old_index(workspace: Workspace) -> None:
         log.info("no old index is taken over: %s", error)
 
 
-def bring_up_to_date(workspace: Workspace, history: History) -> list[str]:
+def bring_up_to_date(workspace: Workspace, history: History, *, is_new: bool = False) -> list[str]:
     """Convert old sessions, take in an old HISTORY.md and INDEX.md, install the shipped skills.
 
     What can't be done now, for instance because somebody else is writing, is tried again the next
-    time.
+    time. At the first opening of a workspace of nanobot a report is written of what was taken over.
+
+    Args:
+        workspace: Whose.
+        history: Its history.
+        is_new: There was no history before.
 
     Returns:
         What a person should know, one sentence each.
     """
     notices: list[str] = []
-    for step in (_convert_sessions, _migrate_archive, _take_summaries, _install_skills):
+    takes_over = is_new or (workspace.root / TAKING_OVER).is_file()
+    if takes_over:
+        from kbtui.importers import nanobot_workspace
+
+        takes_over = nanobot_workspace.begin(workspace, is_new=is_new)
+        if takes_over:
+            notices += _tried(nanobot_workspace.bring_home, workspace, history)
+    for step in (_convert_sessions, _migrate_archive, _take_summaries):
         notices += _tried(step, workspace, history)
-    return notices
+    if takes_over:
+        done = partial(nanobot_workspace.finish, told=tuple(notices))
+        notices += _tried(done, workspace, history)
+    return notices + _tried(_install_skills, workspace, history)
 
 
 def _tried(

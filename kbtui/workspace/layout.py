@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MACHINE = ".kbtui"
+TAKING_OVER = f"{MACHINE}/taking-over"
+"""Stands from the first opening of another program's workspace until all is taken over."""
 ENTRIES = "knowledge/"
 RECORDED_FOLDERS = ("knowledge", "memory", "skills")
 BOOTSTRAP_FILES = ("SOUL.md", "USER.md", "AGENTS.md", "TOOLS.md", "IDENTITY.md")

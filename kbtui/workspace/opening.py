@@ -65,6 +65,8 @@ def is_to_be(place: Path) -> bool:
         return True
     if place in {Path.home(), Path(place.anchor)}:
         return False
+    if any((place / name).exists() for name in _LAID_OUT):
+        return True
     return not any(place.iterdir()) or is_folder_of_notes(place)
 
 

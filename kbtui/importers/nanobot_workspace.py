@@ -1,0 +1,171 @@
+"""A workspace of nanobot, of whichever generation: nothing of it is lost, and a report says so.
+
+What lies elsewhere in older ones (conversations beside the workspace, MEMORY.md at its top) is
+brought to where a workspace has it; the originals stay. All else is read where it is.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from kbtui.errors import KbtuiError
+from kbtui.history.change import Actor
+from kbtui.history.looking.reading import open_foreign
+from kbtui.memory.records.archive import Archive
+from kbtui.memory.records.cursors import Cursors
+from kbtui.sessions.store import SessionStore
+from kbtui.text import clean_line, counted
+from kbtui.workspace import files
+from kbtui.workspace.durable import storage_errors
+from kbtui.workspace.layout import BOOTSTRAP_FILES, MACHINE, RECORDED_FOLDERS, TAKING_OVER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from kbtui.history.history import History
+    from kbtui.workspace.layout import Workspace
+
+REPORT = f"{MACHINE}/taken-over.md"
+_OLD_LOG = re.compile(r"[^.].*\.jsonl?")
+_DATED = re.compile(r"\d{4}-\d{2}-\d{2}.*\.md")
+_KNOWN = {*RECORDED_FOLDERS, *BOOTSTRAP_FILES, MACHINE, "sessions", "docs"}
+_AT_TOP = {"MEMORY.md": "memory/MEMORY.md", "HISTORY.md": "memory/HISTORY.md"}
+_MOST_NAMES = 12
+
+
+def begin(workspace: Workspace, *, is_new: bool) -> bool:
+    """True if a workspace of nanobot is to be taken over: when it is new, and until it is done."""
+    if is_new and not workspace.in_place and _is_nanobots(workspace):
+        files.write_machine_file(workspace, TAKING_OVER, b"nanobot\n")
+    return (workspace.root / TAKING_OVER).is_file()
+
+
+def bring_home(workspace: Workspace, history: History) -> list[str]:
+    """Copy what lies elsewhere to where a workspace has it, unless something is there already.
+
+    Returns:
+        What was copied, a sentence each.
+    """
+    told: list[str] = []
+    with history.change(Actor.IMPORT, "Brought over from nanobot.") as change:
+        for name, path in _AT_TOP.items():
+            file = workspace.root / name
+            if file.is_symlink() or not file.is_file():
+                continue
+            data = files.read_bytes(workspace, name)
+            if files.exists(workspace, path) and files.read_bytes(workspace, path) != data:
+                path = path.replace(".md", "-at-top.md")  # noqa: PLW2901
+            if not files.exists(workspace, path):
+                change.write(path, data)
+                told.append(f"{name} at the top is {path} as well.")
+    count = 0
+    for file in _logs_beside(workspace):
+        if not (workspace.sessions / file.name).exists():
+            with storage_errors(f"Can't read {file}"):
+                data = file.read_bytes()
+            files.write_machine_file(workspace, f"sessions/{file.name}", data)
+            count += 1
+    if count:
+        told.append(
+            f"{counted(count, 'conversation')} of {workspace.root.parent / 'sessions'} were copied."
+        )
+    return told
+
+
+def finish(workspace: Workspace, history: History, told: Sequence[str]) -> list[str]:
+    """Write the report, for good.
+
+    Args:
+        workspace: Whose.
+        history: Its history.
+        told: What was done, as the steps said.
+
+    Returns:
+        The report in a sentence.
+    """
+    found, left = list(_found(workspace, history)), list(_left(workspace))
+    lines = ["# Taken over from nanobot", "", *(f"- {each}" for each in found)]
+    if told:
+        lines += ["", "## Changed", "", *(f"- {each}" for each in told)]
+    if left:
+        lines += ["", "## Left as it is, and not read", "", *(f"- {each}" for each in left)]
+    text = "\n".join(lines) + "\n"
+    files.write_machine_file(workspace, REPORT, text.encode("utf-8", "replace"))
+    (workspace.root / TAKING_OVER).unlink(missing_ok=True)
+    return [f"Taken over from nanobot: {', '.join(found)}. The report is in {REPORT}."]
+
+
+def _is_nanobots(workspace: Workspace) -> bool:
+    root, memory = workspace.root, workspace.memory
+    signs = [
+        *(root / name for name in ("MEMORY.md", "HISTORY.md", "HEARTBEAT.md", "SOUL.md")),
+        *(memory / name for name in ("MEMORY.md", "HISTORY.md", "history.jsonl", ".dream_cursor")),
+    ]
+    dated = (file for file in memory.glob("*.md") if _DATED.fullmatch(file.name))
+    return (
+        any(sign.is_file() for sign in signs)
+        or next(dated, None) is not None
+        or next(_logs_in(workspace.sessions), None) is not None
+        or next(_logs_beside(workspace), None) is not None
+    )
+
+
+def _logs_in(folder: Path) -> Iterator[Path]:
+    for file in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if _OLD_LOG.fullmatch(file.name) and file.is_file() and not file.is_symlink():
+            yield file
+
+
+def _logs_beside(workspace: Workspace) -> Iterator[Path]:
+    """The logs of nanobot's first generations: ``~/.nanobot/sessions`` beside its workspace."""
+    parent = workspace.root.parent
+    if workspace.root.name == "workspace" and (parent / "config.json").is_file():
+        yield from _logs_in(parent / "sessions")
+
+
+def _found(workspace: Workspace, history: History) -> Iterator[str]:
+    """All that is there to work with, a phrase each."""
+    entries = [file for file in workspace.knowledge.rglob("*.md") if file.name != "INDEX.md"]
+    dated = [file for file in workspace.memory.glob("*.md") if _DATED.fullmatch(file.name)]
+    sessions = SessionStore(workspace).list()
+    archive = Archive(workspace, history).entries()
+    named = [name for name in BOOTSTRAP_FILES if (workspace.root / name).is_file()]
+    if (workspace.memory / "MEMORY.md").is_file():
+        named.append("MEMORY.md")
+    yield from named
+    for count, one, many in (
+        (len(entries), "entry", "entries"),
+        (len(dated), "dated note", "dated notes"),
+        (len(archive), "archived summary", "archived summaries"),
+        (len(sessions), "conversation", "conversations"),
+        (sum(1 for _ in workspace.skills.glob("*/SKILL.md")), "how-to", "how-tos"),
+        (sum(1 for each in workspace.docs.rglob("*") if each.is_file()), "document", "documents"),
+    ):
+        if count:
+            yield counted(count, one, many)
+    seen = Cursors(workspace, history).seen().get("")
+    if seen:
+        yield f"Dream goes on behind summary {seen}"
+
+
+def _left(workspace: Workspace) -> Iterator[str]:
+    """The rest, which nobody here reads."""
+    rest = sorted(
+        f"{clean_line(each.name)}{'/' if each.is_dir() else ''}"
+        for each in workspace.root.iterdir()
+        if each.name not in _KNOWN and each.name not in _AT_TOP
+    )
+    yield from rest[:_MOST_NAMES]
+    if len(rest) > _MOST_NAMES:
+        yield f"{len(rest) - _MOST_NAMES} more at the top"
+    for folder in (workspace.root, workspace.memory):
+        if not (folder / ".git").exists():
+            continue
+        try:
+            count = sum(1 for _ in open_foreign(folder / ".git").log())
+        except KbtuiError:
+            count = 0
+        name = (folder / ".git").relative_to(workspace.root)
+        yield f"{name}: {counted(count, 'earlier version')}; the app's history browser shows them"

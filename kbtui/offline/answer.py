@@ -298,7 +298,7 @@ class _Asked:
         part = part or 0.85 * _match(word, title) or 0.25 * _match(word, list(file))
         if not part and (weight > 1 or (self.role and word in w.RELATION)):
             return None
-        if not part and word in self.wanted:
+        if not part and word in self.wanted and _match_any(self.words, title):
             weight = min(weight, 0.5)
         return weight, part, bool(own)
 

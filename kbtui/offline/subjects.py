@@ -127,7 +127,10 @@ def subject(text: str) -> str:
     tokens = _TOKEN.findall(
         text[: exact.start] if exact and w.content(text[: exact.start]) else text
     )
+    if tokens and (_speaks_first(tokens) or _WE_DO.fullmatch(tokens[0])):
+        return _object(text)
     first = next((n for n, token in enumerate(tokens) if _is_verb(token, n)), len(tokens))
+    first = min(first, _verb_behind_noun(tokens, w.language(text)))
     head = _phrase(tokens[:first], text)
     if head and w.content(head) and not _is_pronoun(tokens[:first]):
         return head
@@ -242,6 +245,8 @@ def _object(text: str) -> str:
     """The first noun phrase behind the verb."""
     tokens = _TOKEN.findall(text)
     start = 0
+    if tokens and (_WE_DO.fullmatch(tokens[0]) or _speaks_first(tokens)):
+        start = 1 + (fold(tokens[0]) in _SPEAKER)
     while start < len(tokens) - 1 and (
         _is_light(tokens[start]) or _is_verb(tokens[start], start + 1) or _is_done(tokens, start)
     ):
@@ -274,6 +279,32 @@ def _phrase(tokens: Sequence[str], text: str) -> str:
         if len(kept) == MOST_WORDS or (token.endswith(".") and len(token) > _ABBREVIATION):
             break
     return titled(" ".join(kept))
+
+
+def _speaks_first(tokens: Sequence[str]) -> bool:
+    """Whether a sentence begins with *I* or *we* and a verb."""
+    return len(tokens) > 2 and fold(tokens[0]) in _SPEAKER and tokens[1].islower()  # noqa: PLR2004
+
+
+def _verb_behind_noun(tokens: Sequence[str], code: str) -> int:
+    """Where a verb stands that no list has: by its place behind a noun, and its ending."""
+    noun = False
+    for place, token in enumerate(tokens[:-1]):
+        low = fold(token.strip("'’"))
+        if token in _MARKS:
+            break
+        small = token[0].islower() and low not in w.PREPOSITION | w.ARTICLE | w.CONJUNCTION
+        if noun and small:
+            after = fold(tokens[place + 1])
+            ends_in_s = re.fullmatch(r"\w{3,}[^s\W]s", low) and after.isalpha()
+            if code == "de" or (
+                code == "es" and _MASCULINE_DOES.fullmatch(" ".join(tokens[: place + 1]))
+            ):
+                return place
+            if code == "en" and ends_in_s and w.is_content(after) and not _is_verb(after, 1):
+                return place
+        noun = w.is_content(low) and (code != "de" or token[0].isupper())
+    return len(tokens)
 
 
 def _is_verb(token: str, place: int) -> bool:
@@ -316,6 +347,8 @@ _LIGHT = w.word_set(
     "keep keeps kept finally always never usually really prefer prefers new always want ab lieber immer nie siempre nunca prefiero"
 )
 _SPEAKER = w.word_set("i we ich wir yo nosotros")
+_WE_DO = re.compile(r"\w{2,}[aei]mos", re.IGNORECASE)
+_MASCULINE_DOES = re.compile(r"(?:el|un|mi) \w+[^a\W] \w+a", re.IGNORECASE)
 _ABBREVIATION = 4
 _OFTEN = w.word_set("don don't dont not no never always usually nie immer niemals nunca siempre")
 _MARKS, _DASHES = frozenset(',;:!?()"“”„«»'), frozenset("=–—-")

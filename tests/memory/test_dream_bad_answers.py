@@ -89,6 +89,10 @@ EDITING = [
         "a refusal for a line",
         does(add("MEMORY.md", "I'm sorry, but I can't help with that.")),
     ),
+    Case(
+        "a note of what was true, in the line",
+        does(add("MEMORY.md", "Lives in Linz, until then: Lives in Graz")),
+    ),
     Case("an endless line", does(add("MEMORY.md", "word " * 2000))),
     Case("an echo of the instructions", _echo_of_the_instructions),
     Case("a file that isn't there", does(call("read_file", path="people/nobody"))),

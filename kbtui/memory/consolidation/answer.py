@@ -25,6 +25,7 @@ from kbtui.memory.records.usable_answers import (
     without_thoughts,
 )
 from kbtui.models.port import ToolSpec
+from kbtui.offline.subjects import about
 from kbtui.text import clean_line
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ _MAX_ITEMS = 200
 _MAX_LINE = 2_000
 _MAX_TITLE = 200
 _FOLDERS = {folder: kind for kind, folder in ENTRY_TYPES.items()}
+_KINDS = frozenset(normalise(name) for pair in ENTRY_TYPES.items() for name in pair)
 _FENCED = re.compile(r"\A```[a-zA-Z]*\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
 USER = "user"
 """The type of a fact about the user himself, which every conversation needs."""
@@ -239,6 +241,8 @@ def _fact(text: str, item: Mapping[str, Any], replaces: str = "", kind: str = ""
     subject = clean_line(_text(item.get("subject"), "facts.subject"))
     if is_placeholder(subject) or len(subject) > _MAX_TITLE:
         subject = ""
+    elif normalise(subject) in _KINDS:
+        subject = about(text)[1]  # small models name what it is, not what it is about
     message = item.get("message")
     is_number = isinstance(message, int) and not isinstance(message, bool)
     is_own = kind == USER or (not subject and kind not in ENTRY_TYPES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ log = logging.getLogger(__name__)
 FINISH = "finish"
 _LONGEST = 4_000
 _FILE = "MEMORY.md, USER.md, SOUL.md, or an entry as category/slug"
+_NOTE_INSIDE = re.compile(r"(?<!\d{4}-\d\d-\d\d), until then:")
 _LINE = "one short line, without a bullet"
 _SECTION = "the heading that it belongs under; left out: where it fits"
 
@@ -364,6 +366,8 @@ def _cleaned(text: str) -> str:
     why = why_unusable(plain)
     if DREAM in plain:
         why = "repeats the prompt instead of answering it"
+    elif _NOTE_INSIDE.search(plain):
+        why = "has a note of what was true before in it; `supersede` writes such notes"
     if why is not None:
         raise UsageError(f"The text {why}.")
     lead = text[: len(text) - len(text.lstrip(" \t\n"))]

@@ -78,36 +78,10 @@ _SEASON = re.compile(
     r"\b(?:morning|afternoon|evening|night|noon|spring|summer|autumn|winter|weekend|year|month|week|hour|minute|day|stunde|minute|tag|hora|minuto|d[ií]a|early|late|morgens?|abends?|nachmittags?|nachts?|frühling|sommer|herbst|winter|wochenende|jahr|monat|woche|mañana|tarde|noche|primavera|verano|otoño|invierno|semana|mes|año|20\d\d)s?\b",
     re.IGNORECASE,
 )
-_SCAFFOLD = w.word_set(
-    """forget vergiss olvida thing stuff kind sort type name called exact exactly again need tell remember remind show list
-    find search look everything anything know say told mention mentioned note notes written down
-    information info detail details please currently happen happened happening please plan
-    ding sache zeug name genau nochmal sag zeig erinnere zeige liste alles erzahl weisst notizen
-    steht notiert cosa nombre exactamente muestra dime recuerda recuerdame lista busca todo sabes
-    notas dice guardado room rooms day days dose dosage colour color shade
-    tage tagen raum zimmer farbe dosis dias sala talla viene vienen mr mrs ms dr frau herr senor senora doctor doctora favour tagged person planned sobre dije acerca doing chosen
-    """
-)
-_LIGHT = w.word_set(
-    """pick picked choose chose chosen decide decided happen start starts begin have get got number
-    give booked book set supposed called work works long old much many time day date people size
-    ask asked said does doing live own eat stay handle deal open high big far tall often
-    keep keeps play plays bring brings ready done covers cover
-    hoch gross weit schwer oft teuer hab liegt steht fertig spielt spielen bringt vertritt
-    toca tocan trae traen lleva listo
-    wahlen gewahlt entschieden bekommen anfangen fangt beginnt heisst zeit tag uhr alt lange viel
-    elegimos elegir decidimos empieza comienza hora dia fecha edad llama
-    new old current latest first second third next last neue neuer neues neuen aktuelle erste zweite
-    nachste letzte nuevo nueva actual primer primera segundo segunda proximo proxima ultimo ultima
-    week weeks month months year hour woche wochen monat jahr stunde semana semanas mes ano horas
-    job project event date deal order thing projekt auftrag sache proyecto tema asunto
-    """
-)
+_SCAFFOLD = w.listed("asking")
+_LIGHT = w.listed("light")
 # A place is what "where" asks for: the line needn't say that it is one.
-_PLACES = w.word_set(
-    """place location address office practice clinic shop store ort standort adresse praxis laden
-    buro lugar sitio direccion oficina consulta tienda"""
-)
+_PLACES = w.listed("places")
 _SUBJECT = r"(?:i|we|you|he|she|they|it|(?:(?:the|my|our|his|her|their)\s+)?[\w'’]+)"
 # What the asked thing does: a statement often says it with another verb.
 _VERB = re.compile(

@@ -72,14 +72,7 @@ _KINDS = {
     "money": "number",
     "id": "number",
 }
-_SAID_AGAIN = w.word_set(
-    """no wait nope oops sorry actually correction meant mean scratch forget ignore said told wrong
-    mistake change changed plan plans update moved move postponed pushed rescheduled instead now same
-    time place starting new rather replaced replaces from turns after all
-    nein korrektur meinte doch jetzt verschoben verlegt statt stattdessen geandert neu gleiche gleich
-    perdon realidad final correccion equivoque digo ahora cambio cambia movio lugar mismo misma hora nuevo
-    """
-)
+_SAID_AGAIN = w.listed("said again")
 _LEAST = 1.0
 _RECENT = 4
 _WHOLE_LINE = 16

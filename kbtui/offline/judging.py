@@ -208,14 +208,8 @@ _EXCLAIMS = re.compile(
 )
 _LAUGHS = re.compile(r"\b(?:lol|lmao|ha(?:ha)+|jaja\w*)\b", re.IGNORECASE)
 _WE = frozenset(["we", "wir", "nosotros", "nosotras"])
-_ANYONE = w.word_set(
-    """nobody noone everyone everybody someone somebody people they niemand keiner alle
-    irgendwer jemand leute jugend nadie alguien todos gente juventud things"""
-)
-_BODY = w.word_set(
-    """head back feet foot neck legs eyes hair stomach battery kopf rucken fusse nacken beine augen haare
-    bauch cabeza espalda pies cuello piernas ojos pelo"""
-)
+_ANYONE = w.listed("anyone")
+_BODY = w.listed("body")
 _WAS = w.word_set("was were war waren fue fueron era estuvo sido")
 _HAS = w.word_set("has have hat haben tiene tienen")
 _OWNS = w.word_set("have habe haben tengo tenemos don dont cant can")
@@ -232,50 +226,7 @@ _TODAY = re.compile(
     r"\b(?:today|tonight|yesterday|this (?:morning|afternoon|evening)|last night|again|already|almost|heute|gestern|gleich|gerade|wieder|schon|endlich|hoy|ayer|anoche|esta (?:mañana|tarde|noche)|otra vez|casi|menudo)\b",
     re.IGNORECASE,
 )
-_WEIGHTS = {
-    "any": -0.54,
-    "exact": 1.73,
-    "number": 0.66,
-    "names": 0.94,
-    "nouns": 0.75,
-    "named": 1.1,
-    "durable": 0.26,
-    "copula": 0.24,
-    "placed": 0.67,
-    "where": 0.28,
-    "relation": 0.27,
-    "mine durable": 0.34,
-    "mine": 0.24,
-    "mine not": 1.07,
-    "not": 0.31,
-    "we": 0.69,
-    "has": 0.36,
-    "thing": 0.16,
-    "does": 0.28,
-    "ruled out": 1.49,
-    "did": 0.8,
-    "standing": 0.24,
-    "label": 1.43,
-    "three": 1.28,
-    "six": 1.17,
-    "titled": 0.87,
-    "cries": -2.23,
-    "laughs": -0.81,
-    "mood": -1.04,
-    "now": -1.73,
-    "today": -1.44,
-    "was": -0.82,
-    "exclaims": -2.0,
-    "sarcasm": -2.56,
-    "uncertain": -1.2,
-    "advice": -3.0,
-    "you": -1.28,
-    "pronoun": -0.49,
-    "bang": -0.6,
-    "anyone": -1.74,
-    "body": -0.68,
-    "short": -1.15,
-}
+_WEIGHTS = w.weights("weights")  # fitted by tests/benchmarks/worth.py
 _NEGATED = frozenset(
     [
         "not",

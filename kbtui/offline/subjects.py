@@ -62,27 +62,9 @@ _PREFERS = re.compile(
     r"|bevorzuge\w*|mag|liebe|hasse|esse|trinke|nie|niemals|immer|lieber|am liebsten|prefiero|odio|me gusta\w*|no me gusta\w*|me encanta\w*|nunca|siempre|evito|no (?:como|bebo|tomo|quiero|uso))\b",
     re.IGNORECASE,
 )
-_GENERIC = w.word_set(
-    """decision todo note notes update reminder new fact info news correction reason task btw
-    entscheidung aufgabe notiz neu neue neuer neues info decision tarea nota nuevo nueva aviso
-    second first third next another couple client customer project zweite erste segundo primera"""
-)
-_AUX = w.word_set(
-    """has have had will can could should must does do did would may am got gets became becomes
-    hat haben hatte wird werden kann muss soll darf geht kommt bleibt bekommt gibt
-    goes go makes make trifft heisst
-    tiene tienen va van puede debe hay viene llega sigue"""
-)
-_NOUNS = w.word_set(
-    """open close start end need use work study play move lead cost charge cover visit order
-    allergic allergy intolerant vegetarian vegan birthday anniversary deadline meeting appointment
-    interview exam rehearsal flight train password allergie frist termin treffen prufung probe flug
-    geburtstag alergia cumpleanos plazo cita reunion examen ensayo vuelo only every engaged married
-    divorced responsible due based jede jeden jedes allergisch vegetarisch verantwortlich zustandig
-    fallig alergico alergica vegetariano vegetariana encargado responsable uso paga toma nie nunca
-    siempre always never immer usually trabajo cambio book rent name leaves visiting drives turns
-    weight living stay head running planning works"""
-)
+_GENERIC = w.listed("generic")
+_AUX = w.listed("auxiliary")
+_NOUNS = w.listed("nouns as well")
 _VERBS = (w.COPULA | _AUX | (w.DURABLE - _NOUNS)) | w.word_set("works turns starts comes")
 _STOP_AT = w.CONJUNCTION - {"and", "und", "y", "e", "&"}
 _HOME = (
@@ -353,10 +335,4 @@ _ABBREVIATION = 4
 _OFTEN = w.word_set("don don't dont not no never always usually nie immer niemals nunca siempre")
 _MARKS, _DASHES = frozenset(',;:!?()"“”„«»'), frozenset("=–—-")
 _EXACT = frozenset({"date", "time", "money", "percent", "weekday", "day", "id"})
-_ROLES = w.word_set(
-    """hire contact lead manager engineer developer designer owner director nurse charge head intern
-    supervisor advisor pm cto ceo cfo trainer client customer tenant supplier vendor plumber
-    ansprechpartner ansprechpartnerin leiter leiterin kundin kunde mieter lieferant chefin praktikant
-    praktikantin azubi contacto clienta cliente proveedor directora director encargada becario
-    """
-)
+_ROLES = w.listed("roles")

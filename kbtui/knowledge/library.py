@@ -60,7 +60,7 @@ class Content(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The outcome of a write: where it stands, and the commit; None where a sink took it."""
+    """The outcome of a write: where it stands, and the commit."""
 
     path: str
     commit: Commit | None
@@ -152,7 +152,6 @@ class Library(Reader):
         day: date | None = None,
         actor: Actor = Actor.YOU,
         origin: Origin = Origin(),  # noqa: B008  # frozen
-        sink: Sink | None = None,
         **content: Unpack[Content],
     ) -> Written:
         """Write a new entry under a name that is free.
@@ -163,7 +162,6 @@ class Library(Reader):
             day: When it is from; today if None. A decision's name begins with its month.
             actor: Who writes it.
             origin: Where it comes from.
-            sink: Takes the change instead of its being made.
             content: What it says; see `Content`.
 
         Raises:
@@ -193,20 +191,12 @@ class Library(Reader):
         )
         with self._creating:  # two threads must not find the same name free
             path = self.overlay().free_path(type_, title, day)
-            with self._history.change(actor, f"new {type_}: {title}", origin, sink) as change:
+            with self._history.change(actor, f"new {type_}: {title}", origin) as change:
                 change.write(path, text, expecting=None)
         return Written(path, change.result)
 
     def write(
-        self,
-        path: str,
-        text: str,
-        *,
-        expecting: str | None,
-        actor: Actor,
-        reason: str,
-        origin: Origin = Origin(),  # noqa: B008  # frozen
-        sink: Sink | None = None,
+        self, path: str, text: str, *, expecting: str | None, actor: Actor, reason: str
     ) -> Commit | None:
         """Write a file's whole text; a byte-order mark and CRLF line ends that it had stay.
 
@@ -216,32 +206,22 @@ class Library(Reader):
             expecting: The blob id of what the writer read; None: the file must be new.
             actor: Who writes it.
             reason: Why; the body of the commit.
-            origin: Where it comes from.
-            sink: Takes the change instead of its being made.
 
         Raises:
             ConflictError: somebody else changed it meanwhile; both versions are kept.
             UnreadableError: what is there isn't UTF-8 and would lose characters.
         """
         path = checked_path(path)
-        with self._history.change(actor, reason, origin, sink) as change:
+        with self._history.change(actor, reason) as change:
             old = change.read(path)
             data = text.encode("utf-8", "replace") if old is None else _encoded_as(old, text, path)
             change.write(path, data, expecting=expecting)
         return change.result
 
-    def rename(
-        self,
-        ref: str,
-        new: str,
-        *,
-        actor: Actor = Actor.YOU,
-        origin: Origin = Origin(),  # noqa: B008  # frozen
-        sink: Sink | None = None,
-    ) -> Written:
+    def rename(self, ref: str, new: str) -> Written:
         """Rename an entry to a title, a slug or category/slug, and repair every link to it.
 
-        The old name becomes an alias. One change holds everything; a `sink` may take it.
+        The old name becomes an alias. One change holds everything.
 
         Raises:
             NotFoundError: there is no such entry.
@@ -252,18 +232,11 @@ class Library(Reader):
         overlay = self.overlay()
         edits = overlay.renamed(info.path, name)
         reason = f"rename {info.name} to {short_name(name.path)}"
-        with self._history.change(actor, reason, origin, sink) as change:
+        with self._history.change(Actor.YOU, reason) as change:
             overlay.stage(change, edits)
         return Written(name.path, change.result)
 
-    def delete(
-        self,
-        ref: str,
-        *,
-        actor: Actor = Actor.YOU,
-        origin: Origin = Origin(),  # noqa: B008  # frozen
-        sink: Sink | None = None,
-    ) -> Commit | None:
+    def delete(self, ref: str, *, sink: Sink | None = None) -> Commit | None:
         """Delete an entry, and clean the links to it; the commit can be undone.
 
         A `sink` may take the change; None is returned then.
@@ -275,7 +248,7 @@ class Library(Reader):
         overlay = self.overlay()
         edits = overlay.removed(info.path)
         reason = f"delete {info.name}"
-        with self._history.change(actor, reason, origin, sink) as change:
+        with self._history.change(Actor.YOU, reason, sink=sink) as change:
             overlay.stage(change, edits)
         if change.result is None and sink is None:
             raise NotFoundError(f"{info.name} is gone already.")

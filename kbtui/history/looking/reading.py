@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 _REVISION = re.compile(r"^(?P<base>.+?)(?P<steps>(?:~\d*|\^)*)$")
 _ID = re.compile(r"^[0-9a-f]{4,40}$")
 _DATE = re.compile(r"^\d{4}-\d{2}-\d{2}")
-_FULL = 40
 
 
 def resolve(repository: Repository, log: CommitLog, rev: str) -> str:

@@ -10,7 +10,7 @@ from kbtui.models.port import Message, cut_to_tokens, estimate_tokens, message_t
 from kbtui.text import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from kbtui.memory.records.archive import Archive
     from kbtui.sessions.store import SessionMessage
@@ -72,7 +72,6 @@ def session_window(
     most_tokens: int,
     is_local: bool,
     condensed: Sequence[Condensed] = (),
-    count: Callable[[Message], int] = message_tokens,
 ) -> SessionWindow:
     """The newest messages that fit both limits, beginning with something that the user said.
 
@@ -85,7 +84,7 @@ def session_window(
     gone = 0
     for turn in reversed(_turns(messages)):
         shown = _sound(turn, is_local=is_local)
-        cost = sum(map(count, shown))
+        cost = sum(map(message_tokens, shown))
         more, longer = number + len(shown), tokens + cost
         is_known = all(any(each.holds(message) for each in condensed) for message in turn)
         is_recent = more <= _LAST_MESSAGES and longer <= most_tokens // _LAST_SHARE

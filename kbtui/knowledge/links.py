@@ -77,14 +77,14 @@ def links_in_body(text: str, first_line: int = 1) -> list[PlacedLink]:
     return placed
 
 
-def links_in_frontmatter(head: str, tree: Node, first_line: int = 2) -> Iterator[Link]:
-    """Find the links in a frontmatter tree read from `head`."""
+def links_in_frontmatter(head: str, tree: Node) -> Iterator[Link]:
+    """Find the links in a frontmatter tree read from `head`, which begins on the second line."""
     for key, value in tree.pairs():
         for node in value.scalars():
             if key.value == "related" and node.value.strip():
-                yield related_link(node.value, first_line + head.count("\n", 0, node.start))
+                yield related_link(node.value, 2 + head.count("\n", 0, node.start))
             elif "[[" in node.value:
-                yield from links_in_value(node.value, first_line + head.count("\n", 0, node.start))
+                yield from links_in_value(node.value, 2 + head.count("\n", 0, node.start))
 
 
 def links_in_value(value: str, line: int = 1) -> Iterator[Link]:

@@ -219,11 +219,11 @@ def hidden(name: str) -> RefusedError:
     )
 
 
-def cap(output: str, limit: int = MOST_CHARACTERS) -> str:
+def cap(output: str) -> str:
     """Cut what is too long at a line, and say so."""
-    if len(output) <= limit:
+    if len(output) <= MOST_CHARACTERS:
         return output
-    head = output[:limit].rpartition("\n")[0] or output[:limit]
+    head = output[:MOST_CHARACTERS].rpartition("\n")[0] or output[:MOST_CHARACTERS]
     return f"{head}\n(cut: {len(output) - len(head):,} more characters)"
 
 

@@ -191,13 +191,11 @@ class Corpus:
         self._days: dict[str, NDArray[np.float64]] = {}
         self._expanded: dict[tuple[str, tuple[str, ...], int], list[str]] = {}
 
-    def scores(
-        self, terms: Iterable[tuple[str, float]], fields: Sequence[str] = tuple(SCORED_FIELDS)
-    ) -> NDArray[np.float64]:
+    def scores(self, terms: Iterable[tuple[str, float]]) -> NDArray[np.float64]:
         """The BM25F score of every document for weighted terms; 0 where none occurs."""
         total = np.zeros(self.size)
         for term, weight in terms:
-            ids, impact = self.impacts(term, tuple(fields))
+            ids, impact = self.impacts(term)
             total[ids] += impact if weight == 1 else impact * np.float32(weight)
         return total
 
@@ -296,9 +294,9 @@ class Corpus:
             mask[self.postings(field, term)[0]] = True
         return mask
 
-    def knows(self, term: str, fields: Sequence[str] = tuple(SCORED_FIELDS)) -> bool:
+    def knows(self, term: str) -> bool:
         """True if any live document holds the term."""
-        return len(self.impacts(term, tuple(fields))[0]) > 0
+        return len(self.impacts(term)[0]) > 0
 
     def expand(self, prefix: str, fields: Sequence[str], most: int = MOST_EXPANSIONS) -> list[str]:
         """The terms that start with `prefix`; the shortest ones, if there are too many."""

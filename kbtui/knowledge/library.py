@@ -60,7 +60,7 @@ class Content(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The outcome of a write: where it stands, and the commit."""
+    """The outcome of a write: where it stands, and the commit; None where a sink took it."""
 
     path: str
     commit: Commit | None
@@ -218,10 +218,10 @@ class Library(Reader):
             change.write(path, data, expecting=expecting)
         return change.result
 
-    def rename(self, ref: str, new: str) -> Written:
+    def rename(self, ref: str, new: str, *, sink: Sink | None = None) -> Written:
         """Rename an entry to a title, a slug or category/slug, and repair every link to it.
 
-        The old name becomes an alias. One change holds everything.
+        The old name becomes an alias. One change holds everything; a `sink` may take it.
 
         Raises:
             NotFoundError: there is no such entry.
@@ -232,7 +232,7 @@ class Library(Reader):
         overlay = self.overlay()
         edits = overlay.renamed(info.path, name)
         reason = f"rename {info.name} to {short_name(name.path)}"
-        with self._history.change(Actor.YOU, reason) as change:
+        with self._history.change(Actor.YOU, reason, sink=sink) as change:
             overlay.stage(change, edits)
         return Written(name.path, change.result)
 

@@ -19,10 +19,9 @@ from kbtui.history.door import MovedError
 from kbtui.history.objects.branch import NAME
 from kbtui.history.objects.pack_folder import INCOMING, PackFolder
 from kbtui.history.objects.repository import Repository, as_unpacked
-from kbtui.history.sync.connection import HangUp, Line
 from kbtui.history.sync.inspection import Inspection, check_pack
 from kbtui.history.sync.purge import PurgedTipError
-from kbtui.history.sync.remote import remote_error
+from kbtui.history.sync.remote import HangUp, Line, remote_error
 from kbtui.text import clean_line
 from kbtui.workspace.durable import storage_errors, sync_folder, temporary_name
 

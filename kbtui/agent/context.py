@@ -1,4 +1,4 @@
-"""What a model is given: the parts of the prompt, in a stable order, each within its budget.
+"""The context that a model is given: the parts of the prompt, in a stable order, each within its budget.
 
 Order: who the agent is, bootstrap files, skills, MEMORY.md, the notes of the last days, the summary
 of the conversation's beginning; then the session; then the message with what it refers to, below
@@ -61,7 +61,7 @@ _SUBJECT_MESSAGES = 2
 
 
 class Rooms(Protocol):
-    """What a prompt is put together from; `Services` and a `KnowledgeBase` have it."""
+    """All that a prompt is put together from; `Services` and a `KnowledgeBase` have it."""
 
     @property
     def workspace(self) -> Workspace: ...  # noqa: D102
@@ -164,7 +164,7 @@ def _chat_model(rooms: Rooms) -> ChatModel:
 
 
 def _session_budget(limits: ContextSettings, window: int, fixed: int) -> int:
-    """What is left for the session when the answer and the rest have their share."""
+    """The tokens left for the session when the answer and the rest have their share."""
     left = window - window // _ANSWER_SHARE - fixed
     return max(_LEAST_SESSION_TOKENS, min(limits.session_tokens, left))
 
@@ -226,7 +226,7 @@ class _Frame:
     now: datetime
 
     def free(self, limits: ContextSettings) -> int:
-        """What is left beside the tools, an answer and the session's share."""
+        """The tokens left beside the tools, an answer and the session's share."""
         answer = self.window // _ANSWER_SHARE
         return self.window - answer - limits.session_share(self.window) - self.tools
 
@@ -243,7 +243,7 @@ class _Files:
         self.private: list[str] = []
 
     def may_show(self, path: str) -> bool:
-        """Whether the model may see a file; if it is private, that is noted."""
+        """True if the model may see a file; if it is private, that is noted."""
         if not self._rooms.library.is_private(path):
             return True
         if self._is_local:
@@ -260,7 +260,7 @@ class _Files:
 
 
 def _subject(text: str, before: Sequence[SessionMessage]) -> str:
-    """What is talked about: a follow-up such as "and why?" names it no more."""
+    """The subject at hand: a follow-up such as "and why?" names it no more."""
     said = [each.content for each in before if each.role == "user"]
     return "\n".join([*said[-_SUBJECT_MESSAGES:], text])
 

@@ -174,7 +174,7 @@ class ToolRounds:
 
 
 def _about(call: ToolCall, outcome: Outcome) -> set[str]:
-    """What a write is about: slugs of what the call names, and of what its outcome does."""
+    """The subjects of a write: slugs of what the call names, and of what its outcome does."""
     arguments = shown_arguments(call)
     names = [str(arguments.get(name) or "") for name in _NAMED]
     named = {slugify(name.rpartition("/")[2]) for name in names if name}

@@ -57,7 +57,7 @@ class SessionWindow:
 
 
 def condensed_of(archive: Archive, session: str) -> tuple[Condensed, ...]:
-    """What the archive says of a session, oldest first."""
+    """The words of the archive about a session, oldest first."""
     return tuple(
         Condensed(entry.messages, entry.content, entry.timestamp)
         for entry in archive.entries()

@@ -117,7 +117,7 @@ def statements(text: str) -> list[str]:
 
 
 def restated(before: str, after: str) -> tuple[dict[str, str], dict[str, str]]:
-    """What only the former and only the latter of two documents states, by its normal form.
+    """The statements that only the former and only the latter of two documents has, by normal form.
 
     A statement in other clothes is the same one.
     """

@@ -204,7 +204,7 @@ def _exactly(data: dict[str, Any], summary: str) -> ToolResult:
 
 
 def _neighbours(context: ToolContext, path: str) -> dict[str, str]:
-    """What a file links to, and what links to it: by path, with the direction."""
+    """The links of a file, out and in: by path, with the direction."""
     links = {link.path: "to" for link in context.library.outgoing(path) if link.path}
     for back in context.library.backlinks(path):
         links[back.path] = "both" if back.path in links else "from"

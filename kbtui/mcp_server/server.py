@@ -181,7 +181,7 @@ def _client(request: Request) -> str:
 
 
 def _connection(request: Request) -> str:
-    """What tells one client of this process from another; empty where there is but one."""
+    """The mark that tells one client of this process from another; empty where there is but one."""
     headers = getattr(request.request, "headers", None)
     return headers.get("mcp-session-id", "")[:_SHORT_ID] if headers is not None else ""
 

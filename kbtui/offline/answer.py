@@ -289,7 +289,7 @@ def _part(word: str, text: str, mine: Sequence[str]) -> float | None:
 
 
 def _attribute(word: str, text: str) -> float | None:
-    """Whether a line holds what a word like *phone* asks for; None for other words."""
+    """True if a line holds what a word like *phone* asks for; None for other words."""
     form = next((form for group, form in _ATTRIBUTES if word in group), None)
     return None if form is None else 0.9 if form.search(text) else 0.0
 

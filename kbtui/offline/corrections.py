@@ -110,7 +110,7 @@ def without_cue(said: str) -> tuple[str, bool]:
 
 
 def ends_something(said: str) -> bool:
-    """Whether a statement says that something is over or off."""
+    """True if a statement says that something is over or off."""
     return _ENDS.search(said) is not None
 
 
@@ -214,7 +214,7 @@ def _score(told: _Told, line: Line, before: Sequence[str], title: str) -> float:
 
 
 def _may_change(told: _Told, line: Line) -> bool:
-    """Whether a change that has no cue can mean a line: a value has its place, or the rest is the same."""
+    """True if a change that has no cue can mean a line: a value has its place, or the rest is the same."""
     return _replaced(told, line) not in (None, line.text) or _same_slot(told.said, line.text)
 
 
@@ -256,7 +256,7 @@ def _replaced(told: _Told, line: Line) -> str | None:
 
 
 def _fits(new: w.Value, old: w.Value, said: str, text: str) -> bool:
-    """Whether a value can stand where another stands: of one kind, and counting the same thing."""
+    """True if a value can stand where another stands: of one kind, and counting the same thing."""
     if _KINDS.get(new.kind, new.kind) != _KINDS.get(old.kind, old.kind):
         return False
     if _KINDS.get(new.kind) != "number":
@@ -313,7 +313,7 @@ def _last_like(new: str, old: str) -> str:
 
 
 def _same_slot(said: str, text: str) -> bool:
-    """Whether two sentences give different values to one thing: "my X is A", "my X is B"."""
+    """True if two sentences give different values to one thing: "my X is A", "my X is B"."""
     first, second = _key(said), _key(text)
     return first is not None and first == second
 
@@ -337,7 +337,7 @@ def _key(text: str) -> tuple[str, ...] | None:
 
 
 def _says_more(told: _Told, line: Line, text: str) -> bool:
-    """Whether a statement says something beside the value that was put into the line."""
+    """True if a statement says something beside the value that was put into the line."""
     known = [*w.words(text), *w.words(line.title), *w.words(told.old)]
     rest = [
         word

@@ -265,7 +265,7 @@ class Sentence:
 
     @property
     def is_kept(self) -> bool:
-        """Whether it will matter next month."""
+        """True if it will matter next month."""
         if self.form in ("remember", "todo", "wish"):
             return True
         return self.form == "statement" and self.worth >= WORTH_KEEPING
@@ -315,7 +315,7 @@ def _in_list(text: str) -> bool:
 
 
 def is_paste(text: str) -> bool:
-    """Whether a message is something copied: a trace, a log, code, a mail, a quotation."""
+    """True if a message is something copied: a trace, a log, code, a mail, a quotation."""
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
         return False
@@ -335,7 +335,7 @@ def is_paste(text: str) -> bool:
 
 
 def is_question(text: str) -> bool:
-    """Whether a sentence asks something, with its mark or without."""
+    """True if a sentence asks something, with its mark or without."""
     plain = _without_pictures(text)
     if re.search(r"[?]+[\s!?.\"')]*$", plain) or plain.lstrip().startswith("¿"):
         return True
@@ -348,7 +348,7 @@ def is_question(text: str) -> bool:
 
 
 def is_chat(text: str) -> bool:
-    """Whether all that is said is a greeting, thanks, or a word of reaction."""
+    """True if all that is said is a greeting, thanks, or a word of reaction."""
     told = [word.partition("'")[0] for word in w.words(_without_pictures(text))]
     return all(
         word in w.CHAT | w.CONJUNCTION or re.fullmatch(r"(?:ha|he|ja|je|lo|h|m|a|o)+[lhm]*", word)
@@ -428,7 +428,7 @@ def _form(text: str, said: str) -> tuple[Form, str, float]:  # noqa: PLR0911 - a
 
 
 def _is_wish(said: str) -> bool:
-    """Whether it asks for something to be so from now on: "keep answers under 5 lines"."""
+    """True if it asks for something to be so from now on: "keep answers under 5 lines"."""
     if _WISH_ABOUT.search(said) and len(said.split()) < 16:  # noqa: PLR2004
         return True
     if _POLITE.search(said) and _ALWAYS.search(said):
@@ -440,7 +440,7 @@ def _is_wish(said: str) -> bool:
 
 
 def _acts(said: str, bare: Sequence[str]) -> bool:
-    """Whether a Spanish sentence begins with a verb in the first person: *tomo*, *hemos*."""
+    """True if a Spanish sentence begins with a verb in the first person: *tomo*, *hemos*."""
     return w.language(said) == "es" and bool(re.fullmatch(r"\w{2,}(?:o|[aei]mos)", bare[0]))
 
 
@@ -518,7 +518,7 @@ def signs_of(text: str, said: str) -> dict[str, float]:
 
 
 def _named_subject(text: str) -> bool:
-    """Whether it begins with a name and a verb, "&" or a comma behind it."""
+    """True if it begins with a name and a verb, "&" or a comma behind it."""
     match = re.match(
         r"(?:Dr\.?|Mr\.?|Mrs\.?|Ms\.?|Prof\.?|Frau|Herr|Señora?|Sra?\.|Doña|Don)?\s*(?P<name>[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+)(?:\s+[A-ZÄÖÜ][\w'’-]+)*\s+(?P<next>\w+|[&+=,])",
         text,

@@ -130,7 +130,7 @@ def titled(text: str) -> str:
 
 
 def is_named(phrase: str) -> bool:
-    """Whether a phrase is made of names alone: *Aisha & Florian*, *Dr. Fang*."""
+    """True if a phrase is made of names alone: *Aisha & Florian*, *Dr. Fang*."""
     told = [token for token in re.findall(r"[\w'’-]+", phrase) if fold(token) not in w.FUNCTION]
     return bool(told) and all(token[0].isupper() for token in told)
 
@@ -301,7 +301,7 @@ def _is_verb(token: str, place: int) -> bool:
 
 
 def _is_done(tokens: Sequence[str], place: int) -> bool:
-    """Whether a word that could be a noun as well is what "I" or "never" does."""
+    """True if a word that could be a noun as well is what "I" or "never" does."""
     before = fold(tokens[place - 1]).partition("'")[0] if place else ""
     acts = before in w.FIRST_PERSON or before in _OFTEN
     return place > 0 and acts and fold(tokens[place]) in w.DURABLE

@@ -205,11 +205,11 @@ class _Reader:
 
     @staticmethod
     def _adds(each: Sentence) -> bool:
-        """Whether a sentence beside one that is kept says something itself."""
+        """True if a sentence beside one that is kept says something itself."""
         return bool(each.bullets) or (len(w.content(each.said)) > 0 and each.worth > -2.0)  # noqa: PLR2004
 
     def _goes_on(self, last: Sentence, each: Sentence) -> bool:
-        """Whether a sentence goes on about what the one before it is about."""
+        """True if a sentence goes on about what the one before it is about."""
         if each.form != "statement" or last.form == "wish":
             return False
         between = self._text[last.end : each.start]
@@ -431,7 +431,7 @@ def _last_question(text: str) -> str:
 
 
 def _fits(question: str, value: str) -> bool:
-    """Whether a short text can answer a question: a number where one is asked for, and so on."""
+    """True if a short text can answer a question: a number where one is asked for, and so on."""
     told = w.words(value)
     if not told or told[0] in w.FIRST_PERSON | w.CHAT | w.INTERJECTION | w.SECOND_PERSON:
         return False

@@ -174,7 +174,7 @@ def content(text: str) -> list[str]:
 
 
 def is_content(word: str) -> bool:
-    """Whether a folded word says something by itself."""
+    """True if a folded word says something by itself."""
     plain = word.replace("'", "")
     if plain in FUNCTION or word.partition("'")[0] in FUNCTION:
         return False
@@ -183,7 +183,7 @@ def is_content(word: str) -> bool:
 
 @lru_cache(16384)
 def alike(one: str, other: str) -> bool:
-    """Whether two folded words are forms of one, or one is the end of a compound of the other."""
+    """True if two folded words are forms of one, or one is the end of a compound of the other."""
     a, b = stem(one), stem(other)
     if a == b:
         return True

@@ -1,4 +1,4 @@
-"""What lies where in a workspace, and how its files are named.
+"""The layout of a workspace: where things lie in it, and how its files are named.
 
 Everything names a file by its workspace path, such as ``knowledge/people/alice.md``; the `Layout`
 says which file that is. In kbtui's own layout it lies just there. In a folder of notes that is

@@ -317,7 +317,7 @@ def _spans(text: str) -> Iterator[Span]:
 
 
 def _formed(text: str) -> Iterator[Span]:
-    """What has a form of the table."""
+    """Secrets that have a form of the table."""
     for form in _forms():
         if form.marker in text:
             for match in form.pattern.finditer(text):
@@ -364,7 +364,7 @@ def _words(section: str) -> frozenset[str]:
 
 
 def _assigned(text: str, lowered: str) -> Iterator[Span]:
-    """What stands behind a name that says so, and looks made by a machine."""
+    """Secrets behind a name that says so, and that look made by a machine."""
     end = 0
     for named in _NAME.finditer(lowered):
         match = _ASSIGNED.match(text, named.end()) if named.start() >= end else None
@@ -433,7 +433,7 @@ def _told_otherwise(text: str) -> Iterator[Span]:
 
 
 def _in_columns(text: str, table: re.Match[str]) -> Iterator[Span]:
-    """What stands in the columns of a table whose heads promise secrets."""
+    """Secrets in the columns of a table whose heads promise some."""
     heads = [_COLUMN.fullmatch(head) for head in _CELL.findall(table[1])]
     if not any(heads):
         return

@@ -46,7 +46,7 @@ _ASKS_TO_CHANGE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What came of a write."""
+    """The outcome of a write."""
 
     context: ToolContext
     edited: Edited

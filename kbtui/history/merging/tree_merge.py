@@ -155,7 +155,7 @@ class MergePlan:
 
 
 def beside(tree: Tree) -> Tree:
-    """What at the top of a tree isn't a workspace's."""
+    """The names at the top of a tree that aren't a workspace's."""
     areas = {area.encode() for area in RECORDED_AREAS}
     return {name: entry for name, entry in tree.items() if name not in areas}
 

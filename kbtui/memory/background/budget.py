@@ -247,7 +247,7 @@ class BackgroundModels:
         return MeteredModel(model, self._budget, ask_first=not self._is_chosen(role))
 
     def _is_chosen(self, role: str) -> bool:
-        """Whether a person chose the model, or it was found in the environment."""
+        """True if a person chose the model, or it was found in the environment."""
         own = getattr(self._settings.models, _FIELDS[role])
         return own.model is not None or not self._registry.describe().reason
 

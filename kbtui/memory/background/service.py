@@ -177,7 +177,7 @@ class Memory:
             log.info("old sessions are entered later: %s", error)
 
     def audit(self) -> Audit:
-        """What became of every message."""
+        """The outcome of every message."""
         return self.ledger.account()
 
     def left_out(self) -> list[LeftOut]:

@@ -26,7 +26,7 @@ def _nobody(_event: WorkerEvent) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SessionReport:
-    """What became of a session.
+    """The outcome of a session.
 
     Attributes:
         outcome: How condensing ended; None: there was nothing to condense.
@@ -119,5 +119,5 @@ def progress_teller(tell: Tell) -> Callable[[Progress], None]:
 
 
 def _is_quiet(error: KbtuiError) -> bool:
-    """Whether an error is no news to a person: another program is at the same work."""
+    """True if an error is no news to a person: another program is at the same work."""
     return isinstance(error, WorkspaceBusyError)

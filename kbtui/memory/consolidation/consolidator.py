@@ -56,7 +56,7 @@ class Trigger(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one run.
+    """The outcome of one run.
 
     Attributes:
         kind: ``archived``; ``raw``: at least one page was kept whole; ``proposed``: archived, and
@@ -220,7 +220,7 @@ class Consolidator:
         return found
 
     def _is_over(self, conversation: Conversation, trigger: Trigger) -> bool:
-        """Whether no result can come any more for a call that has none."""
+        """True if no result can come any more for a call that has none."""
         if trigger in (Trigger.CLOSED, Trigger.IDLE) or not conversation.messages:
             return True
         return self._clock() - conversation.messages[-1].time >= _LONGEST_TURN

@@ -49,7 +49,7 @@ class LiveEdits:
     waiting: tuple[str, ...] = ()
 
     def is_removed(self, fact: str, said: Iterable[tuple[datetime, str]]) -> bool:
-        """Whether a fact was taken out, and the user hasn't said it again since."""
+        """True if a fact was taken out, and the user hasn't said it again since."""
         when = self.removed.get(normalise(fact))
         if when is None:
             return False

@@ -86,7 +86,7 @@ class Page:
         return said_by_user(self.messages)
 
     def shows(self, message: SessionMessage) -> bool:
-        """Whether a model is shown a message of it."""
+        """True if a model is shown a message of it."""
         allowed = not self.private or message.role == "user"
         return allowed and self.conversation.shown(message)
 

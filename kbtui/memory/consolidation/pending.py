@@ -44,7 +44,7 @@ class Pending:
         return read_conversation(session, lines.records, private, forgotten)
 
     def is_private(self, path: str) -> bool:
-        """Whether only local models may read a file."""
+        """True if only local models may read a file."""
         return self._library.is_private(path)
 
     def parts(self, conversation: Conversation, *, closed: bool = False) -> list[list[Unit]]:

@@ -63,7 +63,7 @@ _FIRST = (f"{_ENTRIES}people/", f"{_ENTRIES}projects/")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one fact.
+    """The outcome of one fact.
 
     Attributes:
         fact: Which one.
@@ -83,7 +83,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What became of some facts.
+    """The outcome of some facts.
 
     Attributes:
         outcomes: One for each fact, in order.
@@ -148,7 +148,7 @@ class Author:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """What became of an edit.
+    """The outcome of an edit.
 
     Attributes:
         path: The file that it is about, under the name that it has now.

@@ -158,13 +158,13 @@ def grown_entry(
 
 
 def is_said(statement: str, known: Sequence[str], likeness: float = STRICT) -> bool:
-    """Whether one of the `known` statements says a statement already."""
+    """True if one of the `known` statements says a statement already."""
     words = normalise(statement).split()
     return any(_within(words, normalise(other).split(), likeness) for other in known)
 
 
 def _within(words: list[str], other: list[str], likeness: float) -> bool:
-    """Whether `words` stand in `other` in their order, all numbers and negations included."""
+    """True if `words` stand in `other` in their order, all numbers and negations included."""
     telling = {word for word in words if any(char.isdigit() for char in word)}
     if not words or telling - set(other) or (_NOT & set(words)) != (_NOT & set(other)):
         return False

@@ -330,7 +330,7 @@ def heading_of(line: str) -> tuple[int, str] | None:
 
 
 def is_statement(line: str) -> bool:
-    """Whether a line says something: it isn't blank and no heading."""
+    """True if a line says something: it isn't blank and no heading."""
     return bool(line.strip()) and heading_of(line) is None
 
 

@@ -92,7 +92,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What became of an operation.
+    """The outcome of an operation.
 
     Attributes:
         paths: The files that it changed, or would change; none: everything stood so already.

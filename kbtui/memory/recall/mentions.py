@@ -52,7 +52,7 @@ def words_of(text: str) -> frozenset[str]:
 
 
 def says(text: str, wanted: frozenset[str]) -> bool:
-    """Whether a text holds all of some words."""
+    """True if a text holds all of some words."""
     return bool(wanted) and wanted <= set(normalise(text).split())
 
 

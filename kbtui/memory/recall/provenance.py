@@ -286,7 +286,7 @@ def _replaced(diff: FileDiff, line: int) -> list[DiffLine]:
 
 
 def _adds(text: str, before: str, read: Iterable[ArchiveEntry]) -> bool:
-    """Whether a line says something that the one before didn't and that had been read."""
+    """True if a line says something that the one before didn't and that had been read."""
     fresh = _words(text) - _words(before)
     return any(fresh & _words(entry.content) for entry in read)
 

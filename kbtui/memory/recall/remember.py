@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What became of it.
+    """The outcome of it.
 
     Attributes:
         fact: As it stands in MEMORY.md.

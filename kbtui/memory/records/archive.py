@@ -58,7 +58,7 @@ _Reader = Callable[[str], "bytes | None"]
 
 
 def is_record(path: str) -> bool:
-    """Whether a file records what happened, so that no undo or restore may take it back."""
+    """True if a file records what happened, so that no undo or restore may take it back."""
     return _RECORD.fullmatch(path) is not None
 
 

@@ -50,7 +50,7 @@ class Holding:
     dropped: Mapping[int, str] = field(default_factory=dict, hash=False)
 
     def holds(self, message: int) -> bool:
-        """Whether it accounts for a message."""
+        """True if it accounts for a message."""
         return self.messages[0] <= message <= self.messages[1]
 
 
@@ -198,7 +198,7 @@ def parse_old_history(text: str, undated: str) -> list[OldBlock]:
 
 
 def _continues(block: list[str], line: str) -> bool:
-    """Whether a dated line is a message inside a raw block, not the start of a new one."""
+    """True if a dated line is a message inside a raw block, not the start of a new one."""
     if not block or not _MESSAGE.match(line):
         return False
     start = _START.match(block[0])

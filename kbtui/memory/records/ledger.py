@@ -71,7 +71,7 @@ def drop_reason(message: _Said, seen: set[str]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class SessionAccount:
-    """What became of the messages of one session, as ranges of ids.
+    """The outcome of the messages of one session, as ranges of ids.
 
     `archived` are (cursor, range), `dropped` (id, reason); `unreadable` counts lines of the log
     that can't be read and whose ids nobody knows.

@@ -22,7 +22,7 @@ def merged(ranges: Iterable[Range]) -> list[Range]:
 
 
 def holds(ranges: Sequence[Range], number: int) -> bool:
-    """Whether a number lies in one of the ranges."""
+    """True if a number lies in one of the ranges."""
     return any(first <= number <= last for first, last in ranges)
 
 

@@ -71,7 +71,7 @@ class _Stone:
         )
 
     def says(self, now: datetime, sources: Sequence[Source], *, drops: bool) -> bool:
-        """Whether there is nothing to add to it.
+        """True if there is nothing to add to it.
 
         What was buried long ago is buried anew: the user may have stated it in between.
         """
@@ -126,7 +126,7 @@ class Tombstones:
         stated_after: datetime | None = None,
         said: Iterable[tuple[datetime, str]] = (),
     ) -> bool:
-        """Whether a fact must not be written.
+        """True if a fact must not be written.
 
         Args:
             fact: In any wording that `normalise` makes the same.

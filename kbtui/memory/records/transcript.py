@@ -47,7 +47,7 @@ class Conversation:
     private: frozenset[int] = frozenset()
 
     def shown(self, message: SessionMessage) -> bool:
-        """Whether a model is shown a message at all."""
+        """True if a model is shown a message at all."""
         return message.id not in self.reasons
 
     def line(self, message: SessionMessage) -> str:

@@ -1,4 +1,4 @@
-"""Whether a text that a model wrote can be stored, or only looks like an answer."""
+"""True if a text that a model wrote can be stored, or only looks like an answer."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def without_thoughts(text: str) -> str:
 
 
 def is_placeholder(text: str) -> bool:
-    """Whether a text stands for having nothing to say, like ``(empty)`` or ``None``."""
+    """True if a text stands for having nothing to say, like ``(empty)`` or ``None``."""
     return _PLACEHOLDER.fullmatch(text) is not None
 
 

@@ -101,7 +101,7 @@ async def _compact(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
 
 
 async def _came_of(kb: KnowledgeBase, outcome: Outcome) -> str:
-    """What condensing has written, for the person."""
+    """A note of what condensing has written, for the person."""
     said = [outcome.notice] if outcome.notice else []
     if outcome.commit is not None:
         commit = await asyncio.to_thread(kb.history.commit, outcome.commit)

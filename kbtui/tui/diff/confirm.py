@@ -154,7 +154,7 @@ class WorkBox(Dialog[None]):
         self.stopped = asyncio.Event()
 
     def compose_question(self) -> ComposeResult:
-        """What is done, and the bar."""
+        """The work at hand, and the bar."""
         yield Static(self._said())
 
     def on_mount(self) -> None:
@@ -236,7 +236,7 @@ async def watched(
 
 
 class Question(NamedTuple):
-    """What is asked before a change of several files is made.
+    """The question before a change of several files is made.
 
     `own` are the files that it is about, `unasked` how many others it may touch without a
     question. `{files}` in the text stands for the count of those others. `nothing` is said where

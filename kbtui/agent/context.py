@@ -1,4 +1,4 @@
-"""The context that a model is given: the parts of the prompt, in a stable order, each within its budget.
+"""The context of a model: the parts of the prompt, in a stable order, each within its budget.
 
 Order: who the agent is, bootstrap files, skills, MEMORY.md, the notes of the last days, the summary
 of the conversation's beginning; then the session; then the message with what it refers to, below

@@ -109,7 +109,7 @@ class Scanner:
         self._left_out: dict[str, str] = {}
 
     def left_out(self) -> dict[str, str]:
-        """The files that the last scans passed over, though the history would keep them, and why."""
+        """The files that scans passed over though the history would keep them: path and reason."""
         with self._lock:
             return {path: why for path, why in self._left_out.items() if is_recorded(path)}
 

@@ -1,4 +1,4 @@
-"""What work in the background may cost: the user's consent, and a cap for each day.
+"""The budget of work in the background: the user's consent, and a cap for each day.
 
 Both are the user's own and count for all workspaces and processes of this account, so they lie in
 the user's state directory. What was spent is written down before the next call may be made.
@@ -72,7 +72,7 @@ class Budget:
         return _number(_mapping(self._read(), "spent").get(self._today()))
 
     def answer(self, model: str) -> bool | None:
-        """What the user said about using a paid model in the background; None: not asked yet."""
+        """The user's word on using a paid model in the background; None: not asked yet."""
         said = _mapping(self._read(), "consent").get(model)
         return said if isinstance(said, bool) else None
 

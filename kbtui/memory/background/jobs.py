@@ -1,4 +1,4 @@
-"""What the worker runs, and what it tells about it."""
+"""Jobs that the worker runs, and what it tells about them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Job(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WorkerEvent:
-    """What the worker tells; listeners are called in its thread.
+    """An event of the worker's; listeners are called in its thread.
 
     Attributes:
         kind: ``started``, ``progress`` and ``finished`` of a job; ``notice``: a person should be
@@ -92,7 +92,7 @@ class WorkerEvent:
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
-    """What the worker is at.
+    """The state of the worker.
 
     Attributes:
         state: ``idle``, ``working``, ``waiting`` (something is put off), or ``stopped``.

@@ -181,7 +181,7 @@ class Memory:
         return self.ledger.account()
 
     def left_out(self) -> list[LeftOut]:
-        """What was said, is archived, and stands in no summary, note or entry; reads files."""
+        """The statements that are archived and stand in no summary, note or entry; reads files."""
         return list(left_out(self._services, self.pending))
 
     def unfinished(self) -> list[str]:

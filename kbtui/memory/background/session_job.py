@@ -1,4 +1,4 @@
-"""What is done about one session: condensing, and the note of its end."""
+"""The work on one session: condensing, and the note of its end."""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ class BackgroundWorker:
         self._nudge()
 
     def status(self) -> WorkerStatus:
-        """What it is at."""
+        """The work that it is at."""
         with self._lock:
             doing, consent = self._doing, self._consent
             runs = self._thread is not None and self._thread.is_alive()
@@ -266,7 +266,7 @@ class BackgroundWorker:
                 self._loop = self._wake = None
 
     def _next(self) -> _Step | None:
-        """What is asked for comes first, then sessions, then jobs."""
+        """The next work: what is asked for comes first, then sessions, then jobs."""
         with self._lock:
             if self._asked and not self._stopping:
                 return self._asked.popleft()

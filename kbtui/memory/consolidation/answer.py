@@ -1,4 +1,4 @@
-"""What a model hands over when a slice of conversation is condensed, and what is taken of it.
+"""The answer of a model that condenses a slice of conversation, and what is taken of it.
 
 One call, all outputs: the archive's paragraph, the day's notes, the facts one by one, and what is
 no longer true. Small models keep facts when asked for them one by one, and lose them when asked

@@ -163,7 +163,7 @@ class Condenser:
         return found[0] if len(found) == 1 else _joined(found, memory)
 
     def _subjects(self, text: str) -> str:
-        """What is known already of the entries that a conversation names."""
+        """The facts known already of the entries that a conversation names."""
         blocks: list[str] = []
         left = self._window // 8
         for info in named_in(self._library.infos(), text)[:_MOST_SUBJECTS]:
@@ -188,7 +188,7 @@ class Condenser:
 
 
 def _told(written: Written, *, tell: bool) -> Iterator[str]:
-    """What was written meanwhile as a model is told it; not `tell`: only where."""
+    """The writes of meanwhile as a model is told it; not `tell`: only where."""
     name = short_name(written.path)
     if not tell:
         yield f"- {name}"

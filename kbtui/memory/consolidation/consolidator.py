@@ -199,7 +199,7 @@ class Consolidator:
     def _pages(
         self, session: str, model: ChatModel, trigger: Trigger, *, everything: bool
     ) -> list[Page]:
-        """What is to be condensed, in pages that the model can hold."""
+        """The messages to be condensed, in pages that the model can hold."""
         conversation = self._pending.conversation(session)
         closed = everything and self._is_over(conversation, trigger)
         limit = self._condenser(model).page_limit(self._writer.memory_text())
@@ -272,7 +272,7 @@ class Consolidator:
 
 @dataclass(slots=True)
 class _Run:
-    """What a run has done so far; `halving`: it works on the halves of a page that failed."""
+    """The progress of a run; `halving`: it works on the halves of a page that failed."""
 
     session: str
     pages: list[tuple[Page, Saved]] = field(default_factory=list)

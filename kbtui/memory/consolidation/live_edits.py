@@ -1,4 +1,4 @@
-"""What was written, taken out and proposed while a conversation went on.
+"""Edits and proposals that were made while a conversation went on.
 
 Who condenses the conversation must not write it again: not what stands in an entry already, not
 what the agent or the user took out since, and not what waits for the user's decision.
@@ -75,7 +75,7 @@ def live_edits(history: History, inbox: Inbox, page: Page) -> LiveEdits:
 
 @dataclass(slots=True)
 class _Found:
-    """What has been found so far, by path; `last` is when a statement went, None if it came."""
+    """The findings so far, by path; `last` is when a statement went, None if it came."""
 
     came: dict[str, dict[str, None]] = field(default_factory=dict)
     went: dict[str, dict[str, None]] = field(default_factory=dict)
@@ -130,7 +130,7 @@ def _is_memory(path: str) -> bool:
 
 
 def _stated(diff: FileDiff, kind: str) -> list[str]:
-    """What the lines state that a commit added (``+``) to a file, or took out of it (``-``)."""
+    """The statements of lines that a commit added (``+``) to a file, or took out of it (``-``)."""
     if diff.binary:
         return []
     lines = [line.text for hunk in diff.hunks for line in hunk.lines if line.kind == kind]
@@ -138,7 +138,7 @@ def _stated(diff: FileDiff, kind: str) -> list[str]:
 
 
 def _proposed(inbox: Inbox, page: Page) -> Iterator[tuple[str, Sequence[str]]]:
-    """What the agent wants to write and nobody has decided on."""
+    """The texts that the agent wants to write and nobody has decided on."""
     for proposal in inbox.list():
         if proposal.actor is not Actor.AGENT or not _overlaps(proposal.origin, page):
             continue

@@ -157,7 +157,7 @@ class SessionMemoryWriter:
         return self._write(conversation, chosen, slug, summary)
 
     def _fresh(self, conversation: Conversation) -> list[SessionMessage]:
-        """What was said since the last file of this session."""
+        """The messages since the last file of this session."""
         spoken = [
             message
             for message in conversation.messages
@@ -177,7 +177,7 @@ class SessionMemoryWriter:
         return [message for message in spoken if message.id > last]
 
     def _summaries(self, session: str, first: int) -> Iterator[str]:
-        """What the archive says of a session since a message."""
+        """The archive's words about a session since a message."""
         for entry in self._archive.entries():
             is_its = entry.session == session and entry.messages is not None
             if is_its and entry.messages[1] >= first and not entry.raw and entry.content:  # type: ignore[index]

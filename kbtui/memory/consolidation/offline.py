@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def answer_of(page: Page) -> Answer:
-    """What a page leaves behind: its summary, what its user messages state, and their notes."""
+    """The remains of a page: its summary, what its user messages state, and their notes."""
     said = _messages(page.conversation, filter(page.shows, page.messages))
     return Answer(history_entry(said), tuple(facts_of(said)), tuple(notes_of(said)), slug_of(said))
 

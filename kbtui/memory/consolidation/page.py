@@ -61,7 +61,7 @@ class Page:
 
     @property
     def dropped(self) -> list[tuple[int, str]]:
-        """What a model isn't shown, with the reasons."""
+        """The messages that a model isn't shown, with the reasons."""
         return self.conversation.dropped(*self.range)
 
     @property
@@ -82,7 +82,7 @@ class Page:
 
     @property
     def said(self) -> list[tuple[datetime, str]]:
-        """What the user said in it, and when."""
+        """The words of the user in it, and when they were said."""
         return said_by_user(self.messages)
 
     def shows(self, message: SessionMessage) -> bool:

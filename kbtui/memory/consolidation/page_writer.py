@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What was written of a page: its archive entry's cursor, the commit, the proposals' ids."""
+    """The writes of a page: its archive entry's cursor, the commit, the proposals' ids."""
 
     cursor: int
     commit: str
@@ -66,7 +66,7 @@ class MemoryWriter:
         self._notes = notes
 
     def live_edits(self, page: Page) -> LiveEdits:
-        """What was done with entries and MEMORY.md while a page was said."""
+        """The edits of entries and MEMORY.md while a page was said."""
         return live_edits(self._history, self._inbox, page)
 
     def memory_text(self) -> str:

@@ -1,4 +1,4 @@
-"""What isn't archived yet of each session, read from disk, in pages that a model can hold."""
+"""Messages that aren't archived yet, by session, read from disk, in pages that a model can hold."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Pending:
         return self._library.is_private(path)
 
     def parts(self, conversation: Conversation, *, closed: bool = False) -> list[list[Unit]]:
-        """What isn't archived, in stretches without a gap; `closed` as in `split_units`."""
+        """Unarchived messages, in stretches without a gap; `closed` as in `split_units`."""
         covered = self._archive.covered(conversation.id)
         return [split_units(part, closed=closed) for part in conversation.pending(covered)]
 

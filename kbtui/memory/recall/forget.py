@@ -48,7 +48,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class ForgetPlan:
-    """What forgetting something would do.
+    """The plan of forgetting something.
 
     Attributes:
         text: What the person said.
@@ -90,7 +90,7 @@ class ForgetPlan:
 
     @property
     def notes(self) -> list[str]:
-        """What else would happen, a sentence each."""
+        """Further consequences, a sentence each."""
         said = [f"Nothing is left of {path}: it is deleted." for path in self.entries]
         if self.messages:
             count = "A message" if self.messages == 1 else f"{self.messages} messages"
@@ -102,7 +102,7 @@ class ForgetPlan:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What was done.
+    """The outcome of forgetting.
 
     Attributes:
         commits: The changes.
@@ -230,7 +230,7 @@ class Forgetting:
 
 
 def _reworded(content: str, facts: Sequence[Words]) -> str:
-    """What an archive entry says without it."""
+    """The text of an archive entry without it."""
     data = content.encode("utf-8", "surrogateescape")
     found = mentions(data, facts)
     return without(data, found).decode("utf-8", "surrogateescape").strip() if found else content

@@ -1,4 +1,4 @@
-"""What condensing left out, by text: the statements of a conversation that memory doesn't hold."""
+"""Statements of a conversation that condensing left out: memory doesn't hold them by their text."""
 
 from __future__ import annotations
 

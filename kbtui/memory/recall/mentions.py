@@ -117,7 +117,7 @@ def sentences(text: str) -> list[str]:
 
 
 def masks_of(messages: Sequence[SessionMessage], facts: Sequence[frozenset[str]]) -> list[Mask]:
-    """What of a conversation says one of some facts: by anybody, in results and calls of tools."""
+    """Where a conversation says one of some facts: by anybody, in results and calls of tools."""
     found: list[Mask] = []
     asked = ""
     for message in messages:

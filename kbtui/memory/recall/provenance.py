@@ -85,7 +85,7 @@ class Why:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What of a file one actor wrote: how many lines, in how many commits, from when to when.
+    """The share of an actor in a file: how many lines, in how many commits, from when to when.
 
     `author` names a person who isn't the user.
     """
@@ -292,7 +292,7 @@ def _adds(text: str, before: str, read: Iterable[ArchiveEntry]) -> bool:
 
 
 def _likeliest(text: str, of: Iterable[_Told], said: Callable[[_Told], str]) -> list[_Told]:
-    """What has the most words in common with a line, and what has nearly as many, best first."""
+    """The texts with the most words in common with a line, or nearly as many, best first."""
     wanted = _words(text)
     scores = [(len(wanted & _words(said(each))), each) for each in of]
     best = max((score for score, _ in scores), default=0)

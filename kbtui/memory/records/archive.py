@@ -64,7 +64,7 @@ def is_record(path: str) -> bool:
 
 @dataclass(slots=True)
 class _Staged:
-    """What a running change adds, and what the files were when it began to."""
+    """The additions of a running change, and the files as they were when it began."""
 
     base: dict[str, bytes | None]
     entries: list[ArchiveEntry] = field(default_factory=list)
@@ -168,7 +168,7 @@ class Archive:
         return merged(holding.messages for holding in self.holdings(session))
 
     def holdings(self, session: str) -> list[Holding]:
-        """What is archived of a session, by the lines and by the commits made of them.
+        """The archived messages of a session, by the lines and by the commits made of them.
 
         A line that was lost from the file since is still on record in the log, so what it stood
         for isn't consolidated a second time.
@@ -337,7 +337,7 @@ class Archive:
         return next(iter(self._history.log(ARCHIVE, limit=1)), None) is not None
 
     def _old_blocks(self, read: _Reader) -> list[OldBlock]:
-        """What an old HISTORY.md says that the archive doesn't; nothing where both are ours."""
+        """Entries of an old HISTORY.md that the archive lacks; nothing where both are ours."""
         entries = self._book(read).entries
         if any(entry.origin for entry in entries):
             return []
@@ -389,7 +389,7 @@ class Archive:
         return sorted(f"memory/{file.name}" for file in found if file.is_file())
 
     def _now(self) -> Book:
-        """What the files say; they are read only where one was changed since the last look."""
+        """The entries in the files; read only where one was changed since the last look."""
         paths = (*self._years(), ARCHIVE)
         state = tuple((path, self._status(path)) for path in paths)
         if self._seen is None or self._seen[0] != state:
@@ -408,7 +408,7 @@ class Archive:
         return self._cached[1]
 
     def _recorded(self) -> tuple[tuple[str, Holding], ...]:
-        """What the commits say was archived, read on from where the last look ended."""
+        """The archived messages by what commits say, read on from where the last look ended."""
         seen, found = self._commits
         head = self._history.head()
         if head is None or head == seen:

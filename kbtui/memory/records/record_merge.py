@@ -100,7 +100,7 @@ def _united(
     *,
     order: Callable[[bytes], Any],
 ) -> list[bytes]:
-    """What stayed on both sides, in its old order, then what either added, put in order."""
+    """Records that stayed on both sides, in their old order, then what either added, in order."""
     here, there, before = set(ours), set(theirs), set(base)
     kept = [each for each in base if each in here and each in there]
     added = dict.fromkeys(each for each in (*ours, *theirs) if each not in before)

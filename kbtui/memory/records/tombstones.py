@@ -1,4 +1,4 @@
-"""What must not be remembered again: facts that the user undid or forgot.
+"""Tombstones of what must not be remembered again: facts that the user undid or forgot.
 
 ``memory/tombstones.jsonl`` holds a keyed hash of each fact and where it had been said, never the
 text: whoever reads the file learns nothing. The key lies in ``.kbtui/key``.

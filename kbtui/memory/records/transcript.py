@@ -1,4 +1,4 @@
-"""What of a conversation is shown to a model that makes memory of it.
+"""The transcript: a conversation as it is shown to a model that makes memory of it.
 
 Never what was put into the conversation from memory: tools' results stay out, and so does a
 model's reasoning. What is left out has one of the ledger's reasons.
@@ -61,7 +61,7 @@ class Conversation:
 
     @staticmethod
     def spoken(message: SessionMessage) -> str:
-        """What a message says, without a model's reasoning and what the user wants forgotten."""
+        """The text of a message, without a model's reasoning and what the user wants forgotten."""
         return without_thoughts(message.content.replace(FORGOTTEN_MARK, "").strip())
 
     def text(self, units: Iterable[Unit]) -> str:
@@ -69,12 +69,12 @@ class Conversation:
         return "".join(self.line(message) for unit in units for message in unit.messages)
 
     def dropped(self, first: int, last: int) -> list[tuple[int, str]]:
-        """What is left out of a range of messages, with the reasons."""
+        """The messages of a range that are left out, with the reasons."""
         known = {**self.reasons, **dict.fromkeys(self.taken_back, FORGOTTEN)}
         return sorted((number, why) for number, why in known.items() if first <= number <= last)
 
     def pending(self, covered: Sequence[Range]) -> list[list[SessionMessage]]:
-        """What is not archived yet, cut where archived or unreadable messages lie in between.
+        """Messages that aren't archived yet, cut where archived or unreadable ones lie in between.
 
         A line of the log that can't be read must not end up in a range: it would count as
         archived. Parts of which nothing is shown are left to the ledger.
@@ -138,7 +138,7 @@ def tokens_of(conversation: Conversation, count: Callable[[str], int]) -> Callab
 
 
 def said_by_user(messages: Iterable[SessionMessage]) -> list[tuple[datetime, str]]:
-    """What the user said and when, each with the question that it answers.
+    """The words of the user and when they were said, each with the question that it answers.
 
     That is how a fact is known to have been stated anew: "What's my favorite color?" "It's blue."
     """
@@ -159,7 +159,7 @@ def _sentences(text: str) -> list[str]:
 
 @lru_cache(maxsize=2)
 def _names_of(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """What entries are called wherever they are named; a path holds that as well."""
+    """The names of entries wherever they are named; a path holds that as well."""
     return tuple(map(short_name, paths))
 
 

@@ -18,6 +18,7 @@ from kbtui.history.history import History
 from kbtui.knowledge.library import Library
 from kbtui.logs import start_logging
 from kbtui.settings import load_settings
+from kbtui.workspace.known import note_opened
 from kbtui.workspace.opening import create_workspace, find_workspace, is_to_be, open_workspace
 from kbtui.workspace.scan import Scanner
 
@@ -205,6 +206,7 @@ class KnowledgeBase:
         workspace = create_workspace(place) if create or is_to_be(place) else open_workspace(place)
         settings = load_settings(workspace.root, overrides=overrides)
         start_logging(settings.log.level)
+        note_opened(workspace)
         kb = cls(workspace, settings)
         kb._prepare()
         return kb

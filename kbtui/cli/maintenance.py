@@ -13,7 +13,7 @@ import click
 
 from kbtui.cli.context import Place, json_option, pass_place
 from kbtui.cli.output import ProgressLine, note, say, say_json, say_line, say_styled
-from kbtui.errors import KbtuiError, UsageError
+from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.text import counted
 
 if TYPE_CHECKING:
@@ -75,6 +75,39 @@ def _notes_elsewhere(root: Path) -> list[str]:
         and not folder.name.startswith(".")
         and next(folder.rglob("*.md"), None) is not None
     )
+
+
+@click.command()
+@click.option("--forget", metavar="DIR", help="Take one off the list; its files stay.")
+@json_option
+def workspaces(forget: str | None, as_json: bool) -> int:
+    """List the workspaces that were opened here.
+
+    The last used comes first. One that was moved is known again when it is opened at its new
+    place.
+    """
+    from kbtui.workspace.known import forget_workspace, known_workspaces
+
+    if forget is not None:
+        path = Path(forget).expanduser().absolute()
+        if not forget_workspace(path):
+            raise NotFoundError(f"{path} is not on the list.", "See `kbtui workspaces`.")
+        note(f"kbtui: {path} is off the list; nothing in it was touched.")
+        return 0
+    known = known_workspaces()
+    if as_json:
+        say_json(
+            [
+                {"path": str(each.path), "used": each.used.isoformat(), "there": each.is_there}
+                for each in known
+            ]
+        )
+        return 0
+    for each in known:
+        when = each.used.astimezone().strftime("%Y-%m-%d %H:%M")
+        gone = "" if each.is_there else "  (not there now)"
+        say_line(say_styled(when, dim=True), "  ", say_styled(str(each.path)), gone)
+    return 0 if known else 1
 
 
 @click.command()

@@ -74,6 +74,7 @@ def cli(ctx: click.Context, workspace: Path | None) -> None:
 
 for _command in (
     maintenance.init,
+    maintenance.workspaces,
     ask.ask,
     search.search,
     entries.list_command,

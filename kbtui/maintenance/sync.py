@@ -26,6 +26,7 @@ from kbtui.memory.records.record_merge import resolver_of
 from kbtui.text import counted
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
+from kbtui.workspace.known import former_paths
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
@@ -165,11 +166,13 @@ class Remotes:
 
     def __init__(self, workspace: Workspace) -> None:
         self._key = os.fspath(workspace.root)
+        self._former = former_paths(workspace.root)
 
     def get(self) -> str | None:
-        """The address; None where none is known."""
-        found = self._all().get(self._key)
-        return found if isinstance(found, str) and found else None
+        """The address, that from before the folder was moved included; None: none is known."""
+        known = self._all()
+        found = [known.get(key) for key in (self._key, *reversed(self._former))]
+        return next((each for each in found if isinstance(each, str) and each), None)
 
     def put(self, address: str) -> None:
         """Remember an address.

@@ -55,7 +55,17 @@ log = logging.getLogger(__name__)
 _QUIT_SECONDS = 1.0
 _TOLD_SECONDS = 8.0
 _NOT_OPEN = "The workspace is still being opened; try again in a moment."
-_LEADS_AWAY = {"chat", "notes", "history", "open", "inbox", "search", "zoom", "palette"}
+_LEADS_AWAY = {
+    "chat",
+    "notes",
+    "history",
+    "open",
+    "inbox",
+    "search",
+    "zoom",
+    "palette",
+    "workspaces",
+}
 
 
 def run_app(workspace: Path | None = None) -> int:
@@ -67,12 +77,15 @@ def run_app(workspace: Path | None = None) -> int:
     collect_rarely()
     switch_often()
     teach_alt_enter()
-    app = KbtuiApp(workspace)
-    try:
-        app.run()
-    finally:
-        app.close_knowledge()
-    return app.return_code or 0
+    while True:
+        app = KbtuiApp(workspace)
+        try:
+            app.run()
+        finally:
+            app.close_knowledge()
+        if app.next_workspace is None:
+            return app.return_code or 0
+        workspace = app.next_workspace
 
 
 def _open(workspace: Path | None) -> KnowledgeBase:
@@ -94,6 +107,7 @@ class KbtuiApp(KeysInOrder):
 
     Attributes:
         kb: The open knowledge base, or None until it is open (soon after the first frame).
+        next_workspace: Where to go on after this one; None: the person leaves.
     """
 
     TITLE = "kbtui"
@@ -110,6 +124,7 @@ class KbtuiApp(KeysInOrder):
     ) -> None:
         super().__init__()
         self.kb: KnowledgeBase | None = None
+        self.next_workspace: Path | None = None
         self._workspace = workspace
         self._opener = opener
         self._services = threading.Lock()
@@ -343,6 +358,25 @@ class KbtuiApp(KeysInOrder):
         main = self._to_main()
         run_latest(main, "browse", browse, main, folder)
 
+    @work(exclusive=True, group="workspaces")
+    async def action_workspaces(self, folder: str = "") -> None:
+        """Choose another workspace and go there; the draft of this one is kept."""
+        import asyncio
+
+        from kbtui.tui.app.workspaces import choose, openable
+
+        self._to_main()
+        here = self.kb.workspace.root if self.kb is not None else None
+        chosen = await choose(self, here, folder.strip())
+        if chosen is None:
+            return
+        problem = await asyncio.to_thread(openable, chosen)
+        if problem:
+            self.tell(problem)
+        else:
+            self.next_workspace = chosen
+            self.exit()
+
     def action_palette(self) -> None:
         """Find a command by typing."""
         if not isinstance(self.screen, CommandPalette):
@@ -480,6 +514,7 @@ COMMANDS: Mapping[str, Callable[[KbtuiApp, str], object]] = {
     "/search": KbtuiApp.action_search,
     "/at": KbtuiApp.travel,
     "/browse": KbtuiApp.browse,
+    "/workspaces": KbtuiApp.action_workspaces,
     "/theme": KbtuiApp.choose_theme,
     "/keys": lambda app, _: app.action_help(),
     "/config": lambda app, _: app.show_settings(),

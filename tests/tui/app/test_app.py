@@ -17,7 +17,7 @@ from kbtui.tui.chat.items import UserItem
 from kbtui.tui.chat.pickers import ModelForm, ModelScreen, SessionsScreen
 from kbtui.tui.terminal.state import Drafts
 from kbtui.tui.terminal.type_ahead import Moment
-from kbtui.tui.widgets.dialogs import PageScreen
+from kbtui.tui.widgets.dialogs import PageScreen, PickDialog
 from tests.tui.at_rest import Door
 from tests.tui.shell import ScriptedAgent, Shell, running, said, settle, until
 
@@ -440,3 +440,24 @@ async def test_a_defect_is_told_in_a_sentence_and_logged_without_values(
     report = log_file().read_text()
     assert "Traceback" in report
     assert "hunter2" not in report
+
+
+async def test_another_workspace_is_chosen_and_gone_to(shell, tmp_path: Path) -> None:
+    with KnowledgeBase.open(
+        tmp_path / "other", create=True, overrides={"search": {"semantic": False}}
+    ):
+        pass
+    await shell.press("ctrl+o")
+    await shell.until(lambda: isinstance(shell.app.screen, PickDialog))
+    await shell.press("enter")
+    await shell.until(lambda: shell.app.next_workspace is not None)
+    assert shell.app.next_workspace == tmp_path / "other"
+
+
+async def test_a_folder_that_is_no_workspace_is_not_gone_to(shell, tmp_path: Path) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis/thesis.tex").write_text("x")
+    shell.app.action_workspaces(str(tmp_path / "thesis"))
+    await shell.until(lambda: shell.app._notifications)
+    assert "is not a workspace" in next(iter(shell.app._notifications)).message
+    assert shell.app.next_workspace is None

@@ -1,0 +1,62 @@
+"""The switcher: which of the workspaces that are known here to go to."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kbtui.errors import KbtuiError
+from kbtui.text import clean_line
+from kbtui.tui.widgets.dialogs import PickDialog
+from kbtui.tui.widgets.row_list import Choice
+from kbtui.workspace.known import known_workspaces
+from kbtui.workspace.opening import find_workspace, is_to_be, open_workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from textual.app import App
+
+    from kbtui.workspace.known import Known
+
+
+async def choose(app: App[None], here: Path | None, typed: str) -> Path | None:
+    """Ask for a workspace; None where nobody wants another one.
+
+    Args:
+        app: Who asks.
+        here: The one that is open.
+        typed: A folder or a part of a known one's path, so that nobody need be asked.
+    """
+    known = await asyncio.to_thread(known_workspaces)
+    others = [each for each in known if each.is_there and each.path != here]
+    if not typed:
+        choices = [_choice(each) for each in others]
+        dialog = PickDialog("Go to which workspace?", choices, new="a folder")
+        chosen = await app.push_screen_wait(dialog)
+        typed = chosen or ""
+    return await asyncio.to_thread(_meant, typed, others) if typed else None
+
+
+def _meant(typed: str, others: Sequence[Known]) -> Path:
+    """The folder of that name, else the one known workspace whose path has it in it."""
+    named = Path(typed).expanduser().absolute()
+    near = [each.path for each in others if typed.casefold() in str(each.path).casefold()]
+    return near[0] if len(near) == 1 and not named.is_dir() else named
+
+
+def openable(folder: Path) -> str:
+    """What is wrong with going there, in a sentence; empty where nothing is."""
+    try:
+        place = find_workspace(folder)
+        if not is_to_be(place):
+            open_workspace(place)
+    except KbtuiError as error:
+        return str(error)
+    return ""
+
+
+def _choice(known: Known) -> Choice:
+    when = f"{known.used.astimezone():%Y-%m-%d %H:%M}"
+    return Choice(clean_line(str(known.path)), when, str(known.path))

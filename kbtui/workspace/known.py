@@ -1,0 +1,133 @@
+"""The workspaces that were opened on this machine, and what belongs to each when its folder moves.
+
+Each has an id in its machine room and a file of that name in the state directory, which says where
+it was last. A folder that comes from elsewhere brings its index, draft and input along; a copy of
+one that is still there is a workspace of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import re
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from platformdirs import user_cache_path, user_state_path
+
+from kbtui.errors import KbtuiError
+from kbtui.workspace import files
+from kbtui.workspace.layout import MACHINE
+
+if TYPE_CHECKING:
+    from kbtui.workspace.layout import Workspace
+
+log = logging.getLogger(__name__)
+_ID = f"{MACHINE}/id"
+_FORM = re.compile(r"[0-9a-f]{32}")
+_SOON = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A workspace that was opened before; `used` in UTC, `is_there` where its folder still is."""
+
+    path: Path
+    used: datetime
+    is_there: bool
+    former: tuple[str, ...] = ()
+
+
+def note_opened(workspace: Workspace, *, now: datetime | None = None) -> None:
+    """Remember a workspace, before anything of it is read; what goes wrong is only logged."""
+    if not workspace.writable:
+        return
+    try:
+        _note(workspace, now or datetime.now(UTC))
+    except (OSError, KbtuiError) as error:
+        log.warning("the workspace isn't put down as known: %s", error)
+
+
+def known_workspaces() -> list[Known]:
+    """All of them, the last used first; those whose folder is gone too."""
+    found = [each for file in _folder().glob("*.json") if (each := _read(file)) is not None]
+    return sorted(found, key=lambda each: each.used, reverse=True)
+
+
+def former_paths(root: Path) -> tuple[str, ...]:
+    """Where a workspace was before it was moved."""
+    known = _read(_folder() / f"{_id_of(root)}.json")
+    return known.former if known is not None else ()
+
+
+def forget_workspace(path: Path) -> bool:
+    """Take one off the list; nothing of it is deleted. False where it isn't on it."""
+    is_known = False
+    for file in _folder().glob("*.json"):
+        known = _read(file)
+        if known is not None and known.path == path:
+            file.unlink(missing_ok=True)
+            is_known = True
+    return is_known
+
+
+def _note(workspace: Workspace, now: datetime) -> None:
+    root = workspace.root
+    identifier = _id_of(root)
+    known = _read(_folder() / f"{identifier}.json") if identifier else None
+    former = known.former if known is not None else ()
+    if known is not None and known.path != root:
+        if _id_of(known.path) == identifier:
+            identifier, former = "", ()  # a copy: the one that it was made of is still there
+        else:
+            _bring_along(known.path, root)
+            former = (*(each for each in former if each != str(root)), str(known.path))
+    elif known is not None and now - known.used < _SOON:
+        return
+    if not identifier:
+        identifier = secrets.token_hex(16)
+        files.write_machine_file(root, _ID, f"{identifier}\n".encode())
+    _folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+    record = {"path": str(root), "used": now.isoformat(), "former": former}
+    data = json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogateescape")
+    files.write_machine_file(_folder(), f"{identifier}.json", data)
+
+
+def _bring_along(old: Path, new: Path) -> None:
+    """Give a folder at another place what the machine keeps of it by its place."""
+    names = [hashlib.sha256(os.fsencode(root)).hexdigest()[:16] for root in (old, new)]
+    for folder in (user_cache_path("kbtui"), user_state_path("kbtui", appauthor=False)):
+        before, after = (folder / name for name in names)
+        if before.is_dir() and not before.is_symlink() and not after.exists():
+            with contextlib.suppress(OSError):
+                before.rename(after)
+
+
+def _id_of(root: Path) -> str:
+    try:
+        text = (root / _ID).read_text("ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    return text if _FORM.fullmatch(text) else ""
+
+
+def _folder() -> Path:
+    return user_state_path("kbtui", appauthor=False) / "workspaces"
+
+
+def _read(file: Path) -> Known | None:
+    try:
+        value: Any = json.loads(file.read_bytes().decode("utf-8", "surrogateescape"))
+        path, used = Path(value["path"]), datetime.fromisoformat(value["used"])
+        former = tuple(str(each) for each in value.get("former", ()))
+    except (OSError, ValueError, TypeError, KeyError, RecursionError, AttributeError):
+        return None
+    if used.tzinfo is None:
+        return None
+    return Known(path, used, (path / MACHINE).is_dir(), former)

@@ -46,18 +46,18 @@ class Outcome:
     changed: bool = False
 
 
-def _spec(name: str, description: str, required: str, /, **properties: str) -> ToolSpec:
-    described: dict[str, Any] = {
-        key: {"type": "string", "description": value} for key, value in properties.items()
+def _spec(
+    name: str, description: str, optional: str = "", /, **properties: str | dict[str, Any]
+) -> ToolSpec:
+    """Describe a tool; a property is a text unless it says otherwise."""
+    described = {
+        key: {"type": "string", "description": each} if isinstance(each, str) else each
+        for key, each in properties.items()
     }
-    return _with(name, description, required, described)
-
-
-def _with(name: str, description: str, required: str, properties: dict[str, Any]) -> ToolSpec:
     schema = {
         "type": "object",
-        "properties": properties,
-        "required": required.split(),
+        "properties": described,
+        "required": [key for key in properties if key not in optional.split()],
         "additionalProperties": False,
     }
     return ToolSpec(name, description, schema)
@@ -77,20 +77,18 @@ _DONE = {
     "link_entries": "linked {entry} to {to}",
 }
 _TEXTS = {"type": "array", "items": {"type": "string"}}
+_ENTRY = "the entry as category/slug"
 SPECS = (
-    _with(
+    _spec(
         "read_file",
         "Read a file that isn't shown already, or the rest of a long one.",
-        "path",
-        {
-            "path": {"type": "string", "description": _FILE},
-            "from_line": {"type": "integer", "description": "the first line to show (1)"},
-        },
+        "from_line",
+        path=_FILE,
+        from_line={"type": "integer", "description": "the first line to show (1)"},
     ),
     _spec(
         "edit_file",
         "Replace a passage. It must stand in the file exactly once, letter for letter.",
-        "path old new",
         path=_FILE,
         old="the passage as it stands there",
         new="what takes its place; empty removes it",
@@ -98,7 +96,7 @@ SPECS = (
     _spec(
         "add_line",
         "Add one fact to a file. What the file says already is not added again.",
-        "path line",
+        "section",
         path=_FILE,
         line=_LINE,
         section=_SECTION,
@@ -106,49 +104,39 @@ SPECS = (
     _spec(
         "move_line",
         "Move one line from a file to the file where it belongs, in one step.",
-        "path line to",
+        "section",
         path=_FILE,
         line="the whole line as it stands there",
         to=_FILE,
         section=_SECTION,
     ),
-    _with(
+    _spec(
         "create_entry",
         "Make an entry for a subject that has none. If there is one, it grows instead.",
-        "type title body",
-        {
-            "type": {"type": "string", "enum": list(ENTRY_TYPES)},
-            "title": {"type": "string", "description": "the subject's name"},
-            "summary": {"type": "string", "description": "one sentence for the catalogue"},
-            "body": {"type": "string", "description": "Markdown, without a title"},
-            "tags": _TEXTS,
-            "related": {**_TEXTS, "description": "other entries, as category/slug"},
-        },
+        "summary tags related",
+        type={"type": "string", "enum": list(ENTRY_TYPES)},
+        title="the subject's name",
+        summary="one sentence for the catalogue",
+        body="Markdown, without a title",
+        tags=_TEXTS,
+        related={**_TEXTS, "description": "other entries, as category/slug"},
     ),
     _spec(
         "rename_entry",
         "Rename an entry; links to it are repaired.",
-        "entry name",
-        entry="the entry as category/slug",
+        entry=_ENTRY,
         name="the new title, or category/slug",
     ),
     _spec(
         "merge_entries",
         "Put two entries about the same subject together; links are repaired.",
-        "entry into",
         entry="the entry that goes, as category/slug",
         into="the entry that stays, as category/slug",
     ),
-    _spec(
-        "delete_entry",
-        "Remove an entry that says nothing of its own.",
-        "entry",
-        entry="the entry as category/slug",
-    ),
+    _spec("delete_entry", "Remove an entry that says nothing of its own.", entry=_ENTRY),
     _spec(
         "fix_link",
         "Lead a broken link to an entry that is there.",
-        "path link to",
         path=_FILE,
         link="the link's target as it is written",
         to="the entry that is meant, as category/slug",
@@ -156,27 +144,24 @@ SPECS = (
     _spec(
         "set_summary",
         "Give an entry a new line in the catalogue, when the old one is no longer right.",
-        "entry summary",
-        entry="the entry as category/slug",
+        entry=_ENTRY,
         summary="one sentence that the entry itself supports",
     ),
     _spec(
         "supersede",
         "Let what is true now take the place of a statement of an entry, which is kept under"
         " Evolution.",
-        "entry old new",
-        entry="the entry as category/slug",
+        entry=_ENTRY,
         old="the statement as it stands there, without its bullet",
         new=_LINE,
     ),
     _spec(
         "link_entries",
         "Name one entry among the related ones of another.",
-        "entry to",
-        entry="the entry as category/slug",
+        entry=_ENTRY,
         to="the entry that it has to do with, as category/slug",
     ),
-    _with(FINISH, "Say that you are done; nothing is saved before.", "", {}),
+    _spec(FINISH, "Say that you are done; nothing is saved before."),
 )
 
 

@@ -17,7 +17,7 @@ from kbtui.workspace.jsonl import append_line, read_lines
 from kbtui.workspace.layout import MACHINE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 FOLDER = f"{MACHINE}/inbox"
 _FILE = f"{FOLDER}/rejected.jsonl"
+_Texts = tuple[str, "str | None", "str | None"]
 
 
 @dataclass(slots=True)
@@ -87,78 +88,69 @@ class Rejections:
                 known.rejected |= found
         return known
 
-    def reject(self, plan: Plan, chosen: Iterable[Place], when: datetime) -> None:
+    def reject(self, plan: Plan, chosen: Collection[Place], when: datetime) -> None:
         """Remember places that are put away; all of them are the change."""
-        places = list(chosen)
         actor = plan.proposal.actor
-        prints = [
-            each
-            for file in plan.files
-            for place in file.places
-            if place in places
-            for each in _fingerprints(
-                actor,
-                file.edit
-                if place.whole
-                else ProposedEdit(file.edit.path, _data(place.was), _data(place.theirs)),
-            )
-        ]
-        record: dict[str, object] = {
-            "time": when.isoformat(),
-            "places": list(dict.fromkeys(prints)),
-        }
-        if len(places) == len(plan.places):
-            record["change"] = fingerprint(actor, plan.proposal.edits)
-        self._append(record)
+        prints: dict[str, None] = {}
+        for file in plan.files:
+            for place in file.places:
+                edit = file.edit
+                if not place.whole:
+                    edit = ProposedEdit(edit.path, _data(place.was), _data(place.theirs))
+                if place in chosen:
+                    prints |= dict.fromkeys(_fingerprints(actor, edit))
+        whole = {"change": fingerprint(actor, plan.proposal.edits)}
+        self._append(when, places=[*prints], **(whole if len(chosen) == len(plan.places) else {}))
 
     def reword(self, proposal: Proposal, prints: Iterable[str], when: datetime) -> None:
         """Remember what a proposal was."""
-        self._append(
-            {"time": when.isoformat(), "reworded": proposal.id, "places": [*prints]},
-        )
+        self._append(when, reworded=proposal.id, places=[*prints])
 
-    def _append(self, record: dict[str, object]) -> None:
+    def _append(self, when: datetime, **record: object) -> None:
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        append_line(self._file, record)
+        append_line(self._file, {"time": when.isoformat(), **record})
 
 
 def fingerprint(actor: Actor, edits: Iterable[ProposedEdit]) -> str:
     """Name a change by the lines that come and those that go, whatever stands around it."""
-    parts = []
-    for path, base, wanted in sorted(_by_path(edits)):
-        old, new = Counter(_said(base or "")), Counter(_said(wanted or ""))
-        kinds = (wanted is None, sorted((new - old).items()), sorted((old - new).items()))
-        parts.append((path, kinds))
-    return hashlib.sha256(repr((actor.value, parts)).encode("utf-8", "replace")).hexdigest()
+    return _whole(actor, (each for edit in edits for each in _by_path(edit)))
 
 
 def _fingerprints(actor: Actor, edit: ProposedEdit) -> list[str]:
     """Name each place of a change; a file that comes, goes or moves is one or two places."""
     if edit.base is None or edit.wanted is None or edit.old_path is not None:
-        return [
-            fingerprint(actor, [ProposedEdit(path, _encoded(base), _encoded(wanted))])
-            for path, base, wanted in _by_path([edit])
-        ]
+        return [_whole(actor, [each]) for each in _by_path(edit)]
     base = _text(edit.base)
     lines = split_lines(base)
     found = []
     for each in cuts_of(base, _text(edit.wanted)):
         both = (_said("".join(lines[each.first : each.last])), _said("".join(each.lines)))
-        said = repr((actor.value, edit.path, both))
-        found.append(hashlib.sha256(said.encode("utf-8", "replace")).hexdigest())
+        found.append(_hash((actor.value, edit.path, both)))
     return found
 
 
-def _by_path(edits: Iterable[ProposedEdit]) -> Iterator[tuple[str, str | None, str | None]]:
+def _by_path(edit: ProposedEdit) -> Iterator[_Texts]:
     """The text of each path before and after; a move is a file that goes and one that comes."""
-    for edit in edits:
-        base = None if edit.base is None else _text(edit.base)
-        wanted = None if edit.wanted is None else _text(edit.wanted)
-        if edit.old_path is None:
-            yield edit.path, base, wanted
-        else:
-            yield edit.old_path, base, None
-            yield edit.path, None, wanted
+    base = None if edit.base is None else _text(edit.base)
+    wanted = None if edit.wanted is None else _text(edit.wanted)
+    if edit.old_path is None:
+        yield edit.path, base, wanted
+    else:
+        yield edit.old_path, base, None
+        yield edit.path, None, wanted
+
+
+def _whole(actor: Actor, texts: Iterable[_Texts]) -> str:
+    parts = []
+    for path, base, wanted in sorted(texts):
+        old, new = Counter(_said(base or "")), Counter(_said(wanted or ""))
+        kinds = (wanted is None, sorted((new - old).items()), sorted((old - new).items()))
+        parts.append((path, kinds))
+    return _hash((actor.value, parts))
+
+
+def _hash(said: object) -> str:
+    return hashlib.sha256(repr(said).encode("utf-8", "replace")).hexdigest()
 
 
 def _said(text: str) -> list[str]:
@@ -167,10 +159,6 @@ def _said(text: str) -> list[str]:
 
 def _text(data: bytes) -> str:
     return files.decode(data).text
-
-
-def _encoded(text: str | None) -> bytes | None:
-    return None if text is None else text.encode("utf-8", "replace")
 
 
 def _data(lines: Sequence[str]) -> bytes:

@@ -53,6 +53,7 @@ class Proposals:
         self._log = log
         self._door = door
         self._refs = repository.proposals
+        self._known: dict[str, Proposal] = {}  # by commit
 
     def all(self) -> tuple[Proposal, ...]:
         """All that wait and can be read, the oldest first."""
@@ -62,6 +63,7 @@ class Proposals:
                 found.append(self._read(name, commit))
             except NotFoundError:
                 continue
+        self._known = {each.commit.id: each for each in found}
         return tuple(sorted(found, key=lambda each: (each.created, each.id)))
 
     def get(self, name: str) -> Proposal:
@@ -139,6 +141,9 @@ class Proposals:
         return now if newest is None else max(now, newest + timedelta(seconds=1))
 
     def _read(self, name: str, identifier: str) -> Proposal:
+        known = self._known.get(identifier)
+        if known is not None and known.id == name:
+            return known
         commit = self._log.commit(identifier)
         return Proposal(name, commit, tuple(self._edit(commit, each) for each in commit.paths))
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _CUE = re.compile(
     r"^(?:(?:oh dear|dear|oh|ah|oops|ups|uy|hm+|ok|wait|hang on|hold on|sorry|no|nah?|nope|nein|nee?|nö|ach|moment|warte|halt|perdón|espera|ay|well|so|and|und|y|pero|aber|but)[\s,.!:–-]+)*"
-    r"(?:(?P<strong>no|nah?|nope|rather|better|wait|oops|sorry|actually|correction|i meant|i mean|make that|that['’]s wrong|not right|my mistake|i made a mistake|i misspoke|i was wrong|i got (?:that|it) wrong|typo|my bad|change of plan(?:s)?|scratch that|update"
+    r"(?:(?P<strong>no|nah?|nope|rather|better|wait|oops|sorry|actually|correction|i meant|i mean|(?:make|change|move|push|set) (?:that|it)(?: to)?|hang on(?! to)|hold on(?! to)|warte|espera|mach (?:daraus|es)|ponlo|c[aá]mbialo a|that['’]s wrong|not right|my mistake|i made a mistake|i misspoke|i was wrong|i got (?:that|it) wrong|typo|my bad|change of plan(?:s)?|scratch that|update"
     r"|nein|nee?|nö|doch nicht|lieber|besser|korrektur|stimmt nicht|das stimmt nicht|ich meinte|ich meine|quatsch|ups|sorry|verschrieben|(?:ich )?hab(?:e)? mich (?:vertan|geirrt|verschrieben|vertippt)|vertippt|berichtigung|planänderung|doch"
     r"|perdón|perdona|en realidad|corrección|me equivoqué|me he equivocado|me confundí|mejor dicho|quise decir|digo|rectifico|cambio de planes?|al final|mejor|error m[ií]o)(?=[\s,.!:–-])[\s,.!:–-]+)"
     r"(?:(?:wait|no|nope|sorry|actually|i meant|it['’]?s actually|nein|eigentlich|doch|es|perdón|en realidad|ha sido)(?=[\s,.!:])[\s,.!:]+)*",
@@ -35,6 +35,16 @@ _NOT_OLD = re.compile(
     r"(?P<new>(?:[^,.;:!?]|(?<=\d)[.:,](?=\d))+?),?\s+(?:and\s+|und\s+|y\s+)?(?:not|instead of|rather than|nicht|statt|anstatt|no|en vez de|en lugar de|en lugar del)\s+(?P<old>(?:the |der |die |den |am |um |el |la |on |at |in )?(?:[^\s,.;:!?]|(?<=\d)[.:,](?=\d))+(?:\s+[^\s,.;:!?]+){0,3})",
     re.IGNORECASE,
 )
+# "statt Kiel fahren wir ab Lübeck", "not Emma, we read Persuasion".
+_OLD_FIRST = re.compile(
+    r"^(?:statt|anstatt|anstelle von|instead of|rather than|en (?:vez|lugar) de|not|nicht)\s+(?:(?:the|der|dem|den|die|das|el|la|on|at|in|am|im|um)\s+)?(?P<old>[^\s,.;:!?]+)(?:,\s*|\s+)(?P<new>\S.{3,})$",
+    re.IGNORECASE,
+)
+_CUE_LAST = re.compile(
+    r",?\s+(?:actually|tats[aä]chlich|en realidad|sorry|perd[oó]n)[.!]*$", re.IGNORECASE
+)
+_DAY_ALONE = re.compile(r"(?:the\s+)?(?P<day>\d{1,2})(?:st|nd|rd|th|\.)?", re.IGNORECASE)
+_BEFORE_DAY = re.compile(r"\b(?:the|on|am|den|der|el|d[ií]a)\s+(?:the\s+)?$", re.IGNORECASE)
 _NOT_BUT = re.compile(
     r"(?:not|nicht|no)\s+(?P<old>[^,.;:!?]+?),?\s+(?:but|sondern|sino)\s+(?P<new>[^,.;:!?]+)",
     re.IGNORECASE,
@@ -46,7 +56,7 @@ _FROM_TO = re.compile(
 _CHANGES = re.compile(
     r"\b(?:moved|moves|moving|changed|changes|switched|postponed|rescheduled|pushed|shifted|brought forward|now|instead|from now on|replac\w+|takes? over|took over|new|no longer|not any ?more|any ?more|renamed|went up|went down|raised|increased|extended|turns out|after all"
     r"|verschoben|verlegt|vorverlegt|geändert|jetzt|nun|ab jetzt|stattdessen|umgezogen|zieht|umbenannt|ersetzt|übernimmt|erhöht|gestiegen|verlängert|nicht mehr|kein\w* mehr|neue\w*|doch"
-    r"|ahora|cambi[óoa]\w*|movi\w+|mueve|aplaz\w+|pospu?e\w+|traslad\w+|mud[óoa]\w*|en su lugar|sustituy\w+|reemplaz\w+|ya no|pasa a|pasó a|sub(?:e|ió|ido)|baj(?:a|ó)|adelant\w+|retras\w+|nuev\w+|al final)\b",
+    r"|ahora|cambi[óoa]\w*|movi\w+|mueve|aplaz\w+|pospu?e\w+|traslad\w+|mud[óoa]\w*|en su lugar|sustituy\w+|reemplaz\w+|ya no|pasa a|pasó a|sub(?:e|ió|ido)|baj(?:a|ó)|adelant\w+|retras\w+|nuev\w+|al final|erst (?:am|um|ab|im|in|nächste\w*)|not (?:until|before))\b",
     re.IGNORECASE,
 )
 _ENDS = re.compile(
@@ -106,6 +116,9 @@ def without_cue(said: str) -> tuple[str, bool]:
     cue = _CUE.match(said)
     if cue and said[cue.end() :].strip():
         return said[cue.end() :].strip(), True
+    last = _CUE_LAST.search(said)
+    if last and len(w.content(said[: last.start()])) > 1:
+        return said[: last.start()].strip(), True
     return said, False
 
 
@@ -160,7 +173,7 @@ def _read(said: str) -> _Told:
     if scratch:
         about = scratch["about"]
     rest, strong = without_cue(said)
-    for form in (_NOT_BUT, _NOT_OLD, _FROM_TO):
+    for form in (_NOT_BUT, _OLD_FIRST, _NOT_OLD, _FROM_TO):
         if match := form.search(rest):
             old, new = match["old"].strip(), match["new"].strip()
             if form is _NOT_OLD and w.words(old)[:1] and w.words(old)[0] in w.COPULA | {"any", "a"}:
@@ -243,6 +256,9 @@ def _replaced(told: _Told, line: Line) -> str | None:
     for value in w.values(told.said):
         if told.old and _found(told.old, told.said) and value.text in told.old:
             continue
+        if (dated := _day_within(value, told.said, text)) is not None:
+            text, changed = dated, True
+            continue
         slots = [v for v in w.values(text) if _fits(value, v, told.said, text)]
         if any(fold(slot.text) == fold(value.text) for slot in w.values(text)):
             continue
@@ -253,6 +269,24 @@ def _replaced(told: _Told, line: Line) -> str | None:
         text = text[: slots[0].start] + value.text + text[slots[0].end :]
         changed = True
     return text if changed else None
+
+
+def _day_within(new: w.Value, said: str, text: str) -> str | None:
+    """A line with a day in the place of its only date's: "the 19th" for 12 dec is 19 dec.
+
+    None where the value is no day alone, or may lie in the month after.
+    """
+    dates = [v for v in w.values(text) if v.kind == "date" and re.match(r"\d", v.text)]
+    day = _DAY_ALONE.fullmatch(new.text)
+    if day is None or len(dates) != 1 or new.kind not in ("date", "number"):
+        return None
+    old = re.match(r"(?P<day>\d{1,2})(?:st|nd|rd|th)?(?=\.?\s+(?:of\s|de\s)?\w{3})", dates[0].text)
+    if old is None or (new.kind == "number" and not _BEFORE_DAY.search(said[: new.start])):
+        return None
+    if int(day["day"]) < int(old["day"]) and _CHANGES.search(said):
+        return None
+    start = dates[0].start
+    return f"{text[:start]}{day['day']}{text[start + old.end() :]}"
 
 
 def _fits(new: w.Value, old: w.Value, said: str, text: str) -> bool:

@@ -6,6 +6,8 @@ import pytest
 
 from kbtui.offline.corrections import find, without_cue
 from kbtui.offline.lines import Line
+from kbtui.offline.subjects import about
+from kbtui.offline.understand import Said, understand
 
 
 def _entry(title: str, text: str) -> Line:
@@ -32,3 +34,81 @@ def test_a_correction_with_a_time_leaves_a_line_without_one_alone() -> None:
 )
 def test_admitting_a_mistake_is_a_cue(said: str) -> None:
     assert without_cue(said) == ("it is due on 15 October", True)
+
+
+@pytest.mark.parametrize(
+    ("stated", "said", "new", "old"),
+    [
+        ("dentist is on the 14th at 10", "no, thursday actually", "thursday", "14th"),
+        ("the ferry leaves from Dover", "its Harwich not Dover", "Harwich", "Dover"),
+        ("flight to Oslo is on 3 march at 7:15", "flight moved to 9:40", "9:40", "7:15"),
+        ("Interne Frist ist der 12.4.", "ne, die Frist ist der 20.4.", "20.4.", "12.4."),
+        ("Abfahrt ist in Kiel um 9 Uhr", "statt Kiel fahren wir ab Lübeck", "Lübeck", "in Kiel"),
+        (
+            "die Feier ist im Löwen am 4. Mai",
+            "Feier doch im Hirschen, nicht im Löwen",
+            "Hirschen",
+            "im Löwen am",
+        ),
+        ("Chorprobe dienstags 19 Uhr", "Chorprobe ist jetzt mittwochs", "mittwochs", "dienstags"),
+        ("la cena es el viernes a las 9", "mejor el sábado", "sábado", "viernes"),
+        ("el examen es el 5 de mayo", "no, el examen es el 8", "8", "el 5"),
+        ("la clase es en el aula 12", "la clase cambia al aula 14", "14", "12"),
+        ("invoice total is 420 euros", "it's 450 not 420", "450", "420"),
+        (
+            "Tom picks up the kids on mondays",
+            "scratch that, Ana picks up the kids on mondays",
+            "Ana",
+            "Tom",
+        ),
+        (
+            "parents evening 27 nov room 6 with mr Bell",
+            "hang on its room 9 for parents evening",
+            "9",
+            "room 6",
+        ),
+        ("we leave at 6am on saturday", "make it 7am", "7am", "6am"),
+        ("swim lessons wed 4pm for Otis", "swim lessons are now 5pm", "5pm", "4pm"),
+        ("the van is a white Transit", "the van is a blue Transit actually", "blue", "white"),
+        (
+            "Handwerker kommt am Montag zwischen 8 und 10",
+            "Handwerker kommt erst am Dienstag",
+            "Dienstag",
+            "Montag",
+        ),
+        (
+            "mi tutora es Begoña, reuniones los martes a las 12",
+            "ahora las reuniones son los jueves",
+            "jueves",
+            "martes",
+        ),
+        ("rent is 900 due on the 1st", "rent went up to 950", "950", "900"),
+        (
+            "deadline for the grant is friday",
+            "grant deadline got pushed to monday",
+            "monday",
+            "friday",
+        ),
+        (
+            "book club reads Emma in june",
+            "not Emma, we're reading Persuasion in june",
+            "Persuasion",
+            "Emma in",
+        ),
+        ("Mias Schuhgröße ist 31", "Mia hat jetzt Schuhgröße 32", "32", "31"),
+        ("the meeting is in room B12", "meeting's in C4 now", "C4", "B12"),
+    ],
+)
+def test_a_correction_in_other_words_puts_the_new_in_the_place_of_the_old(
+    stated: str, said: str, new: str, old: str
+) -> None:
+    lines = [
+        _entry(about(stated)[1], stated),
+        _entry("Car park", "the car park opens at 8 on weekdays"),
+    ]
+    before = [Said("user", stated), Said("assistant", "Kept.")]
+    facts = [f for f in understand(said, before, lines).facts if f.replaces == stated]
+    assert facts
+    assert new in facts[0].text
+    denied = facts[0].text.replace(f"not {old}", "").replace("nicht im Löwen", "")
+    assert old not in denied.replace("statt Kiel", "")

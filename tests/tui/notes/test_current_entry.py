@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from kbtui.tui.diff.confirm import ConfirmScreen
+from kbtui.tui.diff.confirm import ConfirmScreen, WorkBox
 from kbtui.tui.messages import OpenHistory
+from kbtui.workspace.durable import FileBatch
+from tests.tui.at_rest import Door
 from tests.tui.notes_support import (
     NotesApp,
     agent_writes,
@@ -177,3 +179,38 @@ async def test_an_undone_deletion_leaves_no_mark_on_notes_that_are_what_they_wer
         await pilot.press("y")
         await shown(pilot, notes, ALICE)
         await until(pilot, lambda: "*" not in text_of(notes.knowledge_tree))
+
+
+async def test_a_change_of_many_files_shows_how_far_it_is_and_stopped_changes_nothing(
+    tmp_path, monkeypatch
+):
+    files = {f"topics/n{n:02}.md": f"# N{n}\n\nSee [[hub]].\n" for n in range(60)}
+    kb = make_kb(tmp_path, {"topics/hub.md": "# Hub\n", **files})
+    door, write, written = Door(), FileBatch.write_together, []
+
+    def slowly(batch: FileBatch, some: dict[str, bytes], *rest, **more) -> None:
+        write(batch, some, *rest, **more)
+        if len(some) > 1:  # the notes, and not what the history keeps for itself
+            written.extend(some)
+            door.wait()
+
+    monkeypatch.setattr("kbtui.history.door.TOGETHER", 20)
+    monkeypatch.setattr(FileBatch, "write_together", slowly)
+    head = kb.history.head()
+    before = {path: (kb.workspace.knowledge / path).read_text() for path in files}
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        await opened(pilot, "knowledge/topics/hub.md")
+        await pilot.press("d")
+        dialog = await arrived(pilot, ConfirmScreen, "DiffView")
+        said = text_of(dialog.query_one("#confirm-text Static"))
+        assert "60 other files would be rewritten" in said
+        assert "The first 20 of 61 are shown" in said
+        await pilot.press("y")
+        await until(pilot, lambda: isinstance(app.screen, WorkBox) and len(written) >= 20)
+        await until(pilot, lambda: "of 62" in text_of(app.screen.query_one("Static")))
+        await pilot.press("escape")
+        door.open()
+        await until(pilot, lambda: "nothing was changed" in app.toasts)
+    assert kb.history.head() == head
+    assert {path: (kb.workspace.knowledge / path).read_text() for path in files} == before

@@ -296,7 +296,7 @@ class Door:
             )
 
     def _read(self, paths: Iterable[str]) -> Edits:
-        return {path: self._content(path) for path in paths}
+        return dict(files.read_each(self._layout, paths))
 
     def _content(self, path: str) -> bytes | None:
         try:

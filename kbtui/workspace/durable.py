@@ -28,6 +28,7 @@ TEMPORARY = ".kbtui-"
 TOGETHER = 50
 """Files that are synced together: enough to be fast, few to write before somebody may stop it."""
 _SYNCED_AT_ONCE = 16
+_OPEN_FOLDERS = 200
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _HINTS = {
@@ -163,7 +164,7 @@ class FileBatch:
     def __init__(self, root: Path | Layout, temporary: str = TEMPORARY) -> None:
         self._root = root
         self._temporary = temporary
-        self._folders: dict[tuple[str, ...], int] = {}
+        self._folders: dict[tuple[Path, tuple[str, ...]], int] = {}
         self._touched: set[int] = set()
 
     def __enter__(self) -> Self:
@@ -198,6 +199,7 @@ class FileBatch:
             just_before: Called with the path when all is ready and only the rename is left; what
                 it raises stops the writing.
         """
+        self._close_some()
         ready: list[tuple[str, int, str, str]] = []
         try:
             for path, data in files.items():
@@ -222,6 +224,14 @@ class FileBatch:
                     os.unlink(temporary, dir_fd=folder)
             raise
 
+    def place(self, path: str) -> tuple[int, str]:
+        """The open folder of a file, for as long as no other is asked for, and its name there."""
+        self._close_some()
+        root, file = located(self._root, path)
+        *parts, name = file.split("/")
+        folder = self._folder(root, tuple(parts), make=False)
+        return folder, real_name(folder, name)
+
     def remove(self, path: str) -> None:
         """Remove one file; it may be gone already."""
         root, file = located(self._root, path)
@@ -237,6 +247,12 @@ class FileBatch:
             os.fsync(folder)
         self._touched.clear()
 
+    def _close_some(self) -> None:
+        """Keep a process from running out of what it may hold open."""
+        if len(self._folders) > _OPEN_FOLDERS:
+            self.sync()
+            self.close()
+
     def close(self) -> None:
         """Close the folders."""
         for folder in self._folders.values():
@@ -244,9 +260,9 @@ class FileBatch:
         self._folders.clear()
 
     def _folder(self, root: Path, parts: tuple[str, ...], *, make: bool = True) -> int:
-        folder = self._folders.get(parts)
+        folder = self._folders.get((root, parts))
         if folder is None:
-            folder = self._folders[parts] = open_folder(root, parts, make=make)
+            folder = self._folders[root, parts] = open_folder(root, parts, make=make)
         return folder
 
     @staticmethod
@@ -266,19 +282,21 @@ class FileBatch:
 def _sync_all(files: Sequence[tuple[int, str]]) -> None:
     """Make files durable, each named by folder and name; disks take several at once."""
     if len(files) == 1:
-        _sync_file(*files[0])
+        _sync_files(files)
         return
     with ThreadPoolExecutor(_SYNCED_AT_ONCE) as pool:
-        for each in [pool.submit(_sync_file, *file) for file in files]:
+        parts = [files[start::_SYNCED_AT_ONCE] for start in range(_SYNCED_AT_ONCE)]
+        for each in [pool.submit(_sync_files, part) for part in parts if part]:
             each.result()
 
 
-def _sync_file(folder: int, name: str) -> None:
-    file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
+def _sync_files(files: Sequence[tuple[int, str]]) -> None:
+    for folder, name in files:
+        file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)
 
 
 def _regular(folder: int, name: str) -> os.stat_result | None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _UNSEEN_SECONDS = 0.08
 """Seconds that work may take before a box says what is done."""
+_LOOK_SECONDS = 0.2
 _SHOWN_FILES = 20
 _BAR_CELLS = 40
 
@@ -151,6 +152,7 @@ class WorkBox(Dialog[None]):
         self._text = clean_line(text)
         self._at = (0, 0)
         self._is_over = False
+        self._rows = 1
         self.stopped = asyncio.Event()
 
     def compose_question(self) -> ComposeResult:
@@ -159,7 +161,7 @@ class WorkBox(Dialog[None]):
 
     def on_mount(self) -> None:
         """Follow the work."""
-        self.set_interval(0.1, self._show)
+        self.set_interval(_LOOK_SECONDS, self._show)
 
     def watch_work(self, done: int, total: int) -> None:
         """Note how far it is; called where the work is done, which this may stop.
@@ -191,7 +193,10 @@ class WorkBox(Dialog[None]):
             self.dismiss(None)
 
     def _show(self) -> None:
-        self.query_one(Static).update(self._said())
+        said = self._said()
+        rows = 1 + said.plain.count("\n")
+        self.query_one(Static).update(said, layout=rows != self._rows)
+        self._rows = rows
 
     def _said(self) -> Content:
         done, total = self._at

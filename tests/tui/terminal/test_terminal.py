@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.tui.terminal.state import Drafts
 from tests.terminal import CTRL_C, ENTER, F
 from tests.tui.pty_app import start
@@ -114,3 +115,27 @@ def test_a_resize_is_followed(workspace: Path) -> None:
         terminal.send(F[3])
         terminal.wait_for("KNOWLEDGE")
         terminal.wait_gone("CHAT")
+
+
+def test_another_workspace_is_shown_in_the_same_terminal_and_the_draft_waits(
+    workspace: Path, tmp_path: Path
+) -> None:
+    with KnowledgeBase.open(
+        tmp_path / "other", create=True, overrides={"search": {"semantic": False}}
+    ) as kb:
+        kb.library.create("topic", "Kingfisher", body="Blue.")
+    with start(workspace) as terminal:
+        terminal.wait_for("offline")
+        terminal.send("not sent yet")
+        terminal.wait_for("not sent yet")
+        terminal.send("\x0f")
+        terminal.wait_for("Go to which workspace?")
+        terminal.send(ENTER)
+        terminal.wait_for("KNOWLEDGE", "topics")
+        terminal.wait_gone("not sent yet")
+        terminal.wait_gone("Go to which workspace?")
+        terminal.send("\x11")
+        assert terminal.wait_exit() == 0
+        assert _restored(bytes(terminal.output))
+        assert b"Traceback" not in terminal.output
+    assert Drafts(workspace).load() == "not sent yet"

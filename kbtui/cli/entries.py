@@ -191,6 +191,7 @@ def links(place: Place, entry: str, as_json: bool) -> None:
 @click.option("-b", "--body", metavar="TEXT", help="Its text; `-` reads standard input.")
 @click.option("-t", "--tag", "tags", metavar="TAG", multiple=True, help="A tag; may be repeated.")
 @click.option("--summary", default="", help="One line for the index.")
+@click.option("--again", is_flag=True, help="Make it though there is one of that name.")
 @click.option("-e", "--edit", "then_edit", is_flag=True, help="Open it in your editor.")
 @json_option
 @pass_place
@@ -201,6 +202,7 @@ def new(
     body: str | None,
     tags: tuple[str, ...],
     summary: str,
+    again: bool,
     then_edit: bool,
     as_json: bool,
 ) -> None:
@@ -211,6 +213,12 @@ def new(
     text = sys.stdin.read() if body == "-" else body
     content: Content = {"body": text, "tags": tags, "summary": summary}
     with place.opened() as kb:
+        twins = kb.library.same_name(type_, title)
+        if twins and not again:
+            raise UsageError(
+                f"There is {kb.workspace.file(twins[0].path)} already.",
+                f"See `kbtui show {shlex.quote(twins[0].name)}`; --again makes a second one.",
+            )
         entry = kb.library.get(kb.library.create(type_, title, **content).path)
         if then_edit:
             entry = _edited(kb.library, entry)

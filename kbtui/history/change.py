@@ -58,7 +58,8 @@ class Change:
         brings: The other parent of a merge.
         beside: What the merge changes at the top of the tree that isn't a workspace's.
         result: The commit, after the block; None when nothing really changed, or a sink took it.
-        repairs: Paths whose edits only repair links and say nothing new.
+        repairs: Paths whose edits only repair links, or give a file another name, and say nothing
+            new.
         watch: Told how many files of how many are written; what it raises stops the change, and
             then nothing is changed.
     """

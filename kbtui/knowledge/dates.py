@@ -1,8 +1,8 @@
 """Keeps `created` and `updated` true: a companion of every change.
 
 Left as they are: adopted edits of other programs, what undo and restore bring back, the mere
-repair of a link, and documents that a person keeps without frontmatter. An `updated` that the
-writer set stands, and one in a form of the user's own (no ISO date) is the user's.
+repair of a link, a new name, and documents that a person keeps without frontmatter. An `updated`
+that the writer set stands, and one in a form of the user's own (no ISO date) is the user's.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ class DateKeeper:
 
     def __init__(self, workspace: Workspace, now: Callable[[], datetime] | None = None) -> None:
         self._layout = workspace
+        self._in_place = workspace.in_place
         self._now = now or (lambda: datetime.now().astimezone())
 
     def companion(self, change: Change) -> None:
@@ -64,8 +65,11 @@ class DateKeeper:
             return data  # a form of YAML that can't be changed in place: the date has to wait
 
     def _new(self, path: str, data: bytes, matter: Frontmatter, *, by_machine: bool) -> bytes:
-        """Complete the dates of a new entry; a machine's gets frontmatter if it has none."""
-        if not matter.values and not by_machine:
+        """Complete the dates of a new entry; a machine's gets frontmatter if it has none.
+
+        In somebody's own folder notes say only what their owner has them say.
+        """
+        if self._in_place or (not matter.values and not by_machine):
             return data
         today = self._now().date()
         keys: dict[str, Any] = {}
@@ -82,6 +86,8 @@ class DateKeeper:
         if not matter.values:
             return data
         written = matter.values.get("updated")
+        if self._in_place and not written:
+            return data
         if written and written != before.values.get("updated"):
             return data
         stamp = self._stamp(written)

@@ -14,12 +14,13 @@ from kbtui.knowledge.catalog import Catalog, PromptIndex
 from kbtui.knowledge.dates import DateKeeper
 from kbtui.knowledge.entry import Entry, EntryInfo
 from kbtui.knowledge.entry_index import EntryIndex
+from kbtui.knowledge.habits import DATED
 from kbtui.knowledge.links import Link
 from kbtui.knowledge.overlay import Overlay
 from kbtui.knowledge.reader import Backlink, Reader, ResolvedLink
 from kbtui.knowledge.repair import new_name
 from kbtui.knowledge.templates import ENTRY_TYPES, TYPE_OF_FOLDER, render_entry
-from kbtui.text import clean_line
+from kbtui.text import clean_line, fold, slugify
 from kbtui.workspace import files
 from kbtui.workspace.files import checked_path
 from kbtui.workspace.layout import short_name
@@ -47,7 +48,10 @@ __all__ = [
 
 
 class Content(TypedDict, total=False):
-    """Content of a new entry; `body` is its whole text, in place of `sections`."""
+    """Content of a new entry; `body` is its whole text, in place of `sections`.
+
+    `folder` is where it goes, from the entries on; without one the habits say it.
+    """
 
     body: str | None
     sections: Mapping[str, str] | None
@@ -56,6 +60,7 @@ class Content(TypedDict, total=False):
     aliases: Sequence[str]
     sources: Sequence[str]
     summary: str
+    folder: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,22 +183,45 @@ class Library(Reader):
             raise UsageError("An entry needs a title.", "Say in a few words what it is about.")
         day = day or self._now().date()
         body = content.get("body")
+        habits = self.overlay().habits()
         text = render_entry(
             type_,
             title,
-            created=day,
+            front=habits.front(day),
             sections=body if body is not None else content.get("sections"),
             tags=content.get("tags", ()),
-            related=content.get("related", ()),
+            related=[habits.reference(name) for name in content.get("related", ())],
             aliases=content.get("aliases", ()),
             sources=content.get("sources", ()),
             summary=content.get("summary", ""),
         )
         with self._creating:  # two threads must not find the same name free
-            path = self.overlay().free_path(type_, title, day)
+            path = self.overlay().free_path(type_, title, day, content.get("folder", ""))
             with self._history.change(actor, f"new {type_}: {title}", origin) as change:
                 change.write(path, text, expecting=None)
         return Written(path, change.result)
+
+    @property
+    def in_place(self) -> bool:
+        """True for somebody's own folder, where notes are named and filed as its owner does."""
+        return self._workspace.in_place
+
+    def same_name(self, type: str, title: str) -> list[EntryInfo]:  # noqa: A002
+        """The entries of a type that are called like this already; in place, of whatever type.
+
+        Whoever makes an entry asks this first, because `create` finds another free name.
+        """
+        kind = TYPE_OF_FOLDER.get(type, type)
+        wanted, slug = fold(clean_line(title)), slugify(title)
+        found = []
+        for info in self._entries.infos():
+            folder = info.category.partition("/")[0]
+            if not self.in_place and folder != ENTRY_TYPES.get(kind):
+                continue
+            names = {fold(name) for name in (info.title, *info.aliases)}
+            if wanted in names or slugify(_undated(info.slug)) == _undated(slug):
+                found.append(info)
+        return found
 
     def write(
         self, path: str, text: str, *, expecting: str | None, actor: Actor, reason: str
@@ -228,8 +256,8 @@ class Library(Reader):
             UsageError: the new name is taken.
         """
         info = self._entry_info(ref)
-        name = new_name(info, new)
         overlay = self.overlay()
+        name = new_name(info, new, overlay.habits())
         edits = overlay.renamed(info.path, name)
         reason = f"rename {info.name} to {short_name(name.path)}"
         with self._history.change(Actor.YOU, reason, sink=sink) as change:
@@ -304,6 +332,11 @@ class Library(Reader):
                 f"{path} is not an entry.", "Only files under knowledge/ are renamed or deleted."
             )
         return info
+
+
+def _undated(slug: str) -> str:
+    dated = DATED.match(slug)
+    return slug[dated.end() :] if dated else slug
 
 
 def _encoded_as(old: bytes, text: str, path: str) -> bytes:

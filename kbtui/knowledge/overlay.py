@@ -11,10 +11,10 @@ from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UsageError
 from kbtui.knowledge import frontmatter, resolve
 from kbtui.knowledge.entry import Entry, parse_entry
 from kbtui.knowledge.entry_index import is_entry, is_indexed
+from kbtui.knowledge.habits import Habits
 from kbtui.knowledge.repair import Move, new_target, retargeted, titled, unlinked
 from kbtui.knowledge.resolve import LinkIndex
-from kbtui.knowledge.templates import ENTRY_TYPES
-from kbtui.text import MAX_SLUG, clean_line, fold, slugify
+from kbtui.text import clean_line, fold
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
@@ -45,6 +45,7 @@ class Overlay:
         before: What each file that was looked at holds on disk; None: it isn't there.
         edits: What it shall hold.
         repaired: The files that were worked out to change only by a repair of their links.
+        moved: The paths that entries were worked out to have, each with the one that it had.
     """
 
     def __init__(self, layout: Layout, entries: Entries) -> None:
@@ -52,6 +53,7 @@ class Overlay:
         self.before: Edits = {}
         self.edits: Edits = {}
         self.repaired: set[str] = set()
+        self.moved: dict[str, str] = {}
         self._entries = entries
         self._index: LinkIndex | None = None
 
@@ -123,7 +125,7 @@ class Overlay:
         What only repairs links is marked as that.
         """
         edits = self.changed if edits is None else edits
-        change.repairs.update(self.repaired)
+        change.repairs.update(self.repaired, self.moved)
         gone = {path.casefold(): path for path, data in edits.items() if data is None}
         for path, data in edits.items():
             if data is not None and gone.get(path.casefold(), path) != path:
@@ -202,17 +204,21 @@ class Overlay:
             )
         )
 
-    def free_path(self, kind: str, title: str, day: date) -> str:
-        """A path for a new entry; a decision's name begins with its month."""
-        prefix = f"{day:%Y-%m}-" if kind == "decision" else ""
-        number = 1
-        while True:
-            suffix = f"-{number}" if number > 1 else ""
-            slug = slugify(title, MAX_SLUG - len(prefix) - len(suffix))
-            path = f"{_ENTRIES}{ENTRY_TYPES[kind]}/{prefix}{slug}{suffix}.md"
-            if not self.taken(path):
-                return path
+    def habits(self) -> Habits:
+        """How notes are named here, and where they go."""
+        return Habits(self.layout, tuple(self._entries.infos()))
+
+    def free_path(self, kind: str, title: str, day: date, folder: str = "") -> str:
+        """A path for a new entry, named by the habits; a decision's name begins with its month.
+
+        Without a `folder`, from the entries on, it goes where the habits say.
+        """
+        habits, number = self.habits(), 1
+        path = habits.path_for(kind, title, day, folder)
+        while self.taken(path):
             number += 1
+            path = habits.path_for(kind, title, day, folder, number)
+        return path
 
     # Links -----------------------------------------------------------------------------------
 
@@ -248,6 +254,7 @@ class Overlay:
             own = with_aliases(own, [old.title if old.title != new.title else old.slug], new)
         if name.path != path:
             edits[path] = None
+        self.moved[name.path] = path
         edits[name.path] = own
         return edits
 
@@ -333,14 +340,11 @@ class Overlay:
 
 
 def with_aliases(data: bytes, names: Iterable[str], entry: Entry | EntryInfo) -> bytes:
-    """An entry's bytes with names by which it isn't found added to its aliases.
-
-    Without frontmatter it stays as it is: its owner may want none.
-    """
+    """An entry's bytes with names by which it isn't found added to its aliases."""
     known = {fold(name) for name in (entry.title, entry.slug, *entry.aliases)}
     fresh = list({fold(name): name for name in names if fold(name) not in known}.values())
     values = frontmatter.parse(data).values
-    if not fresh or not values:
+    if not fresh:
         return data
     key = "alias" if "alias" in values and "aliases" not in values else "aliases"
     written = values.get(key)

@@ -14,6 +14,7 @@ from urllib.parse import quote, unquote
 from kbtui.errors import UnreadableError, UsageError
 from kbtui.knowledge import frontmatter
 from kbtui.knowledge.entry import slug_of
+from kbtui.knowledge.habits import DATED, KEBAB, hierarchy_of, is_number, naming_of
 from kbtui.knowledge.links import (
     PlacedLink,
     links_in_body,
@@ -23,17 +24,17 @@ from kbtui.knowledge.links import (
     unlink_wiki,
 )
 from kbtui.knowledge.resolve import RULES
-from kbtui.text import MAX_SLUG, clean_line, slugify
+from kbtui.text import MAX_SLUG, clean_line
 from kbtui.workspace.files import checked_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kbtui.knowledge.entry import Entry, EntryInfo
+    from kbtui.knowledge.habits import Habits
     from kbtui.knowledge.links import Link
     from kbtui.knowledge.resolve import Found, LinkIndex, Named
 
-_DATED = re.compile(r"\d{4}-\d{2}(?:-\d{2})?-")
 _SLUG = re.compile(r"[^\W_A-Z]+(?:[-._][^\W_A-Z]+)*")
 _ROOT = "knowledge/"
 _MUST_ESCAPE = re.compile(r"[\s()<>%#?\"\\]")
@@ -47,8 +48,10 @@ class NewName:
     title: str | None
 
 
-def new_name(info: Entry | EntryInfo, wanted: str) -> NewName:
+def new_name(info: Entry | EntryInfo, wanted: str, habits: Habits) -> NewName:
     """Understand what a person wants an entry renamed to: a title, a slug or category/slug.
+
+    A title becomes a name of the kind that the entry has already.
 
     Raises:
         UsageError: nothing was named.
@@ -57,7 +60,8 @@ def new_name(info: Entry | EntryInfo, wanted: str) -> NewName:
     # What a terminal passes on of another encoding can't be written.
     wanted = clean_line(wanted.encode("utf-8", "replace").decode()).removeprefix("knowledge/")
     category, slash, name = wanted.rpartition("/")
-    if not name or (slash and " " in category):
+    is_move = name == info.slug or habits.is_folder(category)
+    if not name or (slash and " " in category and not is_move):
         category, slash, name = info.category, "", wanted
     if not name:
         raise UsageError("The new name is empty.", "Give a title, or a name like people/<name>.")
@@ -65,13 +69,23 @@ def new_name(info: Entry | EntryInfo, wanted: str) -> NewName:
         category = info.category
     title = None
     slug = name.removesuffix(".md")
-    if not _SLUG.fullmatch(slug):
-        title, slug = slug, slugify(slug)
-        dated = _DATED.match(info.slug)
-        if dated and not _DATED.match(slug):
-            slug = dated.group() + slugify(slug, MAX_SLUG - len(dated.group()))
+    if slug != info.slug and not _SLUG.fullmatch(slug):
+        title, slug = slug, _stem(info, slug, habits)
     folder = f"knowledge/{category}" if category else "knowledge"
     return NewName(checked_path(f"{folder}/{slug}.md"), title if title != info.title else None)
+
+
+def _stem(info: Entry | EntryInfo, title: str, habits: Habits) -> str:
+    """The name for a new title, made as the old name was: with its date, below its hierarchy."""
+    if is_number(info.slug) and info.title != info.slug and habits.in_place:
+        return info.slug
+    prefix = hierarchy_of(info.slug) if habits.in_place else ""
+    if prefix:
+        return prefix + KEBAB.stem(title, MAX_SLUG)
+    naming = naming_of(info.slug) or habits.naming_in(info.category)
+    dated = DATED.match(info.slug)
+    prefix = dated.group() if dated and not DATED.match(title) else ""
+    return prefix + naming.stem(title, MAX_SLUG - len(prefix))
 
 
 def titled(data: bytes, title: str, new: str | None) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kbtui.knowledge.yaml_edit import scalar_text, value_text
@@ -37,11 +38,24 @@ def section_names(type_: str) -> tuple[str, ...]:
     return _SECTIONS.get(type_, ())
 
 
+@dataclass(frozen=True, slots=True)
+class Front:
+    """The day of a new entry, and the keys that it has beside those that say something.
+
+    These are its dates, its type, and ``related`` and ``tags`` that hold nothing yet.
+    """
+
+    day: date
+    dates: bool = True
+    type: bool = True
+    empty: bool = True
+
+
 def render_entry(
     type_: str,
     title: str,
     *,
-    created: date,
+    front: Front,
     sections: Mapping[str, str] | str | None = None,
     tags: Sequence[str] = (),
     related: Sequence[str] = (),
@@ -55,9 +69,10 @@ def render_entry(
     that the type doesn't know are added. A section named ``""`` is text above the headings.
     Where `sections` is a text it stands below the title as it is, and no heading is added.
     """
-    keys: dict[str, Any] = {"type": type_, "created": created, "updated": created}
-    keys["related"] = list(related)
-    keys["tags"] = list(tags)
+    keys: dict[str, Any] = {"type": type_} if front.type else {}
+    keys |= {"created": front.day, "updated": front.day} if front.dates else {}
+    keys |= {"related": list(related)} if related or front.empty else {}
+    keys |= {"tags": list(tags)} if tags or front.empty else {}
     keys |= {"aliases": list(aliases)} if aliases else {}
     keys |= {"sources": list(sources)} if sources else {}
     keys |= {"summary": clean_line(summary)} if summary.strip() else {}
@@ -65,10 +80,10 @@ def render_entry(
     if isinstance(sections, str):
         text = sections.strip("\n")
     else:
-        text = _body(type_, created, sections or {})
+        text = _body(type_, front.day, sections or {})
     if not _starts_with_title(text):
         text = f"# {clean_line(title)}\n\n{text}".rstrip("\n")
-    return f"---\n{head}---\n{text}\n"
+    return f"---\n{head}---\n{text}\n" if head else f"{text}\n"
 
 
 def append_to_section(text: str, heading: str, line: str) -> str:

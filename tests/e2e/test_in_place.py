@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kbtui.history.objects.commit import Actor
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.search.results import SearchResult
 from tests.e2e.program import kbtui, ok
@@ -85,6 +86,9 @@ def test_a_vault_is_byte_for_byte_the_same_after_looking_and_after_each_undo(
         for info in chosen:
             undone(lambda path=info.path: kb.library.rename(path, "Some Better Name").commit.id)
             undone(lambda path=info.path: kb.library.delete(path).id)
+        undone(
+            lambda: kb.library.create("topic", "New", actor=Actor.AGENT, body="A fact.").commit.id
+        )
     assert tree_of(root) == before
 
 
@@ -105,11 +109,15 @@ def test_notes_are_listed_shown_linked_searched_and_logged_where_they_lie(vault:
     assert tree_of(vault) == before
 
 
-def test_an_edit_and_a_deletion_are_recorded_and_undone(vault: Path) -> None:
+def test_an_edit_a_rename_and_a_deletion_are_recorded_and_undone(vault: Path) -> None:
     before = tree_of(vault)
     ok("init", vault)
     ok("edit", "My Great Note", workspace=vault, EDITOR="sed -i s/hovers/glides/")
     assert "glides" in (vault / "My Great Note.md").read_text()
+    undo(vault)
+    ok("rename", "My Great Note", "My Better Note", workspace=vault)
+    assert "[[My Better Note]]" in (vault / "Home.md").read_text()
+    assert "renamed" in ok("log", workspace=vault).out.splitlines()[0]
     undo(vault)
     ok("delete", "The Plan", workspace=vault)
     undo(vault)

@@ -33,6 +33,10 @@ _PIECE = re.compile(r"\w+|\s+|[^\w\s]")
 _ALIKE = 0.3  # below that two lines share nothing worth pointing at
 _MAX_WORDS = 2000
 _RENAME_ALIKE = 0.5  # git's threshold
+# What a note says of itself above its text: frontmatter, and the first heading.
+_NAMING = re.compile(
+    rb"\A(?:---[ \t]*\r?\n.*?^---[ \t]*\r?\n)?\s*(?:#[ \t][^\n]*\n)?", re.DOTALL | re.MULTILINE
+)
 _RENAME_PAIRS = 2_500
 
 Kind = Literal["added", "modified", "deleted", "renamed"]
@@ -219,12 +223,21 @@ def find_renames(added: Mapping[str, bytes], deleted: Mapping[str, bytes]) -> di
     gone = {path: data for path, data in deleted.items() if path not in taken and data}
     if not left or len(left) * len(gone) > _RENAME_PAIRS:
         return pairs
-    scores = sorted((-_likeness(gone[old], left[new]), new, old) for new in left for old in gone)
+    scores = sorted((-_alike(gone[old], left[new]), new, old) for new in left for old in gone)
     for score, new, old in scores:
         if -score >= _RENAME_ALIKE and new not in pairs and old not in taken:
             pairs[new] = old
             taken.add(old)
     return pairs
+
+
+def _alike(old: bytes, new: bytes) -> float:
+    """How alike two contents are, with frontmatter and title or without: a rename changes both."""
+    alike = _likeness(old, new)
+    if alike < _RENAME_ALIKE:
+        old, new = _NAMING.sub(b"", old, count=1), _NAMING.sub(b"", new, count=1)
+        alike = max(alike, _likeness(old, new)) if old.strip() and new.strip() else alike
+    return alike
 
 
 def _likeness(old: bytes, new: bytes) -> float:

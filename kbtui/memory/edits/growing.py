@@ -15,7 +15,13 @@ from kbtui.errors import UnreadableError, UsageError
 from kbtui.history.merging.undo_merge import split_front
 from kbtui.knowledge import frontmatter
 from kbtui.knowledge.facts import Fact, normalise, plain_fact, statements
-from kbtui.knowledge.templates import EVOLUTION, append_to_section, render_entry, section_text
+from kbtui.knowledge.templates import (
+    EVOLUTION,
+    Front,
+    append_to_section,
+    render_entry,
+    section_text,
+)
 from kbtui.knowledge.yaml_edit import value_text
 from kbtui.text import clean_line, fold
 from kbtui.workspace.layout import short_name
@@ -97,7 +103,7 @@ class Item:
     is_block: bool = False
 
 
-def new_entry(fact: Fact, day: date, related: Sequence[str]) -> str:
+def new_entry(fact: Fact, front: Front, related: Sequence[str]) -> str:
     """Write a new entry, in the template of its type."""
     body = fact.text
     home = _FIRST_HOME.get(fact.kind)
@@ -111,7 +117,7 @@ def new_entry(fact: Fact, day: date, related: Sequence[str]) -> str:
     return render_entry(
         fact.kind,
         fact.subject,
-        created=day,
+        front=front,
         sections=sections,
         tags=fact.tags,
         related=related,
@@ -338,7 +344,7 @@ def _head_changes(
         if not isinstance(known, list) or not all(isinstance(each, str) for each in known):
             continue
         seen = {each.strip("#[]").casefold() for each in known}
-        fresh = [each for each in wanted if each.casefold() not in seen]
+        fresh = [each for each in wanted if each.strip("[]").casefold() not in seen]
         if values and fresh:
             changes[key] = [*known, *fresh]
     summary = values.get("summary")

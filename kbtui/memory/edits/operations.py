@@ -152,7 +152,8 @@ def keep_in_entry(fact: Fact, day: date, likeness: float = STRICT) -> tuple[Oper
         path = copy.subject(fact)
         if path is None:
             path = copy.files.free_path(fact.kind, fact.subject, day)
-            return {path: new_entry(fact, day, _related(copy, fact, path)).encode()}
+            text = new_entry(fact, copy.files.habits().front(day), _related(copy, fact, path))
+            return {path: text.encode()}
         return _grown(copy, path, correct=False, head=False)
 
     def _grown(copy: WorkingCopy, path: str, *, correct: bool, head: bool) -> Edits:
@@ -269,7 +270,7 @@ def rename_entry(ref: str, new: str) -> Operation:
 
     def work(copy: WorkingCopy) -> Edits:
         entry = copy.entry(ref)
-        name = new_name(entry, new)
+        name = new_name(entry, new, copy.files.habits())
         if name.path == entry.path and name.title is None:
             return {}
         return copy.files.renamed(entry.path, name)
@@ -391,4 +392,5 @@ def _related(copy: WorkingCopy, fact: Fact, path: str) -> list[str]:
         other = copy.named(name)
         if other is not None and other != path:
             found.setdefault(short_name(other))
-    return list(found)
+    habits = copy.files.habits()
+    return [habits.reference(name) for name in found]

@@ -59,14 +59,18 @@ class Subjects:
         return found or self._searched(fact, infos)
 
     def twins(self, kind: str, title: str) -> list[EntryInfo]:
-        """The entries of a type that are called nearly the same."""
+        """The entries of a type that are called nearly the same; in place, any called the same."""
         wanted, words = normalise(title), _words(title)
-        return [
-            info
-            for info in self._library.infos()
-            if info.category.partition("/")[0] == ENTRY_TYPES[kind]
-            and (wanted in self._names(info) or _likeness(words, self._names(info), kind) >= _ALIKE)
-        ]
+
+        def is_twin(info: EntryInfo) -> bool:
+            names = self._names(info)
+            if info.category.partition("/")[0] == ENTRY_TYPES[kind] or (
+                self._library.in_place and info.type == kind
+            ):
+                return wanted in names or _likeness(words, names, kind) >= _ALIKE
+            return self._library.in_place and wanted in names
+
+        return list(filter(is_twin, self._library.infos()))
 
     def near(self, statement: str) -> list[str]:
         """The entries that may say a statement: of few all are looked at, of many the index is."""

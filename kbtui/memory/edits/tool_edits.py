@@ -76,18 +76,19 @@ def write_entry(kind: str, title: str, content: Content, day: date) -> Operation
         if not name:
             raise UsageError("An entry needs a title.", "Say in a few words what it is about.")
         _check_new(copy, kind, name)
-        body = content.get("body")
+        habits, body = copy.files.habits(), content.get("body")
         text = render_entry(
             kind,
             name,
-            created=day,
+            front=habits.front(day),
             sections=body if body is not None else content.get("sections"),
             tags=content.get("tags", ()),
-            related=content.get("related", ()),
+            related=[habits.reference(each) for each in content.get("related", ())],
             aliases=content.get("aliases", ()),
             summary=content.get("summary", ""),
         )
-        return {copy.files.free_path(kind, name, day): text.encode("utf-8", "replace")}
+        path = copy.files.free_path(kind, name, day, content.get("folder", ""))
+        return {path: text.encode("utf-8", "replace")}
 
     return Operation(work)
 
@@ -169,7 +170,7 @@ def _keys(entry: Entry, wanted: Edit) -> dict[str, Any]:
     for name, added in (wanted.lists or {}).items():
         present = {"tags": entry.tags, "related": entry.related, "aliases": entry.aliases}[name]
         words = dict.fromkeys(clean_line(word) for word in added)
-        fresh = [word for word in words if word and word not in present]
+        fresh = [word for word in words if word and word.strip("[]") not in present]
         if fresh:
             key, written = items(entry.frontmatter, name)
             keys[key] = [*written, *fresh]

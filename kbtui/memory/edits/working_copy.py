@@ -275,7 +275,7 @@ class WorkingCopy:
         """The entry that a new one of this type and title would be the second about; None: none."""
         folder = f"knowledge/{ENTRY_TYPES[kind]}/"
         made = self._made(title)
-        if made is not None and made.startswith(folder):
+        if made is not None and (self.files.layout.in_place or made.startswith(folder)):
             return made
         hides = self.around.hides
         twins = [info.path for info in self.around.subjects.twins(kind, title)]

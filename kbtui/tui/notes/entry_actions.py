@@ -30,13 +30,25 @@ async def new_entry(
 ) -> Entry | None:
     """Ask for title and type, of which `category` suggests one, and make the entry."""
     from kbtui.knowledge.templates import ENTRY_TYPES, TYPE_OF_FOLDER
-    from kbtui.tui.widgets.dialogs import NewEntryDialog
+    from kbtui.tui.widgets.dialogs import KeyDialog, NewEntryDialog
 
     type_ = TYPE_OF_FOLDER.get(category.partition("/")[0], "topic")
     chosen = await node.app.push_screen_wait(NewEntryDialog(ENTRY_TYPES, type_, title))
     if chosen is None:
         return None
-    made = await asyncio.to_thread(kb.library.create, chosen.type, chosen.title)
+    known = await asyncio.to_thread(kb.library.same_name, chosen.type, chosen.title)
+    if known:
+        answer = await node.app.push_screen_wait(
+            KeyDialog(
+                "There is one of that name",
+                f"{short_name(known[0].path)}: {clean_line(known[0].title)}",
+                {"o": "open it", "y": "make a second one"},
+            )
+        )
+        if answer != "y":
+            return await asyncio.to_thread(kb.library.get, known[0].path) if answer else None
+    folder = category if kb.library.in_place else ""
+    made = await asyncio.to_thread(kb.library.create, chosen.type, chosen.title, folder=folder)
     return await asyncio.to_thread(kb.library.get, made.path)
 
 

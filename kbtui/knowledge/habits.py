@@ -1,0 +1,179 @@
+"""How the owner of a folder names notes and where they go, seen from the notes that are there.
+
+kbtui's own layout has names in kebab case, in a folder a type. In somebody's own folder a new note
+is called as its neighbours are: by its title, or in words joined and in small letters. It goes
+where notes of its type lie, else where Obsidian, Logseq or the owner puts new ones.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kbtui.knowledge.templates import ENTRY_TYPES, Front
+from kbtui.text import MAX_SLUG, clean_line, slugify
+from kbtui.workspace.files import checked_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import date
+
+    from kbtui.knowledge.entry import EntryInfo
+    from kbtui.workspace.layout import Layout
+
+_ROOT = "knowledge/"
+# A date or a time at the beginning of a name, with what parts it from the rest.
+DATED = re.compile(r"(?:\d{4}-\d{2}(?:-\d{2})?|\d{8}|\d{12}|\d{14})[-_ ]+")
+_NUMBER = re.compile(r"\d{8}|\d{12}|\d{14}|\d{4}[-_]\d{2}([-_]\d{2})?")
+_DOTTED = re.compile(r"[^\W_A-Z]+(?:-[^\W_A-Z]+)*(?:\.[^\W_A-Z]+(?:-[^\W_A-Z]+)*)+")
+# What no name may hold on one of the systems that notes travel to, or in a link to them.
+_FORBIDDEN = re.compile(r'[*"<>|?#^\[\]]+')
+_LONGEST = 120
+_FEW = 3
+_TEMPLATES = re.compile(r"(^|/)_?templates?(/|$)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """A way of making a name of a title: how words are parted, and whether in small letters."""
+
+    separator: str = "-"
+    lower: bool = True
+
+    def stem(self, title: str, most: int = MAX_SLUG) -> str:
+        """The name for a title, without ``.md``."""
+        if self == KEBAB:
+            return slugify(title, most)
+        text = re.sub(r"[/\\]", "-", clean_line(title)).replace(": ", " - ").replace(":", "-")
+        text = " ".join(_FORBIDDEN.sub("", text).split()).strip(". ")
+        if self.lower:
+            text = text.casefold()
+        if self.separator != " ":
+            text = re.sub(r"[^\w.]+", self.separator, text).strip(self.separator)
+        return text[:_LONGEST].rstrip() or "untitled"
+
+
+KEBAB = Naming()
+TITLED = Naming(" ", lower=False)
+
+
+def naming_of(stem: str) -> Naming | None:
+    """The way in which a name was made; None where it doesn't show."""
+    dated = DATED.match(stem)
+    stem = stem[dated.end() :] if dated else stem
+    lower = stem == stem.casefold()
+    if " " in stem:
+        return TITLED
+    for separator in "-_":
+        if separator in stem.strip("-_"):
+            return Naming(separator, lower)
+    return None if lower else TITLED
+
+
+class Habits:
+    """The habits of one workspace.
+
+    Args:
+        layout: Where its files lie.
+        infos: Its entries.
+
+    Attributes:
+        in_place: It is somebody's own folder.
+    """
+
+    def __init__(self, layout: Layout, infos: Sequence[EntryInfo]) -> None:
+        self._layout = layout
+        self._infos = infos
+        self.in_place = layout.in_place
+
+    def path_for(self, kind: str, title: str, day: date, folder: str = "", number: int = 1) -> str:
+        """The path for a new note; a `number` above 1 tells it from others of that title."""
+        folder = folder.strip("/") or self.folder_for(kind)
+        naming = self.naming_in(folder)
+        suffix = f"{naming.separator}{number}" if number > 1 else ""
+        prefix = f"{day:%Y-%m}-" if kind == "decision" and not self.in_place else ""
+        stem = naming.stem(title, MAX_SLUG - len(prefix) - len(suffix))
+        name = f"{prefix}{stem}{suffix}.md"
+        return checked_path(f"{_ROOT}{folder}/{name}" if folder else f"{_ROOT}{name}")
+
+    def naming_in(self, folder: str) -> Naming:
+        """How notes in a folder are named, or if it has only few, those of the workspace."""
+        if not self.in_place:
+            return KEBAB
+        here = [info.slug for info in self._infos if info.category == folder]
+        return _most(here) or _most(info.slug for info in self._infos) or TITLED
+
+    def folder_for(self, kind: str) -> str:
+        """Where a new note of a type goes, from the folder of the entries on."""
+        if not self.in_place:
+            return ENTRY_TYPES[kind]
+        names = {kind, ENTRY_TYPES[kind]}
+        folders = Counter(info.category for info in self._own())
+        named = [each for each in folders if each.rpartition("/")[2].casefold() in names]
+        if named:
+            return min(named, key=lambda each: (each.count("/"), -folders[each], each))
+        typed = Counter(info.category for info in self._own() if (info.type or "") == kind)
+        if typed:
+            return max(sorted(typed), key=lambda each: typed[each])
+        if self._has("logseq/config.edn") or ("pages" in folders and "journals" in folders):
+            return "pages"
+        obsidian = self._settings(".obsidian/app.json")
+        if obsidian.get("newFileLocation") == "folder":
+            return str(obsidian.get("newFileFolderPath", "")).strip("/")
+        return ""
+
+    def front(self, day: date) -> Front:
+        """What the frontmatter of a new note says beside what there is to say."""
+        if not self.in_place:
+            return Front(day)
+        dated = sum(info.created is not None for info in self._infos)
+        return Front(
+            day,
+            dates=dated * _FEW > len(self._infos),
+            type=any(info.type for info in self._infos),
+            empty=False,
+        )
+
+    def reference(self, name: str) -> str:
+        """An item of ``related``; in somebody's own folder one that Obsidian repairs."""
+        return f"[[{name}]]" if self.in_place and not name.startswith("[[") else name
+
+    def is_folder(self, folder: str) -> bool:
+        """True if there are entries in a folder, or below it."""
+        wanted = folder.casefold()
+        return any(f"{info.category.casefold()}/".startswith(f"{wanted}/") for info in self._infos)
+
+    def _own(self) -> Iterable[EntryInfo]:
+        return (info for info in self._infos if not _TEMPLATES.search(info.category))
+
+    def _has(self, file: str) -> bool:
+        return (self._layout.root / file).is_file()
+
+    def _settings(self, file: str) -> dict[str, object]:
+        try:
+            read = json.loads((self._layout.root / file).read_text("utf-8-sig", "replace"))
+        except (OSError, ValueError):
+            return {}
+        return read if isinstance(read, dict) else {}
+
+
+def _most(stems: Iterable[str]) -> Naming | None:
+    """The way in which most of the names were made; None where too few show one."""
+    votes = Counter(
+        found for stem in stems if not _NUMBER.fullmatch(stem) and (found := naming_of(stem))
+    )
+    ranked = votes.most_common(1)
+    return ranked[0][0] if ranked and ranked[0][1] >= _FEW else None
+
+
+def hierarchy_of(stem: str) -> str:
+    """The part of a dotted name that stands for its folder, with the dot: ``project.``."""
+    return stem[: stem.rfind(".") + 1] if _DOTTED.fullmatch(stem) else ""
+
+
+def is_number(stem: str) -> bool:
+    """True for a name that is only a time or a date, which doesn't follow the title."""
+    return _NUMBER.fullmatch(stem) is not None

@@ -1,0 +1,175 @@
+"""Names and frontmatter in somebody's own folder follow what is there already."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kbtui.history.objects.commit import Actor
+from kbtui.knowledge.habits import KEBAB, TITLED, Naming, naming_of
+from kbtui.knowledge_base import KnowledgeBase
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+TITLED_VAULT = {
+    "Home.md": "See [[My Great Note]], [it](My%20Great%20Note.md) and ![[My Great Note#Part]].\n",
+    "My Great Note.md": "Some text about kestrels.\n",
+    "People/Ada Lovelace.md": "---\ntags: [person]\n---\nWrote programs.\n",
+    "Daily/2024-01-02.md": "A day.\n",
+}
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Callable[[dict[str, str]], KnowledgeBase]]:
+    kbs: list[KnowledgeBase] = []
+
+    def open_vault(notes: dict[str, str]) -> KnowledgeBase:
+        for name, text in notes.items():
+            file = tmp_path / "vault" / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, "utf-8")
+        kbs.append(KnowledgeBase.open(tmp_path / "vault", create=True))
+        return kbs[-1]
+
+    yield open_vault
+    for kb in kbs:
+        kb.close()
+
+
+def _text(kb: KnowledgeBase, name: str) -> str:
+    return (kb.workspace.root / name).read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("stem", "naming"),
+    [
+        ("My Great Note", TITLED),
+        ("my great note", TITLED),
+        ("Home", TITLED),
+        ("my-great-note", KEBAB),
+        ("My-Great-Note", Naming("-", lower=False)),
+        ("my_great_note", Naming("_", lower=True)),
+        ("2024-01-02 A walk", TITLED),
+        ("2024-01-02-a-walk", KEBAB),
+        ("note", None),
+    ],
+)
+def test_the_way_in_which_a_name_was_made_shows_in_it(stem: str, naming: Naming | None) -> None:
+    assert naming_of(stem) == naming
+
+
+@pytest.mark.parametrize(
+    ("naming", "name"),
+    [
+        (TITLED, "TCP-IP - what is it"),
+        (KEBAB, "tcp-ip-what-is-it"),
+        (Naming("_", lower=False), "TCP_IP_what_is_it"),
+    ],
+)
+def test_a_name_holds_nothing_that_a_file_or_a_link_cant(naming: Naming, name: str) -> None:
+    assert naming.stem("TCP/IP: what is it?") == name
+
+
+def test_a_rename_keeps_the_title_as_typed_repairs_each_link_and_adds_no_date(
+    opened: Callable[[dict[str, str]], KnowledgeBase],
+) -> None:
+    kb = opened(TITLED_VAULT)
+    made = kb.library.rename("My Great Note", "My Better Note")
+    assert kb.workspace.file(made.path) == "My Better Note.md"
+    assert kb.library.get(made.path).title == "My Better Note"
+    assert _text(kb, "Home.md") == (
+        "See [[My Better Note]], [it](My%20Better%20Note.md) and ![[My Better Note#Part]].\n"
+    )
+    text = _text(kb, "My Better Note.md")
+    assert "My Great Note" in kb.library.get(made.path).aliases
+    assert "created" not in text
+    assert "updated" not in text
+    assert made.commit is not None
+    assert "My Great Note renamed to My Better Note" in made.commit.subject
+
+
+def test_a_note_that_moves_keeps_its_name(
+    opened: Callable[[dict[str, str]], KnowledgeBase],
+) -> None:
+    kb = opened(TITLED_VAULT)
+    made = kb.library.rename("My Great Note", "People/My Great Note")
+    assert kb.workspace.file(made.path) == "People/My Great Note.md"
+
+
+def test_a_new_note_is_named_by_its_title_where_the_others_are_and_goes_to_its_kind(
+    opened: Callable[[dict[str, str]], KnowledgeBase],
+) -> None:
+    kb = opened(TITLED_VAULT)
+    person = kb.library.create("person", "Grace Hopper", related=["home"], actor=Actor.AGENT)
+    assert kb.workspace.file(person.path) == "People/Grace Hopper.md"
+    text = _text(kb, "People/Grace Hopper.md")
+    assert "[[home]]" in text
+    assert "created" not in text
+    topic = kb.library.create("topic", "Compilers")
+    assert kb.workspace.file(topic.path) == "Compilers.md"
+
+
+def test_in_a_folder_of_kebab_names_a_new_one_is_kebab(
+    opened: Callable[[dict[str, str]], KnowledgeBase],
+) -> None:
+    kb = opened({f"posts/a-post-{number}.md": "Text.\n" for number in range(4)})
+    made = kb.library.create("topic", "A New Post", folder="posts")
+    assert kb.workspace.file(made.path) == "posts/a-new-post.md"
+
+
+def test_a_date_before_a_name_stays_before_the_new_one(
+    opened: Callable[[dict[str, str]], KnowledgeBase],
+) -> None:
+    kb = opened({"2024-01-02 A walk.md": "Far.\n"})
+    made = kb.library.rename("2024-01-02 A walk", "The Hike")
+    assert kb.workspace.file(made.path) == "2024-01-02 The Hike.md"
+
+
+def test_a_dotted_name_stays_in_its_hierarchy(
+    opened: Callable[[dict[str, str]], KnowledgeBase],
+) -> None:
+    kb = opened({"proj.kestrel.plan.md": "---\ntitle: Plan\n---\nText.\n"})
+    made = kb.library.rename("Plan", "Better Plan")
+    assert kb.workspace.file(made.path) == "proj.kestrel.better-plan.md"
+
+
+def test_a_name_that_is_a_number_stays_when_the_title_changes(
+    opened: Callable[[dict[str, str]], KnowledgeBase],
+) -> None:
+    kb = opened({"202401021530.md": "# Kestrels\n\nText.\n"})
+    made = kb.library.rename("Kestrels", "Falcons")
+    assert kb.workspace.file(made.path) == "202401021530.md"
+    assert "# Falcons" in _text(kb, "202401021530.md")
+
+
+def test_obsidians_folder_for_new_notes_is_taken(
+    opened: Callable[[dict[str, str]], KnowledgeBase],
+) -> None:
+    settings = {"newFileLocation": "folder", "newFileFolderPath": "Inbox"}
+    kb = opened({"Home.md": "Hi.\n", ".obsidian/app.json": json.dumps(settings)})
+    made = kb.library.create("topic", "Ideas")
+    assert kb.workspace.file(made.path) == "Inbox/Ideas.md"
+
+
+def test_an_edit_adds_no_date_to_a_note_that_has_none(
+    opened: Callable[[dict[str, str]], KnowledgeBase],
+) -> None:
+    kb = opened(TITLED_VAULT)
+    entry = kb.library.find("Ada Lovelace")
+    text = entry.text + "More.\n"
+    kb.library.write(entry.path, text, expecting=entry.blob, actor=Actor.AGENT, reason="more")
+    assert _text(kb, "People/Ada Lovelace.md") == text
+
+
+def test_a_name_that_is_there_already_is_known_before_a_second_one_is_made(
+    opened: Callable[[dict[str, str]], KnowledgeBase],
+) -> None:
+    kb = opened(TITLED_VAULT)
+    assert [info.slug for info in kb.library.same_name("topic", "my great note")] == [
+        "My Great Note"
+    ]
+    assert kb.library.same_name("topic", "Another") == []

@@ -127,9 +127,20 @@ class Reader:
         return self.get(self.find_path(ref))
 
     def find_path(self, ref: str) -> str:
-        """Like `find`, without reading it."""
+        """Like `find`, without reading it; a whole path is found before any other name is known."""
         entries = self._entries
+        if (whole := self._whole_path(ref)) is not None:
+            return whole
         return resolve.found_path(ref, entries.index(), entries.infos(), entries.exists)
+
+    def _whole_path(self, ref: str) -> str | None:
+        for path in (f"knowledge/{ref}", f"knowledge/{ref}.md"):
+            try:
+                if is_entry(path) and self._entries.exists(path):
+                    return checked_path(path)
+            except KbtuiError:
+                return None
+        return None
 
     def outgoing(self, path: str) -> list[ResolvedLink]:
         """The links of a file, in the order they are written."""

@@ -32,6 +32,7 @@ _MARKS = {True: ("ok  ", "green"), False: ("FAIL", "red"), None: ("    ", None)}
 def init(place: Place, folder: Path | None, demo: bool) -> None:
     """Make a folder a workspace; its files stay as they are."""
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.workspace.layout import MACHINE
     from kbtui.workspace.opening import default_workspace
 
     root = folder or place.named or default_workspace()
@@ -44,6 +45,9 @@ def init(place: Place, folder: Path | None, demo: bool) -> None:
             f"{counted(count, 'entry', 'entries')}. Start the app with:"
             f" kbtui -w {shlex.quote(str(root))}"
         )
+        outer = next((up for up in kb.workspace.root.parents if (up / MACHINE).is_dir()), None)
+        if outer is not None:
+            note(f"It lies in the workspace {outer}, which leaves its notes out from now on.")
         elsewhere = [] if kb.workspace.in_place else _notes_elsewhere(kb.workspace.root)
     if elsewhere:
         names = ", ".join(json.dumps(name, ensure_ascii=False) for name in elsewhere)

@@ -187,6 +187,8 @@ def is_gone(root: Layout, path: str) -> bool:
         try:
             status = place.lstat()
         except FileNotFoundError:
+            if place.with_name(f".{part}.icloud").exists():
+                return False  # it lies in iCloud until somebody opens it
             return unicodedata.is_normalized("NFD", part) or not _has_other_form(place)
         except OSError:
             return False

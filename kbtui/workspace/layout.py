@@ -11,6 +11,7 @@ import contextlib
 import functools
 import hashlib
 import os
+import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ RECORDED_AREAS = (*RECORDED_FOLDERS, *BOOTSTRAP_FILES)
 CATEGORIES = ("topics", "people", "decisions", "facts", "preferences", "projects", "references")
 _CONFLICT = ".conflict-"
 _BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_CONFLICTS = re.compile(r"\.(?:sync-)?conflict-", re.ASCII)  # ours, and Syncthing's
 # INDEX.md is the name of what is generated; an owner's own file of that name is a note of theirs.
 _GENERATED, _OWN = "INDEX.md", "INDEX.MD"
 
@@ -177,7 +179,7 @@ def is_recorded(path: str) -> bool:
 
 def is_conflict_copy(path: str) -> bool:
     """True if this is the other version of a file that two wrote at once; never an entry."""
-    return _CONFLICT in path.rsplit("/", 1)[-1]
+    return _CONFLICTS.search(path.rsplit("/", 1)[-1]) is not None
 
 
 def conflict_copy_of(path: str, stamp: str) -> str:
@@ -191,11 +193,12 @@ def conflict_copy_of(path: str, stamp: str) -> str:
 def original_of(path: str) -> str:
     """The file that a conflict copy was made of; any other path is itself."""
     folder, slash, name = path.rpartition("/")
-    stem, found, rest = name.partition(_CONFLICT)
+    found = _CONFLICTS.search(name)
     if not found:
         return path
+    rest = name[found.end() :]
     suffix = f".{rest.rpartition('.')[2]}" if "." in rest else ""
-    return f"{folder}{slash}{stem}{suffix}"
+    return f"{folder}{slash}{name[: found.start()]}{suffix}"
 
 
 def short_name(path: str) -> str:

@@ -19,9 +19,11 @@ FORMAT = 1
 IN_PLACE = 2
 """The format of a folder of notes in place, which older versions must leave alone."""
 _LAID_OUT = (
-    *("knowledge", "memory/MEMORY.md", "memory/HISTORY.md", "memory/history.jsonl"),
+    *("memory/MEMORY.md", "memory/HISTORY.md", "memory/history.jsonl"),
     *("SOUL.md", "MEMORY.md", "HISTORY.md"),
 )
+# What other programs for notes keep beside them: with one of these, a folder "knowledge" is theirs.
+_OTHERS = (".obsidian", "logseq", ".zk", ".foam", "dendron.yml")
 
 
 def find_workspace(named: Path | None = None) -> Path:
@@ -77,6 +79,8 @@ def is_folder_of_notes(root: Path) -> bool:
     """
     if any((root / name).exists() for name in _LAID_OUT):
         return False
+    if (root / "knowledge").exists() and not any((root / name).exists() for name in _OTHERS):
+        return False
     return any(
         file.name not in BOOTSTRAP_FILES or file.parent != root
         for file in notes_in(Layout(root, in_place=True))
@@ -128,6 +132,8 @@ def create_workspace(root: Path) -> Workspace:
         for name in ("memory", "skills") if workspace.in_place else ("memory", "docs", "skills"):
             workspace.place(name).mkdir(exist_ok=True)
         workspace.sessions.mkdir(mode=0o700, exist_ok=True)
+        if in_place:  # a repository of the owner's around it doesn't see it
+            files.write_machine_file(root, f"{MACHINE}/.gitignore", b"*\n")
     except (FileExistsError, NotADirectoryError) as error:
         raise WorkspaceError(
             f"{error.filename} is a file, and a workspace needs a folder there.",

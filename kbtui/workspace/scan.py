@@ -38,10 +38,9 @@ IGNORE_FILE = ".kbtuiignore"
 _RACY_NS = 2_000_000_000
 _PASSING = ("~", ".swp", ".tmp", ".part", ".crdownload")
 _CHUNK = 1 << 20
-# In somebody's own folder: what a package manager brought, and the other side of a sync conflict.
+# In somebody's own folder: what a package manager brought.
 _NO_NOTES = frozenset({"node_modules", "__pycache__", "bower_components"})
 _LATEST_NS = 2**62
-_SYNCTHING = ".sync-conflict-"
 _SCHEMA = (
     """
     CREATE TABLE files (
@@ -316,7 +315,7 @@ def notes_in(layout: Layout) -> Iterator[Path]:
     """The notes of somebody's own folder, as they come; nothing is read."""
     for folder in folders_of(layout, [ENTRIES[:-1]]):
         for _, entry in _entries(folder, notes_only=True):
-            if entry.is_file(follow_symlinks=False):
+            if entry.is_file(follow_symlinks=False) and not is_conflict_copy(entry.name):
                 yield folder / entry.name
 
 
@@ -374,7 +373,7 @@ def _may_be_note(entry: os.DirEntry[str]) -> bool:
         return entry.name not in _NO_NOTES and not os.path.isdir(  # noqa: PTH112 — never raises
             f"{entry.path}/{MACHINE}"
         )
-    return entry.name.lower().endswith(".md") and _SYNCTHING not in entry.name
+    return entry.name.lower().endswith(".md")
 
 
 def _is_ignored(path: str, ignored: GitIgnoreSpec | None, *, is_file: bool) -> bool:

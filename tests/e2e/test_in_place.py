@@ -5,14 +5,18 @@ from __future__ import annotations
 import hashlib
 import random
 import shutil
+import subprocess
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
+from kbtui.errors import KbtuiError
 from kbtui.history.objects.commit import Actor
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.search.results import SearchResult
 from tests.e2e.program import kbtui, ok
+from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,3 +131,113 @@ def test_an_edit_a_rename_and_a_deletion_are_recorded_and_undone(vault: Path) ->
 def test_a_folder_that_nobody_named_a_workspace_is_one_when_it_is_opened(vault: Path) -> None:
     assert "Home" in ok("list", workspace=vault).out
     assert kbtui("list", workspace=vault.parent).status != 0
+
+
+# What lies in other people's folders ---------------------------------------------------------------
+
+
+def names(vault: Path) -> set[str]:
+    return {row["path"] for row in ok("list", "--json", workspace=vault).json}
+
+
+def put(file: Path, text: str = "Text.\n") -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, "utf-8")
+
+
+def test_what_other_programs_keep_in_a_vault_is_no_note(vault: Path) -> None:
+    for name in (
+        ".obsidian/plugins/x/README.md",
+        ".trash/Old.md",
+        "node_modules/left-pad/README.md",
+        "Home.sync-conflict-20240102-030405-ABCDEFG.md",
+        ".Evicted.md.icloud",
+    ):
+        put(vault / name)
+    before = tree_of(vault)
+    assert names(vault) == {"Home.md", "My Great Note.md", "Work/The Plan.md", "INDEX.md"}
+    assert "other version of a file" in kbtui("check", workspace=vault).out
+    assert tree_of(vault) == before
+
+
+def test_a_note_that_icloud_takes_away_is_not_recorded_as_deleted(vault: Path) -> None:
+    ok("init", vault)
+    (vault / "Home.md").rename(vault / ".Home.md.icloud")
+    ok("list", workspace=vault)
+    assert "deleted" not in ok("log", workspace=vault).out
+
+
+def test_a_repository_around_a_vault_sees_nothing_of_it(vault: Path) -> None:
+    def git(*arguments: str) -> str:
+        name = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        done = subprocess.run(
+            ["git", *name, *arguments], cwd=vault, check=True, capture_output=True, text=True
+        )
+        return done.stdout
+
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-qm", "mine")
+    before = git("rev-parse", "HEAD"), tree_of(vault / ".git")
+    ok("init", vault)
+    ok("rename", "My Great Note", "My Better Note", workspace=vault)
+    undo(vault)
+    assert git("rev-parse", "HEAD") == before[0]
+    assert git("status", "--porcelain") == ""
+    assert tree_of(vault / ".git").keys() == before[1].keys()
+
+
+def test_names_that_differ_only_in_case_are_two_notes(vault: Path) -> None:
+    put(vault / "home.md", "The small one.\n")
+    before = tree_of(vault)
+    assert {"Home.md", "home.md"} <= names(vault)
+    assert ok("show", "home.md", workspace=vault).out == "The small one.\n"
+    assert "See [[" in ok("show", "Home.md", workspace=vault).out
+    ok("delete", "home.md", workspace=vault)
+    undo(vault)
+    assert tree_of(vault) == before
+
+
+def test_a_workspace_in_a_workspace_keeps_its_notes_to_itself(vault: Path) -> None:
+    ok("init", vault)
+    inner = ok("init", vault / "Work")
+    assert str(vault) in inner.err
+    assert names(vault / "Work") == {"The Plan.md"}
+    assert "Work/The Plan.md" not in names(vault)
+    assert "deleted" not in ok("log", workspace=vault).out
+
+
+def test_a_vault_with_a_folder_called_knowledge_is_still_in_place(vault: Path) -> None:
+    put(vault / "knowledge/Physics.md")
+    assert {"Home.md", "knowledge/Physics.md"} <= names(vault)
+
+
+def test_fifty_thousand_other_files_cost_next_to_nothing(tmp_path: Path) -> None:
+    root = tmp_path / "vault"
+    put(root / "Home.md", "![[picture-7.png]]\n")
+    folder = root / "files"
+    folder.mkdir()
+    for number in range(50_000):
+        (folder / f"picture-{number}.png").touch()
+    with KnowledgeBase.open(root, create=True) as kb:
+        started = time.process_time()
+        kb.library.refresh()
+        [link] = kb.library.outgoing("knowledge/Home.md")
+        assert link.path == "knowledge/files/picture-7.png"
+        assert time.process_time() - started < PATIENCE
+
+
+def test_a_vault_that_may_not_be_written_is_read(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kbtui.workspace.opening.os.access", lambda *_args, **_kw: False)
+    before = tree_of(vault)
+    with KnowledgeBase.open(vault) as kb:
+        assert not kb.workspace.writable
+        assert {info.slug for info in kb.library.infos()} >= {"Home", "My Great Note"}
+        kb.search.sync()
+        assert kb.search.search("kestrel", "default", 5, semantic=False).hits
+        with pytest.raises(KbtuiError):
+            kb.library.rename("Home", "House")
+    assert tree_of(vault) == before
+    assert not (vault / ".kbtui").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 from kbtui.knowledge.facts import Fact
+from kbtui.knowledge.templates import Front
 from kbtui.memory.edits.growing import LOOSE, grown_entry, is_said, new_entry
 
 DAY = date(2026, 3, 6)
@@ -22,7 +23,7 @@ def test_a_new_entry_has_the_template_of_its_type() -> None:
             "Use PostgreSQL",
             summary="Chosen for JSON.",
         ),
-        DAY,
+        Front(DAY),
         ["people/alice"],
     )
     assert text.startswith(
@@ -34,7 +35,7 @@ def test_a_new_entry_has_the_template_of_its_type() -> None:
 
 
 def test_sections_of_a_fact_fill_those_of_the_template() -> None:
-    text = new_entry(_fact("person", "## Role\nLead\n\n## Hobbies\n- chess"), DAY, [])
+    text = new_entry(_fact("person", "## Role\nLead\n\n## Hobbies\n- chess"), Front(DAY), [])
     assert "## Role\nLead\n\n## Works on" in text
     assert "## Hobbies\n- chess" in text
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kbtui.history.merging.line_merge import Conflict, Resolution
     from kbtui.history.objects.commit import Actor, Commit
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.workspace.layout import Layout
+    from kbtui.workspace.layout import Layout, Workspace
 
 _SCREENFUL = 30
 
@@ -325,10 +325,11 @@ def git(place: Place, yes: bool, arguments: tuple[str, ...]) -> int:
     with place.opened() as kb:
         if kb.history.head() is None:
             raise NotFoundError("There is no commit yet.")
-        root, repository = kb.workspace.root, kb.workspace.repository
+        workspace = kb.workspace
+        root = workspace.root
         # The history has no index of its own; git gets one in the cache.
         index = kb.workspace.cache / "git-index"
-    environment = _environment(root, repository, index)
+    environment = _environment(workspace, index)
     subprocess.run(
         [program, *_PLAIN, "read-tree", "HEAD"],
         env=environment,
@@ -352,15 +353,16 @@ def _run(command: list[str], environment: dict[str, str], root: Path) -> int:
     return status if status >= 0 else 128 - status
 
 
-def _environment(root: Path, repository: Path, index: Path) -> dict[str, str]:
+def _environment(workspace: Workspace, index: Path) -> dict[str, str]:
     from kbtui.history.objects.lineage import plain_environment
 
-    return {
+    found = {
         **plain_environment(),
-        "GIT_DIR": str(repository),
-        "GIT_WORK_TREE": str(root),
+        "GIT_DIR": str(workspace.repository),
         "GIT_INDEX_FILE": str(index),
     }
+    # In place the files lie otherwise than in the history: git would take all for deleted.
+    return found if workspace.in_place else found | {"GIT_WORK_TREE": str(workspace.root)}
 
 
 def _check_reads(arguments: tuple[str, ...]) -> None:

@@ -28,14 +28,21 @@ _MARKS = {True: ("ok  ", "green"), False: ("FAIL", "red"), None: ("    ", None)}
 @click.command()
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
 @click.option("--demo", is_flag=True, help="Fill it with a small example.")
+@click.option("--in-place", is_flag=True, help="Notes shall lie in it as you put them.")
 @pass_place
-def init(place: Place, folder: Path | None, demo: bool) -> None:
-    """Make a folder a workspace; its files stay as they are."""
+def init(place: Place, folder: Path | None, demo: bool, in_place: bool) -> None:
+    """Make a folder a workspace; its files stay as they are.
+
+    A folder of notes is used in place by itself; --in-place says it of an empty one, such as that
+    which a vault of another machine is synced into.
+    """
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.workspace.layout import MACHINE
-    from kbtui.workspace.opening import default_workspace
+    from kbtui.workspace.opening import create_workspace, default_workspace
 
     root = folder or place.named or default_workspace()
+    if in_place:
+        create_workspace(root, in_place=True)
     with KnowledgeBase.open(root.expanduser(), create=True) as kb:
         if demo:
             _plant(kb)

@@ -107,10 +107,11 @@ def open_workspace(root: Path) -> Workspace:
     )
 
 
-def create_workspace(root: Path) -> Workspace:
+def create_workspace(root: Path, *, in_place: bool = False) -> Workspace:
     """Make a folder a workspace, or complete one; files that are there stay untouched.
 
-    A folder of notes is used in place: nothing is made in it but ``.kbtui/``.
+    A folder of notes is used in place: nothing is made in it but ``.kbtui/``. One that is to
+    become such, and has no notes yet, is said to be `in_place`.
 
     Raises:
         WorkspaceError: `root` is a file, or the workspace was made by a newer kbtui.
@@ -121,7 +122,8 @@ def create_workspace(root: Path) -> Workspace:
         root.mkdir(parents=True, exist_ok=True)
         root = root.resolve()
         _check_machine_room(root)
-        in_place = not (root / MACHINE).exists() and is_folder_of_notes(root)
+        is_new = not (root / MACHINE).exists()
+        in_place = is_new and (in_place or is_folder_of_notes(root))
         if in_place and not os.access(root, os.W_OK):
             return Workspace(root, in_place=True, writable=False)
         (root / MACHINE).mkdir(mode=0o700, exist_ok=True)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import os
 import random
 import shutil
 import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -14,13 +17,17 @@ import pytest
 from kbtui.errors import KbtuiError
 from kbtui.history.objects.commit import Actor
 from kbtui.knowledge_base import KnowledgeBase
+from kbtui.mcp_server.backend import Backend
 from kbtui.search.results import SearchResult
-from tests.e2e.program import kbtui, ok
+from tests.e2e.program import ROOT, kbtui, ok
 from tests.patience import PATIENCE
+from tests.terminal import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from kbtui.agent.tools.toolbox import Outcome
 
 VAULTS = ["foam", "jackyzha0-site", "kepano-obsidian", "obsidian-help-en", "odd-frontmatter"]
 _NOTES = {
@@ -131,6 +138,54 @@ def test_an_edit_a_rename_and_a_deletion_are_recorded_and_undone(vault: Path) ->
 def test_a_folder_that_nobody_named_a_workspace_is_one_when_it_is_opened(vault: Path) -> None:
     assert "Home" in ok("list", workspace=vault).out
     assert kbtui("list", workspace=vault.parent).status != 0
+
+
+def test_a_question_is_answered_with_a_citation_of_the_file(vault: Path) -> None:
+    before = tree_of(vault)
+    done = ok("ask", "what do I know about the kestrel?", workspace=vault, KBTUI_MODEL="offline")
+    assert "My Great Note.md:1" in done.out
+    assert tree_of(vault) == before
+
+
+def test_another_agent_finds_reads_and_writes_notes(vault: Path) -> None:
+    with KnowledgeBase.open(vault, create=True, overrides={"search": {"semantic": False}}) as kb:
+        backend = Backend(lambda: kb, "b")
+
+        def call(tool: str, **arguments: object) -> Outcome:
+            return backend.call(tool, json.dumps(arguments), "codex")
+
+        assert "My Great Note" in call("memory_search", query="kestrel").output
+        assert "Build it in spring" in call("read_entry", entry="The Plan").output
+        again = call("write_entry", type="topic", title="My Great Note", body="Other.")
+        assert "already" in again.output
+        made = call("write_entry", type="topic", title="A New Thing", body="Said by Codex.")
+        assert made.ok
+        assert "Said by Codex." in (vault / "A New Thing.md").read_text()
+
+
+def test_two_vaults_in_place_are_one_after_sync(vault: Path, tmp_path: Path) -> None:
+    remote = tmp_path / "remote"
+    ok("init", vault)
+    ok("sync", remote, workspace=vault)
+    other = tmp_path / "other"
+    ok("init", other, "--in-place")
+    ok("sync", remote, workspace=other)
+    put(other / "Mine.md", "Mine.\n")
+    ok("sync", workspace=other)
+    ok("sync", workspace=vault)
+    assert (other / "Work/The Plan.md").read_bytes() == (vault / "Work/The Plan.md").read_bytes()
+    assert (vault / "Mine.md").read_text() == "Mine.\n"
+    assert not (vault / "knowledge").exists()
+    assert not (other / "INDEX.md").read_text().startswith("#")
+
+
+@pytest.mark.pty
+def test_the_app_shows_the_notes_at_the_root_and_in_folders(vault: Path) -> None:
+    before = tree_of(vault)
+    command = [sys.executable, "-m", "kbtui", "-w", str(vault)]
+    with Terminal(command, {**os.environ, "PYTHONPATH": str(ROOT)}) as app:
+        app.wait_for("KNOWLEDGE", "Home", "My Great Note", "Work")
+    assert tree_of(vault) == before
 
 
 # What lies in other people's folders ---------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Entry", "Link", "category_of", "parse_entry", "slug_of"]
 
 _UNREAD = "it names `private`, so the file counts as private until that is put right"
+_PROPERTIES = re.compile(r"\A(?:(?:- )?[A-Za-z][\w-]*::(?: .*)?(?:\r?\n|\Z))+")
 _BETWEEN = "\x1f"
 COLUMNS = (
     "path TEXT PRIMARY KEY, blob TEXT, size INTEGER, mtime INTEGER, title TEXT, type TEXT,"
@@ -84,7 +86,8 @@ def parse_entry(path: str, data: bytes) -> Entry:
     body = parts.body.decode("utf-8", "surrogatepass")
     head = parts.head.decode("utf-8", "surrogatepass")
     body_line = 1 + sum(part.count(b"\n") for part in (parts.opening, parts.head, parts.closing))
-    values = matter.values
+    properties = {} if matter.values else _properties(body)
+    values = matter.values or properties
     links = [
         *links_in_frontmatter(head, matter.tree),
         *(placed.link for placed in links_in_body(body, body_line)),
@@ -109,13 +112,25 @@ def parse_entry(path: str, data: bytes) -> Entry:
         related=tuple(related_link(item).target for item in words(values.get("related"))),
         created=word(values, "created") or None,
         updated=word(values, "updated") or None,
-        summary=_summary(values, type_, body),
+        summary=_summary(values, type_, _PROPERTIES.sub("", body) if properties else body),
         private=private,
         links=tuple(links),
         problem=_problem(decoded.encoding, problem, exact=decoded.exact),
-        frontmatter=values,
+        frontmatter=matter.values,
         body_line=body_line,
     )
+
+
+def _properties(body: str) -> dict[str, Any]:
+    """The properties of a page as Logseq writes them, ``key:: value`` lines above all text."""
+    found: dict[str, Any] = {}
+    block = _PROPERTIES.match(body)
+    for line in block.group().splitlines() if block else ():
+        key, _, value = line.strip().removeprefix("- ").partition("::")
+        items = [each.strip().removeprefix("#").strip("[]") for each in value.split(",")]
+        key = key.strip().lower()
+        found[key] = items if key in {"tags", "alias", "aliases"} else value.strip()
+    return found
 
 
 def _problem(encoding: str, problem: str | None, *, exact: bool) -> str | None:

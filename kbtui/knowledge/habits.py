@@ -19,7 +19,7 @@ from kbtui.workspace.files import checked_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from datetime import date
+    from datetime import date, datetime
 
     from kbtui.knowledge.entry import EntryInfo
     from kbtui.workspace.layout import Layout
@@ -33,6 +33,10 @@ _DOTTED = re.compile(r"[^\W_A-Z]+(?:-[^\W_A-Z]+)*(?:\.[^\W_A-Z]+(?:-[^\W_A-Z]+)*
 _FORBIDDEN = re.compile(r'[*"<>|?#^\[\]]+')
 _LONGEST = 120
 _FEW = 3
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_PLACEHOLDER = re.compile(r"\{\{\s*(?P<name>title|date|time)\s*(?::(?P<format>[^}]+))?\}\}")
+_DEFAULT_FORMATS = {"date": "YYYY-MM-DD", "time": "HH:mm"}
+_MOMENT = re.compile(r"\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DD|D|dddd|ddd|HH|mm|ss|ww|WW")
 _TEMPLATES = re.compile(r"(^|/)_?templates?(/|$)", re.IGNORECASE)
 
 
@@ -110,7 +114,7 @@ class Habits:
         """Where a new note of a type goes, from the folder of the entries on."""
         if not self.in_place:
             return ENTRY_TYPES[kind]
-        names = {kind, ENTRY_TYPES[kind]}
+        names = {kind.casefold(), ENTRY_TYPES.get(kind, kind).casefold()}
         folders = Counter(info.category for info in self._own())
         named = [each for each in folders if each.rpartition("/")[2].casefold() in names]
         if named:
@@ -124,6 +128,46 @@ class Habits:
         if obsidian.get("newFileLocation") == "folder":
             return str(obsidian.get("newFileFolderPath", "")).strip("/")
         return ""
+
+    def knows_type(self, kind: str) -> bool:
+        """True for a type of ours, and in place for each of the owner's own."""
+        if kind in ENTRY_TYPES:
+            return True
+        of_owner = any(info.type == kind for info in self._infos) or self.template_for(kind)
+        return self.in_place and bool(of_owner)
+
+    def template_for(self, kind: str) -> str | None:
+        """The path of the owner's template for a type: ``Templates/Meeting Template.md``."""
+        if not self.in_place:
+            return None
+        folder = str(self._settings(".obsidian/templates.json").get("folder", "")).strip("/")
+        names = {kind.casefold(), f"{kind} template".casefold()}
+        found = (
+            info.path
+            for info in self._infos
+            if info.slug.casefold() in names
+            and (_TEMPLATES.search(info.category) or (folder and info.category == folder))
+        )
+        return next(found, None)
+
+    def daily_note(self, day: date) -> tuple[str, str | None] | None:
+        """Where the owner's note of a day lies, and the path of its template; None: has none."""
+        if not self.in_place:
+            return None
+        daily = self._settings(".obsidian/daily-notes.json")
+        name = f"{day:%Y-%m-%d}"
+        dated = Counter(i.category for i in self._own() if _DAY.fullmatch(i.slug))
+        folder, count = dated.most_common(1)[0] if dated else ("", 0)
+        if daily:
+            folder = str(daily.get("folder") or "").strip("/")
+            name = moment(day, str(daily.get("format") or "YYYY-MM-DD"))
+        elif self._has("logseq/config.edn"):
+            folder, name = "journals", f"{day:%Y_%m_%d}"
+        elif count < _FEW:
+            return None
+        template = str(daily.get("template") or "").removesuffix(".md")
+        below = f"{folder}/{name}" if folder else name
+        return checked_path(f"{_ROOT}{below}.md"), f"{_ROOT}{template}.md" if template else None
 
     def front(self, day: date) -> Front:
         """What the frontmatter of a new note says beside what there is to say."""
@@ -158,6 +202,39 @@ class Habits:
         except (OSError, ValueError):
             return {}
         return read if isinstance(read, dict) else {}
+
+
+def filled(template: str, title: str, now: datetime) -> str:
+    """The text of a template with the title and the time in it, as Obsidian fills them in."""
+
+    def value(found: re.Match[str]) -> str:
+        if found["name"] == "title":
+            return title
+        return moment(now, found["format"] or _DEFAULT_FORMATS[found["name"]])
+
+    return _PLACEHOLDER.sub(value, template)
+
+
+def moment(when: date, pattern: str) -> str:
+    """A time written in a pattern of moment.js, such as ``YYYY-MM-DD dddd``."""
+    values = {
+        "YYYY": f"{when:%Y}",
+        "YY": f"{when:%y}",
+        "MMMM": f"{when:%B}",
+        "MMM": f"{when:%b}",
+        "MM": f"{when:%m}",
+        "M": str(when.month),
+        "DD": f"{when:%d}",
+        "D": str(when.day),
+        "dddd": f"{when:%A}",
+        "ddd": f"{when:%a}",
+        "HH": f"{when:%H}",
+        "mm": f"{when:%M}",
+        "ss": f"{when:%S}",
+        "ww": f"{when:%V}",
+        "WW": f"{when:%V}",
+    }
+    return _MOMENT.sub(lambda found: found[1] or values[found[0]], pattern)
 
 
 def _most(stems: Iterable[str]) -> Naming | None:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from kbtui.errors import NotFoundError, UnreadableError, UnsafePathError, UsageError
+from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UnsafePathError, UsageError
 from kbtui.history.objects.commit import Actor, Origin
 from kbtui.knowledge import frontmatter, resolve
 from kbtui.knowledge.catalog import Catalog, PromptIndex
 from kbtui.knowledge.dates import DateKeeper
 from kbtui.knowledge.entry import Entry, EntryInfo
 from kbtui.knowledge.entry_index import EntryIndex
-from kbtui.knowledge.habits import DATED
+from kbtui.knowledge.habits import DATED, filled
 from kbtui.knowledge.links import Link
 from kbtui.knowledge.overlay import Overlay
 from kbtui.knowledge.reader import Backlink, Reader, ResolvedLink
@@ -174,7 +174,8 @@ class Library(Reader):
         """
         type_ = TYPE_OF_FOLDER.get(type, type)
         title = clean_line(title)
-        if type_ not in ENTRY_TYPES:
+        habits = self.overlay().habits()
+        if not habits.knows_type(type_):
             raise UsageError(
                 f"There is no entry type {clean_line(type)!r}.",
                 f"Use one of: {', '.join(ENTRY_TYPES)}.",
@@ -183,7 +184,8 @@ class Library(Reader):
             raise UsageError("An entry needs a title.", "Say in a few words what it is about.")
         day = day or self._now().date()
         body = content.get("body")
-        habits = self.overlay().habits()
+        template = habits.template_for(type_)
+        is_bare = not content.get("sections") and body is None
         text = render_entry(
             type_,
             title,
@@ -195,11 +197,33 @@ class Library(Reader):
             sources=content.get("sources", ()),
             summary=content.get("summary", ""),
         )
+        if template is not None and is_bare:
+            text = filled(self.get(template).text, title, self._now())
         with self._creating:  # two threads must not find the same name free
             path = self.overlay().free_path(type_, title, day, content.get("folder", ""))
             with self._history.change(actor, f"new {type_}: {title}", origin) as change:
                 change.write(path, text, expecting=None)
         return Written(path, change.result)
+
+    def daily_note(self, day: date) -> tuple[str, str] | None:
+        """The path of the owner's note of a day and how its text begins; None: there are none."""
+        found = self.overlay().habits().daily_note(day)
+        if found is None:
+            return None
+        path, template = found
+        title = path.rpartition("/")[2].removesuffix(".md")
+        try:
+            text = self.get(template).text if template else ""
+        except KbtuiError:
+            text = ""
+        return path, filled(text, title, datetime.combine(day, self._now().time()))
+
+    def types(self) -> dict[str, str]:
+        """The types that an entry can have, those of the owner's too, with the folder of each."""
+        habits = self.overlay().habits()
+        own = {info.type for info in self._entries.infos() if info.type} if self.in_place else set()
+        kinds = dict.fromkeys([*ENTRY_TYPES, *sorted(own)])
+        return {kind: habits.folder_for(kind) for kind in kinds}
 
     @property
     def in_place(self) -> bool:

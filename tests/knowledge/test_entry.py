@@ -181,3 +181,13 @@ def test_links_of_a_real_vault_lie_on_the_lines_they_name(data_dir: Path) -> Non
             assert link.target in lines[link.line - 1]
             checked += 1
     assert checked > 500
+
+
+def test_the_properties_of_a_logseq_page_are_read() -> None:
+    text = "title:: Kestrels\nalias:: falcons, [[Small Hawks]]\ntags:: #birds, flight\nprivate:: true\n\n- hover\n"
+    entry = parse_entry("knowledge/pages/kestrel.md", text.encode())
+    assert entry.title == "Kestrels"
+    assert entry.aliases == ("falcons", "Small Hawks")
+    assert entry.tags == ("birds", "flight")
+    assert entry.private
+    assert entry.frontmatter == {}

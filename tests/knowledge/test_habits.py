@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from typing import TYPE_CHECKING
 
 import pytest
 
+from kbtui.errors import UsageError
 from kbtui.history.objects.commit import Actor
 from kbtui.knowledge.habits import KEBAB, TITLED, Naming, naming_of
 from kbtui.knowledge_base import KnowledgeBase
@@ -173,3 +175,32 @@ def test_a_name_that_is_there_already_is_known_before_a_second_one_is_made(
         "My Great Note"
     ]
     assert kb.library.same_name("topic", "Another") == []
+
+
+def test_the_daily_note_is_where_obsidian_has_it_and_begins_with_its_template(
+    opened: Callable[[dict[str, str]], KnowledgeBase],
+) -> None:
+    settings = {"folder": "Daily", "format": "YYYY/MM/DD dddd [note]", "template": "T/Day"}
+    kb = opened(
+        {
+            ".obsidian/daily-notes.json": json.dumps(settings),
+            "T/Day.md": "# {{title}}\n{{date:D MMM}}\n",
+        }
+    )
+    assert kb.library.daily_note(date(2024, 3, 5)) == (
+        "knowledge/Daily/2024/03/05 Tuesday note.md",
+        "# 05 Tuesday note\n5 Mar\n",
+    )
+
+
+def test_a_type_of_the_owners_is_made_by_the_owners_template(
+    opened: Callable[[dict[str, str]], KnowledgeBase],
+) -> None:
+    kb = opened(
+        {"Templates/Meeting Template.md": "---\ntype: meeting\n---\nWith whom? {{title}}\n"}
+    )
+    made = kb.library.create("meeting", "Plan of May")
+    assert kb.workspace.file(made.path) == "Plan of May.md"
+    assert _text(kb, "Plan of May.md") == "---\ntype: meeting\n---\nWith whom? Plan of May\n"
+    with pytest.raises(UsageError):
+        kb.library.create("dinner", "X")

@@ -254,7 +254,7 @@ async def _today(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
     from kbtui.memory.recall.today import todays_note
 
     day = datetime.now().astimezone().date()
-    path = await asyncio.to_thread(todays_note, kb.workspace, kb.history, day)
+    path = await asyncio.to_thread(todays_note, kb.workspace, kb.history, kb.library, day)
     host.post_message(OpenEntry(path))
 
 

@@ -29,11 +29,12 @@ async def new_entry(
     node: DOMNode, kb: KnowledgeBase, title: str = "", category: str = ""
 ) -> Entry | None:
     """Ask for title and type, of which `category` suggests one, and make the entry."""
-    from kbtui.knowledge.templates import ENTRY_TYPES, TYPE_OF_FOLDER
+    from kbtui.knowledge.templates import TYPE_OF_FOLDER
     from kbtui.tui.widgets.dialogs import KeyDialog, NewEntryDialog
 
+    types = await asyncio.to_thread(kb.library.types)
     type_ = TYPE_OF_FOLDER.get(category.partition("/")[0], "topic")
-    chosen = await node.app.push_screen_wait(NewEntryDialog(ENTRY_TYPES, type_, title))
+    chosen = await node.app.push_screen_wait(NewEntryDialog(types, type_, title))
     if chosen is None:
         return None
     known = await asyncio.to_thread(kb.library.same_name, chosen.type, chosen.title)

@@ -140,7 +140,9 @@ class Catalog:
         """
         infos = [info for info in self._entries.infos() if not info.private]
         category = path.removeprefix("knowledge/").removesuffix("INDEX.md").rstrip("/")
-        if not is_ours(text):
+        if self._workspace.in_place:
+            text = ""  # there it is no file
+        elif not is_ours(text):
             return text
         if category:
             block = category_index(i for i in infos if i.category == category)

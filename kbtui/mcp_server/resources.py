@@ -84,7 +84,8 @@ class Resources:
             NotFoundError: there is none of that name.
         """
         if uri == INDEX:
-            return self._library.catalog.public_text(ROOT_INDEX, self._text(uri, ROOT_INDEX))
+            text = "" if self._workspace.in_place else self._text(uri, ROOT_INDEX)
+            return self._library.catalog.public_text(ROOT_INDEX, text)
         if uri == MEMORY:
             return self._text(uri, _MEMORY_FILE)
         if uri.startswith(FILE):
@@ -116,7 +117,8 @@ class Resources:
         return tuple(
             Listed(uri, name, title, description)
             for uri, name, title, description, path in known
-            if files.exists(self._workspace, path) and not self._library.is_private(path)
+            if (self._workspace.in_place and uri == INDEX)
+            or (files.exists(self._workspace, path) and not self._library.is_private(path))
         )
 
     def _text(self, uri: str, path: str) -> str:

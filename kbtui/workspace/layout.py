@@ -27,7 +27,7 @@ CATEGORIES = ("topics", "people", "decisions", "facts", "preferences", "projects
 _CONFLICT = ".conflict-"
 _BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _CONFLICTS = re.compile(r"\.(?:sync-)?conflict-", re.ASCII)  # ours, and Syncthing's
-# INDEX.md is the name of what is generated; an owner's own file of that name is a note of theirs.
+# INDEX.md is what is generated, but not in place: there a file of that name is its owner's note.
 _GENERATED, _OWN = "INDEX.md", "INDEX.MD"
 
 
@@ -42,7 +42,7 @@ class Layout:
         """The file that a workspace path names, from the root on."""
         if not self.in_place or path.startswith(f"{MACHINE}/"):
             return path
-        if path.startswith(ENTRIES):
+        if path.startswith(ENTRIES) and path.rpartition("/")[2] != _GENERATED:
             return _swapped(path.removeprefix(ENTRIES), _OWN, _GENERATED)
         return "" if path == ENTRIES[:-1] else f"{MACHINE}/{path}"
 

@@ -18,6 +18,7 @@ from kbtui.errors import KbtuiError
 from kbtui.history.objects.commit import Actor
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.mcp_server.backend import Backend
+from kbtui.mcp_server.resources import Resources
 from kbtui.search.results import SearchResult
 from tests.e2e.program import ROOT, kbtui, ok
 from tests.patience import PATIENCE
@@ -161,6 +162,9 @@ def test_another_agent_finds_reads_and_writes_notes(vault: Path) -> None:
         made = call("write_entry", type="topic", title="A New Thing", body="Said by Codex.")
         assert made.ok
         assert "Said by Codex." in (vault / "A New Thing.md").read_text()
+        catalogue = Resources(kb.workspace, kb.library).read("kb://index")
+        assert "My Great Note" in catalogue
+        assert "A kestrel hovers" in catalogue
 
 
 def test_two_vaults_in_place_are_one_after_sync(vault: Path, tmp_path: Path) -> None:

@@ -273,7 +273,7 @@ class KbtuiApp(KeysInOrder):
 
     @work(thread=True, group="clipboard", exclusive=True)
     def _copy(self, text: str) -> None:
-        from kbtui.tui.terminal.clipboard import copy
+        from kbtui.tui.terminal.process import copy
 
         copied = copy(text)
         if copied is None:

@@ -1,7 +1,7 @@
 """Differences on the screen, and the questions that are asked over one.
 
-`diff_view.DiffView` shows `FileDiff`s, unified or side by side (`lines` and `columns` lay them out
-in threads). `confirm.ConfirmScreen` asks before something is done, `confirm.choose_version` where a
-file changed under the editor; `undo_conflict.undo_settled` undoes, and asks about what was changed
-again since.
+`diff_view.DiffView` shows `FileDiff`s, unified or side by side (`lines` lays them out in threads).
+`confirm.make_change` works a change out, asks where it touches other files, and makes it below a
+bar that can be stopped; `confirm.choose_version` asks where a file changed under the editor;
+`undo_conflict.undo_asked` undoes so, and asks about what was changed again since.
 """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.tui.terminal.clipboard import copy, programs
+from kbtui.tui.terminal.process import copy, programs
 from kbtui.tui.terminal.state import state_folder
 
 if TYPE_CHECKING:

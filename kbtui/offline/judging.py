@@ -104,7 +104,7 @@ _COMMAND = re.compile(
     r"(?:(?:re)?write|rephrase|reword|summari[sz]e|sum up|translate|draft|compose|list|show|find|search|look up|look for|give me"
     r"|explain|describe|compare|convert|format|turn (?:it|this|that|these|those|the)|sort|order (?:it|this|that|these|them|the list|by)|make (?:it|this|that|these|those|a|an|me|the|my)"
     r"|create|generate|shorten|expand|proofread|correct (?:my|this|the)|fix (?:my|this|the)\b.*\b(?:grammar|spelling|text|code)|delete|remove|undo"
-    r"|open|tell me|help me|suggest|recommend|brainstorm|calculate|compute|plan|outline|count|print|export|read|check|go on|continue|try again|repeat|say (?:it|that|something)|put (?:it|this|that|these|them|everything)|add (?:it|this|that|these|those|them)\b|move (?:it|this|that) "
+    r"|open|(?:forget|vergiss|olvida) (?!what|that|was|das|lo que|(?:the|about the) (?:bit|thing|part)|about|to\b|nicht|no\b)|tell me|help me|suggest|recommend|brainstorm|calculate|compute|plan|outline|count|print|export|read|check|go on|continue|try again|repeat|say (?:it|that|something)|put (?:it|this|that|these|them|everything)|add (?:it|this|that|these|those|them)\b|move (?:it|this|that) "
     r"|fass(?:e)? .*zusammen|fasse|übersetz(?:e)?|schreib(?:e)?|formulier(?:e)?|umformulier\w*|erstell(?:e)?|erklär(?:e)?|zeig(?:e)?|such(?:e)?|find(?:e)?|sortier(?:e)?|ordne"
     r"|mach(?:e)? (?:mir|das|die|den|daraus|eine?n?|es)|lösch(?:e)?|entfern(?:e)?|gib mir|hilf mir|lies|vergleich(?:e)?|liste|nenn(?:e)? mir|berechne|korrigier(?:e)?|kürz(?:e)?|wiederhol(?:e)?|schlag(?:e)? .* vor|füg(?:e)?|wandle|mal(?:e)?|zähl(?:e)?|entwirf"
     r"|escribe(?:me)?|reescribe|resume|resúmeme|traduce|redacta|mu[eé]stra(?:me)?|ens[eé][ñn]a(?:me)?|busca|encuentra|haz(?:me)?|crea|genera|ordena|borra|elimina|explica(?:me)?|expl[ií]ca(?:me)?|dame|compara|convierte|calcula|corrige|acorta|repite|pon(?:lo|la|los|las)?|lista|ay[uú]da(?:me)?|sugiere|continúa|sigue|pasa(?:lo|la)|organiza)\b",
@@ -180,7 +180,7 @@ _SARCASM = re.compile(
     re.IGNORECASE,
 )
 _HERE_AND_NOW = re.compile(
-    r"\b(?:just (?:had|got|saw|hung|woke|finished|did|made|ate|came|went|spilled|dropped)|right now|rn|today was|this morning was|long day|what a|so (?:tired|bored|hungry|good|bad|much fun|annoying|cute|weird|funny|many|cold|hot)|can['’]?t believe|can you believe|i swear|(?:no|any) (?:idea|clue)|cannot believe|someone|somebody|apparently"
+    r"\b(?:just (?:had|got|saw|hung|woke|finished|did|made|ate|came|went|spilled|dropped)|right now|rn|today was|this morning was|long day|what a|so (?:tired|bored|hungry|good|bad|much fun|annoying|cute|weird|funny|many|cold|hot)|can['’]?t believe|can you believe|i swear|(?:no|any) (?:idea|clue)|cannot believe|(?:looks?|seems?|feels?|smells?|sounds?|tastes?)(?: (?:so|very|a bit|really))? \w+[.!]*$|someone|somebody|apparently"
     r"|gerade eben|so (?:müde|kaputt|ein tag|viel)|heute war|jemand|kann nicht glauben|unfassbar|keine ahnung|schon wieder|hab ich einen hunger"
     r"|acabo de|ni idea|qué (?:día|cansancio|sueño|hambre|calor|frío)|hoy ha sido|alguien|no me lo creo|no puedo creer|otra vez|estoy (?:muerto|muerta|hecho|hecha|agotad[oa]|cansad[oa]))\b",
     re.IGNORECASE,
@@ -450,6 +450,9 @@ def _item_worth(item: str) -> float:
 
 def worth_of(text: str, said: str) -> float:
     """How likely a statement is to matter next month, by what it holds: the sum of its signs."""
+    shown = [char for char in said if not char.isspace()]
+    if 2 * sum(map(str.isalnum, shown)) < len(shown):
+        return -1.0
     signs = signs_of(text, said)
     return round(sum(_WEIGHTS[sign] * much for sign, much in signs.items()), 2) if signs else 0.0
 

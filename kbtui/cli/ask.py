@@ -41,10 +41,16 @@ _MEMORY_SECONDS = 120.0
 @click.argument("text", nargs=-1)
 @click.option("-m", "--model", metavar="MODEL", help="A litellm name, or `offline`.")
 @click.option("-s", "--session", "ref", metavar="SESSION", help="Go on with it, or start it.")
+@click.option("--raw", is_flag=True, help="Pass control characters on to a pipe.")
 @json_option
 @pass_place
 def ask(
-    place: Place, text: tuple[str, ...], model: str | None, ref: str | None, as_json: bool
+    place: Place,
+    text: tuple[str, ...],
+    model: str | None,
+    ref: str | None,
+    raw: bool,
+    as_json: bool,
 ) -> int:
     """Tell or ask the agent something; stdin is appended."""
     import asyncio
@@ -57,7 +63,7 @@ def ask(
             for notice in session.notices:
                 note(f"kbtui: {notice}")
             events = kb.agent.turn(session, message)
-            status = asyncio.run(_shown(events, kb.workspace, as_json=as_json))
+            status = asyncio.run(_shown(events, kb.workspace, as_json=as_json, raw=raw))
             if status == 0:
                 _condense_if_due(kb, session.id)
             return status
@@ -106,8 +112,8 @@ def _session(kb: KnowledgeBase, ref: str | None) -> Session:
     return kb.sessions.open(found[0]) if found else kb.sessions.create("cli", title=ref)
 
 
-async def _shown(events: AsyncIterator[Event], layout: Layout, *, as_json: bool) -> int:
-    show = _JsonView(layout) if as_json else _TextView(layout)
+async def _shown(events: AsyncIterator[Event], layout: Layout, *, as_json: bool, raw: bool) -> int:
+    show = _JsonView(layout) if as_json else _TextView(layout, raw=raw)
     async with aclosing(events) as stream:  # type: ignore[type-var]
         async for event in stream:
             show.take(event)
@@ -163,9 +169,10 @@ _TITLED_LINK = re.compile(r"\[\[[^\]|\n]+\|([^\]\n]+)\]\]")
 class _TextView:
     """Writes the answer as it streams in, what it cites, and what was done meanwhile."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, *, raw: bool) -> None:
         self.status = 0
         self._layout = layout
+        self._is_raw = raw and not to_terminal()
         self._last = ""
 
     def take(self, event: Event) -> None:
@@ -199,7 +206,7 @@ class _TextView:
     def _write(self, text: str) -> None:
         if text:
             self._last = text[-1]
-            sys.stdout.write(clean(text) if to_terminal() else text)
+            sys.stdout.write(text if self._is_raw else clean(text))
             sys.stdout.flush()
 
     def _end_line(self) -> None:

@@ -110,7 +110,7 @@ def temporary_name(prefix: str = TEMPORARY) -> str:
     return f"{prefix}{os.getpid()}-{secrets.token_hex(6)}.tmp"
 
 
-def sweep(folder: Path, *, everybody: bool = False) -> None:
+def sweep(folder: Path, *, everybody: bool = False, temporary: str = TEMPORARY) -> None:
     """Remove the temporary files that dead processes left in a folder.
 
     With `everybody` those of living ones go as well: for folders that are written only under a
@@ -121,8 +121,8 @@ def sweep(folder: Path, *, everybody: bool = False) -> None:
     except OSError:
         return
     for name in names:
-        owner = name.removeprefix(TEMPORARY).partition("-")[0]
-        is_ours = name.startswith(TEMPORARY) and name.endswith(".tmp") and owner.isdecimal()
+        owner = name.removeprefix(temporary).partition("-")[0]
+        is_ours = name.startswith(temporary) and name.endswith(".tmp") and owner.isdecimal()
         if is_ours and (everybody or not is_alive(int(owner))):
             with contextlib.suppress(OSError):
                 (folder / name).unlink()

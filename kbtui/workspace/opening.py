@@ -37,11 +37,19 @@ def find_workspace(named: Path | None = None) -> Path:
     """
     if named is None and (variable := os.environ.get(WORKSPACE_VARIABLE)):
         named = Path(variable)
+    try:
+        here = Path.cwd()
+    except OSError:  # another window has deleted it
+        if named is None or not named.expanduser().is_absolute():
+            raise WorkspaceError(
+                "The current folder isn't there any more.",
+                "Change to another one, or name a workspace by its whole path: -w /PATH.",
+            ) from None
+        here = Path(named.anchor)
     if named is not None:
-        root = named.expanduser().absolute()
+        root = here / named.expanduser()
         _check_folder(root)
         return root.resolve()
-    here = Path.cwd()
     for folder in (here, *here.parents):
         if (folder / MACHINE).is_dir():
             return folder

@@ -53,6 +53,17 @@ def test_what_was_written_is_told(kbtui: Command) -> None:
     assert "+ " in kbtui.ok("ask", "remember that the gate squeaks").err
 
 
+def test_a_pipe_gets_no_control_characters_unless_it_asks_for_them(kbtui: Command) -> None:
+    entry = kbtui.file("knowledge/topics/boiler.md")
+    entry.parent.mkdir(parents=True, exist_ok=True)
+    entry.write_text("# Boiler\n\nThe boiler is \x1b]0;owned\x07 \u202eserviced in May.\n")
+    question = ("ask", "when is the boiler serviced?")
+    answer = kbtui.ok(*question).out
+    assert "May" in answer
+    assert not {"\x1b", "\x07", "\u202e"} & set(answer)
+    assert "May" in kbtui.ok(*question, "--raw").out
+
+
 def test_standard_input_is_appended(kbtui: Command) -> None:
     kbtui.ok("ask", "remember", "that", stdin="the boiler is serviced in May\n")
     (info,) = kbtui.ok("sessions", "--json").json

@@ -337,3 +337,15 @@ def test_the_lock_of_an_adoption_that_was_killed_blocks_nothing(
     notes.history = notes.reopened()
     notes.write(A, "two\n")
     notes.check()
+
+
+def test_objects_that_a_killed_writer_left_half_written_are_swept_at_start(notes: Notes) -> None:
+    notes.write(A, "a\n")
+    folder = next((notes.workspace.repository / "objects").glob("[0-9a-f][0-9a-f]"))
+    dead = folder / f"tmp_obj_{2**22 + 1}-0123456789ab.tmp"
+    alive = folder / f"tmp_obj_{os.getpid()}-0123456789ab.tmp"
+    for file in (dead, alive):
+        file.write_bytes(b"half")
+    notes.reopened()
+    assert not dead.exists()
+    assert alive.exists(), "somebody writes it right now"

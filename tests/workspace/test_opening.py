@@ -215,3 +215,17 @@ def test_names_for_people_and_for_copies() -> None:
     assert copy == "knowledge/people/alice.conflict-20261121T101010.md"
     assert is_conflict_copy(copy)
     assert not is_conflict_copy("knowledge/topics/conflict-handling.md")
+
+
+def test_a_current_folder_that_was_deleted_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = create_workspace(tmp_path / "notes").root
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    for named in (None, Path("notes")):
+        with pytest.raises(WorkspaceError, match="isn't there any more"):
+            find_workspace(named)
+    assert find_workspace(root) == root

@@ -90,6 +90,7 @@ CONFIG = b"""\
 """
 _HEAD = f"ref: {NAME}\n".encode()
 _LEVEL = 1  # trees are mostly hashes: a higher level costs time and saves nothing
+_TEMPORARY = "tmp_obj_"  # as git calls them, which throws them away as well
 _PACK_FROM = 200  # objects at once that are better written as one pack
 _LOOSE_NAME = 38
 _LOCK_SECONDS = 600.0
@@ -155,6 +156,8 @@ class Repository:
             batch.sync()
         sweep(self._folder / "refs" / "heads")
         sweep(self._folder / PROPOSALS)
+        for folder in (self._folder / "objects").glob("[0-9a-f][0-9a-f]"):
+            sweep(folder, temporary=_TEMPORARY)
         PackFolder(self._folder).sweep()
         self._clear_old_locks()
         return made
@@ -317,7 +320,7 @@ class Repository:
             records = (PackRecord(made.id, made.kind, made.data) for made in wanted.values())
             self.write_pack(len(wanted), records)
             return
-        with FileBatch(self._folder / "objects", temporary="tmp_obj_") as batch:
+        with FileBatch(self._folder / "objects", temporary=_TEMPORARY) as batch:
             for made in wanted.values():
                 packed = zlib.compress(
                     b"%s %d\0%s" % (made.kind, len(made.data), made.data), _LEVEL

@@ -173,11 +173,15 @@ def _check_folder(root: Path) -> None:
 def _check_machine_room(root: Path) -> None:
     """Refuse a machine room that is a link: a shared folder must not lead us elsewhere."""
     for folder in (root / MACHINE, root / MACHINE / "history.git"):
-        if folder.is_symlink():
-            raise WorkspaceError(
-                f"{folder} is a link, and kbtui follows none inside a workspace.",
-                "Put the real folder there.",
-            )
+        _refuse_link(folder)
+
+
+def _refuse_link(folder: Path) -> None:
+    if folder.is_symlink():
+        raise WorkspaceError(
+            f"{folder} is a link, and kbtui follows none inside a workspace.",
+            "Put the real folder there.",
+        )
 
 
 def _can_write(root: Path) -> bool:
@@ -208,4 +212,6 @@ def _opened(root: Path, *, in_place: bool) -> Workspace:
             f"{root} was written by a newer kbtui (format {text}, this one knows {IN_PLACE}).",
             "Update kbtui; nothing was changed.",
         )
-    return Workspace(root, in_place=int(text) == IN_PLACE, writable=writable)
+    workspace = Workspace(root, in_place=int(text) == IN_PLACE, writable=writable)
+    _refuse_link(workspace.sessions)
+    return workspace

@@ -152,6 +152,18 @@ def test_a_machine_room_that_is_a_link_is_refused(
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
+@pytest.mark.parametrize("use", [open_workspace, create_workspace])
+def test_conversations_are_not_written_through_a_link(
+    tmp_path: Path, use: Callable[[Path], object]
+) -> None:
+    workspace = create_workspace(tmp_path / "notes")
+    workspace.sessions.rmdir()
+    (tmp_path / "elsewhere").mkdir()
+    workspace.sessions.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(WorkspaceError, match="is a link"):
+        use(workspace.root)
+
+
 def test_a_folder_that_may_not_be_written_gives_a_hint() -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o555)

@@ -79,7 +79,7 @@ _PLACES = (
 )
 _CODE_WORD = (
     r"(?:pin|geheimzahl)(?:[ -](?:code|number|nummer|no\.?|nr\.?))?|(?<!\w)(?:puk|cvv2?|cvc|tan|otp|ssn)"
-    rf"|(?<!\w)(?:{_PLACES})[ -](?:codes?|combination|combo)|combination|passcode|(?:opens?|unlocks?|öffnet)(?: it| up)? (?:with|mit|using)|código pin|code pin|codice pin"
+    rf"|(?<!\w)(?:{_PLACES})[ -](?:codes?|combination|combo)|(?<!\w)combination|passcode|(?:opens?|unlocks?|öffnet)(?: it| up)? (?:with|mit|using)|código pin|code pin|codice pin"
     r"|(?:tür|tor|zugangs|alarm|tresor|sicherheits|garagen|schloss|safe|zahlen)[ -]?(?:codes?|kombination)"
     r"|(?:code|combo)\s(?:for|to|of|on)\s(?:my\s|our\s|the\s)?(?:[\w'-]+\s){0,2}?(?:door|gate|alarm|safe"
     r"|locker|garage|lock|house|flat|building|shed|office|entrance|phone|vault|box|apartment|bike|suitcase)"
@@ -100,7 +100,7 @@ _LAST_WORD = re.compile(r"(\w+).?\Z")
 _NOT_BEFORE = re.compile(r"[?&\w.\[/]")
 _GAP = re.compile(r"[ \t]{1,3}[\"'`“„«*_(]{0,3}")
 _DASH = re.compile(r"[\"'`*_]{0,3}[ \t]*[,»–—-][ \t]*[\"'`“„«*_(]{0,3}")
-_CLAUSE_END = re.compile(r"[.!?;]\s|\s[–—]\s")
+_CLAUSE_END = re.compile(r"[.!?;]\s|\s[–—]\s|\"[,}]")
 _TECHNICAL = re.compile(
     r"(?i)\d+-?[a-z]{1,12}|v?\d+(?:\.\d+)*[a-z]?|o?auth\d|1password|(?:sha|md|aes|rsa|hs|rs|es|utf|base|wpa|ipv|h|http"
     r"|web|win|s|k|p|ed|mp|ps|ios|bcrypt|tls|usb|ntlm|pbkdf|argon|uuid|id)v?-?\d+[a-z]?s?"

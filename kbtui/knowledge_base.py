@@ -60,6 +60,7 @@ class KnowledgeBase:
         self.workspace = workspace
         self.settings = settings
         self.notices: list[str] = []
+        self._undoes = False
         self._scanner = Scanner(workspace)
         self.history = History(workspace, self._scanner)
         self.library = Library(
@@ -278,6 +279,7 @@ class KnowledgeBase:
                 f"Left out of the history: {path} ({why}){more}. `kbtui check` tells what to do."
             )
         self.history.add_companion(self._bury)
+        self.history.subscribe(self._brought_back)
 
         self._guarded(lambda: bring_up_to_date(self.workspace, self.history, is_new=is_new))
 
@@ -298,6 +300,20 @@ class KnowledgeBase:
             from kbtui.memory.records.tombstones import Tombstones
 
             Tombstones(self.workspace, self.history).companion(change)
+            self._undoes = True
+
+    def _brought_back(self, changed: Changed) -> None:
+        """See to it that conversations are read again where an undo takes back a forgetting."""
+        if not self._undoes:
+            return
+        self._undoes = False
+        from kbtui.memory.recall.forget import restore_sessions
+        from kbtui.memory.records.tombstones import Tombstones
+
+        tombstones = Tombstones(self.workspace, self.history)
+        commit = self.history.commit(changed.commit)
+        for session in restore_sessions(commit, tombstones, self.history, self.sessions):
+            self.search.refresh([f"sessions/{session}.jsonl"])
 
     def _problem(self, problem: KbtuiError) -> None:
         log.warning("%s", problem)

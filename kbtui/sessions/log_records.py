@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
@@ -21,7 +22,7 @@ from kbtui.text import shorten
 from kbtui.workspace.jsonl import read_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from kbtui.models.port import Role
@@ -98,6 +99,8 @@ class SessionLog:
     channel: str = ""
     messages: list[SessionMessage] = field(default_factory=list)
     last_id: int = 0
+    _whole: dict[int, SessionMessage] = field(default_factory=dict)
+    _forgotten: list[Mapping[str, Any]] = field(default_factory=list)
 
     @property
     def updated(self) -> datetime:
@@ -128,11 +131,18 @@ class SessionLog:
         elif kind == "rewind" and isinstance(record.get("to_message"), int):
             self.messages = [each for each in self.messages if each.id <= record["to_message"]]
         elif kind == "forget":
+            self._forgotten.append(record)
             self._mask(record)
+        elif kind == "remember":
+            self._forgotten.append(record)
+            self.messages = [self._whole.get(each.id, each) for each in self.messages]
+            for each in settled(self._forgotten):
+                self._mask(each)
 
     def _mask(self, record: Mapping[str, Any]) -> None:
         for number, message in enumerate(self.messages):
             if message.id == record.get("message"):
+                self._whole.setdefault(message.id, message)
                 calls = message.tool_calls
                 if record.get("calls") is True:
                     calls = tuple(replace(call, arguments="{}") for call in calls)
@@ -148,15 +158,95 @@ class SessionLog:
         return log
 
 
-def mask_record(mask: Mask, now: datetime) -> dict[str, Any]:
-    """The line that has words of a message forgotten; it doesn't repeat them."""
+def mask_record(mask: Mask, now: datetime, by: str = "") -> dict[str, Any]:
+    """The line that has words of a message forgotten, by a commit; it doesn't repeat them."""
     record: dict[str, Any] = {
         "kind": "forget",
         "message": mask.message,
         "spans": [list(span) for span in mask.spans],
         "time": now.isoformat(timespec="milliseconds"),
     }
+    record |= {"by": by} if by else {}
     return record | {"calls": True} if mask.calls else record
+
+
+def unmask_record(by: str, now: datetime) -> dict[str, Any]:
+    """The line that takes back what was forgotten by a commit, or what such a line took back."""
+    return {"kind": "remember", "by": by, "time": now.isoformat(timespec="milliseconds")}
+
+
+Span = tuple[int, int]
+
+
+def settled(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The lines of a log, of equal number, without the forgetting that was taken back.
+
+    The places of the rest are those of the text as it reads then.
+    """
+    back = Counter(each.get("by") for each in records if each.get("kind") == "remember")
+    if not back:
+        return [dict(record) for record in records]
+    gone = {by for by, times in back.items() if times % 2}
+    all_cuts: dict[Any, list[Span]] = {}
+    live_cuts: dict[Any, list[Span]] = {}
+    lines: list[dict[str, Any]] = []
+    for record in records:
+        if record.get("kind") != "forget":
+            lines.append(dict(record))
+            continue
+        cuts = all_cuts.setdefault(record.get("message"), [])
+        live = live_cuts.setdefault(record.get("message"), [])
+        whole = [
+            (_unmasked(first, cuts, at_end=False), _unmasked(last, cuts, at_end=True))
+            for first, last in read_spans(record)
+            if 0 <= first < last
+        ]
+        cuts[:] = _merged([*cuts, *whole])
+        if record.get("by") in gone:
+            lines.append({})
+            continue
+        spans = [
+            [_masked_at(first, live, at_end=False), _masked_at(last, live, at_end=True)]
+            for first, last in whole
+        ]
+        live[:] = _merged([*live, *whole])
+        lines.append({**record, "spans": spans})
+    return lines
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    """Spans without overlaps, in order."""
+    merged: list[Span] = []
+    for first, last in sorted(spans):
+        if merged and first < merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+        else:
+            merged.append((first, last))
+    return merged
+
+
+def _unmasked(place: int, cuts: Iterable[Span], *, at_end: bool) -> int:
+    """A place of a masked text in the whole one; inside a mark it is that end of what it hides."""
+    shift = 0
+    for first, last in cuts:
+        if place <= first + shift:
+            break
+        if place < first + shift + len(FORGOTTEN_MARK):
+            return last if at_end else first
+        shift += len(FORGOTTEN_MARK) - (last - first)
+    return place - shift
+
+
+def _masked_at(place: int, cuts: Iterable[Span], *, at_end: bool) -> int:
+    """A place of the whole text in the masked one; inside what is hidden it is that end of it."""
+    shift = 0
+    for first, last in cuts:
+        if place <= first:
+            break
+        if place < last:
+            return first + shift + (len(FORGOTTEN_MARK) if at_end else 0)
+        shift += len(FORGOTTEN_MARK) - (last - first)
+    return place + shift
 
 
 def read_spans(record: Mapping[str, Any]) -> list[tuple[int, int]]:

@@ -29,6 +29,7 @@ from kbtui.sessions.log_records import (
     mask_record,
     message_record,
     session_record,
+    unmask_record,
 )
 from kbtui.text import clean_line, slugify
 from kbtui.workspace.jsonl import append_line, read_lines
@@ -346,23 +347,31 @@ class SessionStore:
                     continue
         return None
 
-    def mask(self, ref: str, masks: Iterable[Mask]) -> None:
+    def mask(self, ref: str, masks: Iterable[Mask], *, by: str = "") -> None:
         """Have words of a session forgotten by whoever reads it from now on; the log keeps them.
 
         Args:
             ref: The session, whoever has it open.
             masks: The words, by places in the messages as they read now.
+            by: The commit that forgets them, for `unmask`.
 
         Raises:
             NotFoundError: there is none.
             StorageError: the file system refused.
         """
+        self._append(ref, [mask_record(mask, self._clock(), by) for mask in masks])
+
+    def unmask(self, ref: str, by: str) -> None:
+        """Have what a commit forgot of a session read again, or forgotten again; as `mask`."""
+        self._append(ref, [unmask_record(by, self._clock())])
+
+    def _append(self, ref: str, records: Iterable[dict[str, Any]]) -> None:
+        """Add lines to the log of a session, whoever has it open."""
         with self._lock:
             session_id = self._resolve(ref)
             self._check_writable()
             mine = self._open.get(session_id)
-            for mask in masks:
-                record = mask_record(mask, self._clock())
+            for record in records:
                 if mine is not None and mine.is_open:
                     mine.add(record)
                 else:

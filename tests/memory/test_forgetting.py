@@ -15,6 +15,7 @@ from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.recall.mentions import masks_of, spans_saying, words_of
 from kbtui.models.litellm_model import LiteLLMModel
 from kbtui.models.port import ToolCall
+from kbtui.search.index.chunker import session_messages
 from kbtui.sessions.log_records import FORGOTTEN_MARK, Mask
 
 if TYPE_CHECKING:
@@ -201,3 +202,43 @@ def test_an_answer_is_masked_together_with_its_question(kb: KnowledgeBase) -> No
     session.append("user", "Blue.")
     masks = masks_of(session.messages, [words_of("favorite color blue")])
     assert [mask.message for mask in masks] == [2]
+
+
+def test_undoing_it_brings_the_messages_back_and_undoing_that_takes_them_away(
+    kb: KnowledgeBase,
+) -> None:
+    session = plant(kb)
+    said = [message.content for message in session.messages]
+    done = kb.memory.forgetting.forget(kb.memory.forgetting.plan("my favorite color"))
+    assert [message.content for message in session.messages] != said
+    undone = kb.history.undo(done.commits[0])
+    assert [message.content for message in session.messages] == said
+    assert kb.memory.tombstones.forgotten(session.id) == []
+    assert not kb.memory.tombstones.buried("my favorite color")
+    kb.search.refresh_now()
+    hits = kb.search.search("turquoise", "sessions").hits
+    assert any("turquoise" in str(hit).lower() for hit in hits)
+    kb.history.undo(undone.id)
+    assert "turquoise" not in str(session.messages).lower()
+    assert "turquoise" not in str(kb.sessions.read(session.id)).lower()
+
+
+def test_what_another_forgetting_masks_stays_masked(kb: KnowledgeBase) -> None:
+    session = kb.sessions.create("test")
+    session.append("user", "One. Two. Three. Four.")
+    kb.sessions.mask(session.id, [Mask(1, ((5, 9),))], by="a")
+    kb.sessions.mask(session.id, [Mask(1, ((0, 4), (17, 23)))], by="b")
+    assert (
+        session.messages[0].content == f"{FORGOTTEN_MARK} {FORGOTTEN_MARK} {FORGOTTEN_MARK} Four."
+    )
+    kb.sessions.unmask(session.id, "a")
+    now = f"{FORGOTTEN_MARK} Two. {FORGOTTEN_MARK} Four."
+    assert session.messages[0].content == now
+    assert kb.sessions.read(session.id)[0].content == now
+    assert session_messages("sessions/x.jsonl", session_log(kb, session))[1][0].text == now
+    kb.sessions.unmask(session.id, "b")
+    assert session.messages[0].content == "One. Two. Three. Four."
+
+
+def session_log(kb: KnowledgeBase, session: Session) -> str:
+    return (kb.workspace.sessions / f"{session.id}.jsonl").read_text()

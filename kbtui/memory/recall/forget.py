@@ -7,6 +7,7 @@ is buried, so that no machine writes it anew. The log of changes keeps old versi
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,12 +26,14 @@ from kbtui.workspace.layout import BOOTSTRAP_FILES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kbtui.history.change import Change
+    from kbtui.history.change import Change, Commit
+    from kbtui.history.history import History
     from kbtui.memory.inbox.inbox import Inbox
     from kbtui.memory.records.archive import ArchiveEntry
     from kbtui.memory.records.tombstones import Tombstones
     from kbtui.memory.services import Services
     from kbtui.sessions.log_records import Mask
+    from kbtui.sessions.store import SessionStore
 
 _MEMORY = "memory/MEMORY.md"
 _LEAST_WORDS = 2
@@ -186,7 +189,7 @@ class Forgetting:
         deleted = [self._rooms.library.delete(path) for path in plan.entries]
         commits = [each.id for each in (commit, *deleted) if each is not None]
         for session, masks in plan.masks:
-            self._rooms.sessions.mask(session, masks)
+            self._rooms.sessions.mask(session, masks, by=commits[0] if commits else "")
         self._rooms.search.refresh([f"sessions/{session}.jsonl" for session, _ in plan.masks])
         return Forgotten(tuple(commits), tuple(paths), plan.entries, tuple(_left(plan, commits)))
 
@@ -227,6 +230,29 @@ class Forgetting:
                 proposed = "\n".join(place.theirs)
                 if any(says(proposed, fact) for fact in facts):
                     yield plan.proposal.id, place.key
+
+
+def restore_sessions(
+    commit: Commit, tombstones: Tombstones, history: History, sessions: SessionStore
+) -> list[str]:
+    """Have what was said read again, where a commit undoes a forgetting, or undoes that.
+
+    Returns:
+        The sessions that read differently now.
+    """
+    changed: dict[str, None] = {}
+    for each in (commit.origin.undoes or "").split():
+        try:
+            undone = history.commit(each)
+        except KbtuiError:
+            continue
+        if undone.origin.undoes:
+            changed |= dict.fromkeys(restore_sessions(undone, tombstones, history, sessions))
+        for session in tombstones.sessions_of(each) if not undone.origin.undoes else ():
+            with contextlib.suppress(KbtuiError):
+                sessions.unmask(session, each)
+                changed[session] = None
+    return list(changed)
 
 
 def _reworded(content: str, facts: Sequence[Words]) -> str:

@@ -184,6 +184,34 @@ class Tombstones:
             self._sources(change.origin.undoes),
         )
         self.lift(change, [fact for key, fact in added.items() if key not in removed])
+        buried = {self._digest(fact) for fact in removed.values()}
+        again = [
+            stone.digest for each in change.origin.undoes.split() for stone in self.buried_by(each)
+        ]
+        self._put(change, [each for each in again if each not in buried], (), lifted=True)
+
+    def sessions_of(self, commit: str) -> list[str]:
+        """The sessions in which had been said what a commit buried."""
+        sources = [source for stone in self.buried_by(commit) for source in stone.sources]
+        return list(dict.fromkeys(source.session for source in sources))
+
+    def buried_by(self, commit: str) -> list[_Stone]:
+        """The tombstones that a commit set; none where it isn't there any more."""
+        try:
+            parent = self._history.commit(commit).parent
+            before, after = (
+                self._history.tree(each).get(TOMBSTONES) if each else None
+                for each in (parent, commit)
+            )
+        except KbtuiError:
+            return []
+        if after is None or after == before:
+            return []
+        old = self._history.read_blob(before) if before else b""
+        known = {record.data for record in parse_records(old, TOMBSTONES)[0]}
+        records, _ = parse_records(self._history.read_blob(after), TOMBSTONES)
+        stones = [_stone(record.value) for record in records if record.data not in known]
+        return [stone for stone in stones if stone is not None and not stone.lifted]
 
     def problems(self) -> tuple[BadLine, ...]:
         """Lines that can't be used; they stay in the file as they are."""
@@ -204,13 +232,25 @@ class Tombstones:
         lifted: bool,
         drops: bool = False,
     ) -> int:
+        digests = [self._digest(fact) for fact in facts if normalise(fact)]
+        return self._put(change, digests, sources, lifted=lifted, drops=drops)
+
+    def _put(
+        self,
+        change: Change,
+        digests: Iterable[str],
+        sources: Sequence[Source],
+        *,
+        lifted: bool,
+        drops: bool = False,
+    ) -> int:
         before = self._file(TOMBSTONES)
         data = change.read(TOMBSTONES) or b""
         known = _read(data)
         now = self._clock()
         count = 0
         written = False
-        for digest in dict.fromkeys(self._digest(fact) for fact in facts if normalise(fact)):
+        for digest in dict.fromkeys(digests):
             stone = known.get(digest)
             buried = stone is not None and not stone.lifted
             if lifted and not buried:

@@ -25,7 +25,7 @@ from kbtui.search.index.markdown import (
     pack,
     read_properties,
 )
-from kbtui.sessions.log_records import FORGOTTEN_MARK, masked, read_spans
+from kbtui.sessions.log_records import FORGOTTEN_MARK, masked, read_spans, settled
 from kbtui.text import shorten
 from kbtui.workspace.files import decode
 
@@ -103,7 +103,12 @@ def session_messages(path: str, text: str) -> tuple[str, list[Message]]:
     title = ""
     last = 0
     messages: list[Message] = []
-    for line, record in _records(text):
+    records = _records(text)
+    if '"remember"' in text:  # something that was forgotten is read again
+        lines = list(records)
+        rest = settled([each for _, each in lines])
+        records = ((line, each) for (line, _), each in zip(lines, rest, strict=True))
+    for line, record in records:
         kind = record.get("kind") or record.get("_type")
         if kind in {None, "message"} and isinstance(record.get("role"), str):
             number = record.get("id")

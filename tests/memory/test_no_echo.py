@@ -5,16 +5,25 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from kbtui.knowledge_base import KnowledgeBase
+from kbtui.memory.consolidation.page import Echo
+from tests.scripted_server import Reply, Request, ScriptedServer, call
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from kbtui.sessions.store import Session
+
 TURNS = 200
 _NAMES = ("Ada", "Bo", "Cem", "Dora", "Eli")
 _MARK = re.compile(r"\bmark\d+x\b")
+_LINE = re.compile(r"#(\d+)\] (\w+)[^:\n]*: ([^\n]*\bmark\d+x\b[^\n]*)")
+_WRITTEN = "mark999x"
+_NOTES = {"search": {"semantic": False}, "memory": {"consolidate_messages": 20}}
 
 
 def _said(chance: random.Random, number: int) -> str:
@@ -31,37 +40,100 @@ def _said(chance: random.Random, number: int) -> str:
     )
 
 
-def test_nothing_that_only_kbtui_said_becomes_a_fact(tmp_path: Path) -> None:
+def _echoing(request: Request) -> Reply:
+    """A model that states things, repeats itself, and keeps all that it sees."""
+    told = "\n".join(str(each.get("content") or "") for each in request.messages)
+    if request.tools == ["save_memory"]:
+        lines = _LINE.findall(told)
+        facts = [
+            {"text": text, "type": "topic", "subject": text.split("'")[0], "message": int(number)}
+            for number, _, text in lines[:100]
+        ]
+        summary = " ".join(text for _, who, text in lines if who == "USER") or "They talked."
+        notes = [text for *_, text in lines]
+        return Reply(
+            tool_calls=[
+                call("save_memory", summary=summary, notes=notes, facts=facts, corrections=[])
+            ]
+        )
+    if len(request.tools) == 1:
+        return Reply(tool_calls=[call(request.tools[0], findings=[])])
+    before = [each["content"] for each in request.messages if each["role"] == "assistant"]
+    again = f" As I said: {str(before[-1])[:200]}" if before else ""
+    return Reply(f"Bo's favorite hall is mark{7000 + len(request.messages)}x.{again}")
+
+
+async def _talk(kb: KnowledgeBase, session: Session, dream_every: int) -> set[str]:
+    """Talk for 200 turns; gives the marks that the user stated."""
     chance = random.Random(9)
-    overrides = {
-        "search": {"semantic": False},
-        "models": {"chat": {"model": "offline"}},
-        "memory": {"consolidate_messages": 20},
-    }
     told: set[str] = set()
+    for number in range(TURNS):
+        text = _said(chance, number)
+        if not text.endswith("?"):
+            told.update(_MARK.findall(text))
+        async for _ in kb.agent.turn(session, text):
+            pass
+        if number % 5 == 0:
+            # What an older version, or a model, might have answered.
+            session.append("assistant", f"Bo's favorite hall is mark{5000 + number}x.")
+        if number % 20 == 19:
+            await kb.memory.consolidate(session.id)
+        if number % dream_every == dream_every - 1:
+            await kb.memory.dream.run()
+    return told
+
+
+def _known(kb: KnowledgeBase) -> set[str]:
+    """The marks in entries, notes, USER.md, and what is archived."""
+    files = [kb.workspace.root / info.path for info in kb.library.infos()]
+    files += [*kb.workspace.memory.glob("*.md"), kb.workspace.root / "USER.md"]
+    texts = [file.read_text() for file in files if file.exists()]
+    texts += [entry.content for entry in kb.archive.entries()]
+    return set(_MARK.findall("\n".join(texts)))
+
+
+def _check(tmp_path: Path, models: dict[str, Any], dream_every: int) -> None:
+    overrides = {**_NOTES, "models": models}
     with KnowledgeBase.open(tmp_path / "notes", create=True, overrides=overrides) as kb:
-        kb.library.create("topic", "Lockers", body="The lockers stand in hall mark999x.")
-        session = kb.sessions.create("test")
-
-        async def talk() -> None:
-            for number in range(TURNS):
-                text = _said(chance, number)
-                if not text.endswith("?"):
-                    told.update(_MARK.findall(text))
-                async for _ in kb.agent.turn(session, text):
-                    pass
-                if number % 5 == 0:
-                    # What an older version, or a model, might have answered.
-                    session.append("assistant", f"Bo's favorite hall is mark{5000 + number}x.")
-                if number % 20 == 19:
-                    await kb.memory.consolidate(session.id)
-                    await kb.memory.dream.run()
-
-        asyncio.run(talk())
-        known = set()
-        for info in kb.library.infos():
-            known.update(_MARK.findall((kb.workspace.root / info.path).read_text()))
-        memory = kb.workspace.root / "memory/MEMORY.md"
-        known.update(_MARK.findall(memory.read_text() if memory.exists() else ""))
+        kb.library.create("topic", "Lockers", body=f"The lockers stand in hall {_WRITTEN}.")
+        told = asyncio.run(_talk(kb, kb.sessions.create("test"), dream_every))
+        known = _known(kb)
     assert known & told, "something was kept at all"
-    assert known - told == {"mark999x"}
+    assert known - told == {_WRITTEN}
+
+
+def test_nothing_that_only_kbtui_said_becomes_a_fact(tmp_path: Path) -> None:
+    _check(tmp_path, {"chat": {"model": "offline"}}, 20)
+
+
+def test_nothing_that_only_a_model_said_becomes_a_fact(tmp_path: Path) -> None:
+    with ScriptedServer([_echoing]) as server:
+        role = {"model": "openai/scripted", "api_base": server.url, "api_key": "x"}
+        role |= {"context_window": 32_768}
+        _check(tmp_path, {"chat": role, "first_token_seconds": 60, "retries": 0}, 100)
+
+
+@pytest.mark.parametrize(
+    ("fact", "is_echo"),
+    [
+        ("The user lives in Oslo", False),
+        ("Oslo is the capital of Norway", True),
+        ("The gate code is k9x", True),
+        ("The user sails on Saturdays", False),
+        ("The user keeps a boat in Drammen", False),
+    ],
+)
+def test_what_the_user_said_or_agreed_to_is_no_echo(
+    tmp_path: Path, fact: str, is_echo: bool
+) -> None:
+    with KnowledgeBase.open(tmp_path / "notes", create=True, overrides=_NOTES) as kb:
+        session = kb.sessions.create("test")
+        for role, text in (
+            ("user", "I live in Oslo, where I sail on Saturdays"),
+            ("assistant", "Oslo is the capital of Norway. The gate code there is k9x."),
+            ("user", "Interesting"),
+            ("assistant", "So you keep a boat in Drammen?"),
+            ("user", "Yes, that's it."),
+        ):
+            session.append(role, text)
+        assert Echo(session.messages).holds(fact) is is_echo

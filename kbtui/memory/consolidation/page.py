@@ -2,19 +2,64 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from kbtui.knowledge.facts import plain_fact
 from kbtui.memory.records.dates import local, stamp
 from kbtui.memory.records.transcript import said_by_user
+from kbtui.offline.words import content, stem
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import date, datetime
 
     from kbtui.memory.records.ranges import Range
     from kbtui.memory.records.transcript import Conversation
     from kbtui.sessions.slices import Unit
     from kbtui.sessions.store import SessionMessage
+
+
+_CONFIRMS = re.compile(
+    r"\W*(?:yes|yep|yeah|right|correct|exactly|true|that's it|ja|genau|stimmt|richtig|s[ií]|claro"
+    r"|correcto|exacto)\b(?:\W+\w+){0,5}\W*",
+    re.IGNORECASE,
+)
+_NAME_WITH_NUMBER = re.compile(r"(?=.*\d)(?=.*[^\W\d_])")
+
+
+class Echo:
+    """Knows what of a conversation only kbtui said: that is nothing to keep.
+
+    Args:
+        messages: The conversation. What the user agreed to counts as said by them.
+    """
+
+    def __init__(self, messages: Iterable[SessionMessage]) -> None:
+        self._said: set[str] = set()
+        self._told: set[str] = set()
+        all_messages = list(messages)
+        for before, message in pairwise([None, *all_messages]):
+            stems = _stems(message.content) if message is not None else set()
+            if message is None or message.role != "user":
+                self._told |= stems
+                continue
+            self._said |= stems
+            if before is not None and before.role == "assistant":
+                agrees = _CONFIRMS.fullmatch(message.content)
+                self._said |= _stems(before.content) if agrees else set()
+
+    def holds(self, fact: str) -> bool:
+        """True if most of what a fact says, or a name with a number in it, only kbtui said."""
+        stems = _stems(plain_fact(fact))
+        echoed = (stems - self._said) & self._told
+        return 2 * len(echoed) > len(stems) or any(map(_NAME_WITH_NUMBER.match, echoed))
+
+
+def _stems(text: str) -> set[str]:
+    return {stem(word) for word in content(text)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from kbtui.history.change import Actor, Origin
 from kbtui.knowledge.facts import plain_fact
 from kbtui.memory.consolidation.live_edits import live_edits
 from kbtui.memory.consolidation.notes import RAW, stage_day_notes, stage_raw_notes
+from kbtui.memory.consolidation.page import Echo
 from kbtui.memory.edits.growing import is_said
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.records.committing import committed
@@ -89,9 +90,11 @@ class MemoryWriter:
         origin = self._origin(page, model)
         live = self.live_edits(page)
         content = absolute_dates(without_stamp(answer.summary), page.day)
+        echo = Echo(page.messages)
+        answer = _without_echo(answer, echo)
 
         def work(change: Change) -> Saved:
-            plan = self._plan(page, answer, live)
+            plan = self._plan(page, answer, live, echo)
             proposals = plan.propose(self._inbox, origin)
             cursor = self._stage(change, page, content)
             plan.stage(change)
@@ -103,7 +106,7 @@ class MemoryWriter:
         reason = f"Archived messages {first} to {last} of {page.session}."
         return self._committed(reason, origin, work)
 
-    def _plan(self, page: Page, answer: Answer, live: LiveEdits) -> Plan:
+    def _plan(self, page: Page, answer: Answer, live: LiveEdits, echo: Echo) -> Plan:
         said = page.said
         return self._editor.plan(
             answer.facts,
@@ -111,7 +114,9 @@ class MemoryWriter:
             day=page.day,
             said=said,
             written=live.files,
-            refuse=lambda fact: live.is_removed(fact, said) or is_said(fact, live.waiting),
+            refuse=lambda fact: (
+                live.is_removed(fact, said) or is_said(fact, live.waiting) or echo.holds(fact)
+            ),
             memory=answer.memory,
             everywhere=not answer.is_old,
         )
@@ -156,6 +161,18 @@ class MemoryWriter:
 
     def _origin(self, page: Page, model: str) -> Origin:
         return Origin(session=page.session, messages=page.range, model=model)
+
+
+def _without_echo(answer: Answer, echo: Echo) -> Answer:
+    """An answer without facts and notes that repeat what only kbtui said."""
+    facts = []
+    for fact in answer.facts:
+        lines = fact.text.splitlines()
+        kept = [line for line in lines if not echo.holds(line)]
+        if kept or not lines:
+            facts.append(replace(fact, text="\n".join(kept)))
+    notes = tuple(note for note in answer.notes if not echo.holds(note))
+    return replace(answer, facts=tuple(facts), notes=notes)
 
 
 def _notes_of(answer: Answer) -> list[str]:

@@ -14,7 +14,7 @@ from kbtui.agent.tools.writing import is_reviewed, propose
 from kbtui.errors import KbtuiError
 from kbtui.history.objects.commit import describe
 from kbtui.knowledge import frontmatter
-from kbtui.memory.records.dates import with_dates
+from kbtui.memory.records.dates import absolute_dates
 from kbtui.offline import words as w
 from kbtui.offline.lines import Line, lines_of
 from kbtui.offline.understand import Said, understand
@@ -249,7 +249,9 @@ class Capture:
             What became of them, what went wrong included; nothing is raised for that.
         """
         day = self._now().date()
-        facts = [replace(fact, text=with_dates(fact.text, day)) for fact in facts]
+        facts = [
+            replace(fact, text=absolute_dates(fact.text, day, verbatim=True)) for fact in facts
+        ]
         found: list[FactOutcome] = []
         changes: list[TurnChange] = []
         try:

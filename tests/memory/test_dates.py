@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from kbtui.memory.records.dates import absolute_dates, with_dates, without_stamp
+from kbtui.memory.records.dates import absolute_dates, without_stamp
 
 FRIDAY = date(2026, 3, 6)
 
@@ -23,6 +23,8 @@ FRIDAY = date(2026, 3, 6)
         ("Review next Monday", "Review on 2026-03-09"),
         ("started last Friday", "started on 2026-02-27"),
         ("the day after tomorrow", "on 2026-03-08"),
+        ("gestern angekommen", "2026-03-05 angekommen"),
+        ("llegó ayer", "llegó 2026-03-05"),
     ],
 )
 def test_a_relative_date_is_settled(said: str, kept: str) -> None:
@@ -52,10 +54,11 @@ def test_what_may_mean_something_else_stays(said: str) -> None:
         ("call Bob tomorrow", "call Bob tomorrow (2026-03-07)"),
         ("gestern angekommen", "gestern (2026-03-05) angekommen"),
         ("I read USA Today", "I read USA Today"),
+        ('the song "Yesterday" by the Beatles', 'the song "Yesterday" by the Beatles'),
     ],
 )
 def test_word_for_word_the_date_stands_behind(said: str, kept: str) -> None:
-    dated = with_dates(said, FRIDAY)
+    dated = absolute_dates(said, FRIDAY, verbatim=True)
     assert dated == kept
     assert absolute_dates(dated, FRIDAY) == dated
 

@@ -32,6 +32,8 @@ _FIXED = {
     "the day before yesterday": -2,
     "the day after tomorrow": 2,
 }
+_OTHER = {"heute": 0, "gestern": -1, "vorgestern": -2, "übermorgen": 2, "hoy": 0, "ayer": -1}
+_OTHER |= {"anteayer": -2, "pasado mañana": 2}
 _PATTERNS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], date]], ...] = (
     (
         re.compile(
@@ -51,10 +53,11 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], date]], 
         re.compile(rf"\b(?P<which>last|next) (?P<day>{'|'.join(_DAYS)}){_END}", re.IGNORECASE),
         lambda found, day: _weekday(found, day),  # noqa: PLW0108 - it is defined below
     ),
+    (
+        re.compile(rf"\b(?:{'|'.join(_OTHER)}){_END}", re.IGNORECASE),
+        lambda found, day: day + timedelta(days=_OTHER[found[0].lower()]),
+    ),
 )
-_OTHER = {"heute": 0, "gestern": -1, "vorgestern": -2, "übermorgen": 2, "hoy": 0, "ayer": -1}
-_OTHER |= {"anteayer": -2, "pasado mañana": 2}
-_OTHER_WORDS = re.compile(rf"\b(?:{'|'.join(_OTHER)}){_END}", re.IGNORECASE)
 _IS_DATED = re.compile(r" \(\d{4}-\d\d-\d\d\)")
 _SENTENCE_STARTS = ("", "\n", ".", "!", "?", ":", "-", "*")
 _STAMP = re.compile(
@@ -77,34 +80,27 @@ def without_stamp(text: str) -> str:
     return _STAMP.sub("", text, count=1).strip()
 
 
-def absolute_dates(text: str, day: date) -> str:
-    """Replace words like *yesterday* by the date that they meant on `day`.
+def absolute_dates(text: str, day: date, *, verbatim: bool = False) -> str:
+    """Replace words like *yesterday*, *heute*, *ayer* by the date that they meant on `day`.
 
-    Quotations, code and link targets stay as they were said.
+    Quotations, code and link targets stay as they were said. With `verbatim` all words stay, and
+    the date stands behind them in brackets.
     """
+    write = _bracketed if verbatim else _written
     return "".join(
-        part if quoted else _absolute(part, day) for part, quoted in _parts(text) if part
+        part if quoted else _dated(part, day, write) for part, quoted in _parts(text) if part
     )
 
 
-def with_dates(text: str, day: date) -> str:
-    """A text word for word, with the date behind words like *yesterday*, *heute*, *ayer*."""
+def _dated(text: str, day: date, write: Callable[[re.Match[str], date], str]) -> str:
     for pattern, meant in _PATTERNS:
-        text = pattern.sub(lambda found, meant=meant: _bracketed(found, meant(found, day)), text)  # type: ignore[misc]
-    return _OTHER_WORDS.sub(
-        lambda found: _bracketed(found, day + timedelta(days=_OTHER[found[0].lower()])), text
-    )
+        text = pattern.sub(lambda found, meant=meant: write(found, meant(found, day)), text)  # type: ignore[misc]
+    return text
 
 
 def _bracketed(found: re.Match[str], meant: date) -> str:
     is_name = _written(found, meant) == found[0]
     return found[0] if is_name else f"{found[0]} ({meant.isoformat()})"
-
-
-def _absolute(text: str, day: date) -> str:
-    for pattern, meant in _PATTERNS:
-        text = pattern.sub(lambda found, meant=meant: _written(found, meant(found, day)), text)  # type: ignore[misc]
-    return text
 
 
 def _written(found: re.Match[str], meant: date) -> str:

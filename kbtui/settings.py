@@ -18,7 +18,7 @@ import tempfile
 import tomllib
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import platformdirs
 from pydantic import (
@@ -45,12 +45,21 @@ _QUICK = {
     "KBTUI_API_BASE": ("models", "chat", "api_base"),
     "KBTUI_API_KEY": ("models", "chat", "api_key"),
 }
-_RETIRED = frozenset({"diversity", "link_boost", "neighbour_boost"})
 _NOT_SETTINGS = frozenset({"KBTUI_WORKSPACE", "KBTUI_DATA", "KBTUI_LOG", *_QUICK})
 
 
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+    retired: ClassVar[frozenset[str]] = frozenset()
+    """Options of older versions that changed little; files may still hold them."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_retired(cls, values: Any) -> Any:
+        """Pass over what is retired."""
+        if not isinstance(values, dict):
+            return values
+        return {name: value for name, value in values.items() if name not in cls.retired}
 
 
 class RoleSettings(_Section):
@@ -107,6 +116,7 @@ class ContextSettings(_Section):
 class SearchSettings(_Section):
     """Chunks, weights and where to look."""
 
+    retired: ClassVar[frozenset[str]] = frozenset({"diversity", "link_boost", "neighbour_boost"})
     semantic: bool = Field(default=True, description="search by meaning as well as by words")
     chunk_tokens: int = Field(512, ge=64, le=8192, description="the unit that is found")
     chunk_overlap: int = Field(64, ge=0, le=1024, description="tokens that neighbours share")
@@ -120,14 +130,6 @@ class SearchSettings(_Section):
     max_file_megabytes: float = Field(5, gt=0, description="larger files are listed, not indexed")
     roots: tuple[str, ...] = Field((), description="further folders of the workspace to index")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _without_retired(cls, values: Any) -> Any:
-        """Pass over options of older versions, which files may still hold: they changed little."""
-        if not isinstance(values, dict):
-            return values
-        return {name: value for name, value in values.items() if name not in _RETIRED}
-
     @field_validator("roots")
     @classmethod
     def _plain(cls, roots: tuple[str, ...]) -> tuple[str, ...]:
@@ -138,8 +140,8 @@ class SearchSettings(_Section):
 class FlushSettings(_Section):
     """Notes of the day, taken before a conversation is condensed."""
 
+    retired: ClassVar[frozenset[str]] = frozenset({"threshold_tokens"})
     enabled: bool = Field(default=True, description="write what matters into memory/DATE.md")
-    threshold_tokens: int = Field(4_000, ge=0, description="read, but notes come with condensing")
 
 
 class SessionNotesSettings(_Section):

@@ -28,7 +28,8 @@ def test_later_sources_win(tmp_path: Path) -> None:
 
 def test_options_of_older_versions_are_passed_over(tmp_path: Path) -> None:
     old = "diversity = 0.3\nlink_boost = 0.1\nneighbour_boost = 0.2\nchunk_tokens = 100\n"
-    (tmp_path / "kbtui.toml").write_text(f"[search]\n{old}")
+    flush = "[memory.flush]\nthreshold_tokens = 3000\n"
+    (tmp_path / "kbtui.toml").write_text(f"[search]\n{old}{flush}")
     assert load_settings(tmp_path).search.chunk_tokens == 100
     assert "search.diversity" not in setting_names()
 

@@ -28,7 +28,7 @@ _NOTES = {
     "maxMessages": "memory.session_notes.max_messages",
     "minUserMessages": "memory.session_notes.min_user_messages",
 }
-_FLUSH = {"enabled": "memory.flush.enabled", "thresholdTokens": "memory.flush.threshold_tokens"}
+_FLUSH = {"enabled": "memory.flush.enabled"}
 _DREAM = {
     "intervalH": "dream.interval_hours",
     "modelOverride": "dream.model_override",

@@ -184,7 +184,7 @@ NANOBOT: dict[str, Any] = {
     "tools": {
         "vectorMemory": {"chunkTokens": 256, "embeddingModel": "openai/text", "colour": 1},
         "sessionMemory": {"enabled": True, "maxMessages": 12},
-        "memoryFlush": {"thresholdTokens": 3000},
+        "memoryFlush": {"enabled": False},
     },
     "agents": {
         "defaults": {"dream": {"cron": "0 */3 * * *", "model": "openai/x", "maxBatchSize": 9}}
@@ -203,7 +203,7 @@ def test_settings_of_nanobot_are_taken_over_with_a_note_for_legacy_keys(
         "search.chunk_tokens": 256,
         "models.embed.model": "litellm:openai/text",
         "memory.session_notes.max_messages": 12,
-        "memory.flush.threshold_tokens": 3000,
+        "memory.flush.enabled": False,
         "dream.interval_hours": 3.0,
         "dream.model_override": "openai/x",
         "dream.max_batch_size": 9,

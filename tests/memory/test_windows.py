@@ -80,6 +80,30 @@ def test_no_message_is_in_neither_prompt_nor_memory(tmp_path: Path, window: int)
                 assert after <= 0.4 * before
 
 
+@pytest.mark.parametrize("window", [8_192, 32_768])
+def test_condensing_a_long_session_leaves_little_of_it_in_the_prompt(
+    tmp_path: Path, window: int
+) -> None:
+    with ScriptedServer([_answer]) as server:
+        role = {
+            "model": "openai/scripted",
+            "api_base": server.url,
+            "api_key": "x",
+            "context_window": window,
+        }
+        overrides = {"models": {"chat": role, "retries": 0}, "search": {"semantic": False}}
+        with KnowledgeBase.open(tmp_path / "notes", create=True, overrides=overrides) as kb:
+            session = kb.sessions.create("test")
+            for number in range(50):
+                session.append("user", f"fact{number}x: " + "what they say about it. " * 20)
+                session.append("assistant", "So it is, and so it stays. " * 15)
+            before = kb.session_tokens(session.id)
+            asyncio.run(kb.memory.consolidate(session.id))
+            after = kb.session_tokens(session.id)
+            assert kb.memory.audit().pending == 0
+    assert 0 < after <= 0.4 * before
+
+
 async def _converse(kb: KnowledgeBase, session: Session, server: ScriptedServer) -> list[str]:
     """Say sixty things, and name those that a prompt didn't hold and memory didn't know."""
     lost: list[str] = []

@@ -64,7 +64,10 @@ def _path(fact: Fact) -> str:
 
 
 def history_entry(messages: Sequence[Message]) -> str:
-    """What was said in its own words: of little the first sentences, of much a digest."""
+    """What the user said in their own words: of little the first sentences, of much a digest.
+
+    What kbtui said is no source; it is quoted only where the user said nothing.
+    """
     speaker = (
         "user"
         if any(each.role == "user" and each.text.strip() for each in messages)
@@ -73,7 +76,7 @@ def history_entry(messages: Sequence[Message]) -> str:
     lead = list(_leads(each.text for each in messages if each.role == speaker))
     if len(lead) <= _MOST_SENTENCES:
         return f"The {speaker} said: {' '.join(lead)}"
-    said = [Said(each.role, each.text) for each in messages]
+    said = [Said(each.role, each.text) for each in messages if each.role == speaker]
     budget = int(sum(len(each.text) for each in messages) * _DIGEST_SHARE)
     return "\n".join(f"- {each.role.capitalize()}: {text}" for each, text in digest(said, budget))
 

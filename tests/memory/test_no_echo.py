@@ -63,14 +63,14 @@ def _echoing(request: Request) -> Reply:
     return Reply(f"Bo's favorite hall is mark{7000 + len(request.messages)}x.{again}")
 
 
-async def _talk(kb: KnowledgeBase, session: Session, dream_every: int) -> set[str]:
-    """Talk for 200 turns; gives the marks that the user stated."""
+async def _talk(kb: KnowledgeBase, session: Session, dream_every: int) -> tuple[set[str], set[str]]:
+    """Talk for 200 turns; gives the marks that the user stated, and those that they asked for."""
     chance = random.Random(9)
     told: set[str] = set()
+    asked: set[str] = set()
     for number in range(TURNS):
         text = _said(chance, number)
-        if not text.endswith("?"):
-            told.update(_MARK.findall(text))
+        (asked if text.endswith("?") else told).update(_MARK.findall(text))
         async for _ in kb.agent.turn(session, text):
             pass
         if number % 5 == 0:
@@ -80,26 +80,29 @@ async def _talk(kb: KnowledgeBase, session: Session, dream_every: int) -> set[st
             await kb.memory.consolidate(session.id)
         if number % dream_every == dream_every - 1:
             await kb.memory.dream.run()
-    return told
+    return told, asked
 
 
-def _known(kb: KnowledgeBase) -> set[str]:
-    """The marks in entries, notes, USER.md, and what is archived."""
+def _known(kb: KnowledgeBase) -> tuple[set[str], set[str]]:
+    """The marks in entries, MEMORY.md and USER.md; and those in the archive and the notes."""
     files = [kb.workspace.root / info.path for info in kb.library.infos()]
-    files += [*kb.workspace.memory.glob("*.md"), kb.workspace.root / "USER.md"]
-    texts = [file.read_text() for file in files if file.exists()]
-    texts += [entry.content for entry in kb.archive.entries()]
-    return set(_MARK.findall("\n".join(texts)))
+    files += [kb.workspace.memory / "MEMORY.md", kb.workspace.root / "USER.md"]
+    facts = [file.read_text() for file in files if file.exists()]
+    texts = [entry.content for entry in kb.archive.entries()]
+    texts += [file.read_text() for file in kb.workspace.memory.glob("2*.md")]
+    return set(_MARK.findall("\n".join(facts))), set(_MARK.findall("\n".join(texts)))
 
 
 def _check(tmp_path: Path, models: dict[str, Any], dream_every: int) -> None:
     overrides = {**_NOTES, "models": models}
     with KnowledgeBase.open(tmp_path / "notes", create=True, overrides=overrides) as kb:
         kb.library.create("topic", "Lockers", body=f"The lockers stand in hall {_WRITTEN}.")
-        told = asyncio.run(_talk(kb, kb.sessions.create("test"), dream_every))
-        known = _known(kb)
+        told, asked = asyncio.run(_talk(kb, kb.sessions.create("test"), dream_every))
+        known, archived = _known(kb)
     assert known & told, "something was kept at all"
     assert known - told == {_WRITTEN}
+    assert archived & told, "something was archived at all"
+    assert archived <= told | asked
 
 
 def test_nothing_that_only_kbtui_said_becomes_a_fact(tmp_path: Path) -> None:

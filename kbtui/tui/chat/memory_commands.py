@@ -84,7 +84,7 @@ async def _compact(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
         raise UsageError("Nothing is condensed while the workspace is read-only.")
     text = (
         f"What of its {counted(len(session.messages), 'message')} isn't archived yet goes into the "
-        "archive, and what it says into memory and entries. The log of the conversation stays as it is. "
+        "archive, and what it says into memory and entries. Its log stays as it is. "
         "/tasks shows how far it is and stops it."
     )
     host.tell(NoticeItem(title="Condensing this conversation", text=text))

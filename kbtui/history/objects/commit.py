@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
@@ -109,8 +109,8 @@ class Origin:
     author: str | None = None
 
 
-# Capitalised, the keys of the trailers; the author is git's own.
-_FIELDS = tuple(each.name for each in fields(Origin) if each.name != "author")
+# By the keys of their trailers; the author is git's own.
+_FIELDS = {each.name.capitalize(): each.name for each in fields(Origin) if each.name != "author"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,14 +294,10 @@ def write_message(
 
 
 def _trailers(actor: Actor, origin: Origin) -> list[str]:
-    values: dict[str, object] = {"actor": actor.value, **asdict(origin)}
+    values = {"Actor": actor.value, **{key: getattr(origin, _FIELDS[key]) for key in _FIELDS}}
     if origin.messages:
-        values["messages"] = "{}-{}".format(*origin.messages)
-    return [
-        f"{name.capitalize()}: {clean_line(str(value))}"
-        for name, value in values.items()
-        if value is not None
-    ]
+        values["Messages"] = "{}-{}".format(*origin.messages)
+    return [f"{key}: {clean_line(str(said))}" for key, said in values.items() if said is not None]
 
 
 def read_commit(identifier: str, raw: RawCommit, paths: tuple[PathChange, ...] = ()) -> Commit:
@@ -315,7 +311,7 @@ def read_commit(identifier: str, raw: RawCommit, paths: tuple[PathChange, ...] =
         pairs, trailers, head = [], {}, text
     subject, _, body = head.partition("\n")
     actor = _actor(trailers.get("Actor"))
-    author = _other_person(raw.author) if actor is Actor.YOU else None
+    author = _other_person(raw.author, author_of(Actor.YOU)) if actor is Actor.YOU else None
     return Commit(
         id=identifier,
         parent=raw.parents[0] if raw.parents else None,
@@ -337,10 +333,11 @@ def _actor(value: str | None) -> Actor:
         return Actor.MCP
 
 
-def _other_person(author: str) -> str | None:
-    """The name of an author who isn't this user."""
+@lru_cache(maxsize=256)
+def _other_person(author: str, user: str) -> str | None:
+    """The name of an author who isn't the user."""
     name, address = _person(author)
-    own_name, own_address = _person(author_of(Actor.YOU))
+    own_name, own_address = _person(user)
     is_own = name in (own_name, _NOBODY[0]) or address in (own_address, _NOBODY[1])
     return None if is_own else shorten(name or address, _NAME_WIDTH) or None
 
@@ -351,12 +348,14 @@ def _person(author: str) -> tuple[str, str]:
 
 
 def _origin(trailers: dict[str, str], author: str | None) -> Origin:
-    known: dict[str, Any] = {name: trailers.get(name.capitalize()) for name in _FIELDS}
-    first, _, last = (known["messages"] or "").partition("-")
-    begin, end = _number(first), _number(last)
-    known["messages"] = None if begin is None or end is None else (begin, end)
+    known: dict[str, Any] = {_FIELDS[key]: trailers[key] for key in trailers if key in _FIELDS}
+    if "messages" in known:
+        first, _, last = known["messages"].partition("-")
+        begin, end = _number(first), _number(last)
+        known["messages"] = None if begin is None or end is None else (begin, end)
     for name in ("cursor", "epoch"):
-        known[name] = _number(known[name])
+        if name in known:
+            known[name] = _number(known[name])
     return Origin(**known, author=author)
 
 

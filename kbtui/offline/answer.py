@@ -54,7 +54,7 @@ _KIND: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             "who",
-            r"\bwho(?:m|se|['’]?s)?\b|\bwe[rnm]\b|\bwessen\b|\bqui[eé]n(?:es)?\b|\b(?:name|nombre)\b|\bc[oó]mo se llaman?\b|\bwie hei(?:ß|ss)(?:t|en)\b",
+            r"\bwho(?:m|se|['’]?s)?\b|\bwe[rnm]\b|\bwessen\b|\bqui[eé]n(?:es)?\b|(?<!\bi )(?<!\bwe )(?<!\byou )(?<!\bto )\b(?:name|nombre)\b|\bc[oó]mo se llaman?\b|\bwie hei(?:ß|ss)(?:t|en)\b",
         ),
         (
             "where",

@@ -68,7 +68,7 @@ _ASKS = re.compile(
     r"^(?:(?:and|but|so|wait|ok|und|aber|y|pero|e)\s+)?(?:"
     r"(?:what|wh?[oa]t|who|whom|whose|why|when|where|which|how)(?:['’]?s|['’]re|['’]d)?\b"
     r"|(?:in|at|on|for|with|from|by|to|since|until) (?:which|what|whom|when|where)\b"
-    r"|(?:in|an|auf|für|mit|bei|von|um|seit|bis|zu|aus|nach) (?:welche[nrms]?|wem|wen|was|wann|wie)\b"
+    r"|(?:in|an|auf|für|mit|bei|von|um|seit|bis|zu|aus|nach) (?:welche[nrms]?|wem|wen|was|wann|wie(?: ?viele?)?)\b"
     r"|(?:do|does|did|is|are|was|were|can|could|should|shall|will|would|have|has|am|may)"
     r"(?:n['’]?t)?\s+(?:i|we|you|he|she|it|they|there|the|my|our|your|this|that|any\w*|[A-Z]\w+|\w+)\b"
     r"|any (?:idea|news|chance|thoughts)\b|remind me (?:what|who|when|where|how|why|which)\b"

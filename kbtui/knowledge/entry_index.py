@@ -16,7 +16,7 @@ from kbtui.errors import KbtuiError
 from kbtui.knowledge.entry import COLUMNS, EntryInfo, info_from, info_of, parse_entry, row_of
 from kbtui.knowledge.links import Link
 from kbtui.knowledge.privacy import originals, says_private
-from kbtui.knowledge.resolve import LinkGraph, LinkIndex
+from kbtui.knowledge.resolve import LinkGraph, LinkIndex, is_label_first
 from kbtui.workspace import files
 from kbtui.workspace.derived import DerivedDatabase
 from kbtui.workspace.layout import BOOTSTRAP_FILES, is_conflict_copy
@@ -146,7 +146,7 @@ class EntryIndex:
         with self._lock:
             self._current()
             if self._index is None:
-                self._index = LinkIndex(self.infos())
+                self._index = LinkIndex(self.infos(), label_first=self._label_first())
             return self._index
 
     def public_index(self) -> LinkIndex:
@@ -156,8 +156,12 @@ class EntryIndex:
             if not any(info.private for info in infos):
                 return self.index()
             if self._public is None or self._public[0] is not infos:
-                self._public = infos, LinkIndex(info for info in infos if not info.private)
+                public = (info for info in infos if not info.private)
+                self._public = infos, LinkIndex(public, label_first=self._label_first())
             return self._public[1]
+
+    def _label_first(self) -> bool:
+        return is_label_first(self._workspace.root)
 
     def read(self, path: str, limit: int = files.READ_LIMIT) -> bytes:
         """Read any file of the workspace; raises as `files.read_bytes`."""

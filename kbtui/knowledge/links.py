@@ -3,18 +3,22 @@
 Three kinds: ``related`` lists in frontmatter, ``[[wikilinks]]`` (with heading, block, alias, and
 embedded with ``!``; in the body and in any frontmatter value, as Obsidian has them), and relative
 Markdown links, including reference definitions. What stands in code is no link.
+
+Dendron writes the label of a wikilink first: ``[[label|note]]``. Which of both it is shows only
+by the notes that there are, so a link is found as Obsidian writes it, and `Link.turned` is the
+other way to read it.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from kbtui.knowledge.body import CodeRanges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from kbtui.knowledge.yaml_edit import Node
 
@@ -38,13 +42,25 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link as it is written; `line` is 1-based, `heading` what follows ``#``."""
+    """A link as it is written; `line` is 1-based, `heading` what follows ``#``.
+
+    `turned_round`: the label, which is the `alias`, is written before the target.
+    """
 
     target: str
     kind: LinkKind
     line: int
     alias: str | None = None
     heading: str | None = None
+    turned_round: bool = False
+
+    def turned(self) -> Link:
+        """The same link with what is written before and after ``|`` taken for one another."""
+        target, _, heading = (self.alias or "").partition("#")
+        label = f"{self.target}#{self.heading}" if self.heading else self.target
+        heading = heading.strip()
+        turned = not self.turned_round
+        return Link(target.strip(), self.kind, self.line, label, heading or None, turned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +74,34 @@ class PlacedLink:
     target_end: int
     text: str
     definition: bool = False
+
+    def turned(self) -> PlacedLink:
+        """The same wikilink with what is written before and after ``|`` taken for one another."""
+        link = self.link.turned()
+        written = self.link.alias or ""
+        start = self.end - len("]]") - len(written.lstrip())
+        end = start + len(link.target)
+        return replace(
+            self, link=link, target_start=start, target_end=end, text=link.alias or self.text
+        )
+
+
+def target_first(body: str, first_line: int, read: Callable[[Link], Link]) -> str:
+    """Write each wikilink whose label comes first as Obsidian does; the lines stay the same.
+
+    Args:
+        body: The text.
+        first_line: The number of its first line.
+        read: Gives a link as it is meant.
+    """
+    for placed in reversed(links_in_body(body, first_line)):
+        link = read(placed.link)
+        if link.turned_round:
+            heading = f"#{link.heading}" if link.heading else ""
+            mark = "!" if body[placed.start] == "!" else ""
+            new = f"{mark}[[{link.target}{heading}|{link.alias}]]"
+            body = body[: placed.start] + new + body[placed.end :]
+    return body
 
 
 def links_in_body(text: str, first_line: int = 1) -> list[PlacedLink]:
@@ -84,13 +128,14 @@ def links_in_frontmatter(head: str, tree: Node) -> Iterator[Link]:
             if key.value == "related" and node.value.strip():
                 yield related_link(node.value, 2 + head.count("\n", 0, node.start))
             elif "[[" in node.value:
-                yield from links_in_value(node.value, 2 + head.count("\n", 0, node.start))
+                line = 2 + head.count("\n", 0, node.start)
+                yield from (placed.link for placed in links_in_value(node.value, line))
 
 
-def links_in_value(value: str, line: int = 1) -> Iterator[Link]:
+def links_in_value(value: str, line: int = 1) -> Iterator[PlacedLink]:
     """Find the wikilinks in one frontmatter value."""
     for match, link in _wiki_links(value):
-        yield _placed(match, link, line).link
+        yield _placed(match, link, line)
 
 
 def related_link(value: str, line: int = 1) -> Link:
@@ -101,29 +146,6 @@ def related_link(value: str, line: int = 1) -> Link:
         return Link(target.strip(), "related", line, None, heading or None)
     heading = (match["heading"] or "").removeprefix("#").strip()
     return Link(match["target"].strip(), "related", line, match["alias"], heading or None)
-
-
-def replace_wiki_target(value: str, old: str, new: str) -> str:
-    """Rewrite the target of every wikilink in a frontmatter value that names `old`."""
-
-    def swapped(match: re.Match[str]) -> str:
-        if match["target"].strip() != old:
-            return match.group()
-        low, high = match.span("target")
-        return match.string[match.start() : low] + new + match.string[high : match.end()]
-
-    return _WIKI.sub(swapped, value)
-
-
-def unlink_wiki(value: str, old: str) -> str:
-    """Turn every wikilink in a frontmatter value that names `old` into its text."""
-
-    def plain(match: re.Match[str]) -> str:
-        if match["target"].strip() != old:
-            return match.group()
-        return match["alias"] or match["target"].strip()
-
-    return _WIKI.sub(plain, value)
 
 
 def _wiki_links(text: str) -> Iterator[tuple[re.Match[str], Link]]:

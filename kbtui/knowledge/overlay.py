@@ -247,10 +247,12 @@ class Overlay:
         edits = self._repaired(
             (path, name.path),
             names,
-            lambda data, source: retargeted(data, lambda link: move.target_of(link, source)),
+            lambda data, source: retargeted(
+                data, before.read, lambda link: move.target_of(link, source)
+            ),
         )
         if old.problem is None:
-            own = retargeted(own, lambda link: move.target_of(link, path))
+            own = retargeted(own, before.read, lambda link: move.target_of(link, path))
             own = with_aliases(own, [old.title if old.title != new.title else old.slug], new)
         if name.path != path:
             edits[path] = None
@@ -264,7 +266,9 @@ class Overlay:
         edits = self._repaired(
             (path,),
             (),
-            lambda data, source: unlinked(data, lambda link: index.resolve(link, source) == path),
+            lambda data, source: unlinked(
+                data, index.read, lambda link: index.resolve(link, source) == path
+            ),
         )
         edits[path] = None
         return edits
@@ -284,7 +288,7 @@ class Overlay:
         edits = self._repaired(
             (path, target),
             (),
-            lambda data, source: retargeted(data, lambda link: decide(link, source)),
+            lambda data, source: retargeted(data, before.read, lambda link: decide(link, source)),
         )
         return {**edits, path: None, target: text}
 
@@ -302,7 +306,7 @@ class Overlay:
             how = "path" if "/" in link.target else "name"
             return new_target(link, how, path, entry, index)
 
-        fixed = data if data is None else retargeted(data, decide)
+        fixed = data if data is None else retargeted(data, index.read, decide)
         if fixed == data:
             return None
         self.repaired.add(path)

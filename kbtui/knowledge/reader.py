@@ -154,7 +154,7 @@ class Reader:
         index = self._entries.index()
         return [
             self._resolved(entry.path, link, index.resolve(link, entry.path))
-            for link in entry.links
+            for link in map(index.read, entry.links)
         ]
 
     def backlinks(self, path: str) -> list[Backlink]:

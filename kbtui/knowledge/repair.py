@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
@@ -20,15 +20,13 @@ from kbtui.knowledge.links import (
     links_in_body,
     links_in_value,
     related_link,
-    replace_wiki_target,
-    unlink_wiki,
 )
 from kbtui.knowledge.resolve import RULES
 from kbtui.text import MAX_SLUG, clean_line
 from kbtui.workspace.files import checked_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from kbtui.knowledge.entry import Entry, EntryInfo
     from kbtui.knowledge.habits import Habits
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
 
 _SLUG = re.compile(r"[^\W_A-Z]+(?:[-._][^\W_A-Z]+)*")
 _ROOT = "knowledge/"
+_Edit = tuple[int, int, str]  # from, to, and what stands there then
 _MUST_ESCAPE = re.compile(r"[\s()<>%#?\"\\]")
 
 
@@ -145,8 +144,16 @@ class Move:
         return relative_target(link, now, path) if self.file_exists(path) else None
 
 
-def retargeted(data: bytes, decide: Callable[[Link], str | None]) -> bytes:
-    """Rewrite the targets for which `decide` gives a new one; all other bytes stay."""
+def retargeted(
+    data: bytes, read: Callable[[Link], Link], decide: Callable[[Link], str | None]
+) -> bytes:
+    """Rewrite the targets for which `decide` gives a new one; all other bytes stay.
+
+    Args:
+        data: The document.
+        read: Gives a link as it is meant (`LinkIndex.read`).
+        decide: Gives the new target of a link that was so read.
+    """
 
     def in_value(key: str, value: str) -> str | None:
         if key == "related":
@@ -155,30 +162,24 @@ def retargeted(data: bytes, decide: Callable[[Link], str | None]) -> bytes:
             if target is None:
                 return None
             return value.replace(link.target, target, 1)
-        for link in links_in_value(value):
-            target = decide(link)
-            if target is not None:
-                value = replace_wiki_target(value, link.target, target)
-        return value
+        return _edited(value, links_in_value(value), in_text)
 
-    def in_body(placed: PlacedLink) -> tuple[int, int, str] | None:
+    def in_text(placed: PlacedLink) -> _Edit | None:
+        placed = _meant(placed, read)
         target = decide(placed.link)
         return None if target is None else (placed.target_start, placed.target_end, target)
 
-    return _with_body(frontmatter.replace_scalars(data, in_value), in_body)
+    return _with_body(frontmatter.replace_scalars(data, in_value), in_text)
 
 
-def unlinked(data: bytes, is_gone: Callable[[Link], bool]) -> bytes:
+def unlinked(data: bytes, read: Callable[[Link], Link], is_gone: Callable[[Link], bool]) -> bytes:
     """Take links to something gone out: of ``related`` whole, elsewhere their text stays."""
 
     def in_value(key: str, value: str) -> str | None:
-        if key != "related":
-            for link in links_in_value(value):
-                if is_gone(link):
-                    value = unlink_wiki(value, link.target)
-        return value
+        return value if key == "related" else _edited(value, links_in_value(value), in_text)
 
-    def in_body(placed: PlacedLink) -> tuple[int, int, str] | None:
+    def in_text(placed: PlacedLink) -> _Edit | None:
+        placed = _meant(placed, read)
         gone = not placed.definition and is_gone(placed.link)
         return (placed.start, placed.end, placed.text) if gone else None
 
@@ -190,7 +191,7 @@ def unlinked(data: bytes, is_gone: Callable[[Link], bool]) -> bytes:
             data = frontmatter.set_keys(data, {"related": kept})
     elif isinstance(related, str) and _names_only(related, is_gone):
         data = frontmatter.set_keys(data, {"related": None})
-    return _with_body(data, in_body)
+    return _with_body(data, in_text)
 
 
 def _names_only(item: object, is_gone: Callable[[Link], bool]) -> bool:
@@ -200,16 +201,29 @@ def _names_only(item: object, is_gone: Callable[[Link], bool]) -> bool:
     return isinstance(item, str) and bool(item.strip()) and is_gone(related_link(item))
 
 
-def _with_body(data: bytes, edit: Callable[[PlacedLink], tuple[int, int, str] | None]) -> bytes:
+def _meant(placed: PlacedLink, read: Callable[[Link], Link]) -> PlacedLink:
+    return placed.turned() if read(placed.link).turned_round else placed
+
+
+def _with_body(data: bytes, edit: Callable[[PlacedLink], _Edit | None]) -> bytes:
     parts = frontmatter.split(data)
     try:
         body = parts.body.decode()
     except UnicodeDecodeError as error:
         raise UnreadableError("The text isn't valid UTF-8.", "It is left as it is.") from error
-    edits = [found for placed in links_in_body(body) if (found := edit(placed)) is not None]
+    edited = _edited(body, links_in_body(body), edit)
+    if edited == body:
+        return data
+    return parts.join()[: len(data) - len(parts.body)] + edited.encode()
+
+
+def _edited(
+    text: str, links: Iterable[PlacedLink], edit: Callable[[PlacedLink], _Edit | None]
+) -> str:
+    edits = [found for placed in links if (found := edit(placed)) is not None]
     for start, end, new in sorted(edits, reverse=True):
-        body = body[:start] + new + body[end:]
-    return parts.join()[: len(data) - len(parts.body)] + body.encode() if edits else data
+        text = text[:start] + new + text[end:]
+    return text
 
 
 def new_target(link: Link, by: str, source: str, target: Named, index: LinkIndex) -> str:
@@ -225,7 +239,7 @@ def new_target(link: Link, by: str, source: str, target: Named, index: LinkIndex
     written = unquote(link.target) if link.kind == "markdown" else link.target
     for candidate in _candidates(written, by, source, target):
         encoded = _encoded(candidate, link) if link.kind == "markdown" else candidate
-        retried = type(link)(encoded, link.kind, link.line, link.alias, link.heading)
+        retried = replace(link, target=encoded)
         if index.resolve(retried, source) == target.path:
             return encoded
     full = target.path.removeprefix(_ROOT)

@@ -24,6 +24,7 @@ from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from kbtui.knowledge.entry import EntryInfo
     from kbtui.knowledge.links import Link
@@ -81,9 +82,15 @@ class AttachedFiles(Protocol):
 
 
 class LinkIndex:
-    """Finds entries by what they are called. Built once for a set of entries, then only read."""
+    """Finds entries by what they are called. Built once for a set of entries, then only read.
 
-    def __init__(self, entries: Iterable[Named] = ()) -> None:
+    Args:
+        entries: Those that can be found.
+        label_first: The label of a wikilink may stand before the target, as in Dendron.
+    """
+
+    def __init__(self, entries: Iterable[Named] = (), *, label_first: bool = False) -> None:
+        self._label_first = label_first
         self._paths: dict[str, str] = {}
         self._names: dict[str, tuple[str, ...]] = {}
         self._aliases: dict[str, tuple[str, ...]] = {}
@@ -93,7 +100,7 @@ class LinkIndex:
 
     def changed(self, old: Named | None, new: Named | None) -> LinkIndex:
         """Make the index in which `new` has taken the place of `old`."""
-        index = LinkIndex()
+        index = LinkIndex(label_first=self._label_first)
         index._paths = dict(self._paths)
         index._names = dict(self._names)
         index._aliases = dict(self._aliases)
@@ -115,6 +122,7 @@ class LinkIndex:
 
     def find(self, link: Link, source: str) -> Found | None:
         """Like `resolve`, and say by what the entry was found."""
+        link = self.read(link)
         if not link.target:
             return Found(source, "path")
         if link.kind != "markdown":
@@ -128,6 +136,21 @@ class LinkIndex:
                 return None
         found = self.named(target, source)
         return found if found and found.by in {"path", "name"} else None
+
+    def read(self, link: Link) -> Link:
+        """Give a link as it is meant: turned round where what follows ``|`` is the target.
+
+        Where notes are linked by Dendron's rule it is, unless only the other side names one.
+        """
+        if not self._label_first or link.kind != "wiki" or not link.alias or link.turned_round:
+            return link
+        turned = link.turned()
+        if not turned.target:
+            return link
+        found = self.named(turned.target)
+        if found and found.by in {"path", "name"}:
+            return turned
+        return link if not link.target or self.named(link.target) else turned
 
     def named(self, target: str, source: str = "") -> Found | None:
         """Find an entry by a path, a name, an alias or a title."""
@@ -202,18 +225,21 @@ class LinkGraph:
     def put(self, source: str, links: Iterable[Link]) -> None:
         """Take over the links of one file, in place of those it had before."""
         self.drop(source)
-        resolved = tuple((link, self.index.resolve(link, source)) for link in links)
+        read = (self.index.read(link) for link in links)
+        resolved = tuple((link, self.index.resolve(link, source)) for link in read)
         if resolved:
             self._outgoing[source] = resolved
         for link, target in resolved:
-            self._naming.setdefault(name_key(link.target), set()).add(source)
+            for name in _names_in(link):
+                self._naming.setdefault(name, set()).add(source)
             if target is not None:
                 self._incoming.setdefault(target, set()).add(source)
 
     def drop(self, source: str) -> None:
         """Forget the links of one file."""
         for link, target in self._outgoing.pop(source, ()):
-            self._naming.get(name_key(link.target), set()).discard(source)
+            for name in _names_in(link):
+                self._naming.get(name, set()).discard(source)
             if target is not None:
                 self._incoming.get(target, set()).discard(source)
 
@@ -223,7 +249,8 @@ class LinkGraph:
 
     def links_of(self, source: str) -> tuple[Link, ...]:
         """The links of a file, as they are written."""
-        return tuple(link for link, _target in self._outgoing.get(source, ()))
+        found = (link for link, _target in self._outgoing.get(source, ()))
+        return tuple(link.turned() if link.turned_round else link for link in found)
 
     def incoming(self, target: str) -> list[tuple[str, Link]]:
         """The links that lead to an entry from other files, each with the file it stands in."""
@@ -242,6 +269,21 @@ class LinkGraph:
     def degree(self, target: str) -> int:
         """How many files link to an entry."""
         return len(self._incoming.get(target, ()))
+
+
+def _names_in(link: Link) -> set[str]:
+    """All that a link may name: with a label first it is the other side."""
+    if link.kind == "wiki" and link.alias:
+        return {name_key(link.target), name_key(link.turned().target)}
+    return {name_key(link.target)}
+
+
+def is_label_first(root: Path) -> bool:
+    """True for a folder of Dendron's, which writes a wikilink ``[[label|note]]``.
+
+    Its settings show it, or the schema beside the topmost note of its hierarchy.
+    """
+    return any((root / each).is_file() for each in ("dendron.yml", ".root", "root.schema.yml"))
 
 
 @lru_cache(maxsize=65_536)

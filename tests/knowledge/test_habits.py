@@ -12,6 +12,7 @@ from kbtui.errors import UsageError
 from kbtui.history.objects.commit import Actor
 from kbtui.knowledge.habits import KEBAB, TITLED, Naming, naming_of
 from kbtui.knowledge_base import KnowledgeBase
+from kbtui.tui.notes.documents import load_document, load_links
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -137,6 +138,54 @@ def test_a_dotted_name_stays_in_its_hierarchy(
     kb = opened({"proj.kestrel.plan.md": "---\ntitle: Plan\n---\nText.\n"})
     made = kb.library.rename("Plan", "Better Plan")
     assert kb.workspace.file(made.path) == "proj.kestrel.better-plan.md"
+
+
+DENDRON_VAULT = {
+    "dendron.yml": "version: 5\n",
+    "root.md": "See [[The Plan|proj.kestrel.plan#Costs]], [[proj.kestrel.plan|as in Obsidian]]"
+    " and [[proj.kestrel.plan]].\n",
+    "proj.kestrel.plan.md": "---\ntitle: Plan\n---\n# Plan\n",
+}
+
+
+def test_in_a_vault_of_dendrons_the_note_of_a_link_may_stand_behind_its_label(
+    opened: Callable[[dict[str, str]], KnowledgeBase],
+) -> None:
+    kb = opened(DENDRON_VAULT)
+    led = [each.path for each in kb.library.outgoing(kb.library.find_path("root"))]
+    assert led == ["knowledge/proj.kestrel.plan.md"] * 3
+    assert len(kb.library.backlinks("knowledge/proj.kestrel.plan.md")) > 0
+    kb.library.rename("Plan", "Better Plan")
+    assert _text(kb, "root.md") == (
+        "See [[The Plan|proj.kestrel.better-plan#Costs]],"
+        " [[proj.kestrel.better-plan|as in Obsidian]] and [[proj.kestrel.better-plan]].\n"
+    )
+
+
+def test_a_note_deleted_from_a_vault_of_dendrons_leaves_the_labels_of_its_links(
+    opened: Callable[[dict[str, str]], KnowledgeBase],
+) -> None:
+    kb = opened(DENDRON_VAULT)
+    kb.library.delete("Plan")
+    assert _text(kb, "root.md") == "See The Plan, as in Obsidian and proj.kestrel.plan.\n"
+
+
+def test_the_note_of_a_dead_link_is_that_behind_the_label_only_in_a_vault_of_dendrons(
+    opened: Callable[[dict[str, str]], KnowledgeBase],
+) -> None:
+    kb = opened({"a.md": "[[one|two]]\n"})
+    assert [each.link.target for each in kb.library.outgoing("knowledge/a.md")] == ["one"]
+    kb.close()
+    kb = opened({"dendron.yml": ""})
+    assert [each.link.target for each in kb.library.outgoing("knowledge/a.md")] == ["two"]
+
+
+def test_a_link_with_its_label_first_is_shown_by_its_label(
+    opened: Callable[[dict[str, str]], KnowledgeBase],
+) -> None:
+    kb = opened(DENDRON_VAULT)
+    document, links = (load(kb, "knowledge/root.md") for load in (load_document, load_links))
+    assert links.shown(document).startswith("See [[proj.kestrel.plan#Costs|The Plan]], [[proj.k")
 
 
 def test_a_name_that_is_a_number_stays_when_the_title_changes(

@@ -288,7 +288,7 @@ def merge_entries(ref: str, into: str, day: date) -> Operation:
         index = copy.files.index()
 
         def apart(data: bytes, source: str, other: str) -> bytes:
-            return unlinked(data, lambda link: index.resolve(link, source) == other)
+            return unlinked(data, index.read, lambda link: index.resolve(link, source) == other)
 
         body = apart(entry.body.encode(), entry.path, target.path).decode()
         text = merged_body(merged_head(entry, target), replace_body(entry, body), target, day)

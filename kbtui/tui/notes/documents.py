@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote
 
 from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.knowledge.links import target_first
 from kbtui.text import clean, clean_line
 
 if TYPE_CHECKING:
     from kbtui.knowledge.entry import Entry
+    from kbtui.knowledge.links import Link
     from kbtui.knowledge.reader import Backlink, ResolvedLink
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.markdown.inline import LinkRef
@@ -56,6 +58,17 @@ class DocumentLinks:
 
     outgoing: tuple[ResolvedLink, ...] = ()
     backlinks: tuple[Backlink, ...] = ()
+
+    def shown(self, document: Document) -> str:
+        """The text of a document with the target first in each link; its lines stay the same."""
+        turned = {each.link for each in self.outgoing if each.link.turned_round}
+        if document.raw or not turned:
+            return document.body
+
+        def read(link: Link) -> Link:
+            return other if (other := link.turned()) in turned else link
+
+        return target_first(document.body, document.first_line, read)
 
     def path_of(self, link: LinkRef) -> str | None:
         """The file that a link in the text leads to; None where it leads nowhere."""

@@ -308,7 +308,8 @@ class EntryView(Vertical):
         if links is None:
             return source
         return source._replace(
-            leads_somewhere=lambda ref: not ref.target or links.path_of(ref) is not None
+            text=links.shown(document),
+            leads_somewhere=lambda ref: not ref.target or links.path_of(ref) is not None,
         )
 
     def _header(self, document: Document) -> Content:

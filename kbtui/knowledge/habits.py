@@ -1,17 +1,21 @@
 """How the owner of a folder names notes and where they go, seen from the notes that are there.
 
 kbtui's own layout has names in kebab case, in a folder a type. In somebody's own folder a new note
-is called as its neighbours are: by its title, or in words joined and in small letters. It goes
-where notes of its type lie, else where Obsidian, Logseq or the owner puts new ones.
+is called as its neighbours are: by its title, in words joined and in small letters, or in a
+notebook of zk's by an id. It goes where notes of its type lie, else where Obsidian, Logseq or the
+owner puts new ones.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import secrets
+import tomllib
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from string import ascii_lowercase, digits
+from typing import TYPE_CHECKING, Any
 
 from kbtui.knowledge.templates import ENTRY_TYPES, Front
 from kbtui.text import MAX_SLUG, clean_line, slugify
@@ -31,8 +35,18 @@ _NUMBER = re.compile(r"\d{8}|\d{12}|\d{14}|\d{4}[-_]\d{2}([-_]\d{2})?")
 _DOTTED = re.compile(r"[^\W_A-Z]+(?:-[^\W_A-Z]+)*(?:\.[^\W_A-Z]+(?:-[^\W_A-Z]+)*)+")
 # What no name may hold on one of the systems that notes travel to, or in a link to them.
 _FORBIDDEN = re.compile(r'[*"<>|?#^\[\]]+')
+_ID_PARTS = re.compile(r"(\{\{(?:id|title|slug title)\}\})")
+_ID_LETTERS = {
+    "letters": ascii_lowercase,
+    "numbers": digits,
+    "alphanum": ascii_lowercase + digits,
+    "hex": digits + "abcdef",
+}
+_ID_LENGTHS = range(1, 65)
+_ID_LENGTH = 4
 _LONGEST = 120
 _FEW = 3
+_TRIES = 20  # then ids get longer, as all short ones may be taken
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _PLACEHOLDER = re.compile(r"\{\{\s*(?P<name>title|date|time)\s*(?::(?P<format>[^}]+))?\}\}")
 _DEFAULT_FORMATS = {"date": "YYYY-MM-DD", "time": "HH:mm"}
@@ -77,6 +91,37 @@ def naming_of(stem: str) -> Naming | None:
     return None if lower else TITLED
 
 
+@dataclass(frozen=True, slots=True)
+class Identified:
+    """A way of making a name that holds an id made at random, as zk has it.
+
+    Attributes:
+        pattern: The name with ``{{id}}`` once, and maybe ``{{title}}`` or ``{{slug title}}``.
+        letters: The letters of an id.
+        length: How many of them it has.
+    """
+
+    pattern: str
+    letters: str
+    length: int
+
+    def stem(self, title: str, id_: str = "") -> str:
+        """The name for a title, with a new id unless one is given."""
+        id_ = id_ or "".join(secrets.choice(self.letters) for _ in range(self.length))
+        values = {"{{id}}": id_, "{{title}}": TITLED.stem(title), "{{slug title}}": slugify(title)}
+        return "".join(values.get(part, part) for part in _ID_PARTS.split(self.pattern))
+
+    def id_of(self, stem: str) -> str:
+        """The id in a name; empty where it wasn't made so."""
+        own = f"(?P<id>[{re.escape(self.letters)}]{{{self.length}}})"
+        parts = (
+            own if part == "{{id}}" else ".*" if part.startswith("{{") else re.escape(part)
+            for part in _ID_PARTS.split(self.pattern)
+        )
+        found = re.fullmatch("".join(parts), stem)
+        return found["id"] if found else ""
+
+
 class Habits:
     """The habits of one workspace.
 
@@ -96,6 +141,11 @@ class Habits:
     def path_for(self, kind: str, title: str, day: date, folder: str = "", number: int = 1) -> str:
         """The path for a new note; a `number` above 1 tells it from others of that title."""
         folder = folder.strip("/") or self.folder_for(kind)
+        identified = self.identified_in(folder)
+        if identified:
+            longer = replace(identified, length=identified.length + number // _TRIES)
+            below = f"{folder}/" if folder else ""
+            return checked_path(f"{_ROOT}{below}{longer.stem(title)}.md")
         naming = self.naming_in(folder)
         suffix = f"{naming.separator}{number}" if number > 1 else ""
         prefix = f"{day:%Y-%m}-" if kind == "decision" and not self.in_place else ""
@@ -109,6 +159,31 @@ class Habits:
             return KEBAB
         here = [info.slug for info in self._infos if info.category == folder]
         return _most(here) or _most(info.slug for info in self._infos) or TITLED
+
+    def identified_in(self, folder: str) -> Identified | None:
+        """How notes in a folder are named if by an id, which zk's settings and its notes show."""
+        settings = self._zk() if self.in_place else None
+        if settings is None:
+            return None
+        pattern = str(settings.get("filename", "{{id}}"))
+        rest = _ID_PARTS.sub("", pattern)
+        if pattern.count("{{id}}") != 1 or _FORBIDDEN.search(rest) or set("{}/\\:") & set(rest):
+            return None
+        charset = str(settings.get("id-charset", "alphanum"))
+        letters, case = _ID_LETTERS.get(charset, charset), settings.get("id-case", "lower")
+        if case == "upper":
+            letters = letters.upper()
+        elif case == "mixed":
+            letters = "".join(dict.fromkeys(letters + letters.upper()))
+        if not re.fullmatch(r"[\w-]+", letters):
+            return None
+        length = settings.get("id-length")
+        if not isinstance(length, int) or length not in _ID_LENGTHS:
+            length = _ID_LENGTH
+        names = Identified(pattern, letters, length)
+        here = [info.slug for info in self._infos if info.category == folder]
+        named = sum(bool(names.id_of(stem)) for stem in here)
+        return None if len(here) >= _FEW and named * 2 < len(here) else names
 
     def folder_for(self, kind: str) -> str:
         """Where a new note of a type goes, from the folder of the entries on."""
@@ -195,6 +270,15 @@ class Habits:
 
     def _has(self, file: str) -> bool:
         return (self._layout.root / file).is_file()
+
+    def _zk(self) -> dict[str, Any] | None:
+        """What zk's settings say of new notes; None: this is no notebook of zk's."""
+        try:
+            read = tomllib.loads((self._layout.root / ".zk/config.toml").read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+        note = read.get("note", {})
+        return note if isinstance(note, dict) else {}
 
     def _settings(self, file: str) -> dict[str, object]:
         try:

@@ -76,6 +76,9 @@ def new_name(info: Entry | EntryInfo, wanted: str, habits: Habits) -> NewName:
 
 def _stem(info: Entry | EntryInfo, title: str, habits: Habits) -> str:
     """The name for a new title, made as the old name was: with its date, below its hierarchy."""
+    identified = habits.identified_in(info.category)
+    if identified and (own := identified.id_of(info.slug)):
+        return identified.stem(title, own)
     if is_number(info.slug) and info.title != info.slug and habits.in_place:
         return info.slug
     prefix = hierarchy_of(info.slug) if habits.in_place else ""

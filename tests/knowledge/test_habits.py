@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -195,6 +196,39 @@ def test_a_name_that_is_a_number_stays_when_the_title_changes(
     made = kb.library.rename("Kestrels", "Falcons")
     assert kb.workspace.file(made.path) == "202401021530.md"
     assert "# Falcons" in _text(kb, "202401021530.md")
+
+
+@pytest.mark.parametrize(
+    ("settings", "names", "new"),
+    [
+        ("", ["a1b2", "c3d4", "k9z0"], r"[a-z0-9]{4}"),
+        (
+            "[note]\nid-charset = 'hex'\nid-length = 8\nid-case = 'upper'",
+            ["0A1B2C3D"],
+            "[0-9A-F]{8}",
+        ),
+        ("[note]\nfilename = '{{id}}-{{slug title}}'", ["a1b2-one"], "[a-z0-9]{4}-the-kestrel"),
+        ("[note]\nfilename = '{{slug title}}'", ["my-one", "my-two", "my-three"], "the-kestrel"),
+        ("", ["my-one", "my-two", "my-three"], "the-kestrel"),
+        ("no settings of [zk", ["my-one", "my-two", "my-three"], "the-kestrel"),
+    ],
+)
+def test_a_new_note_in_a_notebook_of_zks_gets_an_id_where_its_neighbours_have_one(
+    opened: Callable[[dict[str, str]], KnowledgeBase], settings: str, names: list[str], new: str
+) -> None:
+    kb = opened({".zk/config.toml": settings} | {f"{name}.md": "Text.\n" for name in names})
+    made = kb.library.create("topic", "The Kestrel")
+    assert re.fullmatch(f"{new}\\.md", kb.workspace.file(made.path))
+    assert kb.library.find_path("The Kestrel") == made.path
+
+
+def test_a_note_keeps_its_id_in_a_notebook_of_zks_when_its_title_changes(
+    opened: Callable[[dict[str, str]], KnowledgeBase],
+) -> None:
+    kb = opened({".zk/config.toml": "", "a1b2.md": "# Kestrels\n", "c3d4.md": "[[a1b2]]\n"})
+    made = kb.library.rename("Kestrels", "Peregrine Falcons")
+    assert kb.workspace.file(made.path) == "a1b2.md"
+    assert "# Peregrine Falcons" in _text(kb, "a1b2.md")
 
 
 def test_obsidians_folder_for_new_notes_is_taken(

@@ -209,6 +209,26 @@ def items(values: Mapping[str, Any], key: str) -> tuple[str, list[Any]]:
     return key, _items(values.get(key), key)
 
 
+def with_items(values: Mapping[str, Any], key: str, items: list[Any]) -> list[Any] | str:
+    """The new value of a list: tags that are written in one line stay so, if they can.
+
+    Args:
+        values: The frontmatter.
+        key: The key that `items` gave.
+        items: What the list holds from now on.
+    """
+    written = values.get(key)
+    if key not in {"tags", "tag"} or not isinstance(written, str) or not items:
+        return items
+    before = _items(written, "tags")
+    between = re.search(r"[,\s]+", written.strip())
+    gap = between.group() if between else ", "
+    if "\n" in gap or any(re.search(r"[,\s]", str(item)) for item in items):
+        return items
+    hashed = bool(before) and all(item.startswith("#") for item in before)
+    return gap.join(f"#{item}" if hashed and item[:1] != "#" else str(item) for item in items)
+
+
 def _items(value: Any, key: str) -> list[Any]:
     if isinstance(value, str):
         found = re.split(r"[,\s]+", value) if key == "tags" else [value]

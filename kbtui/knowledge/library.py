@@ -410,7 +410,9 @@ def retag(library: Library, path: str, words: Iterable[str]) -> tuple[str, ...]:
     fresh = [name for name in added if name.casefold() not in every]
     if fresh or kept != items:
         tags = [*kept, *fresh]
-        text = frontmatter.set_keys(entry.text, {key: tags})
+        text = frontmatter.set_keys(
+            entry.text, {key: frontmatter.with_items(entry.frontmatter, key, tags)}
+        )
         reason = f"tags: {', '.join(frontmatter.words(tags)) or 'none'}"
         library.write(path, text, expecting=entry.blob, actor=Actor.YOU, reason=reason)
     return library.get(path).tags

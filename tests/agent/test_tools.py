@@ -224,6 +224,16 @@ def test_an_edit_that_cannot_be_meant_is_refused(kb: KnowledgeBase, tools: Tools
     )
 
 
+def test_tags_in_one_line_stay_so_whatever_is_edited(kb: KnowledgeBase, tools: Tools) -> None:
+    file = kb.workspace.knowledge / "topics/docker.md"
+    file.write_text("---\ntags: work, ops\n---\n# Docker\n\nOne.\n")
+    kb.history.adopt(settle=0)
+    tools.ok("edit_entry", entry="docker", append="Two.", summary="Boxes")
+    assert "tags: work, ops\n" in file.read_text()
+    tools.ok("edit_entry", entry="docker", add_tags=["new"])
+    assert "tags: work, ops, new\n" in file.read_text()
+
+
 def test_a_file_with_crlf_keeps_it(kb: KnowledgeBase, tools: Tools) -> None:
     file = kb.workspace.knowledge / "topics/dos.md"
     file.write_bytes(b"---\r\ntype: topic\r\ntags: [a]\r\n---\r\n# Dos\r\n\r\nOne.\r\nTwo.\r\n")

@@ -56,8 +56,10 @@ def test_a_tag_that_the_text_has_as_well_is_still_told(room: Room) -> None:
     ("head", "after"),
     [
         ("tags:\n  - '#work'  # the job\n  - b/", "tags:\n  - '#work'  # the job\n  - b/\n  - new"),
-        ("tags: work, b", "tags: [work, b, new]"),
-        ("tag: work", "tag: [work, new]"),
+        ("tags: work, b", "tags: work, b, new"),
+        ("tags: work b", "tags: work b new"),
+        ("tags: '#work,#b'", "tags: '#work,#b,#new'"),
+        ("tag: work", "tag: work, new"),
         ("title: Docker", "title: Docker\ntags: [new]"),
     ],
 )
@@ -65,6 +67,20 @@ def test_what_is_written_otherwise_keeps_its_form(room: Room, head: str, after: 
     tagged(room, head)
     assert "new" in retag(room.library, PATH, ["new"])
     assert head_of(room) == after
+
+
+def test_tags_in_one_line_stay_so_when_one_is_taken_away(room: Room) -> None:
+    tagged(room, "tags: work, b, c")
+    assert retag(room.library, PATH, ["-b"]) == ("work", "c", "ops")
+    assert head_of(room) == "tags: work, c"
+
+
+def test_a_change_of_other_things_leaves_tags_in_one_line_as_they_are(room: Room) -> None:
+    tagged(room, "tags: work,  b")
+    room.library.rename(PATH, "Containers")
+    text = room.text("knowledge/topics/containers.md")
+    assert "tags: work,  b\n" in text
+    assert "# Containers" in text
 
 
 def test_no_tag_and_a_broken_frontmatter_are_refused(room: Room) -> None:

@@ -13,7 +13,7 @@ from kbtui.errors import UsageError
 from kbtui.knowledge import frontmatter
 from kbtui.knowledge.entry import parse_entry
 from kbtui.knowledge.facts import normalise, plain_fact, statements
-from kbtui.knowledge.frontmatter import items
+from kbtui.knowledge.frontmatter import items, with_items
 from kbtui.knowledge.templates import append_to_section, render_entry
 from kbtui.memory.edits.memory_file import MEMORY, is_statement
 from kbtui.memory.edits.operations import replaced
@@ -173,5 +173,5 @@ def _keys(entry: Entry, wanted: Edit) -> dict[str, Any]:
         fresh = [word for word in words if word and word.strip("[]") not in present]
         if fresh:
             key, written = items(entry.frontmatter, name)
-            keys[key] = [*written, *fresh]
+            keys[key] = with_items(entry.frontmatter, key, [*written, *fresh])
     return keys

@@ -196,7 +196,7 @@ def test_what_is_added_to_a_list_leaves_its_other_items_as_they_are_written(
     tools.ok("edit_entry", entry="docker", add_related=["people/bob"], add_tags=["ops", "new"])
     written = file.read_text().split("---\n")[1]
     assert '  - "[[people/alice|Alice]]"  # owns it\n  - people/bob\n' in written
-    assert 'tag: ["#work", new]\n' in written
+    assert "tag: '#work, #new'\n" in written
     assert "ops" not in written
 
 

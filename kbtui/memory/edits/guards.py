@@ -146,13 +146,15 @@ def _grown_keys(old: bytes, new: bytes) -> set[str]:
     """The keys of the frontmatter that lose nothing."""
     before, after = frontmatter.parse(old).values, frontmatter.parse(new).values
 
-    def items(value: object) -> list[object]:
+    def items(key: str, value: object) -> list[object]:
+        if key in {"tags", "tag"}:  # they may stand in one line
+            return frontmatter.items({"tags": value}, "tags")[1]
         return value if isinstance(value, list) else [value] if value else []
 
     return {
         key
         for key, value in before.items()
-        if all(item in items(after.get(key)) for item in items(value))
+        if all(item in items(key, after.get(key)) for item in items(key, value))
     }
 
 

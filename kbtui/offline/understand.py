@@ -450,7 +450,7 @@ def _fits(question: str, value: str) -> bool:
         "talla",
         "numero",
         "edad",
-    } or asked[:2] == ["how", "many"]:
+    } or asked[:2] == ("how", "many"):
         return bool(kinds) or bool(re.fullmatch(r"[smlx]{1,3}", value.strip(), re.IGNORECASE))
     if asked[0] in ("when", "wann", "cuando"):
         return bool(kinds)

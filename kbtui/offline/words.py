@@ -133,6 +133,7 @@ _ENDINGS = tuple(
 )
 _PERSON_ENDINGS = frozenset({"t", "st", "te", "ten"})
 _LEAST_STEM = 3
+_REMEMBERED = 4096  # texts: each statement is compared with every line that is known
 _COMPOUND = 8
 _PART_OF_COMPOUND = 5
 _SAME_BEGINNING = 5
@@ -148,11 +149,12 @@ class Value:
     text: str
 
 
-def words(text: str) -> list[str]:
+@lru_cache(_REMEMBERED)
+def words(text: str) -> tuple[str, ...]:
     """The words of a text, folded; an apostrophe's ending is cut off."""
-    return [
+    return tuple(
         fold(word.replace("\u2019", "'").replace("\u00b4", "'")) for word in _WORD.findall(text)
-    ]
+    )
 
 
 @lru_cache(8192)
@@ -168,9 +170,10 @@ def stem(word: str) -> str:
     return word
 
 
-def content(text: str) -> list[str]:
+@lru_cache(_REMEMBERED)
+def content(text: str) -> tuple[str, ...]:
     """The words of a text that say something, folded, in order."""
-    return [word for word in words(text) if is_content(word)]
+    return tuple(word for word in words(text) if is_content(word))
 
 
 def is_content(word: str) -> bool:
@@ -226,7 +229,8 @@ def synonyms(word: str) -> list[str]:
     return sorted(other for number in concepts(word) for other in _CONCEPTS[number])
 
 
-def values(text: str) -> list[Value]:
+@lru_cache(_REMEMBERED)
+def values(text: str) -> tuple[Value, ...]:
     """The exact values of a text, in order, without overlaps; the more telling kind wins."""
     found: list[Value] = []
     for kind, form in _VALUES:
@@ -236,7 +240,7 @@ def values(text: str) -> list[Value]:
                 continue
             if all(end <= other.start or start >= other.end for other in found):
                 found.append(Value(kind, start, end, match[0]))
-    return sorted(found, key=lambda value: value.start)
+    return tuple(sorted(found, key=lambda value: value.start))
 
 
 def weekday(text: str) -> int:

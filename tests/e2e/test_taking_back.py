@@ -103,6 +103,8 @@ def test_dream_is_taken_back_by_itself_and_time_travel_brings_a_line_back(worksp
 
         # One change is taken back from under the person's own, without a conflict.
         app.send("u")
+        app.wait_for("Undo this change?", "3 files would change")
+        app.send("y")
         app.wait(lambda _: all("leads it" not in file.read_text() for file in files.values()))
         app.wait_for("Undone")
         assert files["alice"].read_text().count("- Plays chess") == 1

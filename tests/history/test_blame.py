@@ -16,6 +16,7 @@ from kbtui.history.looking.matching import carried
 from kbtui.history.objects.commit import encode_commit
 from kbtui.history.objects.trees import git_object, update_tree
 from tests.history.blame_model import Model
+from tests.patience import be_like_users
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -198,7 +199,10 @@ def test_a_later_start_goes_on_from_there(notes: Notes, comparisons: list[int]) 
 
 
 @pytest.mark.parametrize("damage", [b"nothing like it", b""])
-def test_a_damaged_cache_changes_nothing(notes: Notes, damage: bytes) -> None:
+def test_a_damaged_cache_changes_nothing(
+    notes: Notes, damage: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    be_like_users(monkeypatch)
     for number in range(12):
         notes.write(NOTE, f"line of {number}\n" + (notes.text(NOTE) if number else ""))
     known = notes.history.blame(NOTE)

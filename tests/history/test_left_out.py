@@ -111,12 +111,19 @@ def test_it_is_named_once_and_everything_else_goes_on(
         assert kb.library.create("topic", "More", body="x")
         assert {info.slug for info in kb.library.infos()} >= {"zoo", "edited", "more"}
         told = [problem.text for problem in kb.checking.run()]
-        shown = [finding.text for finding in kb.doctor() if finding.ok is False]
         notices = [notice for notice in kb.notices if "Left out" in notice]
     assert len(notices) == (1 if expected else 0)
     if expected:
         assert any(expected in text for text in told)
-        assert any(expected in text for text in shown)
+
+
+def test_the_doctor_names_it_too(tmp_path: Path) -> None:
+    with KnowledgeBase.open(tmp_path / "notes", create=True) as kb:
+        kb.library.create("topic", "Zoo", body="Animals.")
+        expected = _link(kb.workspace.root / "knowledge/topics")
+        kb.history.adopt(settle=0)
+        shown = [finding.text for finding in kb.doctor() if finding.ok is False]
+    assert any(expected in text for text in shown)
 
 
 def test_a_file_that_outgrows_the_limit_is_not_taken_for_deleted(tmp_path: Path) -> None:

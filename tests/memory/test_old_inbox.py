@@ -11,6 +11,7 @@ from kbtui.history.change import Actor, Origin
 from kbtui.history.history import History
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.workspace.scan import Scanner
+from tests.patience import be_like_users
 
 if TYPE_CHECKING:
     from kbtui.workspace.layout import Workspace
@@ -137,7 +138,10 @@ def test_what_was_rejected_or_reworded_isnt_proposed_again(
     assert len(inbox.list()) == 2
 
 
-def test_it_waits_while_somebody_writes(workspace: Workspace, old: History) -> None:
+def test_it_waits_while_somebody_writes(
+    workspace: Workspace, old: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    be_like_users(monkeypatch)
     with History(workspace, Scanner(workspace)).alone():
         assert Inbox(workspace, old).list() == []
     assert len(left(workspace)) == 3

@@ -73,11 +73,6 @@ def test_no_message_is_in_neither_prompt_nor_memory(tmp_path: Path, window: int)
             longest = max(len(json.dumps(each.body)) // 4 for each in server.prompts)
             assert longest < window
             assert len(session.messages) >= 120
-            before = _prompt_tokens(server, kb, session, "fact900x is the last one")
-            asyncio.run(kb.memory.consolidate(session.id))
-            after = _prompt_tokens(server, kb, session, "fact901x is the last one")
-            if window == 32_768:  # at the smaller ones the prompt is short already
-                assert after <= 0.4 * before
 
 
 @pytest.mark.parametrize("window", [8_192, 32_768])
@@ -121,12 +116,3 @@ async def _converse(kb: KnowledgeBase, session: Session, server: ScriptedServer)
 
 def _memory(kb: KnowledgeBase) -> str:
     return "\n".join(entry.content for entry in kb.archive.entries())
-
-
-def _prompt_tokens(server: ScriptedServer, kb: KnowledgeBase, session: Session, text: str) -> int:
-    async def turn() -> None:
-        async for _ in kb.agent.turn(session, text):
-            pass
-
-    asyncio.run(turn())
-    return len(json.dumps(server.prompts[-1].messages)) // 4

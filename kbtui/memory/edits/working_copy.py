@@ -8,10 +8,11 @@ somebody else has changed meanwhile.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UsageError
-from kbtui.knowledge.entry import parse_entry
+from kbtui.knowledge.entry import parse_entry, slug_of
 from kbtui.knowledge.entry_index import is_entry
 from kbtui.knowledge.facts import normalise
 from kbtui.knowledge.overlay import shown_text
@@ -324,9 +325,8 @@ class WorkingCopy:
         found = []
         for path, data in self.files.edits.items():
             if data is not None and is_entry(path):
-                entry = parse_entry(path, data)
-                names = (entry.title, entry.slug.replace("-", " "), *entry.aliases)
-                if wanted in map(normalise, names) or fold(name) == fold(entry.slug):
+                names = _names_of(path, data)
+                if wanted in names or fold(name) == fold(slug_of(path)):
                     found.append(path)
         return found[0] if len(found) == 1 else None
 
@@ -383,3 +383,11 @@ class WorkingCopy:
             if path in group.paths
         }
         return Wish(group.why, texts, copy.files.before)
+
+
+@lru_cache(512)  # a run looks at each of its entries once for every fact
+def _names_of(path: str, data: bytes) -> frozenset[str]:
+    """What an entry is called, without bullets and case."""
+    entry = parse_entry(path, data)
+    names = (entry.title, entry.slug.replace("-", " "), *entry.aliases)
+    return frozenset(normalise(name) for name in names)

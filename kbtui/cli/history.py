@@ -120,7 +120,7 @@ def diff(place: Place, words: tuple[str, ...]) -> int:
         old = kb.history.resolve(old)
         new = _as_revision(kb, rest[0]) if rest else None
         paths = [_diff_path(kb, ref) for ref in (rest[1:] if new else rest)]
-        patch = as_patch(kb.history.diff(old, new, paths))
+        patch = as_patch(kb.history.diff(old, new, paths), kb.workspace.file)
     print_patch(patch)
     return 1 if patch else 0
 
@@ -272,24 +272,24 @@ def restore(
     with place.opened() as kb:
         if to_before is not None:
             if dry_run:
-                print_diffs(kb.history.restore_before_preview(to_before))
+                print_diffs(kb.history.restore_before_preview(to_before), kb.workspace)
                 return
             commit = kb.history.restore_before(to_before)
         else:
             rev = kb.history.resolve(at or "")
             name = recorded_path(kb, path or "", rev)
             if dry_run:
-                print_diffs(kb.history.restore_preview(name, rev))
+                print_diffs(kb.history.restore_preview(name, rev), kb.workspace)
                 return
             commit = kb.history.restore(name, rev)
     say_commit(commit, kb.workspace, as_json=as_json)
 
 
-def print_diffs(diffs: Iterable[FileDiff]) -> None:
+def print_diffs(diffs: Iterable[FileDiff], workspace: Workspace) -> None:
     """Write differences as a patch."""
     from kbtui.history.looking.diff import as_patch
 
-    print_patch(as_patch(diffs))
+    print_patch(as_patch(diffs, workspace.file))
 
 
 _READING = (

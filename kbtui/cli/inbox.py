@@ -59,7 +59,7 @@ def show(place: Place, id_: str, as_json: bool) -> None:
 
     with place.opened() as kb:
         plan = kb.memory.inbox.plan(id_)
-    patch = as_patch(plan_diff(plan))
+    patch = as_patch(plan_diff(plan), kb.workspace.file)
     if as_json:
         say_json({**_shape(plan), "patch": patch, "hunks": _hunk_shapes(plan)})
         return

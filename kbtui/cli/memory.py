@@ -225,7 +225,7 @@ def dream_log(place: Place, rev: str | None, limit: int | None, as_json: bool) -
         say_json({**commit_shape(change.commit, kb.workspace), "patch": as_patch(change.diffs)})
         return
     print_commit(change.commit)
-    print_diffs(change.diffs)
+    print_diffs(change.diffs, kb.workspace)
     note(f"Go back to before it with: kbtui dream-restore {change.commit.id[:10]}")
     if rev is None:
         note(f"Since then: {idle}")

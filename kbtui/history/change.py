@@ -162,7 +162,7 @@ class Change:
         if not is_recorded(path):
             raise UsageError(
                 f"{path} is not a file that the history keeps.",
-                "Entries lie under knowledge/, notes under memory/, how-tos under skills/.",
+                "It keeps entries, the notes under memory/ and how-tos under skills/.",
             )
         if path in self._sealed:
             return

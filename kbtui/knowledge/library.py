@@ -353,7 +353,7 @@ class Library(Reader):
         info = self._entries.get(path)
         if info is None or not info.is_entry:
             raise UnsafePathError(
-                f"{path} is not an entry.", "Only files under knowledge/ are renamed or deleted."
+                f"{path} is not an entry.", "Only entries are renamed or deleted."
             )
         return info
 

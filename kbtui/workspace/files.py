@@ -81,7 +81,7 @@ def _unsafe(path: str, why: str) -> UnsafePathError:
     shown = clean(path).encode("utf-8", "replace").decode()[:200]
     return UnsafePathError(
         f"{shown!r} can't be used: {why}.",
-        "Name a file inside the workspace, such as knowledge/<folder>/<name>.md.",
+        "Name a file inside the workspace, such as <folder>/<name>.md.",
     )
 
 
@@ -102,10 +102,10 @@ def read_bytes(root: Layout, path: str, limit: int = READ_LIMIT) -> bytes:
     path = checked_path(path)
     top, file = located(root, path)
     *parts, name = file.split("/")
-    with storage_errors(f"Can't read {path}"):
+    with storage_errors(f"Can't read {file}"):
         folder = open_folder(top, parts)
         try:
-            return _read(folder, real_name(folder, name), path, limit)
+            return _read(folder, real_name(folder, name), file, limit)
         finally:
             os.close(folder)
 
@@ -114,10 +114,11 @@ def read_each(root: Layout, paths: Iterable[str]) -> Iterator[tuple[str, bytes |
     """Read many files, each folder opened once; None: it isn't there. Raises as `read_bytes`."""
     with FileBatch(root) as folders:
         for path in paths:
-            with storage_errors(f"Can't read {path}"):
+            file = located(root, path)[1]
+            with storage_errors(f"Can't read {file}"):
                 try:
                     folder, name = folders.place(checked_path(path))
-                    data: bytes | None = _read(folder, name, path, READ_LIMIT)
+                    data: bytes | None = _read(folder, name, file, READ_LIMIT)
                 except FileNotFoundError:
                     data = None
             yield path, data
@@ -174,7 +175,7 @@ def file_status(root: Layout, path: str) -> os.stat_result | None:
     except OSError as error:
         if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES}:
             return None
-        raise storage_error(error, f"Can't look at {path}") from error
+        raise storage_error(error, f"Can't look at {file}") from error
     return status if stat.S_ISREG(status.st_mode) else None
 
 
@@ -241,7 +242,7 @@ def write_atomic(root: Layout, path: str, data: bytes, mode: int = 0o644) -> Non
         StorageError: The file system refused; the old file is intact.
     """
     path = checked_path(path)
-    with storage_errors(f"Can't write {path}"), FileBatch(root) as batch:
+    with storage_errors(f"Can't write {located(root, path)[1]}"), FileBatch(root) as batch:
         batch.write(path, data, mode)
         batch.sync()
 
@@ -256,6 +257,6 @@ def write_machine_file(root: Path | Layout, path: str, data: bytes) -> None:
 def remove(root: Layout, path: str) -> None:
     """Remove one file durably; it may be gone already."""
     path = checked_path(path)
-    with storage_errors(f"Can't remove {path}"), FileBatch(root) as batch:
+    with storage_errors(f"Can't remove {located(root, path)[1]}"), FileBatch(root) as batch:
         batch.remove(path)
         batch.sync()

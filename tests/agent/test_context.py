@@ -15,6 +15,7 @@ from kbtui.agent.skills import load_skills
 from kbtui.agent.tools.toolbox import Toolbox
 from kbtui.agent.window import session_window
 from kbtui.history.change import Actor
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.models.litellm_model import LiteLLMModel, ModelOptions
 from kbtui.models.port import Message, ToolCall, estimate_tokens
 from kbtui.sessions.store import SessionMessage
@@ -22,8 +23,8 @@ from tests.agent.conftest import assert_sound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
-    from kbtui.knowledge_base import KnowledgeBase
     from kbtui.sessions.store import Session
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
@@ -188,6 +189,17 @@ def test_the_prompt_says_when_and_where_it_is(kb: KnowledgeBase) -> None:
     assert "Workspace “notes”" in told["identity"]
     assert platform.system() in told["identity"] or "macOS" in told["identity"]
     assert told["now"] == "Today is Saturday, 2026-11-21; it is about 09:30 (UTC, UTC+00:00)."
+
+
+def test_of_a_vault_in_place_the_prompt_says_that_it_has_no_folder_for_entries(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "vault/Home.md").write_text("# Home\n")
+    said = "There is no folder knowledge/"
+    with KnowledgeBase.open(tmp_path / "vault", create=True) as vault:
+        assert said in parts_of(prompt_of(vault))["identity"]
+    assert said not in parts_of(prompt_of(kb))["identity"]
 
 
 def test_no_example_in_a_prompt_can_be_taken_for_an_entry(kb: KnowledgeBase) -> None:

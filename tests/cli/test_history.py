@@ -127,6 +127,23 @@ def test_git_reads_the_history_with_all_its_options(told: Command) -> None:
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_of_a_vault_in_place_messages_and_patches_name_the_files_that_are_there(
+    kbtui: Command, tmp_path: Path
+) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "Home.md").write_text("# Home\n\nOne.\n")
+    assert kbtui.bare("init", str(vault)).status == 0
+    first = kbtui.bare("-w", str(vault), "log", "--json").json[0]["commit"]
+    (vault / "Home.md").write_text("# Home\n\nTwo.\n")
+    patch = kbtui.bare("-w", str(vault), "diff", first).out
+    assert "--- a/Home.md\n+++ b/Home.md\n" in patch
+    (vault / "Home.md").unlink()
+    done = kbtui.bare("-w", str(vault), "why", "knowledge/Home.md")
+    assert done.status != 0
+    assert "knowledge/" not in patch + done.err
+
+
 def test_git_takes_what_diff_prints(told: Command, tmp_path: Path) -> None:
     told.ok("log")
     patch = tmp_path / "a.patch"

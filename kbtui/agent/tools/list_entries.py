@@ -26,7 +26,7 @@ class ListEntries:
         something by what it says, use memory_search instead.""",
         (),
         type=text("only this type", enum=list(ENTRY_TYPES)),
-        category=text("only this folder under knowledge/, e.g. people"),
+        category=text("only this folder of entries, e.g. people"),
         tag=text("only with this tag"),
         since=SINCE,
         until=UNTIL,

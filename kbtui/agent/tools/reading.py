@@ -146,7 +146,7 @@ class ReadFile:
 
     spec = spec(
         "read_file",
-        """Read a text file of the workspace: under knowledge/, memory/, docs/ or skills/, or
+        """Read a text file of the workspace: an entry, or one under memory/, docs/ or skills/, or
         SOUL.md, USER.md, AGENTS.md, TOOLS.md, IDENTITY.md. Cite it as [n].""",
         ("path",),
         path=text("path from the workspace's root"),

@@ -22,7 +22,7 @@ from kbtui.workspace import files
 from kbtui.workspace.files import blob_id, decode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from kbtui.history.looking.matching import Opcode
 
@@ -298,13 +298,18 @@ def _mark(spans: list[tuple[int, int]], words: list[str], first: int, last: int)
         spans.append((start, start + sum(map(len, words[first:last]))))
 
 
-def as_patch(diffs: Iterable[FileDiff]) -> str:
-    """Write differences as a patch that ``git apply`` takes."""
-    return "".join(line for diff in diffs for line in _patch_lines(diff))
+def as_patch(diffs: Iterable[FileDiff], named: Callable[[str], str] = str) -> str:
+    """Write differences as a patch that ``git apply`` takes.
+
+    Args:
+        diffs: The differences.
+        named: Gives the file that a path names, such as `Layout.file`.
+    """
+    return "".join(line for diff in diffs for line in _patch_lines(diff, named))
 
 
-def _patch_lines(diff: FileDiff) -> Iterator[str]:
-    old, new = f"a/{diff.old_path or diff.path}", f"b/{diff.path}"
+def _patch_lines(diff: FileDiff, named: Callable[[str], str]) -> Iterator[str]:
+    old, new = f"a/{named(diff.old_path or diff.path)}", f"b/{named(diff.path)}"
     yield f"diff --git {_quoted(old)} {_quoted(new)}\n"
     if diff.kind == "added":
         yield "new file mode 100644\n"

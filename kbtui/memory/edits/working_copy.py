@@ -258,7 +258,7 @@ class WorkingCopy:
         if path not in NOTES and not is_entry(path):
             raise UsageError(
                 f"{path} is not yours to change.",
-                "Entries under knowledge/ are, and MEMORY.md, USER.md and SOUL.md.",
+                "Entries are, and MEMORY.md, USER.md and SOUL.md.",
             )
         self._check_open(path)
         return path

@@ -151,7 +151,7 @@ class Provenance:
         if not is_recorded(path):
             raise NotFoundError(
                 f"The history doesn't keep {path}, so nobody knows who wrote it.",
-                "It keeps knowledge/, memory/, skills/ and the files about you and the agent.",
+                "It keeps entries, memory/, skills/ and the files about you and the agent.",
             )
         if at is not None:
             text = files.decode(self._history.read(path, at)).text

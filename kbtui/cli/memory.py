@@ -265,7 +265,7 @@ def dream_restore(
             return 2
         change = kb.memory.dream_log.show(rev)
         if dry_run:
-            print_diffs(kb.memory.dream_log.preview(rev))
+            print_diffs(kb.memory.dream_log.preview(rev), kb.workspace)
             return None
         try:
             commit = kb.history.undo(change.commit.id) if only else kb.memory.dream_log.restore(rev)

@@ -201,7 +201,7 @@ class HistoryScreen(ListAndDiff):
         from kbtui.history.looking.diff import as_patch
 
         diffs = await asyncio.to_thread(self.kb.history.changes_of, commit.id)
-        self.app.copy_to_clipboard(as_patch(diffs, self.kb.workspace.file))
+        self.app.copy_to_clipboard(as_patch(diffs))
 
     def action_why(self) -> None:
         """Show where the first line of the shown place comes from, be it new or gone."""

@@ -191,8 +191,10 @@ def _written_calls(text: str, tools: frozenset[str]) -> list[tuple[str, Any]]:
         except (ValueError, RecursionError):
             return []
         name = value.get("name") if isinstance(value, dict) else None
-        arguments = value.get("arguments", value.get("parameters", {})) if name else None
-        if name not in tools or not isinstance(arguments, dict | str):
+        if not isinstance(name, str) or name not in tools:
+            return []
+        arguments = value.get("arguments", value.get("parameters", {}))
+        if not isinstance(arguments, dict | str):
             return []
         calls.append((name, arguments))
     return calls

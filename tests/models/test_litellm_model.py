@@ -155,6 +155,8 @@ async def test_a_call_that_a_server_left_in_the_text_is_a_call_and_not_shown(
         f"{WRITTEN}\nThat is what it looks like.",
         '{"entry": "alice"}',
         '{"name": "read_entry", "arguments": 3}',
+        '{"name": ["read_entry"], "arguments": {}}',
+        '{"name": {"read_entry": 1}}',
         "```python\nprint(1)\n```",
         '```json\n{"a": [',
         "[" * 5,

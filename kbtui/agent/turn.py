@@ -132,14 +132,22 @@ class Turn:
         self._messages = list(self.prompt.messages)
         self._emit(TurnStarted(self.id, self.session.id, self.said.id))
         try:
-            await self._ask_until_answered()
+            await self._answered()
         except KbtuiError as error:
-            await self._captured()  # what was said holds though nobody answered
             problem = await self._kept_after(error)
             self._emit(self._failed(problem))
         except asyncio.CancelledError:
             problem = await self._kept_after(KbtuiError("The turn was stopped."))
             self._emit(replace(self._failed(problem), cancelled=True))
+
+    async def _answered(self) -> None:
+        """Ask; what was said is kept though nobody answers."""
+        try:
+            await self._ask_until_answered()
+        except KbtuiError:
+            if not self.judged:
+                await self._captured()
+            raise
 
     async def _ask_until_answered(self) -> None:
         rounds = ToolRounds(self.toolbox, self.context, self._keep_result, self._emit)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.agent.capture import NOTHING_WRITTEN, claims_a_write
+from kbtui.agent.events import ToolStarted, TurnFailed
 from kbtui.history.objects.commit import Actor
 from tests.agent.conftest import ask, model_at
 from tests.scripted_server import Reply, ScriptedServer, call
@@ -58,6 +59,20 @@ async def test_what_was_said_to_a_model_that_fails_is_kept_and_once_only(
         again = await ask(kb, session, SAID, model_at(server))
     assert again.text == "Good to know!"
     assert kb.library.find("Maria").body.count("Lisbon") == 1
+
+
+async def test_a_stop_while_it_is_kept_after_a_failure_ends_the_turn(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    events = []
+    with ScriptedServer([Reply(""), Reply("")]) as server:
+        async for event in kb.agent.turn(session, SAID, model=model_at(server)):
+            events.append(event)
+            if isinstance(event, ToolStarted):
+                kb.agent.stop(session.id)
+    assert isinstance(events[-1], TurnFailed)
+    assert events[-1].cancelled
+    assert SAID in kb.library.find("Maria").body
 
 
 async def test_what_the_model_wrote_itself_is_not_kept_twice(

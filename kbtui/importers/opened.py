@@ -1,0 +1,176 @@
+"""An export as it came: a file, a folder, or a zip, its members listed and read as streams.
+
+A zip is never unpacked to disk. A name that leads out of it is refused, and a member that unpacks
+to far more than it weighs stops being read where the limit is.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import zipfile
+import zlib
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Self
+
+from kbtui.errors import NotFoundError, UnreadableError
+from kbtui.text import clean_line
+from kbtui.workspace.durable import storage_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from _typeshed import WriteableBuffer
+
+_MOST_RATIO = 200
+_SMALL = 64 << 20
+_MOST_MEMBERS = 200_000
+
+
+class Opened:
+    """A file, a folder or a zip that is being imported.
+
+    Attributes:
+        path: Where it is.
+        names: Its members, relative, slashes between, sorted; of a single file its own name.
+        refused: Members that are not read, with the reason.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open it.
+
+        Raises:
+            NotFoundError: There is nothing there.
+            UnreadableError: A zip that is cut short or damaged.
+        """
+        self.path = path
+        self.names: list[str] = []
+        self.refused: list[tuple[str, str]] = []
+        self._zip: zipfile.ZipFile | None = None
+        if not path.exists():
+            raise NotFoundError(f"There is no file {path}.", "Give the path of an export.")
+        with storage_errors(f"Can't read {path}"):
+            if path.is_dir():
+                self.names = sorted(_walk(path))
+            elif _is_zip(path):
+                self._open_zip()
+            else:
+                self.names = [path.name]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close a zip's file."""
+        if self._zip is not None:
+            self._zip.close()
+
+    @property
+    def is_folder(self) -> bool:
+        """True for a folder, and for a zip, which is one that is packed."""
+        return self._zip is not None or self.path.is_dir()
+
+    def size(self, name: str) -> int:
+        """How many bytes a member has, unpacked."""
+        if self._zip is not None:
+            return self._zip.getinfo(name).file_size
+        return self._place(name).stat().st_size
+
+    def open(self, name: str) -> IO[bytes]:
+        """Open a member to read it as a stream.
+
+        Raises:
+            UnreadableError: It is damaged, encrypted, or a bomb (raised while it is read, too).
+        """
+        if self._zip is None:
+            with storage_errors(f"Can't read {clean_line(name)}"):
+                return self._place(name).open("rb")
+        info = self._zip.getinfo(name)
+        if info.flag_bits & 1:
+            raise UnreadableError(f"{clean_line(name)} is encrypted.", "Unpack it, then import.")
+        try:
+            stream = self._zip.open(info)
+        except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
+            raise UnreadableError(f"{clean_line(name)} is damaged: {error}.") from None
+        limit = max(_SMALL, info.compress_size * _MOST_RATIO)
+        return io.BufferedReader(_Limited(stream, clean_line(name), limit), 1 << 18)
+
+    def head(self, name: str, size: int = 64 << 10) -> bytes:
+        """Read the beginning of a member; empty if it can't be read."""
+        try:
+            with self.open(name) as stream:
+                return stream.read(size)
+        except UnreadableError:
+            return b""
+
+    def _place(self, name: str) -> Path:
+        return self.path / name if self.path.is_dir() else self.path
+
+    def _open_zip(self) -> None:
+        try:
+            self._zip = zipfile.ZipFile(self.path)
+        except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+            raise UnreadableError(
+                f"{self.path.name} is a zip that is damaged or cut short: {error}.",
+                "Download it again.",
+            ) from None
+        for info in self._zip.infolist():
+            name = info.filename
+            if info.is_dir():
+                continue
+            if name.startswith(("/", "\\")) or ".." in name.replace("\\", "/").split("/"):
+                self.refused.append((clean_line(name), "Its name leads out of the zip."))
+            elif stat.S_ISLNK(info.external_attr >> 16):
+                self.refused.append((clean_line(name), "It is a link."))
+            elif len(self.names) < _MOST_MEMBERS:
+                self.names.append(name)
+        self.names.sort()
+
+
+class _Limited(io.RawIOBase):
+    """A stream that ends in an error once more has come out of it than a real file would hold."""
+
+    def __init__(self, stream: IO[bytes], name: str, limit: int) -> None:
+        self._stream, self._name, self._left = stream, name, limit
+        self._limit = limit
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer).cast("B")
+        try:
+            data = self._stream.read(len(view))
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
+            raise UnreadableError(f"{self._name} is damaged: {error}.") from None
+        self._left -= len(data)
+        if self._left < 0:
+            raise UnreadableError(
+                f"{self._name} unpacks to more than {self._limit >> 20:,} MB, far more than it"
+                " weighs; it isn't read further."
+            )
+        view[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+def _is_zip(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
+
+
+def _walk(folder: Path) -> Iterator[str]:
+    """The files under a folder, without hidden ones; links aren't followed."""
+    for base, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in names:
+            file = Path(base, name)
+            if not name.startswith(".") and file.is_file() and not file.is_symlink():
+                yield file.relative_to(folder).as_posix()

@@ -1,0 +1,124 @@
+"""The port that every importer fills: from an export to conversations, notes, and what was skipped.
+
+An importer is one file: a `SOURCE` of this module's `Source`. It recognises an export by what is
+in it, never by its name, and reads it piece by piece: nothing here holds a whole export.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from kbtui.importers.opened import Opened
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One message of a conversation.
+
+    Attributes:
+        role: Who says it.
+        text: What a person saw; no thinking, no hidden context, no unsupported-block notices.
+        time: When, in UTC; None where the export doesn't say.
+        id: The export's own id of it, if it has one.
+        attached: The names of files that came with it.
+    """
+
+    role: Literal["user", "assistant"]
+    text: str
+    time: datetime | None = None
+    id: str = ""
+    attached: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """One conversation as it stood at the end: one branch.
+
+    Attributes:
+        id: The export's own id, else one made of what doesn't change when the export grows.
+        title: Its title, maybe empty.
+        created: When it was begun; None where neither it nor a message says.
+        updated: When it was last changed.
+        messages: In order; never empty.
+        url: Where it can be seen, if anywhere.
+        branches: How many other branches it has, which are left out.
+    """
+
+    id: str
+    title: str
+    created: datetime | None
+    updated: datetime | None
+    messages: tuple[Said, ...]
+    url: str = ""
+    branches: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A text that isn't a conversation: a project's document, a memory, a page, a clipping.
+
+    Attributes:
+        id: As with a conversation.
+        title: Its title.
+        text: Markdown.
+        updated: When it was last changed.
+        created: When it was made.
+        folder: Where it stood, slashes between; its tree is kept.
+        tags: Its tags.
+        url: Where it came from.
+        data: The bytes of a file that is no text (an image, a PDF); `text` is empty then, and
+            `title` is its name.
+    """
+
+    id: str
+    title: str
+    text: str
+    updated: datetime | None = None
+    created: datetime | None = None
+    folder: str = ""
+    tags: tuple[str, ...] = ()
+    url: str = ""
+    data: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A thing that could not be taken.
+
+    Attributes:
+        place: Which: a title, an id, a file with a line.
+        why: The reason, a sentence.
+    """
+
+    place: str
+    why: str
+
+
+Item = Conversation | Note | Skipped
+
+
+class Source(Protocol):
+    """A program whose exports can be read."""
+
+    @property
+    def name(self) -> str:
+        """The program, as people call it: ``Claude.ai``."""
+
+    @property
+    def key(self) -> str:
+        """The same for file names and identities, never changed: ``claude``."""
+
+    def recognises(self, opened: Opened) -> bool:
+        """True if this is such an export, by what is in it."""
+
+    def read(self, opened: Opened) -> Iterator[Item]:
+        """Read all of it, piece by piece.
+
+        Raises:
+            UnreadableError: The whole can't be read: what, why, and what to do.
+        """

@@ -89,3 +89,22 @@ def test_an_index_that_followed_edits_answers_like_one_built_anew(
         assert [answers(anew), anew.search("apple", wait=True).semantic] == followed
     finally:
         desk.close()
+
+
+def test_edits_without_an_idle_moment_leave_few_files_open(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "kb")
+    try:
+        index = desk.index()
+        index.sync()
+        segments = 0
+        for number in range(60):
+            path = f"knowledge/topics/n{number}.md"
+            desk.write(path, f"# Note {number}\n\napple {number}\n")
+            index.refresh([path])
+            index.refresh_now()
+            folder = desk.workspace.cache
+            segments = max(segments, len({file.stem for file in folder.rglob("MAIN_*.trm")}))
+        assert 8 < segments <= 26
+        assert len(index.search("apple", limit=100).hits) == 60
+    finally:
+        desk.close()

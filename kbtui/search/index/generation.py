@@ -44,6 +44,8 @@ _LEXICAL = "lexical"
 _IN_USE = "in-use"
 # Beyond this many segments the smallest are written as one.
 _MANY_SEGMENTS = 8
+# Beyond that many this isn't left to idle moments: each holds files open, in every process.
+_TOO_MANY_SEGMENTS = 24
 _MUCH_DELETED = 200
 _TRIES = 5
 
@@ -120,6 +122,8 @@ class Generation:
         if added or removed:
             self._lexical.write(map(lexical_document, added), removed)
         self.store.finish(removed, gone, self._describe())
+        if self._lexical.segment_count() > _TOO_MANY_SEGMENTS:
+            self.tidy()
 
     def tidy(self) -> bool:
         """Write small segments as one, and those that are mostly deleted anew; tells if it did."""

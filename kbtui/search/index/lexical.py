@@ -135,6 +135,10 @@ class LexicalIndex:
         deleted = [tuple(segment.deleted_docs()) for segment in toc.segments]
         return Corpus(tuple(self._open.values()), deleted, self._cache)
 
+    def segment_count(self) -> int:
+        """How many segments there are; an open index holds two files of each."""
+        return len(TOC.read(self._storage, "MAIN").segments)
+
     def segment_sizes(self) -> list[tuple[int, NDArray[np.int64]]]:
         """For each segment how many of its chunks are deleted, and its live chunks."""
         sizes = []

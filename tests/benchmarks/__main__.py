@@ -18,6 +18,7 @@ _HELPERS = {
     "material",
     "plain_bm25",
     "report",
+    "soak_plot",
 }
 
 

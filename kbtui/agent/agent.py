@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from kbtui.agent.capture import Capture, Gathering
 from kbtui.agent.context import Prompt, assemble
 from kbtui.agent.events import TurnFailed, TurnStarted
-from kbtui.agent.offline_turn import OfflineTurn
 from kbtui.agent.sources import Sources
 from kbtui.agent.tool_rounds import in_thread
 from kbtui.agent.tools.base import ToolContext
@@ -150,6 +149,8 @@ class Agent:
         if self.find_editor is not None:
             capture = Capture(self.find_editor, self._now, text, before, Gathering(context))
         if isinstance(model, OfflineModel):
+            from kbtui.agent.offline_turn import OfflineTurn
+
             nothing = Prompt((), ())
             return OfflineTurn(
                 turn_id, session, said, model, nothing, context, self.toolbox, 1, capture=capture

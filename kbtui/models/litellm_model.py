@@ -9,13 +9,14 @@ litellm sends nothing but the request itself: its price list is the bundled one,
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib
 import logging
 import os
 import threading
 import warnings
 from collections import deque
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -276,6 +277,8 @@ class LiteLLMModel:
             "api_base": self.api_base,
             # With none of its own, a custom endpoint would be sent a provider's key.
             "api_key": self.api_key or ("none" if self.api_base else None),
+            # Else it imports an MCP client and a proxy to look whether a tool is one of theirs.
+            "_skip_mcp_handler": True,
         }
         if is_ollama(self.name):
             # Ollama's own window is a few thousand tokens, and it cuts what is longer silently.
@@ -347,12 +350,29 @@ def _load() -> Any:
         if _engine is None:
             os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
             os.environ["LITELLM_MODE"] = "PRODUCTION"
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), _without_collecting():
                 warnings.simplefilter("ignore")
                 engine = importlib.import_module("litellm")
             _tame(engine)
             _engine = engine
     return _engine
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Keep the garbage collector off what an import makes, now and whenever it runs again.
+
+    Those are a million objects that live as long as the process: looking through them takes a
+    tenth of a second each time, and a whole one at its end.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if was_on:
+            gc.enable()
 
 
 def _tame(engine: Any) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 import socket
+import sys
 import threading
 from contextlib import suppress
 from typing import Any
@@ -465,6 +467,23 @@ async def test_litellm_looks_up_no_other_host_and_has_no_callbacks(
     assert {
         thread.name for thread in threading.enumerate() if "telemetry" in thread.name.lower()
     } == set()
+
+
+async def test_a_request_with_tools_loads_no_mcp_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("chat_completions_handler", "litellm_proxy_mcp_handler"):
+        monkeypatch.setitem(sys.modules, f"litellm.responses.mcp.{name}", None)
+    with ScriptedServer([Scripted("ok")]) as server:
+        _, reply = await said_by(model_at(server), TOOL)
+        await model_at(server).complete(ASK, [TOOL])
+    assert reply.text == "ok"
+    for request in server.prompts:
+        assert not [name for name in request.body if "mcp" in name]
+
+
+def test_what_litellm_made_is_no_work_for_the_garbage_collector() -> None:
+    litellm_model._load()
+    assert gc.isenabled()
+    assert gc.get_freeze_count() > 100_000
 
 
 async def test_a_model_that_repeats_itself_without_end_is_stopped() -> None:

@@ -1,0 +1,124 @@
+"""Commands: processor time of one-shot commands, beside what others need for the same.
+
+`ask` talks to a scripted endpoint on this machine, so it is all our own time; `import litellm`
+alone runs in the same rounds. Peers are looked for in environments of their own, `--llm BIN` and
+`--basic-memory BIN`, and left out where none is given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.benchmarks.report import Table, spread, versions
+from tests.scripted_server import Reply, ScriptedServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = Path(__file__).resolve().parents[2]
+QUESTION = "where is the spare key?"
+ANSWER = "Under the green pot."
+OWN_SECONDS = 1.0
+
+
+def _processor_seconds(argv: list[str], env: dict[str, str]) -> float:
+    """User and system time of a process and of those that it waited for."""
+    with subprocess.Popen(
+        argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None  # noqa: PT018
+        out, complaint = process.stdout.read(), process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise RuntimeError(f"{argv}: {(out + complaint).decode()[-400:]}")
+    return usage.ru_utime + usage.ru_stime
+
+
+def _llm_home(home: Path, server: ScriptedServer) -> dict[str, str]:
+    folder = home / "llm"
+    folder.mkdir()
+    (folder / "extra-openai-models.yaml").write_text(
+        f"- model_id: scripted\n  model_name: scripted\n  api_base: {server.url}\n"
+    )
+    return {"LLM_USER_PATH": str(folder), "OPENAI_API_KEY": "none"}
+
+
+def run(argv: list[str]) -> dict[str, Any]:
+    """Measure, print nothing; the caller prints the table and the JSON."""
+    options = argparse.ArgumentParser(prog="commands")
+    options.add_argument("--rounds", type=int, default=5)
+    options.add_argument("--llm", help="the program `llm` of an environment of its own")
+    options.add_argument("--basic-memory", help="the same of `basic-memory`")
+    chosen = options.parse_args(argv)
+    with tempfile.TemporaryDirectory() as folder, ScriptedServer([Reply(ANSWER)]) as server:
+        rows = _commands(Path(folder), server, chosen)
+        for one in rows.values():
+            one()
+        taken: dict[str, list[float]] = {name: [] for name in rows}
+        for _ in range(chosen.rounds):
+            for name, one in rows.items():
+                taken[name].append(one())
+    return _summary(taken)
+
+
+def _commands(
+    home: Path, server: ScriptedServer, chosen: argparse.Namespace
+) -> dict[str, Callable[[], float]]:
+    env = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
+    ours = {
+        **env,
+        "PYTHONPATH": str(ROOT),
+        "KBTUI_WORKSPACE": str(home / "notes"),
+        "KBTUI_MODELS__CHAT__MODEL": "openai/scripted",
+        "KBTUI_MODELS__CHAT__API_BASE": server.url,
+    }
+    entry = home / "notes" / "knowledge" / "topics" / "garden.md"
+    entry.parent.mkdir(parents=True)
+    entry.write_text("# Garden\n\nThe spare key is under the green pot.\n")
+    subprocess.run(
+        [sys.executable, "-m", "kbtui", "init"], env=ours, check=False, capture_output=True
+    )
+
+    def row(argv: list[str], env: dict[str, str]) -> Callable[[], float]:
+        return lambda: _processor_seconds(argv, env)
+
+    def kbtui(*args: str) -> Callable[[], float]:
+        return row([sys.executable, "-m", "kbtui", *args], ours)
+
+    rows = {
+        "import litellm": row(
+            [sys.executable, "-c", "import litellm"],
+            {**env, "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
+        ),
+        "kbtui ask": kbtui("ask", QUESTION),
+        "kbtui search": kbtui("search", "spare key"),
+        "kbtui --help": kbtui("--help"),
+        "kbtui --version": kbtui("--version"),
+    }
+    if chosen.llm:
+        rows["llm"] = row(
+            [chosen.llm, "-m", "scripted", QUESTION], {**env, **_llm_home(home, server)}
+        )
+    if chosen.basic_memory:
+        rows["basic-memory search"] = row(
+            [chosen.basic_memory, "tool", "search-notes", "spare key"], env
+        )
+    return rows
+
+
+def _summary(taken: dict[str, list[float]]) -> dict[str, Any]:
+    table = Table("commands", ["command", "processor s, median", "lowest", "highest", "bar"])
+    middle = {name: spread(seconds).median for name, seconds in taken.items()}
+    bars = {"kbtui ask": middle["import litellm"] + OWN_SECONDS, "kbtui --help": 0.09}
+    if "basic-memory search" in middle:
+        bars["kbtui search"] = 0.3 * middle["basic-memory search"]
+    for name, seconds in taken.items():
+        table.row(name, middle[name], min(seconds), max(seconds), bars.get(name))
+    return {"tables": [table], "figures": {"versions": versions("litellm"), **middle}}

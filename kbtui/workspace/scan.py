@@ -164,7 +164,7 @@ class Scanner:
             return None
         try:
             if status.st_size > files.READ_LIMIT:
-                blob = _hash_large(self._layout.place(path), status.st_size)
+                blob = hash_file(self._layout.place(path), status.st_size)
             else:
                 blob = files.blob_id(files.read_bytes(self._layout, path))
         except (KbtuiError, OSError):
@@ -401,8 +401,8 @@ def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
         return None
 
 
-def _hash_large(file: Path, size: int) -> str:
-    """Hash a file piece by piece."""
+def hash_file(file: Path, size: int) -> str:
+    """The hash of a file's content, as `blob_id` makes it, read piece by piece."""
     digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
     with file.open("rb") as stream:
         while piece := stream.read(_CHUNK):

@@ -1,0 +1,269 @@
+"""Reads documents in a process of its own; nothing else of kbtui is imported here.
+
+Each line of the input is JSON with the `path` and the `kind` of a file; one line of JSON answers
+it: ``{"title", "parts": [[place, text], ...], "markdown", "problem"}``. Memory and the size of what
+is written are limited here, time is limited by whoever waits for the answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import re
+import resource
+import sys
+import types
+import zipfile
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_MEMORY = 2 << 30
+_MOST_UNPACKED = 512 << 20
+_MOST_TEXT = 20_000_000  # characters
+_NICENESS = 10
+_OLE = b"\xd0\xcf\x11\xe0"
+_INVISIBLE = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufeff\ufffe\uffff\ud800-\udfff]")
+_BROKEN_WORD = re.compile(
+    "[\x02\xad\ufffe]\\s*"
+)  # a hyphen that only the end of the line asked for
+_PICTURE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
+_SLIDE = re.compile(r"^\s*<!-- Slide number: (\d+) -->\s*$", re.MULTILINE)
+_BLANK = re.compile(r"\n\s*\n\s*\n+")
+_HEADING = re.compile(r"^#{1,4}\s+(\S.{0,120})", re.MULTILINE)
+_PROTECTED = "it is protected by a password"
+
+Part = tuple[str, str]
+
+
+class RefusedError(Exception):
+    """A document that can't be read; its text is the reason, as it follows "because"."""
+
+
+def main() -> None:
+    """Answer until the input ends."""
+    answers = os.fdopen(os.dup(1), "wb")
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)  # what a library prints is no answer
+    os.dup2(nowhere, 2)
+    _limit()
+    # markitdown would guess the kind of a file by a neural network; here it is known.
+    sys.modules["magika"] = types.ModuleType("magika")
+    # Half a second of imports for what is read otherwise, and markitdown does without.
+    sys.modules.update(dict.fromkeys(("pandas", "pdfminer", "pdfplumber")))  # type: ignore[arg-type]
+    for line in sys.stdin.buffer:
+        task = json.loads(line)
+        answers.write(json.dumps(_answer(task["path"], task["kind"])).encode() + b"\n")
+        answers.flush()
+
+
+def _limit() -> None:
+    for what, most in ((resource.RLIMIT_AS, _MEMORY), (resource.RLIMIT_FSIZE, 0)):
+        with contextlib.suppress(ValueError, OSError):  # macOS has no limit of the first kind
+            resource.setrlimit(what, (most, most))
+    with contextlib.suppress(OSError):
+        os.nice(_NICENESS)
+
+
+def _answer(path: str, kind: str) -> dict[str, Any]:
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 — bytes, and no name is made of it
+            title, found = _READERS[kind](file)
+            parts, is_cut = _within_limit(found)
+    except RefusedError as error:
+        return {"problem": str(error)}
+    except MemoryError:
+        return {"problem": "it needs too much memory"}
+    except ImportError as error:
+        return {"missing": str(error.name)}
+    except Exception as error:  # noqa: BLE001 — the libraries raise anything for a damaged file
+        return {"problem": f"it is damaged ({type(error).__name__})"}
+    if not any(text for _, text in parts):
+        return {"problem": _EMPTY.get(kind, "there is no text in it")}
+    return {
+        "title": _tidied(title),
+        "parts": parts,
+        "markdown": kind != "pdf",
+        "problem": "only its beginning is read, it is too long" if is_cut else "",
+    }
+
+
+_EMPTY = {"pdf": "it holds pictures of pages, and no text"}
+
+
+def _within_limit(found: Iterator[Part]) -> tuple[list[Part], bool]:
+    parts: list[Part] = []
+    left = _MOST_TEXT
+    for place, text in found:
+        shown = _tidied(text)
+        parts.append((" ".join(_tidied(place).split())[:120], shown[:left]))
+        left -= len(shown)
+        if left < 0:
+            return parts, True
+    return parts, False
+
+
+def _tidied(text: str) -> str:
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n")
+    text = _INVISIBLE.sub("", _BROKEN_WORD.sub("", text))
+    lines = "\n".join(line.rstrip() for line in text.split("\n"))
+    return _BLANK.sub("\n\n", lines).strip("\n")
+
+
+def _pdf(file: IO[bytes]) -> tuple[str, Iterator[Part]]:
+    import pypdfium2
+
+    try:
+        pdf = pypdfium2.PdfDocument(file)
+    except pypdfium2.PdfiumError as error:
+        raise RefusedError(_PROTECTED if "password" in str(error) else "it is damaged") from None
+
+    def pages() -> Iterator[Part]:
+        for number in range(len(pdf)):
+            try:
+                page = pdf[number]
+                text = page.get_textpage()
+                yield f"page {number + 1}", text.get_text_bounded()
+                text.close()
+                page.close()
+            except pypdfium2.PdfiumError:
+                yield f"page {number + 1}", ""
+
+    return pdf.get_metadata_dict().get("Title", ""), pages()
+
+
+def _unpacked(file: IO[bytes]) -> zipfile.ZipFile:
+    """A document that is a zip, unless it is a bomb."""
+    head = file.read(4)
+    file.seek(0)
+    if head == _OLE:
+        raise RefusedError(f"{_PROTECTED}, or of an old format")
+    try:
+        packed = zipfile.ZipFile(file)
+    except zipfile.BadZipFile:
+        raise RefusedError("it is damaged") from None
+    size = sum(info.file_size for info in packed.infolist())
+    if size > _MOST_UNPACKED:
+        raise RefusedError(f"it unpacks to {size >> 20:,} MB")
+    if any(info.flag_bits & 1 for info in packed.infolist()):
+        raise RefusedError(_PROTECTED)
+    return packed
+
+
+def _markdown(name: str, file: IO[bytes], ending: str) -> str:
+    from markitdown import StreamInfo, converters
+
+    _unpacked(file)
+    file.seek(0)
+    found = getattr(converters, name)().convert(file, StreamInfo(extension=ending))
+    return _PICTURE.sub(r"\1", found.markdown)
+
+
+def _docx(file: IO[bytes]) -> tuple[str, Iterator[Part]]:
+    return "", iter([("", _markdown("DocxConverter", file, ".docx"))])
+
+
+def _pptx(file: IO[bytes]) -> tuple[str, Iterator[Part]]:
+    _, *slides = _SLIDE.split(_markdown("PptxConverter", file, ".pptx"))
+    numbered = zip(slides[::2], slides[1::2], strict=True)
+    return "", ((f"slide {number}", text) for number, text in numbered)
+
+
+def _xlsx(file: IO[bytes]) -> tuple[str, Iterator[Part]]:
+    """The values of each sheet as a table, row by row: a frame of pandas would hold all at once."""
+    import openpyxl
+
+    _unpacked(file)
+    file.seek(0)
+    book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
+
+    def sheets() -> Iterator[Part]:
+        for sheet in book.worksheets:
+            sheet.reset_dimensions()  # they are what the file says, not what it holds
+            yield f"sheet {sheet.title}", "\n".join(_rows(sheet))
+
+    return "", sheets()
+
+
+def _rows(sheet: Any) -> Iterator[str]:
+    left = _MOST_TEXT
+    for row in sheet.iter_rows(values_only=True):
+        cells = ["" if value is None else " ".join(str(value).split()) for value in row]
+        while cells and not cells[-1]:
+            cells.pop()
+        if cells:
+            line = f"| {' | '.join(cells)} |"
+            left -= len(line)
+            yield line
+        if left < 0:
+            return
+
+
+def _html(file: IO[bytes]) -> tuple[str, Iterator[Part]]:
+    title, text = _page(file.read())
+    return title, iter([("", text)])
+
+
+def _page(data: bytes) -> tuple[str, str]:
+    """The title and the Markdown of a web page; what it would run or load is left out."""
+    from bs4.dammit import UnicodeDammit
+    from markitdown.converters import HtmlConverter
+
+    html = UnicodeDammit(data, is_html=True).unicode_markup
+    if html is None or "\0" in html[:4096]:
+        raise RefusedError("it is not text")
+    html = html.encode("utf-8", "replace").decode()
+    found = HtmlConverter().convert_string(html)
+    return found.title or "", _PICTURE.sub(r"\1", found.markdown)
+
+
+def _epub(file: IO[bytes]) -> tuple[str, Iterator[Part]]:
+    import posixpath
+    from urllib.parse import unquote
+
+    from defusedxml import ElementTree
+
+    packed = _unpacked(file)
+    if "META-INF/rights.xml" in packed.namelist():
+        raise RefusedError("it is protected against copying")
+
+    def read(name: str) -> Any:
+        return ElementTree.parse(io.BytesIO(packed.read(name)))
+
+    try:
+        rootfile = read("META-INF/container.xml").find(".//{*}rootfile").get("full-path")
+        package = read(rootfile)
+        files = {item.get("id"): item.get("href") for item in package.iterfind(".//{*}item")}
+        order = [files[each.get("idref")] for each in package.iterfind(".//{*}itemref")]
+    except (KeyError, AttributeError, SyntaxError, TypeError):
+        raise RefusedError("it is damaged") from None
+    title = package.findtext(".//{http://purl.org/dc/elements/1.1/}title") or ""
+    folder = posixpath.dirname(rootfile)
+
+    def chapters() -> Iterator[Part]:
+        for number, href in enumerate(order, 1):
+            name = posixpath.normpath(posixpath.join(folder, unquote(href)))
+            with contextlib.suppress(KeyError):  # named, and not there
+                own, text = _page(packed.read(name))
+                heading = _HEADING.search(text)
+                chapter = heading.group(1) if heading else own if own != title else ""
+                if text.strip():
+                    yield chapter or f"part {number}", text
+
+    return title, chapters()
+
+
+_READERS: dict[str, Callable[[IO[bytes]], tuple[str, Iterator[Part]]]] = {
+    "pdf": _pdf,
+    "docx": _docx,
+    "pptx": _pptx,
+    "xlsx": _xlsx,
+    "html": _html,
+    "epub": _epub,
+}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,315 @@
+"""The text of documents, with the page, slide, sheet or chapter that each line stands on.
+
+It is derived: kept in the cache by the file's content, made again on any doubt, and read by a child
+process that is ended when a file takes too long.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import stat
+import subprocess
+import sys
+import time
+import zlib
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from kbtui.errors import UnreadableError
+from kbtui.text import clean, clean_line
+from kbtui.workspace.durable import open_folder, real_name, storage_errors, temporary_name
+from kbtui.workspace.files import checked_path
+from kbtui.workspace.layout import located
+from kbtui.workspace.scan import hash_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from kbtui.workspace.layout import Workspace
+
+VERSION = "1"
+"""Texts of another version are made again."""
+MISSING = "reading it needs markitdown: pip install 'kbtui[documents]'"
+_KINDS = {
+    ".pdf": "pdf",
+    ".docx": "docx",
+    ".pptx": "pptx",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
+    ".epub": "epub",
+    ".html": "html",
+    ".htm": "html",
+    ".xhtml": "html",
+}
+_AREAS = ("docs/", "knowledge/")
+_MOST_BYTES = 200 << 20
+_MOST_ANSWER = 128 << 20
+_SECONDS = 90.0
+_POLL_SECONDS = 0.1
+_CHUNK = 1 << 20
+_NEEDED = {"pdf": "pypdfium2", "xlsx": "openpyxl"}
+_KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "SYSTEMROOT")
+
+
+@dataclass(frozen=True)
+class Text:
+    """The text of a document.
+
+    Attributes:
+        parts: Each with its place, such as ``page 3``; the place is empty where there is none.
+        title: As the document states it, maybe empty.
+        markdown: The text is Markdown, not plain.
+        problem: Why there is no text, or not all of it, as it follows "because"; else empty.
+    """
+
+    parts: tuple[tuple[str, str], ...] = ()
+    title: str = ""
+    markdown: bool = False
+    problem: str = ""
+
+    @cached_property
+    def whole(self) -> str:
+        """All parts, each below a line with its place: ``[page 3]``."""
+        return "".join(
+            f"[{place}]\n{text}\n\n" if place else f"{text}\n" for place, text in self.parts
+        )
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """The line of `whole` on which each part's text begins, below its place; from 1."""
+        lines = [text.count("\n") + (3 if place else 1) for place, text in self.parts]
+        begins = accumulate(lines, initial=1)
+        return tuple(at + bool(place) for at, (place, _) in zip(begins, self.parts, strict=False))
+
+    def place_at(self, line: int) -> str:
+        """The place of a line of `whole`; empty where there is none."""
+        part = bisect_right(self.starts, line + 1) - 1
+        return self.parts[part][0] if self.parts else ""
+
+
+def kind_of(path: str) -> str:
+    """The kind of document that a workspace path names: ``pdf``, ...; empty: none."""
+    return _KINDS.get(os.path.splitext(path)[1].lower(), "")  # noqa: PTH122 — no file is meant
+
+
+def is_document(path: str, roots: Collection[str] = ()) -> bool:
+    """True if a file is searched by the text that is made of it; `roots`: folders beside docs/."""
+    return bool(kind_of(path)) and path.startswith((*_AREAS, *(f"{root}/" for root in roots)))
+
+
+def can_read(kind: str) -> bool:
+    """True if what reads this kind is installed."""
+    return find_spec(_NEEDED.get(kind, "markitdown")) is not None
+
+
+class Documents:
+    """The documents of a workspace; for one thread at a time, ended by `close`."""
+
+    def __init__(self, workspace: Workspace, closing: Callable[[], bool] = lambda: False) -> None:
+        """Opens nothing yet; what is being read is given up as soon as `closing` says so."""
+        self._workspace = workspace
+        self._closing = closing
+        self._child: _Child | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the child process."""
+        if self._child is not None:
+            self._child.end()
+            self._child = None
+
+    def stored(self, path: str, blob: str) -> Text | None:
+        """The text that is known of a content; None: it has to be read."""
+        try:
+            data = self._file(path, blob).read_bytes()
+            check, _, rest = data.partition(b"\n")
+            return _text(json.loads(rest)) if int(check) == zlib.crc32(rest) else None
+        except (OSError, ValueError, RecursionError):
+            return None
+
+    def read(self, path: str, blob: str = "") -> Text:
+        """The text of a document, out of the cache if it is known; takes seconds else.
+
+        Args:
+            path: Its workspace path.
+            blob: The hash of its content, where that is known.
+
+        Raises:
+            NotFoundError: It isn't there.
+            UnsafePathError: The path leads outside, or through a link.
+        """
+        kind = kind_of(path)
+        file, size = _checked(self._workspace, path)
+        if size > _MOST_BYTES:
+            return Text(problem=f"it is larger than {_MOST_BYTES >> 20} MB")
+        if not blob:
+            with storage_errors(f"Can't read {file.name}"):
+                blob = hash_file(file, size)
+        if (known := self.stored(path, blob)) is not None:
+            return known
+        if not can_read(kind):
+            return Text(problem=MISSING)
+        answer = self._ask({"path": str(file), "kind": kind})
+        if answer is None:
+            return Text(problem="reading it was interrupted")
+        if missing := answer.get("missing"):
+            return Text(problem=f"{MISSING} ({clean_line(str(missing))[:40]} isn't there)")
+        text = _text(answer)
+        self._keep(self._file(path, blob), answer)
+        return text
+
+    def keep_only(self, contents: Collection[tuple[str, str]]) -> None:
+        """Delete the texts of all but these (path, blob), such as of files that are gone."""
+        wanted = {self._file(path, blob).name for path, blob in contents}
+        with contextlib.suppress(OSError):
+            for file in self._folder.iterdir():
+                if file.name not in wanted:
+                    file.unlink(missing_ok=True)
+
+    @property
+    def _folder(self) -> Path:
+        return self._workspace.cache / "documents"
+
+    def _file(self, path: str, blob: str) -> Path:
+        return self._folder / f"{blob}-{kind_of(path)}-{VERSION}.json"
+
+    def _keep(self, file: Path, answer: dict[str, Any]) -> None:
+        """Store a text; without room it is read again another time."""
+        data = json.dumps(answer).encode()
+        temporary = file.with_name(temporary_name())
+        with contextlib.suppress(OSError):
+            file.parent.mkdir(mode=0o700, exist_ok=True)
+            try:
+                temporary.write_bytes(b"%d\n%s" % (zlib.crc32(data), data))
+                temporary.replace(file)
+            finally:
+                temporary.unlink(missing_ok=True)
+
+    def _ask(self, task: dict[str, Any]) -> dict[str, Any] | None:
+        """Have the child read a file; None: it was told to stop, or there is no process for it."""
+        try:
+            self._child = self._child or _Child()
+        except OSError:
+            return None
+        try:
+            answer = self._child.ask(task, self._closing)
+        except TimeoutError:
+            self.close()
+            return {"problem": f"reading it takes longer than {_SECONDS:.0f} seconds"}
+        except (OSError, ValueError):
+            self.close()
+            return {"problem": "whatever read it broke down"}
+        if answer is None:
+            self.close()
+        return answer
+
+
+class _Child:
+    """The process that reads; one file after the other."""
+
+    def __init__(self) -> None:
+        package = str(Path(__file__).resolve().parents[2])
+        kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+        paths = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
+        self._process = subprocess.Popen(
+            [sys.executable, "-B", "-m", "kbtui.documents.child"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            # No key of the user's is for what reads a stranger's file.
+            env={**kept, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+            start_new_session=True,  # Ctrl-C in the terminal is not for it
+            bufsize=0,
+        )
+
+    def ask(self, task: dict[str, Any], closing: Callable[[], bool]) -> dict[str, Any] | None:
+        """Have a file read.
+
+        Raises:
+            TimeoutError: It takes too long.
+            OSError: The child has ended.
+            ValueError: It answers something else.
+        """
+        sent, answers = self._process.stdin, self._process.stdout
+        assert sent is not None  # noqa: S101 — told to mypy
+        assert answers is not None  # noqa: S101
+        sent.write(json.dumps(task).encode() + b"\n")
+        until = time.monotonic() + _SECONDS
+        pieces: list[bytes] = []
+        size = 0
+        with selectors.DefaultSelector() as selector:
+            selector.register(answers, selectors.EVENT_READ)
+            while not pieces or not pieces[-1].endswith(b"\n"):
+                if closing():
+                    return None
+                if time.monotonic() > until:
+                    raise TimeoutError
+                if selector.select(_POLL_SECONDS):
+                    piece = os.read(answers.fileno(), _CHUNK)
+                    size += len(piece)
+                    if not piece or size > _MOST_ANSWER:
+                        raise BrokenPipeError
+                    pieces.append(piece)
+        answer = json.loads(b"".join(pieces))
+        _text(answer)
+        return dict(answer)
+
+    def end(self) -> None:
+        """End it; it has nothing to put away."""
+        self._process.kill()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        self._process.wait()
+
+
+def _text(answer: Any) -> Text:
+    """Read an answer of the child, which may have been taken over by what it read.
+
+    Raises:
+        ValueError: It isn't of that form.
+    """
+    if not isinstance(answer, dict):
+        raise ValueError("no answer")  # noqa: TRY004 — to be caught with what JSON raises
+    try:
+        parts = tuple(
+            (clean_line(str(place)), clean(str(text))) for place, text in answer.get("parts", ())
+        )
+    except TypeError as error:
+        raise ValueError("no parts") from error
+    return Text(
+        parts,
+        clean_line(str(answer.get("title", "")))[:200],
+        markdown=answer.get("markdown") is True,
+        problem=clean_line(str(answer.get("problem", "")))[:200],
+    )
+
+
+def _checked(workspace: Workspace, path: str) -> tuple[Path, int]:
+    """The file of a document, which no link leads to, and its size in bytes."""
+    top, file = located(workspace, checked_path(path))
+    *parts, name = file.split("/")
+    with storage_errors(f"Can't read {file}"):
+        folder = open_folder(top, parts)
+        try:
+            name = real_name(folder, name)
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        finally:
+            os.close(folder)
+    if not stat.S_ISREG(status.st_mode):
+        raise UnreadableError(f"{clean_line(file)} is no ordinary file.")
+    return top.joinpath(*parts, name), status.st_size

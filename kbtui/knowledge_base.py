@@ -23,7 +23,7 @@ from kbtui.workspace.opening import create_workspace, find_workspace, is_to_be, 
 from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from kbtui.agent.agent import Agent
@@ -54,12 +54,14 @@ class KnowledgeBase:
         history: The one door for every write, and its log.
         library: Entries, links, tags and the catalogue.
         notices: What a person should know about the state found, one sentence each.
+        on_notice: Told each further one, in whichever thread found it.
     """
 
     def __init__(self, workspace: Workspace, settings: Settings) -> None:
         self.workspace = workspace
         self.settings = settings
         self.notices: list[str] = []
+        self.on_notice: Callable[[str], None] = lambda _notice: None
         self._undoes = False
         self._scanner = Scanner(workspace)
         self.history = History(workspace, self._scanner)
@@ -69,7 +71,9 @@ class KnowledgeBase:
             self._scanner,
             private_paths=settings.privacy.private_paths,
         )
-        self._outside = OutsideEdits(self.history, self._problem)
+        self._outside = OutsideEdits(
+            lambda: self._adopt(timeout=5.0), self.history.tidy, self._problem
+        )
         self._opened = ExitStack()  # closes what was opened, the last first
         self._opened.callback(self.library.close)
         self._opened.callback(self._outside.close)
@@ -191,6 +195,7 @@ class KnowledgeBase:
         *,
         create: bool = False,
         overrides: Mapping[str, Any] | None = None,
+        starts: bool = False,
     ) -> Self:
         """Open a workspace: recover what a crash left, then adopt what was edited outside.
 
@@ -198,6 +203,8 @@ class KnowledgeBase:
             root: The folder; None looks around as the command line does.
             create: Make the workspace when it isn't there.
             overrides: Settings over all sources.
+            starts: `start` follows, so that thousands of new notes in place need not be adopted
+                before anybody sees them; until then the door does so with each that it changes.
 
         Raises:
             WorkspaceError: there is none, or it can't be used.
@@ -209,7 +216,7 @@ class KnowledgeBase:
         start_logging(settings.log.level)
         note_opened(workspace)
         kb = cls(workspace, settings)
-        kb._prepare()
+        kb._prepare(adopts_later=starts and workspace.in_place)
         return kb
 
     def load(self) -> None:
@@ -261,36 +268,41 @@ class KnowledgeBase:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _prepare(self) -> None:
+    def _adopt(self, timeout: float = 0.2) -> None:
+        """Record what was edited outside, and note what can't be; raises as `History.adopt`."""
+        self.history.adopt(timeout=timeout)
+        if left_out := self._scanner.left_out():
+            path, why = next(iter(left_out.items()))
+            more = f", and {len(left_out) - 1} more" if len(left_out) > 1 else ""
+            self._note(
+                f"Left out of the history: {path} ({why}){more}. `kbtui check` tells what to do."
+            )
+
+    def _prepare(self, *, adopts_later: bool) -> None:
         """Bring history and files together before anybody reads or writes."""
         if not self.workspace.writable:
-            self.notices.append("The workspace is read-only: nothing can be changed.")
+            self._note("The workspace is read-only: nothing can be changed.")
             return
         from kbtui.maintenance.migrate import bring_up_to_date, keep_old_index
 
         is_new = self.history.head() is None
         self.history.open()
         keep_old_index(self.workspace)
-        self._guarded(self._adopted)
-        if left_out := self._scanner.left_out():
-            path, why = next(iter(left_out.items()))
-            more = f", and {len(left_out) - 1} more" if len(left_out) > 1 else ""
-            self.notices.append(
-                f"Left out of the history: {path} ({why}){more}. `kbtui check` tells what to do."
-            )
+        if not adopts_later:
+            self._guarded(self._adopt)
         self.history.add_companion(self._bury)
         self.history.subscribe(self._brought_back)
 
-        self._guarded(lambda: bring_up_to_date(self.workspace, self.history, is_new=is_new))
+        def bring() -> None:
+            for notice in bring_up_to_date(self.workspace, self.history, is_new=is_new):
+                self._note(notice)
 
-    def _adopted(self) -> tuple[str, ...]:
-        self.history.adopt()
-        return ()
+        self._guarded(bring)
 
-    def _guarded(self, work: Callable[[], Iterable[str]]) -> None:
+    def _guarded(self, work: Callable[[], None]) -> None:
         """Do what a start begins with; a damaged history keeps nobody from reading the notes."""
         try:
-            self.notices += work()
+            work()
         except (ConflictError, NotFoundError) as problem:
             self._problem(problem)
 
@@ -317,8 +329,12 @@ class KnowledgeBase:
 
     def _problem(self, problem: KbtuiError) -> None:
         log.warning("%s", problem)
-        if str(problem) not in self.notices:
-            self.notices.append(str(problem))
+        self._note(str(problem))
+
+    def _note(self, notice: str) -> None:
+        if notice not in self.notices:
+            self.notices.append(notice)
+            self.on_notice(notice)
 
     def _texts_at(self, rev: str) -> Iterator[tuple[str, bytes]]:
         commit = self.history.resolve(rev)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from kbtui.errors import ConflictError, KbtuiError, WorkspaceBusyError
 from kbtui.workspace import files
@@ -135,30 +135,27 @@ log = logging.getLogger(__name__)
 _SETTLE_SECONDS = 1.1
 _TRIES = 5
 # A watcher needs a moment to start, and may miss something later: look now and then without hints.
-_FIRST_LOOKS = (2.0, 5.0)
+_FIRST_LOOKS = (20.0, 5.0)
 _LOOK_SECONDS = 60.0
-
-
-class Adopting(Protocol):
-    """The part of a history that listening to hints asks for."""
-
-    def adopt(self, *, timeout: float) -> object:
-        """Record what was edited outside."""
-
-    def tidy(self, stopped: Callable[[], bool]) -> object:
-        """Pack older objects."""
 
 
 class OutsideEdits:
     """Adopts outside edits in a thread of its own, a moment after each hint.
 
     Args:
-        history: What adopts.
+        adopt: Records what was edited outside.
+        tidy: Packs older objects, until it is told to stop.
         on_problem: Told what a person must decide, such as a deletion of most entries.
     """
 
-    def __init__(self, history: Adopting, on_problem: Callable[[KbtuiError], None]) -> None:
-        self._history = history
+    def __init__(
+        self,
+        adopt: Callable[[], object],
+        tidy: Callable[[Callable[[], bool]], object],
+        on_problem: Callable[[KbtuiError], None],
+    ) -> None:
+        self._record = adopt
+        self._tidy = tidy
         self._on_problem = on_problem
         self._hinted = threading.Event()
         self._stopped = threading.Event()
@@ -195,8 +192,8 @@ class OutsideEdits:
 
     def _adopt(self) -> None:
         try:
-            self._history.adopt(timeout=5.0)
-            self._history.tidy(self._stopped.is_set)
+            self._record()
+            self._tidy(self._stopped.is_set)
         except ConflictError as problem:
             self._on_problem(problem)
         except KbtuiError as problem:

@@ -206,6 +206,14 @@ def info_of(entry: Entry, size: int, mtime_ns: int) -> EntryInfo:
     )
 
 
+def unread(path: str) -> EntryInfo:
+    """Tell of an entry that nobody has read yet what its path says."""
+    slug, category = slug_of(path), category_of(path)
+    none: tuple[str, ...] = ()
+    said = (path, slug, None, category, slug, none, none, None, None, "")
+    return EntryInfo(*said, private=True, problem=None, blob="", size=0, mtime_ns=0)
+
+
 def row_of(info: EntryInfo) -> Row:
     """Write the columns for the cache."""
     return (

@@ -13,7 +13,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
-from kbtui.knowledge.entry import COLUMNS, EntryInfo, info_from, info_of, parse_entry, row_of
+from kbtui.knowledge.entry import (
+    COLUMNS,
+    EntryInfo,
+    info_from,
+    info_of,
+    parse_entry,
+    row_of,
+    unread,
+)
 from kbtui.knowledge.links import Link
 from kbtui.knowledge.privacy import originals, says_private
 from kbtui.knowledge.resolve import LinkGraph, LinkIndex, is_label_first
@@ -122,6 +130,12 @@ class EntryIndex:
                 self._sorted = tuple(entries)
                 self._count = len(entries)
             return self._sorted
+
+    def listing(self) -> tuple[EntryInfo, ...]:
+        """All entries as their folders list them, in a moment; what was never read has its name."""
+        known = dict(self._infos or self._cache().run(_read_infos))
+        paths = filter(is_entry, self._scanner.names("knowledge"))
+        return tuple(known.get(path) or unread(path) for path in paths)
 
     def get(self, path: str) -> EntryInfo | None:
         """The info of one file, None where there is none."""

@@ -116,6 +116,10 @@ class Library(Reader):
         """Look for files that changed without passing through here."""
         self._entries.refresh()
 
+    def listing(self) -> tuple[EntryInfo, ...]:
+        """All entries, at once; of those that were never read only what their names say."""
+        return self._entries.listing()
+
     def mark(self, paths: Iterable[str]) -> None:
         """Say that these files changed; they are read when somebody asks next."""
         self._entries.mark(paths)

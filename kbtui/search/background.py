@@ -69,7 +69,7 @@ class Work(Protocol):
 
     @property
     def on_outside_edit(self) -> Callable[[frozenset[str]], None] | None:
-        """Told the paths that others edited, once they have settled."""
+        """Told the paths that others edited, once they have settled; after the first look: none."""
 
     def sync(self) -> SyncReport:
         """Look at all files."""
@@ -161,8 +161,10 @@ class Background:
             if self._sync_wanted.is_set() or time.monotonic() - swept >= self._sweep_seconds:
                 self._sync_wanted.clear()
                 report = self._safely(self._index.sync)
-                swept = time.monotonic()
+                is_first, swept = not swept, time.monotonic()
                 self._watcher.follow()
+                if is_first:
+                    self._tell_outside(frozenset())
                 self._changed.set()
                 if report and (report.added or report.changed or report.removed):
                     self._embed.set()
@@ -193,6 +195,9 @@ class Background:
             if not self._outside or time.monotonic() - self._outside_since < _SETTLED_SECONDS:
                 return
             paths, self._outside = frozenset(self._outside), set()
+        self._tell_outside(paths)
+
+    def _tell_outside(self, paths: frozenset[str]) -> None:
         hook = self._index.on_outside_edit
         if hook is not None:
             self._safely(lambda: hook(paths))

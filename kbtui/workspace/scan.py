@@ -141,6 +141,10 @@ class Scanner:
             self._save()
             return found
 
+    def names(self, *areas: str) -> list[str]:
+        """The paths that `scan` would find, as the folders list them; nothing is read."""
+        return [path for path, _ in self._walk(areas)]
+
     def note(self, path: str, data: bytes) -> None:
         """Remember what we wrote ourselves, so that it needn't be read again."""
         with self._lock:

@@ -91,7 +91,7 @@ def run_app(workspace: Path | None = None) -> int:
 def _open(workspace: Path | None) -> KnowledgeBase:
     from kbtui.knowledge_base import KnowledgeBase
 
-    kb = KnowledgeBase.open(workspace, create=workspace is None)
+    kb = KnowledgeBase.open(workspace, create=workspace is None, starts=True)
     kb.load()
     return kb
 
@@ -166,6 +166,7 @@ class KbtuiApp(KeysInOrder):
     def _open_knowledge(self) -> None:
         kb = self._opener(self._workspace)
         kb.subscribe(self._knowledge_changed)
+        kb.on_notice = self._noticed
         self.call_from_thread(self._opened, kb)
         self.themes.load(kb.settings)
         from kbtui.tui.markdown import layout  # noqa: F401 - slow to import, soon needed
@@ -205,6 +206,11 @@ class KbtuiApp(KeysInOrder):
                     KnowledgeChanged(changed.paths, changed.commit, changed.actor)
                 )
             )
+
+    def _noticed(self, notice: str) -> None:
+        """Called with what a person should know, in whichever thread, perhaps while closing."""
+        with contextlib.suppress(RuntimeError):
+            self.call_later(self.tell, notice)
 
     # Leaving
 

@@ -20,7 +20,7 @@ from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from textual.app import ComposeResult
     from textual.binding import BindingType
@@ -119,14 +119,23 @@ class TreePanel(Vertical):
     async def _read(self) -> None:
         if self._kb is None:
             return
-        if self.entries:
-            await asyncio.sleep(_REFRESH_SECONDS)
+        library = self._kb.library
         try:
-            self.entries, root = await asyncio.to_thread(_read_entries, self._kb)
+            if self.entries:
+                await asyncio.sleep(_REFRESH_SECONDS)
+            else:
+                await self._show(library.listing)
+            await self._show(library.infos)
         except KbtuiError as error:
             self.knowledge_tree.message = str(error)
             self.knowledge_tree.refresh()
             return
+        # The next search by name should not have to wait for this.
+        await asyncio.to_thread(names_of, library)
+
+    async def _show(self, listed: Callable[[], Iterable[EntryInfo]]) -> None:
+        """Show the entries that are listed now, with what changed since they were looked at."""
+        self.entries, root = await asyncio.to_thread(_sorted, listed)
         self._marks = {
             path: mark
             for path, mark in self._marks.items()
@@ -140,8 +149,6 @@ class TreePanel(Vertical):
         path, self._to_reveal = self._to_reveal, ""
         if path in self.entries:
             self.reveal(path)
-        # The next search by name should not have to wait for this.
-        await asyncio.to_thread(names_of, self._kb.library)
 
     def _show_count(self) -> None:
         count = f"  {len(self.entries):,}"
@@ -240,8 +247,8 @@ class TreePanel(Vertical):
             go_to(self.knowledge_tree)
 
 
-def _read_entries(kb: KnowledgeBase) -> tuple[dict[str, EntryInfo], Folder]:
-    infos = kb.library.infos()
+def _sorted(listed: Callable[[], Iterable[EntryInfo]]) -> tuple[dict[str, EntryInfo], Folder]:
+    infos = list(listed())
     return {info.path: info for info in infos}, build_tree(infos)
 
 

@@ -135,8 +135,8 @@ log = logging.getLogger(__name__)
 _SETTLE_SECONDS = 1.1
 _TRIES = 5
 # A watcher needs a moment to start, and may miss something later: look now and then without hints.
-_FIRST_LOOKS = (20.0, 5.0)
 _LOOK_SECONDS = 60.0
+_FIRST_LOOKS = (_LOOK_SECONDS, 5.0)
 
 
 class OutsideEdits:

@@ -117,7 +117,7 @@ class Library(Reader):
         self._entries.refresh()
 
     def listing(self) -> tuple[EntryInfo, ...]:
-        """All entries, at once; of those that were never read only what their names say."""
+        """All entries, without reading any or waiting for who does."""
         return self._entries.listing()
 
     def mark(self, paths: Iterable[str]) -> None:

@@ -17,7 +17,7 @@ from kbtui.workspace import files
 from kbtui.workspace.files import checked_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kbtui.history.looking.reading import HistoryReader
     from kbtui.knowledge.entry import Entry, EntryInfo
@@ -84,6 +84,10 @@ class Reader:
     def infos(self) -> list[EntryInfo]:
         """All entries by category and slug, without their texts."""
         return list(self._entries.infos())
+
+    def listing(self) -> Sequence[EntryInfo]:
+        """All entries at once, for a first look; of those never read only what names say."""
+        return self.infos()
 
     def info(self, path: str) -> EntryInfo | None:
         """The facts known of one entry or memory note; None where there is none."""

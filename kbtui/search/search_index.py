@@ -244,12 +244,12 @@ class SearchIndex:
 
     def status(self) -> IndexStatus:
         """How far the index is, in words as well."""
-        from kbtui.search.query.semantic import status_of
-
         with self._lock:
             opened, meaning = self._opened, self._meaning
         if opened is None:
             return IndexStatus("opening")
+        from kbtui.search.query.semantic import status_of
+
         return status_of(
             opened.serving.store,
             meaning if self._settings.semantic else None,

@@ -276,8 +276,14 @@ class Scanner:
 
 def _below(areas: Iterable[str], paths: Iterable[str]) -> list[str]:
     """The paths that lie in one of the areas."""
-    below = tuple(f"{area}/" for area in areas)
-    return [path for path in paths if path in areas or path.startswith(below)]
+    wanted = frozenset(areas)
+
+    def is_wanted(path: str) -> bool:
+        while path and path not in wanted:
+            path = path.rpartition("/")[0]
+        return bool(path)
+
+    return [path for path in paths if is_wanted(path)]
 
 
 def _clamped(nanoseconds: int) -> int:

@@ -104,6 +104,28 @@ def test_a_vault_is_byte_for_byte_the_same_after_looking_and_after_each_undo(
     assert tree_of(root) == before
 
 
+def test_notes_are_listed_before_they_are_read_and_changed_before_they_are_adopted(
+    vault: Path,
+) -> None:
+    before = tree_of(vault)
+    lexical = {"search": {"semantic": False}}
+    with KnowledgeBase.open(vault, create=True, overrides=lexical, starts=True) as kb:
+        listed = {info.path: info.title for info in kb.library.listing()}
+        assert listed["knowledge/Work/The Plan.md"] == "The Plan"
+        assert listed.keys() == {info.path for info in kb.library.infos()}
+        assert "knowledge/Home.md" not in kb.history.tree("HEAD")
+        kb.library.rename("My Great Note", "Falcons")
+        assert "[[Falcons]]" in (vault / "Home.md").read_text()
+        kb.history.undo("HEAD")
+        assert tree_of(vault) == before
+        kb.start()
+        deadline = time.monotonic() + PATIENCE
+        while "knowledge/Work/The Plan.md" not in kb.history.tree("HEAD"):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    assert tree_of(vault) == before
+
+
 def test_notes_are_listed_shown_linked_searched_and_logged_where_they_lie(vault: Path) -> None:
     before = tree_of(vault)
     assert "4 entries" in ok("init", vault).err

@@ -91,9 +91,7 @@ def run_app(workspace: Path | None = None) -> int:
 def _open(workspace: Path | None) -> KnowledgeBase:
     from kbtui.knowledge_base import KnowledgeBase
 
-    kb = KnowledgeBase.open(workspace, create=workspace is None, starts=True)
-    kb.load()
-    return kb
+    return KnowledgeBase.open(workspace, create=workspace is None, starts=True)
 
 
 def _palette_provider() -> type[Provider]:
@@ -167,10 +165,12 @@ class KbtuiApp(KeysInOrder):
         kb = self._opener(self._workspace)
         kb.subscribe(self._knowledge_changed)
         kb.on_notice = self._noticed
-        self.call_from_thread(self._opened, kb)
-        self.themes.load(kb.settings)
+        self.call_from_thread(self.main.notes.knowledge_ready, kb)
+        kb.load()
         from kbtui.tui.markdown import layout  # noqa: F401 - slow to import, soon needed
 
+        self.call_from_thread(self._opened, kb)
+        self.themes.load(kb.settings)
         with self._services:
             if self._ending:
                 return

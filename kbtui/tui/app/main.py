@@ -97,9 +97,8 @@ class MainScreen(Screen[None]):
 
     @on(KnowledgeReady)
     def _knowledge_ready(self, event: KnowledgeReady) -> None:
-        """Hand the knowledge base to all panes."""
+        """Hand the knowledge base to the chat; the notes have had it since there was one."""
         self.chat.knowledge_ready(event.kb)
-        self.notes.knowledge_ready(event.kb)
         self.query_one(StatusLine).knowledge_ready(event.kb)
 
     @on(KnowledgeChanged)

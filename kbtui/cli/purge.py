@@ -14,7 +14,6 @@ from kbtui.errors import UsageError
 
 if TYPE_CHECKING:
     from kbtui.maintenance.purge import Purged, Purging
-    from kbtui.workspace.secret import Secret
 
 _SHOWN = 20
 
@@ -23,9 +22,19 @@ _SHOWN = 20
 @click.argument("text", required=False)
 @click.option("--dry-run", is_flag=True, help="Show where it stands, and change nothing.")
 @click.option("--yes", is_flag=True, help="Don't ask.")
+@click.option("--count", type=int, help="How often it stands there; needed for a common word.")
+@click.option("--delete-binaries", is_flag=True, help="Delete files that can't be rewritten.")
 @json_option
 @pass_place
-def purge(place: Where, text: str | None, dry_run: bool, yes: bool, as_json: bool) -> int:
+def purge(
+    place: Where,
+    text: str | None,
+    dry_run: bool,
+    yes: bool,
+    count: int | None,
+    delete_binaries: bool,
+    as_json: bool,
+) -> int:
     """Remove a secret from history, notes, conversations, logs.
 
     Without TEXT it is asked for, or read from standard input, so that it needn't stand in your
@@ -41,7 +50,8 @@ def purge(place: Where, text: str | None, dry_run: bool, yes: bool, as_json: boo
         if dry_run or not (found.found or found.objects):
             return 0 if found.found or found.objects else 1
         click.confirm("Remove it for good?", abort=True, err=True)
-    return _purge(purging, secret, as_json=as_json)
+    done = purging.run(secret, _tell, confirmed=count, delete_binaries=delete_binaries)
+    return _report(done, as_json=as_json)
 
 
 def _opened(place: Where) -> Purging:
@@ -66,8 +76,7 @@ def _asked() -> str:
     return text
 
 
-def _purge(purging: Purging, secret: Secret, *, as_json: bool) -> int:
-    done = purging.run(secret, _tell)
+def _report(done: Purged, *, as_json: bool) -> int:
     nowhere = not done.found and not done.objects
     if as_json:
         say_json(_shape(done))
@@ -82,8 +91,9 @@ def _purge(purging: Purging, secret: Secret, *, as_json: bool) -> int:
         note("Change the key or password itself: it may have been seen.")
     if done.epoch is not None:
         note(
-            "If you sync: `kbtui sync` now replaces the history there. Other machines have to"
-            " start from a new workspace; theirs still have the secret."
+            "If you sync: `kbtui sync` now replaces the history there, and clears it out of a"
+            " folder. Other machines have to start from a new workspace; theirs still have the"
+            " secret, and so may a server, forks and backups."
         )
     for line in done.left:
         note(f"kbtui: Not removed: {line}")

@@ -7,21 +7,27 @@ thrown away. Afterwards every byte is looked at again. A purge that was killed i
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
+import tempfile
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import platformdirs
 
+from kbtui.errors import UsageError
 from kbtui.logs import log_file
 from kbtui.settings import config_file
+from kbtui.text import counted
 from kbtui.workspace.durable import FileBatch, storage_errors
 from kbtui.workspace.jsonl import rewrite
+from kbtui.workspace.layout import MACHINE, is_conflict_copy
 from kbtui.workspace.scan import notes_in
-from kbtui.workspace.secret import is_binary
+from kbtui.workspace.secret import MARKER, is_binary, packed_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +38,12 @@ if TYPE_CHECKING:
     from kbtui.workspace.secret import Secret
 
 _PIECE = 1 << 24
-_WHY = " (a binary file is never rewritten: delete it, then purge again)"
+_WHOLE = 1 << 28
+_BINARY = "a binary file is never rewritten: delete it, or purge with --delete-binaries"
+_ID = "it is part of an id or a name there, without which something would no longer be found"
+_SCRATCH = re.compile(r"kbtui-[a-z0-9_]{8}(?:\.md)?")
+_PEEK = 8192
+_MARK = MARKER.encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +79,7 @@ class Purging:
     def __init__(self, workspace: Workspace, history: History) -> None:
         self._workspace = workspace
         self._history = history
+        self._apart: dict[Path, str] = {}  # what wasn't looked at, and why
 
     def find(self, secret: Secret) -> Purged:
         """Say where it stands; nothing is changed."""
@@ -76,57 +88,132 @@ class Purging:
             found, len(self._history.find_secret(secret)), left=tuple(self._foreign(secret))
         )
 
-    def run(self, secret: Secret, tell: Callable[[str], None] = lambda _: None) -> Purged:
+    def run(
+        self,
+        secret: Secret,
+        tell: Callable[[str], None] = lambda _: None,
+        *,
+        confirmed: int | None = None,
+        delete_binaries: bool = False,
+    ) -> Purged:
         """Remove it everywhere, and look again.
 
+        Args:
+            secret: What.
+            tell: Is told what is being done.
+            confirmed: How often it stands in the workspace's files; needed for what is common.
+            delete_binaries: Delete files that can't be rewritten.
+
         Raises:
+            UsageError: It is a common word, and nobody confirmed how often it stands there.
             WorkspaceBusyError: Somebody else is writing.
             ConflictError: Somebody edited a file meanwhile; run it again.
             StorageError: The file system refused; run it again.
         """
+        tell("Looking through all files")
+        found = tuple(self._places(secret))
+        self._check_common(secret, found, confirmed)
+        if delete_binaries:
+            self._delete_binaries(secret)
         with self._history.purging() as purge:
-            tell("Looking through all files")
-            found = tuple(self._places(secret))
             done: HistoryPurge = purge.run(secret, tell)
             tell("Writing files without it")
             for file in self._files():
-                self._clean(file, secret)
+                self._clean(file, secret, done.renamed)
+            for folder in self._folders():
+                _rename_folder(folder, secret)
             self._drop_derived()
             tell("Looking at everything again")
-            left = [f"{place.name}: {place.count} times{_WHY}" for place in self._places(secret)]
+            left = [self._why_left(place) for place in self._places(secret)]
             left += [f"history object {each[:10]}" for each in self._history.find_secret(secret)]
         left += self._foreign(secret)
         return Purged(found, done.objects, done.commits, done.epoch, tuple(left))
+
+    def _check_common(
+        self, secret: Secret, found: tuple[Place, ...], confirmed: int | None
+    ) -> None:
+        own = [place.count for place in found if not Path(place.name).is_absolute()]
+        count = sum(own)
+        if secret.is_common(count) and confirmed != count:
+            raise UsageError(
+                f"It stands {count:,} times in {len(own):,} files: that is rather a word than a"
+                " secret, and all of them would be gone.",
+                f"If you mean it, say how often: kbtui purge --count {count}",
+            )
 
     # Where -----------------------------------------------------------------------------------
 
     def _files(self) -> Iterator[Path]:
         """Every file that kbtui keeps for this workspace, but the history's objects."""
+        self._apart.clear()
         if self._workspace.in_place:
             yield from notes_in(self._workspace)
-            yield from _walk(self._workspace.machine, skip={self._workspace.repository})
+            yield from (file for file in self._others() if is_conflict_copy(file.name))
+            yield from self._walk(self._workspace.machine)
         else:
-            yield from _walk(self._workspace.root, skip={self._workspace.repository, self._own_git})
-        for folder in self._beside():
-            yield from _walk(folder, skip={self._models})
+            yield from self._walk(self._workspace.root)
+        for place in self._beside():
+            yield from self._walk(place) if place.is_dir() else [place]
+
+    def _others(self) -> Iterator[Path]:
+        """The files of a folder in place that are its owner's, and no notes."""
+        notes = set(notes_in(self._workspace))
+        yield from (file for file in self._walk(self._workspace.root) if file not in notes)
+
+    def _folders(self) -> list[Path]:
+        """Every folder that kbtui keeps, the inner ones first."""
+        tops = [self._workspace.root, *(each for each in self._beside() if each.is_dir())]
+        found = [place for top in tops for place in self._walk(top, folders=True)]
+        return sorted(found, key=lambda folder: -len(folder.parts))
 
     def _beside(self) -> list[Path]:
-        """Caches, state and logs."""
-        folders = [
+        """Caches, state and logs, and what an editor was given that never came back."""
+        places = [
             platformdirs.user_cache_path("kbtui"),
             platformdirs.user_state_path("kbtui", appauthor=False),
             log_file().parent,
         ]
-        unique = dict.fromkeys(folder.resolve() for folder in folders)
-        return [
+        unique = dict.fromkeys(folder.resolve() for folder in places)
+        kept = [
             folder
             for folder in unique
             if not any(folder != other and folder.is_relative_to(other) for other in unique)
         ]
+        scratch = Path(tempfile.gettempdir()).resolve()
+        return [*kept, *(each for each in scratch.glob("kbtui-*") if _is_scratch(each))]
 
-    @property
-    def _own_git(self) -> Path:
-        return self._workspace.root / ".git"
+    def _walk(self, top: Path, *, folders: bool = False) -> Iterator[Path]:
+        """Every file and link below a folder, or every folder; other histories are left alone."""
+
+        def unread(error: OSError) -> None:
+            self._apart[Path(error.filename)] = "can't be read, and was not looked at"
+
+        for place, inner, names in os.walk(top, onerror=unread):
+            folder = Path(place)
+            inner[:] = sorted(each for each in inner if self._is_ours(folder / each, top))
+            if folders:
+                yield from (folder / each for each in inner if not (folder / each).is_symlink())
+                continue
+            links = [each for each in inner if (folder / each).is_symlink()]
+            for name in sorted([*names, *links]):
+                file = folder / name
+                with suppress(OSError):
+                    if stat.S_IFMT(file.lstat().st_mode) in (stat.S_IFREG, stat.S_IFLNK):
+                        yield file
+
+    def _is_ours(self, folder: Path, top: Path) -> bool:
+        workspace = self._workspace
+        if folder in (workspace.repository, self._models):
+            return False
+        if workspace.in_place and top == workspace.root and folder == workspace.machine:
+            return False  # it is walked on its own
+        if folder.name == ".git" or _is_repository(folder):
+            self._apart[folder] = "a git repository of your own was not looked at"
+            return False
+        if folder.name == MACHINE and folder != workspace.machine:
+            self._apart[folder.parent] = "a workspace of its own was not looked at: purge there too"
+            return False
+        return True
 
     @property
     def _models(self) -> Path:
@@ -135,17 +222,39 @@ class Purging:
     def _places(self, secret: Secret) -> Iterator[Place]:
         counts: Counter[str] = Counter()
         for file in self._files():
-            name = self._name(file)
-            counts[name] += _count(file, secret) + secret.count(os.fsencode(file.name))
+            try:
+                inside = _count(file, secret)
+            except OSError:
+                self._apart[file] = "can't be read, and was not looked at"
+                inside = 0
+            counts[self._name(file)] += inside + secret.count(os.fsencode(file.name))
+        for folder in self._folders():
+            counts[self._name(folder)] += secret.count(os.fsencode(folder.name))
         yield from (Place(name, count) for name, count in counts.items() if count)
 
     def _foreign(self, secret: Secret) -> list[str]:
-        """Where it stands that isn't ours to change."""
-        file = config_file()
-        found = [f"{file}: your own settings"] if _count(file, secret) else []
-        if self._own_git.exists():
-            found.append(f"{self._own_git}: your own git repository was not looked at")
-        return found
+        """Where it stands, or may stand, that isn't ours to change."""
+        found = []
+        with suppress(OSError):
+            if _count(config_file(), secret):
+                found.append(f"{config_file()}: your own settings")
+        root = self._workspace.root
+        if secret.is_in(os.fsencode(root)):
+            found.append("the path of the workspace itself has it: move the folder")
+        if self._workspace.in_place:
+            for file in self._others():
+                with suppress(OSError):
+                    name = os.fsencode(file.relative_to(root))
+                    if not is_conflict_copy(file.name) and (
+                        _count(file, secret) or secret.count(name)
+                    ):
+                        found.append(f"{self._name(file)}: a file of your own, and no note")
+        return [*found, *(f"{self._name(each)}: {why}" for each, why in self._apart.items())]
+
+    def _why_left(self, place: Place) -> str:
+        file = self._workspace.root / place.name
+        why = _BINARY if _is_binary_file(file) else _ID
+        return f"{place.name}: {counted(place.count, 'time')} ({why})"
 
     def _name(self, file: Path) -> str:
         root = self._workspace.root
@@ -153,24 +262,43 @@ class Purging:
 
     # Cleaning --------------------------------------------------------------------------------
 
-    def _clean(self, file: Path, secret: Secret) -> None:
+    def _delete_binaries(self, secret: Secret) -> None:
+        for file in list(self._files()):
+            with storage_errors(f"Can't delete {file}"):
+                if _is_binary_file(file) and _count(file, secret):
+                    file.unlink()
+
+    def _clean(self, file: Path, secret: Secret, renamed: Callable[[bytes], bytes]) -> None:
         name = secret.name_without(os.fsencode(file.name))
+        try:
+            count = _count(file, secret)
+        except OSError:
+            return  # it is reported
         with storage_errors(f"Can't write {file}"):
-            if _count(file, secret):
-                if file.is_relative_to(platformdirs.user_cache_path("kbtui").resolve()):
-                    file.unlink()  # derived, whichever workspace's it is
-                    return
-                data = file.read_bytes()
-                if is_binary(data):
-                    return  # other bytes would break it: it is reported
-                if file.suffix == ".jsonl":
-                    rewrite(file, secret.without)  # an app may append to it right now
-                else:
-                    with FileBatch(file.parent) as batch:
-                        batch.write(file.name, secret.without(data), 0o600)
-                        batch.sync()
+            if file.is_symlink():
+                target = os.fsencode(file.readlink())
+                if count:
+                    file.unlink()
+                    file.symlink_to(os.fsdecode(secret.without(target)))
+            elif count and self._is_derived(file, secret):
+                file.unlink()
+                return
+            elif file.suffix == ".jsonl" and file.is_relative_to(self._workspace.sessions):
+                # An app may append to it right now.
+                rewrite(file, lambda data: renamed(_without(data, secret)))
+            elif count and not _is_binary_file(file):
+                with FileBatch(file.parent) as batch:
+                    batch.write(file.name, secret.without(file.read_bytes()), 0o600)
+                    batch.sync()
             if name != os.fsencode(file.name):
                 file.rename(_free(file.with_name(os.fsdecode(name))))
+
+    def _is_derived(self, file: Path, secret: Secret) -> bool:
+        """True for what is made again when it is needed, whichever workspace's it is."""
+        if file.is_relative_to(platformdirs.user_cache_path("kbtui").resolve()):
+            return True
+        state = platformdirs.user_state_path("kbtui", appauthor=False).resolve()
+        return file.parent == state and not secret.without(file.read_bytes().strip()).strip(_MARK)
 
     def _drop_derived(self) -> None:
         """Throw away indexes and caches; they are made again when they are needed."""
@@ -183,29 +311,68 @@ class Purging:
                     item.unlink(missing_ok=True)
 
 
-def _walk(root: Path, skip: set[Path]) -> Iterator[Path]:
-    """Every regular file below a folder; no link is followed."""
-    for folder, folders, names in os.walk(root):
-        place = Path(folder)
-        folders[:] = sorted(name for name in folders if place / name not in skip)
-        for name in sorted(names):
-            file = place / name
-            try:
-                if stat.S_ISREG(file.lstat().st_mode):
-                    yield file
-            except OSError:
-                continue
+def _without(log: bytes, secret: Secret) -> bytes:
+    """A conversation without it; what was forgotten there stays where it is."""
+    return (secret.of_same_length if b'"forget"' in log else secret).without(log)
+
+
+def _is_repository(folder: Path) -> bool:
+    """True for a bare git repository."""
+    return (folder / "HEAD").is_file() and (folder / "objects").is_dir()
+
+
+def _is_scratch(place: Path) -> bool:
+    """True for the copy that an editor was given, or the folder that it lies alone in."""
+    with suppress(OSError):
+        if _SCRATCH.fullmatch(place.name) and place.lstat().st_uid == os.geteuid():
+            if place.suffix == ".md":
+                return stat.S_ISREG(place.lstat().st_mode)
+            inner = list(place.iterdir()) if not place.is_symlink() else []
+            return len(inner) == 1 and inner[0].suffix == ".md"
+    return False
+
+
+def _is_binary_file(file: Path) -> bool:
+    try:
+        with file.open("rb") as stream:
+            return not file.is_symlink() and is_binary(stream.read(_PIECE))
+    except OSError:
+        return False
+
+
+def _rename_folder(folder: Path, secret: Secret) -> None:
+    """Give a folder a name without the secret; what lies in it goes into one that is there."""
+    name = secret.name_without(os.fsencode(folder.name))
+    if name == os.fsencode(folder.name) or not folder.is_dir():
+        return
+    new = folder.with_name(os.fsdecode(name))
+    with storage_errors(f"Can't rename {folder}"):
+        if not new.exists():
+            folder.rename(new)
+            return
+        for item in sorted(folder.iterdir()):
+            item.rename(_free(new / item.name))
+        folder.rmdir()
 
 
 def _count(file: Path, secret: Secret) -> int:
-    """How often the secret stands in a file, read piece by piece."""
+    """How often the secret stands in a file, or in what a link points to; read piece by piece.
+
+    Raises:
+        OSError: It can't be read.
+    """
+    if file.is_symlink():
+        return secret.count(os.fsencode(file.readlink()))
     try:
         stream = file.open("rb")
-    except OSError:
+    except FileNotFoundError:
         return 0
     with stream:
-        if os.fstat(stream.fileno()).st_size <= _PIECE:
-            return secret.count(stream.read())
+        size = os.fstat(stream.fileno()).st_size
+        if size <= _PIECE or (size <= _WHOLE and is_binary(stream.peek(_PEEK))):
+            data = stream.read()
+            packed = sum(map(secret.count, packed_in(data))) if is_binary(data) else 0
+            return secret.count(data) + packed
         count, rest = 0, b""
         while piece := stream.read(_PIECE):
             count += secret.count(rest + piece)

@@ -3,43 +3,60 @@
 from __future__ import annotations
 
 import base64
+import html
+import io
 import json
 import re
 import unicodedata
+import zipfile
+import zlib
+from contextlib import suppress
 from functools import cached_property
-from urllib.parse import quote
+from itertools import groupby
+from typing import TYPE_CHECKING
+from urllib.parse import quote, quote_plus
 
 from kbtui.errors import UsageError
+from kbtui.text import slugify
+from kbtui.workspace.layout import CATEGORIES, RECORDED_AREAS
 
-MARKER = "[removed]"
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MARKER = "(removed)"
+"""No list in YAML, no link in Markdown, and an address stays one with it."""
 _LEAST = 6
 _NAME = b"removed"
 _LOOKED_AT = 8192
 _NO_TEXT = re.compile(rb"[\x01-\x06\x0e-\x1a]")
 _FORMATS = (
-    *(
-        b"PK\x03\x04",
-        b"PK\x05\x06",
-        b"%PDF",
-        b"\x89PNG",
-        b"\xff\xd8\xff",
-        b"GIF8",
-        b"RIFF",
-        b"\x1f\x8b",
-    ),
-    *(
-        b"BZh",
-        b"7z\xbc\xaf",
-        b"Rar!",
-        b"\xfd7zXZ",
-        b"\x28\xb5\x2f\xfd",
-        b"\xd0\xcf\x11\xe0",
-        b"ID3",
-        b"OggS",
-    ),
-    b"SQLite format 3\0",
+    *(b"PK\x03\x04", b"PK\x05\x06", b"%PDF", b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF"),
+    *(b"\x1f\x8b", b"BZh", b"7z\xbc\xaf", b"Rar!", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd"),
+    *(b"\xd0\xcf\x11\xe0", b"ID3", b"OggS", b"SQLite format 3\0", b"DIRC"),
 )
 _BASE64 = b"A"  # stays base64 whatever stands around it
+# Where a name is meant, not a text: what links to a file still does when that has its new name.
+_BEFORE_NAME, _AFTER_NAME = (b"/", b"[["), (b".md", b"]]")
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.DOTALL)
+_FIELD = re.compile(r"[A-Za-z_]+")
+_WORDS = frozenset({"kind", "role", "_type", "format", "actor"})
+_IDS = frozenset({"id", "session", "turn", "tool_call_id", "by", "hash", "cursor", "message"})
+_IDS |= {"messages", "spans", "time", "timestamp", "created", "undoes", "batch", "proposal"}
+_ID = re.compile(
+    r"\w+_\d{8}-\d{6}-[0-9a-f]{4}|t?[0-9a-f]{10,64}(?: [0-9a-f]{10,64})*"  # sessions, objects
+    r"|\d{4}-\d\d-\d\d[T ][\d:.,+Z-]+|\d+-\d+"  # moments, ranges
+)
+_NAMED = re.compile(r"[\w.:@+-]{1,160}")
+_WORD = re.compile(r"[a-z_-]{1,20}")
+# What kbtui looks for by its name.
+_OURS = {*RECORDED_AREAS, *CATEGORIES, "sessions", "docs", "INDEX.md", "MEMORY.md", "HISTORY.md"}
+_OURS |= {"SKILL.md", "history.jsonl", "tombstones.jsonl", "cursors.json", "kbtui.toml"}
+_COMMON_WORD, _COMMON = 20, 500
+_IS_WORD = re.compile(r"[^\W\d_]+(?:[ '\u2019.-]+[^\W\d_]+)*")
+_TRAILER = re.compile(rb"([A-Z][a-z]+: )(.*)")
+_MOST_INSIDE = 1 << 26
+_NESTED = 3
+_STREAM = re.compile(rb"stream\r?\n")
 
 
 class Secret:
@@ -49,7 +66,7 @@ class Secret:
         UsageError: It is so short that it would take other things with it.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, same_length: bool = False) -> None:
         text = text.strip("\r\n")
         if len(text.strip()) < _LEAST:
             raise UsageError(
@@ -59,25 +76,36 @@ class Secret:
         if text in MARKER:
             raise UsageError("That is what stands where something was removed.")
         self._text = text
+        self._same_length = same_length
+
+    @property
+    def of_same_length(self) -> Secret:
+        """The same, whose mark is as long as what it stands for."""
+        return Secret(self._text, same_length=True)
 
     @cached_property
     def _forms(self) -> dict[bytes, bytes]:
         """Each form with what takes its place; the longer forms first."""
         marker = MARKER.encode()
         forms: dict[bytes, bytes] = {}
+        slug = slugify(self._text)
+        for name in (slug, slug.replace("-", "_")):
+            if len(name) >= _LEAST:
+                forms[name.encode("utf-8", "surrogatepass")] = _NAME
         for normal in ("NFC", "NFD"):
             text = unicodedata.normalize(normal, self._text)
-            for shown in (text, text.replace("\n", "\r\n"), quote(text, safe="")):
+            for shown in _written(text):
                 forms[shown.encode("utf-8", "surrogatepass")] = marker
-            for ascii_only in (True, False):
-                escaped = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
-                forms[escaped.encode("utf-8", "surrogatepass")] = marker
             for encoding in ("utf-16-le", "utf-16-be"):
                 forms[text.encode(encoding, "surrogatepass")] = MARKER.encode(encoding)
-            for form in _in_base64(text.encode("utf-8", "surrogatepass")):
+            forms[text.encode("cp1252", "ignore")] = marker
+            data = text.encode("utf-8", "surrogatepass")
+            for form in _in_base64(data):
                 forms[form] = _BASE64 * len(form)
+            forms[data.hex().encode()] = forms[data.hex().upper().encode()] = b"0" * (2 * len(data))
         forms[self._text.encode("utf-8", "surrogatepass")] = marker
-        return dict(sorted(forms.items(), key=lambda pair: -len(pair[0])))
+        kept = ((form, mark) for form, mark in forms.items() if len(form) >= _LEAST)
+        return dict(sorted(kept, key=lambda pair: -len(pair[0])))
 
     @cached_property
     def _pattern(self) -> re.Pattern[bytes]:
@@ -96,15 +124,108 @@ class Secret:
         """True if it stands in some bytes."""
         return any(form in data for form in self._forms)
 
+    def is_common(self, times: int) -> bool:
+        """True if what stands somewhere so often is rather a word than a secret."""
+        return times > (_COMMON_WORD if _IS_WORD.fullmatch(self._text) else _COMMON)
+
     def without(self, data: bytes) -> bytes:
-        """Bytes in which a mark stands in its place."""
+        """Bytes in which a mark stands in its place.
+
+        Of JSON, and of lines of it, only the values are changed: no key, no id.
+        """
         if not self.is_in(data):
             return data
-        return self._pattern.sub(lambda found: self._forms[found.group()], data)
+        parts = [(True, data)] if _is_json(data.lstrip()) else _parts(data)
+        change = (lambda part: self._pattern.sub(self._mark, part)), self._without_values
+        return b"".join(change[is_record](part) for is_record, part in parts)
+
+    def _mark(self, found: re.Match[bytes]) -> bytes:
+        mark = self._forms[found.group()]
+        if mark != MARKER.encode():
+            return mark
+        if self._same_length:
+            size = len(found.group().decode("utf-8", "replace"))
+            return mark.ljust(size)[:size]
+        data, (start, end) = found.string, found.span()
+        is_name = data[max(0, start - 2) : start].endswith(_BEFORE_NAME)
+        return _NAME if is_name or data[end : end + 3].startswith(_AFTER_NAME) else mark
 
     def name_without(self, name: bytes) -> bytes:
-        """A file's name with a word in its place."""
-        return self._pattern.sub(_NAME, name) if self.is_in(name) else name
+        """A file's name with a word in its place; an id stays, and what kbtui itself calls so."""
+        stem = name.partition(b".")[0].decode("utf-8", "replace")
+        is_id = _ID.fullmatch(stem) is not None and stem != self._text
+        if not self.is_in(name) or is_id or name.decode("utf-8", "replace") in _OURS:
+            return name
+        return self._pattern.sub(_NAME, name)
+
+    def message_without(self, message: bytes) -> bytes:
+        """A commit's message without it; what its trailers are called, and ids there, stay."""
+        whole = message.rstrip(b"\n")
+        body, gap, last = whole.rpartition(b"\n\n")
+        trailers = [_TRAILER.fullmatch(line) for line in last.split(b"\n")]
+        if not gap or not all(trailers):
+            return self.without(message)
+        kept = [found[1] + self._trailer_without(*found.groups()) for found in trailers if found]
+        return self.without(body) + gap + b"\n".join(kept) + message[len(whole) :]
+
+    def _trailer_without(self, key: bytes, value: bytes) -> bytes:
+        text = value.decode("utf-8", "replace")
+        is_kept = self._is_kept(key.decode().rstrip(": ").lower(), text)
+        return value if is_kept else self.without(value)
+
+    # JSON ------------------------------------------------------------------------------------
+
+    def _without_values(self, data: bytes) -> bytes:
+        """Change what values say in a JSON text, and no other byte of it."""
+        made: list[bytes] = []
+        end = 0
+        stack: list[tuple[bool, str]] = []  # in an object or a list, and below which key
+        key, names = "", False
+        for found in _TOKEN.finditer(data):
+            token = found.group()
+            if token in (b"{", b"["):
+                names = token == b"{"
+                stack.append((names, key))
+            elif token in (b"}", b"]"):
+                _, key = stack.pop()
+                names = False
+            elif token == b":":
+                names = False
+            elif token == b",":
+                names = bool(stack) and stack[-1][0]
+            else:
+                new = self._key_without(token) if names else self._value_without(token, key)
+                if names:
+                    key = str(json.loads(token))
+                made += [data[end : found.start()], new]
+                end = found.end()
+        return b"".join([*made, data[end:]])
+
+    def _key_without(self, token: bytes) -> bytes:
+        name = json.loads(token)
+        return token if _FIELD.fullmatch(name) or _ID.fullmatch(name) else self._text_without(token)
+
+    def _value_without(self, token: bytes, key: str) -> bytes:
+        if not token.startswith(b'"'):
+            is_kept = key in _IDS or not self.is_in(token)
+            return token if is_kept else json.dumps(MARKER).encode()
+        return token if self._is_kept(key, json.loads(token)) else self._text_without(token)
+
+    def _is_kept(self, key: str, value: str) -> bool:
+        """True for a value that others are found by."""
+        if key in _WORDS and _WORD.fullmatch(value):
+            return True
+        is_id = _ID.fullmatch(value) or (key in _IDS and _NAMED.fullmatch(value))
+        return bool(is_id) and value != self._text
+
+    def _text_without(self, token: bytes) -> bytes:
+        text = json.loads(token)
+        data = text.encode("utf-8", "surrogatepass")
+        new = self.without(data)
+        if new == data:
+            return token
+        said = json.dumps(new.decode("utf-8", "surrogatepass"), ensure_ascii=token.isascii())
+        return said.encode("utf-8", "surrogatepass")
 
 
 def is_binary(data: bytes) -> bool:
@@ -125,3 +246,51 @@ def _in_base64(data: bytes) -> set[bytes]:
             if len(form) >= _LEAST:
                 forms.add(form)
     return forms
+
+
+def _written(text: str) -> Iterator[str]:
+    """A text as it is written in files of several kinds."""
+    yield from (text, text.replace("\n", "\r\n"), text.replace("'", "''"), html.escape(text))
+    yield from (quote(text, safe=""), quote(text), quote_plus(text))
+    for ascii_only in (True, False):
+        escaped = text
+        for _ in range(_NESTED):  # what a tool was called with is JSON in JSON
+            escaped = json.dumps(escaped, ensure_ascii=ascii_only)[1:-1]
+            yield escaped
+
+
+def _is_json(data: bytes) -> bool:
+    """True for a JSON object or list, encoded as we encode them."""
+    if data[:1] not in (b"{", b"["):
+        return False
+    try:
+        json.loads(data.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _parts(data: bytes) -> Iterator[tuple[bool, bytes]]:
+    """Cut a text into records, which are lines of JSON, and what is between them."""
+    for is_record, lines in groupby(io.BytesIO(data), _is_json):
+        if is_record:
+            yield from ((True, line) for line in lines)
+        else:
+            yield False, b"".join(lines)
+
+
+def packed_in(data: bytes) -> Iterator[bytes]:
+    """What is compressed in a zip (an office document is one), a gzip or a PDF, and can be read."""
+    with suppress(zipfile.BadZipFile, zlib.error, OSError, RuntimeError, ValueError, EOFError):
+        if data.startswith(b"PK"):
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                for member in archive.infolist():
+                    yield member.filename.encode("utf-8", "surrogatepass")
+                    with archive.open(member) as stream:
+                        yield stream.read(_MOST_INSIDE)
+        elif data.startswith(b"\x1f\x8b"):
+            yield zlib.decompressobj(31).decompress(data, _MOST_INSIDE)
+        elif data.startswith(b"%PDF"):
+            for found in _STREAM.finditer(data):
+                with suppress(zlib.error):
+                    yield zlib.decompressobj().decompress(data[found.end() :], _MOST_INSIDE)

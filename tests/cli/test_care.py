@@ -134,7 +134,7 @@ def test_a_secret_on_standard_input_is_purged(told: Command) -> None:
     assert {"path": "sessions/s.jsonl", "count": 1} in found["files"]
     done = told.ok("purge", stdin=f"{secret}\n")
     assert "Change the key" in done.err
-    assert told.file(A).read_text() == "# A\n\n[removed]\n"
+    assert told.file(A).read_text() == "# A\n\n(removed)\n"
     assert secret not in told.file("sessions/s.jsonl").read_text()
     assert told("purge", "--dry-run", stdin=secret).status == 1
     assert told("purge", stdin="").status == 2

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kbtui.errors import ConflictError
@@ -103,8 +103,8 @@ class PurgedCommits:
 
 
 _MENTIONED = re.compile(rb"\b[0-9a-f]{10,40}\b")
+_MACHINE = re.compile(rb"(?:author|committer) kbtui [a-z-]{1,20} <[a-z-]{1,20}@kbtui\.invalid> ")
 _SHORT = 10
-_FEW = 64
 
 
 class Rewriting:
@@ -172,15 +172,22 @@ class Rewriting:
                 lines.append(b"tree " + self._tree(value.decode()).encode())
             elif key == b"parent":
                 lines.append(b"parent " + self.commits.get(value.decode(), value.decode()).encode())
+            elif _MACHINE.match(line):
+                lines.append(line)
             else:
-                lines.append(self._secret.without(line))
-        message = _MENTIONED.sub(self._renamed, self._secret.without(message))
+                who, end, moment = line.rpartition(b"> ")
+                lines.append(self._secret.without(who) + end + moment)
+        message = self.renamed(self._secret.message_without(message))
         new = git_object(b"commit", b"\n".join(lines) + gap + message)
         if new.id == identifier:
             return
         self.commits[identifier] = new.id
         self._prefixes[identifier[:_SHORT].encode()] = identifier.encode()
         self._new.append(new)
+
+    def renamed(self, data: bytes) -> bytes:
+        """A text in which commits are called by their new ids."""
+        return _MENTIONED.sub(self._renamed, data) if self._prefixes else data
 
     def _renamed(self, found: re.Match[bytes]) -> bytes:
         """The new id where a message mentions a commit that has one, as long as it was."""
@@ -206,13 +213,14 @@ class Rewriting:
                 new = self._blobs.get(sha, sha)
             if new != sha:
                 changes[name] = (mode, new)
-        named = [name for name in tree if self._secret.is_in(name)]
+        names = {name: self._secret.name_without(name) for name in tree}
+        named = [name for name, new in names.items() if new != name]
         if not changes and not named:
             return identifier
         rewritten = {**tree, **changes}
         for name in named:
             entry = rewritten.pop(name)
-            rewritten[_free_name(self._secret.name_without(name), rewritten)] = entry
+            rewritten[_free_name(names[name], rewritten)] = entry
         made = git_object(b"tree", serialize_tree(rewritten))
         self._new.append(made)
         return made.id
@@ -243,11 +251,13 @@ class HistoryPurge:
         commits: How many commits were written anew.
         objects: How many objects held the secret.
         epoch: How many purges the history has seen; None where it didn't hold the secret.
+        renamed: Gives a text in which commits are called by their new ids.
     """
 
     commits: int = 0
     objects: int = 0
     epoch: int | None = None
+    renamed: Callable[[bytes], bytes] = bytes
 
 
 class Purge:
@@ -285,22 +295,22 @@ class Purge:
         head = self._repository.head()
         if not found:
             return HistoryPurge()
-        commits, epoch = 0, None
+        done = HistoryPurge(objects=len(found))
         if head is not None:
             tell("Writing the history anew")
-            commits, epoch = self._rewrite(secret, head)
+            done = replace(self._rewrite(secret, head), objects=len(found))
         tell("Throwing away what was")
         self._drop_unreachable()
-        return HistoryPurge(commits, len(found), epoch)
+        return done
 
-    def _rewrite(self, secret: Secret, head: str) -> tuple[int, int | None]:
+    def _rewrite(self, secret: Secret, head: str) -> HistoryPurge:
         rewriting = Rewriting(self._repository, secret)
         with storage_errors("Can't write the history anew"):
             for portion in rewriting.run():
                 self._repository.store(portion)
             self._go_over(rewriting.commits)
         if head not in rewriting.commits:
-            return 0, None
+            return HistoryPurge(renamed=rewriting.renamed)
         history = newer(self._repository, head)
         epoch = 1 + max((read_commit(*each).origin.epoch or 0 for each in history), default=0)
         last = rewriting.commits[head]
@@ -311,7 +321,7 @@ class Purge:
         self._repository.store([end])
         PurgedCommits(self._root).add(rewriting.commits)
         self._door.forward(head, end.id, actor=Actor.YOU)
-        return len(rewriting.commits), epoch
+        return HistoryPurge(len(rewriting.commits), 0, epoch, rewriting.renamed)
 
     def _go_over(self, commits: Mapping[str, str]) -> None:
         """Let each proposal point to what its commit was written anew as."""

@@ -120,7 +120,8 @@ class Sync:
         report = SyncReport(address.shown)
         for _ in range(_TRIES):
             try:
-                return self._once(transport, watcher, report, replace_theirs=replace_theirs)
+                done = self._once(transport, watcher, report, replace_theirs=replace_theirs)
+                return self._pruned(transport, done)
             except MovedError as moved:
                 why = moved
                 log.info("sync again: %s", moved)
@@ -287,7 +288,18 @@ class Sync:
                 "Take over by hand what you need from there, then replace it: `kbtui sync"
                 " --replace`.",
             )
+        self._purged.add([old])
         return replace(self._send(transport, watcher, report, None, expected=old), replaced=True)
+
+    def _pruned(self, transport: Transport, report: SyncReport) -> SyncReport:
+        """Say where what was purged may be still; out of a folder it is taken."""
+        note = transport.prune(self._purged.known())
+        if report.replaced and not note and not transport.is_folder:
+            note = (
+                f"{report.remote} may keep what was purged until it tidies up (`git gc"
+                " --prune=now` there), and so may its forks, clones and backups."
+            )
+        return replace(report, notes=(*report.notes, note)) if note else report
 
 
 def _is_note(path: str) -> bool:

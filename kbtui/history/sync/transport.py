@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from kbtui.errors import KbtuiError, RemoteError
+from kbtui.errors import KbtuiError, NotFoundError, RemoteError
 from kbtui.history.door import MovedError
 from kbtui.history.objects.branch import NAME
+from kbtui.history.objects.lineage import everything
 from kbtui.history.objects.pack_folder import INCOMING, PackFolder
+from kbtui.history.objects.packing import pack_of
 from kbtui.history.objects.repository import Repository, as_unpacked
 from kbtui.history.sync.inspection import Inspection, check_pack
 from kbtui.history.sync.purge import PurgedTipError
@@ -113,6 +115,11 @@ class Transport:
         self._watcher = watcher
         self._until = contextlib.ExitStack()  # what lasts as long as a connection
 
+    @property
+    def is_folder(self) -> bool:
+        """True if the other side is a folder that is at hand."""
+        return self._address.folder is not None
+
     def fetch(self, head: str | None, purged: frozenset[str]) -> str | None:
         """Bring over what the other side has, and let it in.
 
@@ -175,6 +182,18 @@ class Transport:
                     self._refused(str(refusal))
             if self._address.folder is not None:
                 _settle(self._address.folder)
+
+    def prune(self, purged: frozenset[str]) -> str:
+        """Throw away what a folder still keeps of commits that a purge has replaced.
+
+        Returns:
+            Why it may be there still, a sentence; empty where it isn't.
+        """
+        place = self._address.folder
+        if place is None or not purged:
+            return ""
+        with storage_errors(f"Can't tidy up {place}"):
+            return _prune(place, purged, self._address.shown)
 
     def _refused(self, why: str) -> None:
         if any(word in why for word in ("unable to set", "fetch first", "stale", "lock")):
@@ -348,6 +367,42 @@ def prepare_folder(folder: Path) -> None:
             config = made.get_config()
             config.set((b"core",), b"fsync", b"all")
             config.write_to_path()
+
+
+def _prune(place: Path, purged: frozenset[str], shown: str) -> str:
+    from dulwich.repo import Repo
+
+    with contextlib.closing(Repo(place)) as opened:  # knows worktrees and submodules
+        folder = Path(opened.commondir())
+        is_bare = opened.bare
+        others = sorted(set(opened.refs.allkeys()) - {b"HEAD", _REF})
+    remote = Repository(folder)
+    with contextlib.closing(remote):
+        if not any(map(remote.has, purged)):
+            return ""
+        if others or not is_bare:
+            names = ", ".join(clean_line(name.decode("utf-8", "replace")) for name in others[:5])
+            why = f" ({names})" if names else ""
+            return (
+                f"{shown} is a repository of your own{why}, and may keep what was purged until you"
+                " have removed it there."
+            )
+        lock = folder / f"{NAME}.lock"
+        try:
+            os.close(os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            return f"Somebody is writing to {shown}: sync again to remove there what was purged."
+        try:
+            count, records = pack_of(remote, everything(remote))
+            remote.keep_only(remote.write_pack(count, records))
+            shutil.rmtree(folder / "logs", ignore_errors=True)
+            for name in ("ORIG_HEAD", "FETCH_HEAD"):
+                (folder / name).unlink(missing_ok=True)
+        except NotFoundError as error:
+            return f"{shown} may keep what was purged: {error.message}"
+        finally:
+            lock.unlink(missing_ok=True)
+    return ""
 
 
 def _settle(folder: Path) -> None:

@@ -24,7 +24,7 @@ from kbtui.cli.output import (
     to_terminal,
 )
 from kbtui.errors import NotFoundError, UndoConflictError, UsageError
-from kbtui.text import clean
+from kbtui.text import clean, counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -192,13 +192,49 @@ def undo(
             "Name the commit by its id: `kbtui log` lists those of a turn one below the other.",
         )
     with place.opened() as kb:
+        if batch is not None and _undo_import(kb, batch, prefer, as_json=as_json):
+            return
         work = _undo_of(kb, rev, paths, hunk, turn, batch)
         try:
-            commit = _preferring(work, prefer) if prefer else work({})
+            commit = _settled(work, prefer)
         except UndoConflictError as error:
             print_conflicts(error, kb.workspace)
             raise
     say_commit(commit, kb.workspace, as_json=as_json)
+
+
+def _undo_import(kb: KnowledgeBase, batch: str, prefer: str | None, *, as_json: bool) -> bool:
+    """Take back an import with the sessions that it brought; False: the batch brought none."""
+    from kbtui.importers.engine import take_back
+
+    work = _undo_of(kb, None, (), None, None, batch)
+    try:
+        done = take_back(kb.services, batch, lambda: _settled(work, prefer))
+    except UndoConflictError as error:
+        print_conflicts(error, kb.workspace)
+        raise
+    if done is None:
+        return False
+    commit, taken = done
+    if as_json:
+        shapes = [{"id": e.session, "outcome": e.outcome, "why": e.why or None} for e in taken]
+        shape = commit_shape(commit, kb.workspace) if commit is not None else {"commit": None}
+        say_json({**shape, "sessions": shapes})
+        return True
+    if commit is not None:
+        say_commit(commit, kb.workspace, as_json=False)
+    gone = sum(each.outcome != "kept" for each in taken)
+    say(f"{counted(gone, 'conversation')} taken back.")
+    for each in taken:
+        if each.outcome == "kept":
+            note(f"kbtui: {each.session} stays. {each.why}")
+    return True
+
+
+def _settled(
+    work: Callable[[Mapping[Conflict, Resolution]], Commit | None], prefer: str | None
+) -> Commit | None:
+    return _preferring(work, prefer) if prefer else work({})
 
 
 def _undo_of(

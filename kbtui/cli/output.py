@@ -273,6 +273,7 @@ def session_shape(info: SessionInfo) -> dict[str, Any]:
         "updated": info.updated.isoformat(),
         "messages": info.messages,
         "channel": info.channel,
+        "url": info.url or None,
     }
 
 

@@ -25,6 +25,7 @@ from kbtui.cli import (
 from kbtui.cli.config import config
 from kbtui.cli.context import COMPLETION_VARIABLE, Place, completion
 from kbtui.cli.help import help_command
+from kbtui.cli.importing import import_command
 from kbtui.cli.inbox import inbox
 from kbtui.cli.mcp import mcp
 from kbtui.cli.output import INTERRUPTED, complain, report
@@ -92,6 +93,7 @@ for _command in (
     memory.remember,
     memory.forget,
     ask.sessions,
+    import_command,
     memory.consolidate,
     memory.dream,
     memory.dream_log,

@@ -19,13 +19,14 @@ from kbtui.text import clean_line
 from kbtui.workspace.durable import storage_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from _typeshed import WriteableBuffer
 
 _MOST_RATIO = 200
 _SMALL = 64 << 20
 _MOST_MEMBERS = 200_000
+_TEXTS = (".json", ".jsonl", ".md", ".html", ".htm", ".txt", ".enex", ".csv")
 
 
 class Opened:
@@ -35,6 +36,7 @@ class Opened:
         path: Where it is.
         names: Its members, relative, slashes between, sorted; of a single file its own name.
         refused: Members that are not read, with the reason.
+        done: How many bytes were read of its members so far.
     """
 
     def __init__(self, path: Path) -> None:
@@ -47,6 +49,7 @@ class Opened:
         self.path = path
         self.names: list[str] = []
         self.refused: list[tuple[str, str]] = []
+        self.done = 0
         self._zip: zipfile.ZipFile | None = None
         if not path.exists():
             raise NotFoundError(f"There is no file {path}.", "Give the path of an export.")
@@ -74,6 +77,12 @@ class Opened:
         """True for a folder, and for a zip, which is one that is packed."""
         return self._zip is not None or self.path.is_dir()
 
+    @property
+    def total(self) -> int:
+        """How many bytes there are to read, unpacked; of a folder only what may hold texts."""
+        texts = [name for name in self.names if name.lower().endswith(_TEXTS)]
+        return sum(map(self.size, texts or self.names))
+
     def size(self, name: str) -> int:
         """How many bytes a member has, unpacked."""
         if self._zip is not None:
@@ -88,7 +97,8 @@ class Opened:
         """
         if self._zip is None:
             with storage_errors(f"Can't read {clean_line(name)}"):
-                return self._place(name).open("rb")
+                file = self._place(name).open("rb", buffering=0)
+            return io.BufferedReader(_Limited(file, clean_line(name), self._count), 1 << 18)
         info = self._zip.getinfo(name)
         if info.flag_bits & 1:
             raise UnreadableError(f"{clean_line(name)} is encrypted.", "Unpack it, then import.")
@@ -97,7 +107,7 @@ class Opened:
         except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
             raise UnreadableError(f"{clean_line(name)} is damaged: {error}.") from None
         limit = max(_SMALL, info.compress_size * _MOST_RATIO)
-        return io.BufferedReader(_Limited(stream, clean_line(name), limit), 1 << 18)
+        return io.BufferedReader(_Limited(stream, clean_line(name), self._count, limit), 1 << 18)
 
     def head(self, name: str, size: int = 64 << 10) -> bytes:
         """Read the beginning of a member; empty if it can't be read."""
@@ -106,6 +116,9 @@ class Opened:
                 return stream.read(size)
         except UnreadableError:
             return b""
+
+    def _count(self, size: int) -> None:
+        self.done += size
 
     def _place(self, name: str) -> Path:
         return self.path / name if self.path.is_dir() else self.path
@@ -134,9 +147,11 @@ class Opened:
 class _Limited(io.RawIOBase):
     """A stream that ends in an error once more has come out of it than a real file would hold."""
 
-    def __init__(self, stream: IO[bytes], name: str, limit: int) -> None:
-        self._stream, self._name, self._left = stream, name, limit
-        self._limit = limit
+    def __init__(
+        self, stream: IO[bytes], name: str, count: Callable[[int], None], limit: int | None = None
+    ) -> None:
+        self._stream, self._name, self._count = stream, name, count
+        self._limit, self._read = limit, 0
 
     def readable(self) -> bool:
         return True
@@ -147,8 +162,9 @@ class _Limited(io.RawIOBase):
             data = self._stream.read(len(view))
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
             raise UnreadableError(f"{self._name} is damaged: {error}.") from None
-        self._left -= len(data)
-        if self._left < 0:
+        self._count(len(data))
+        self._read += len(data)
+        if self._limit is not None and self._read > self._limit:
             raise UnreadableError(
                 f"{self._name} unpacks to more than {self._limit >> 20:,} MB, far more than it"
                 " weighs; it isn't read further."

@@ -91,7 +91,8 @@ class Mask:
 class SessionLog:
     """The sum of the lines of a log.
 
-    `messages` is the conversation as it stands, `last_id` the highest id ever given.
+    `messages` is the conversation as it stands, `last_id` the highest id ever given. One that was
+    imported has the `url` where it came from, and is `untouched` until something is said in it.
     """
 
     title: str = ""
@@ -99,6 +100,9 @@ class SessionLog:
     channel: str = ""
     messages: list[SessionMessage] = field(default_factory=list)
     last_id: int = 0
+    url: str = ""
+    untouched: bool = False
+    _block: int = 0
     _whole: dict[int, SessionMessage] = field(default_factory=dict)
     _forgotten: list[Mapping[str, Any]] = field(default_factory=list)
 
@@ -118,10 +122,16 @@ class SessionLog:
     def add(self, record: Mapping[str, Any]) -> None:
         """Take in the next line; one that means nothing here changes nothing."""
         kind = record.get("kind") or record.get("_type")
-        if record.get("role") in _ROLES and kind in (None, "message"):
+        self._block -= 1
+        if kind == "import":
+            self._block = record["lines"] if isinstance(record.get("lines"), int) else 0
+            self.url = str(record.get("url") or self.url)
+            self.untouched = True
+        elif record.get("role") in _ROLES and kind in (None, "message"):
             message = message_from(record, self.last_id + 1)
             self.last_id = max(self.last_id, message.id)
             self.messages.append(message)
+            self.untouched &= self._block >= 0
         elif kind in ("session", "metadata"):
             self.created = _time(record.get("created") or record.get("created_at"))
             self.channel = str(record.get("channel") or "")
@@ -359,12 +369,15 @@ def _time(value: Any) -> datetime:
 log = logging.getLogger(__name__)
 _SUFFIX = ".jsonl"
 _CACHE = "sessions.json"
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """A session as lists show it; `messages` counts what was said and not taken back."""
+    """A session as lists show it; `messages` counts what was said and not taken back.
+
+    `url` and `untouched` are as in `SessionLog`.
+    """
 
     id: str
     title: str
@@ -372,6 +385,8 @@ class SessionInfo:
     updated: datetime
     messages: int
     channel: str
+    url: str = ""
+    untouched: bool = False
 
 
 class SessionList:
@@ -423,6 +438,8 @@ class SessionList:
             whole.updated,
             len(whole.messages),
             whole.channel,
+            whole.url,
+            whole.untouched,
         )
         return state, info
 
@@ -463,5 +480,7 @@ def _from_json(item: Mapping[str, Any]) -> tuple[tuple[int, int], SessionInfo]:
         datetime.fromisoformat(item["updated"]),
         int(item["messages"]),
         str(item["channel"]),
+        str(item["url"]),
+        item["untouched"] is True,
     )
     return (int(size), int(changed)), info

@@ -185,9 +185,13 @@ class Memory:
         return list(left_out(self._services, self.pending))
 
     def unfinished(self) -> list[str]:
-        """The sessions of which something isn't archived yet, the oldest first."""
+        """The sessions of which something isn't archived yet, the oldest first.
+
+        Imported ones are in it once something was said in them here.
+        """
         infos = sorted(self._services.sessions.list(), key=lambda info: info.updated)
-        return [info.id for info in infos if self.ledger.pending(info.id) is not None]
+        waiting = (info.id for info in infos if not info.untouched)
+        return [each for each in waiting if self.ledger.pending(each) is not None]
 
     async def consolidate(self, session: str) -> Outcome:
         """Condense all that is pending of a session; nothing is raised, the outcome says it."""

@@ -58,6 +58,8 @@ class SessionWork:
             tell: Told what begins, how far it is, and what ended.
         """
         try:
+            if await asyncio.to_thread(self._is_untouched, session):
+                return SessionReport()
             trigger = await asyncio.to_thread(self._consolidator.trigger, session)
             if closing:
                 trigger = Trigger.CLOSED
@@ -69,6 +71,9 @@ class SessionWork:
         except KbtuiError as error:
             return SessionReport(notice="" if _is_quiet(error) else str(error), error=error)
         return SessionReport(outcome, outcome.notice, outcome.error)
+
+    def _is_untouched(self, session: str) -> bool:
+        return self._pending.conversation(session).untouched
 
     def is_pending(self, session: str) -> bool:
         """True if something of a session isn't condensed yet; not on an event loop."""

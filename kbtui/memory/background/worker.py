@@ -327,6 +327,8 @@ class BackgroundWorker:
             log.info("sessions can't be listed: %s", error)
             return
         for info in infos:
+            if info.untouched:
+                continue  # imported: whoever wants it condensed says so
             leaves = info.channel == ONE_TURN_CHANNEL
             quiet = self._clock() - info.updated >= (LEFT_AFTER if leaves else idle)
             if quiet and self._quiet_since.get(info.id) != info.updated:

@@ -38,6 +38,7 @@ class Conversation:
         reasons: Why a message is left out, by id.
         taken_back: The ids of what the user took back.
         private: The ids of messages of turns in which a private entry was looked at.
+        untouched: It was imported, and nothing was said in it here since.
     """
 
     id: str
@@ -45,6 +46,7 @@ class Conversation:
     reasons: Mapping[int, str] = field(default_factory=dict)
     taken_back: frozenset[int] = frozenset()
     private: frozenset[int] = frozenset()
+    untouched: bool = False
 
     def shown(self, message: SessionMessage) -> bool:
         """True if a model is shown a message at all."""
@@ -122,6 +124,7 @@ def read_conversation(
         {number: why for number, why in reasons.items() if why is not None},
         frozenset(known - reasons.keys()),
         frozenset(_private(log.messages, tuple(private_paths))),
+        log.untouched,
     )
 
 

@@ -1,0 +1,208 @@
+"""ChatGPT: its exports, whole or split, of the branch that was last looked at.
+
+System messages, tools and what is marked as hidden stay out, and so do thoughts and the marks of
+citations, which mean nothing outside of it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from kbtui.errors import UnreadableError
+from kbtui.importers.json_stream import Broken, elements
+from kbtui.importers.port import Conversation, Said, Skipped
+from kbtui.importers.reading import (
+    broken,
+    json_members,
+    mapping,
+    mappings,
+    newest,
+    place_of,
+    text_of,
+    time_of,
+)
+from kbtui.text import clean_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kbtui.importers.opened import Opened
+    from kbtui.importers.port import Item
+
+_MARK = re.compile("[ \t]?\ue200([^\ue200\ue201]*)\ue201")
+_CITATION = re.compile(r"[ \t]?【\d+(?::\d+)?†[^】\n]*】")
+_PRIVATE_USE = re.compile("[\ue000-\uf8ff]")
+_SHOWN = {"text", "multimodal_text", "code", "canvas"}
+_ASSETS = {
+    "image_asset_pointer": "image",
+    "audio_asset_pointer": "audio",
+    "real_time_user_audio_video_asset_pointer": "audio",
+    "video_container_asset_pointer": "video",
+}
+
+
+class ChatGPT:
+    """Exports of ChatGPT."""
+
+    name = "ChatGPT"
+    key = "chatgpt"
+
+    def recognises(self, opened: Opened) -> bool:
+        """True if a member holds conversations as trees of messages."""
+        return any(_is_export(head) for _, head in json_members(opened))
+
+    def read(self, opened: Opened) -> Iterator[Item]:
+        """Read all of it, piece by piece; conversations may come more than once."""
+        for name in [name for name, head in json_members(opened) if _is_export(head)]:
+            try:
+                with opened.open(name) as stream:
+                    for element in elements(stream):
+                        yield _element(name, element)
+            except UnreadableError as error:
+                yield Skipped(clean_line(name), error.message)
+
+
+SOURCE = ChatGPT()
+
+
+def _is_export(head: bytes) -> bool:
+    if b'"chat_messages"' in head:
+        return False
+    timed = b'"create_time"' in head or b'"current_node"' in head
+    return (b'"mapping"' in head and timed) or (timed and b'"conversation_id"' in head)
+
+
+def _element(name: str, element: Any) -> Item:
+    if isinstance(element, Broken):
+        return broken(name, element)
+    if not isinstance(element, dict):
+        return Skipped(clean_line(name), "It holds something that is no conversation.")
+    id_ = text_of(element.get("conversation_id")) or text_of(element.get("id"))
+    title = clean_line(text_of(element.get("title")))
+    nodes = {key: node for key, node in mapping(element.get("mapping")).items() if _is_node(node)}
+    if not nodes:
+        return Skipped(place_of(name, title, id_), "It has no messages: its tree is missing.")
+    line, branches = _branch(nodes, text_of(element.get("current_node")))
+    said = tuple(each for node in line if (each := _said(node)) is not None)
+    if not said:
+        return Skipped(place_of(name, title, id_), "It holds no messages that were shown.")
+    times = [each.time for each in said if each.time is not None]
+    created, updated = time_of(element.get("create_time")), time_of(element.get("update_time"))
+    return Conversation(
+        id_ or f"{element.get('create_time')} {said[0].id or said[0].text[:200]}",
+        title,
+        created or min(times, default=None),
+        updated or max(times, default=None),
+        said,
+        url=f"https://chatgpt.com/c/{id_}" if re.fullmatch(r"[\w-]+", id_) else "",
+        branches=branches,
+    )
+
+
+def _is_node(node: Any) -> bool:
+    return isinstance(node, dict)
+
+
+def _branch(nodes: dict[str, dict[str, Any]], current: str) -> tuple[list[dict[str, Any]], int]:
+    """The nodes from the root to the current leaf, else the newest; how many others there are."""
+    parents: dict[str, str] = {}
+    for key, node in nodes.items():
+        children = node.get("children")
+        for child in children if isinstance(children, list) else ():
+            if isinstance(child, str) and child in nodes:
+                parents.setdefault(child, key)
+    for key, node in nodes.items():
+        parent = node.get("parent")
+        if isinstance(parent, str) and parent in nodes:
+            parents[key] = parent
+    inner = set(parents.values())
+    leaves = [key for key in nodes if key not in inner]
+    told = [key for key in leaves if mapping(nodes[key].get("message"))]
+    if current not in nodes:
+        choices = told or leaves or list(nodes)
+        current = newest(choices, [_time(nodes[key]) for key in choices])
+    line: list[dict[str, Any]] = []
+    seen: set[str] = set()
+    at: str | None = current
+    while at is not None and at not in seen:
+        seen.add(at)
+        line.append(nodes[at])
+        at = parents.get(at)
+    others = sum(key not in seen for key in told)
+    return line[::-1], others
+
+
+def _time(node: dict[str, Any]) -> Any:
+    return time_of(mapping(node.get("message")).get("create_time"))
+
+
+def _said(node: dict[str, Any]) -> Said | None:
+    message = mapping(node.get("message"))
+    role = text_of(mapping(message.get("author")).get("role"))
+    about = mapping(message.get("metadata"))
+    if role == "system" and about.get("is_user_system_message") is True:
+        role = "user"
+    content = mapping(message.get("content"))
+    if (
+        role not in ("user", "assistant")
+        or message.get("weight") == 0
+        or about.get("is_visually_hidden_from_conversation")
+        or text_of(content.get("content_type")) not in _SHOWN
+        or (role == "assistant" and message.get("recipient") not in ("all", None))
+    ):
+        return None
+    text, attached = _content(content)
+    named = (clean_line(text_of(each.get("name"))) for each in mappings(about.get("attachments")))
+    attached = list(dict.fromkeys(filter(None, named))) or attached
+    if not text and not attached:
+        return None
+    return Said(
+        "user" if role == "user" else "assistant",
+        text,
+        time_of(message.get("create_time")),
+        text_of(message.get("id")),
+        tuple(attached),
+    )
+
+
+def _content(content: dict[str, Any]) -> tuple[str, list[str]]:
+    """The text of a message's content, and what else was in it."""
+    if content.get("content_type") == "code":
+        text = text_of(content.get("text")).strip()
+        language = text_of(content.get("language")).strip()
+        shown = language if language.isalnum() and language != "unknown" else ""
+        return (f"```{shown}\n{text}\n```" if text else ""), []
+    parts = content.get("parts")
+    texts: list[str] = []
+    attached: list[str] = []
+    for part in parts if isinstance(parts, list) else [content.get("text")]:
+        kind = text_of(mapping(part).get("content_type"))
+        if isinstance(part, str):
+            texts.append(part)
+        elif kind in _ASSETS:
+            attached.append(_ASSETS[kind])
+        elif text_of(mapping(part).get("text")) and kind in ("", "text", "audio_transcription"):
+            texts.append(mapping(part)["text"])
+    text = "\n\n".join(each.strip() for each in texts if each.strip())
+    return without_marks(text), attached
+
+
+def without_marks(text: str) -> str:
+    """A text without marks of citations; what such a mark shows as a word stays."""
+    text = _CITATION.sub("", _MARK.sub(_word_of, text))
+    return _PRIVATE_USE.sub("", text).strip()
+
+
+def _word_of(mark: re.Match[str]) -> str:
+    kind, *rest = mark[1].split("\ue202")
+    lead = mark[0][0] if mark[0][0] in " \t" else ""
+    if kind == "entity" and rest:
+        try:
+            told = json.loads(rest[0])
+        except (ValueError, RecursionError):
+            return ""
+        is_named = isinstance(told, list) and len(told) > 1 and isinstance(told[1], str)
+        return f"{lead}{told[1]}" if is_named else ""
+    return f"{lead}{rest[0]}" if kind in ("url", "link_title") and rest else ""

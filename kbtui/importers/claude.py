@@ -1,0 +1,280 @@
+"""Claude.ai: its exports of all generations, and what they hold beside conversations.
+
+A download of 2026 is a manifest that names the files to fetch; that is explained, not imported.
+The ``text`` of a message mixes in thinking and notices: its blocks of text are what was seen.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from kbtui.errors import UnreadableError
+from kbtui.importers.json_stream import Broken, elements
+from kbtui.importers.port import Conversation, Note, Said, Skipped
+from kbtui.importers.reading import (
+    broken,
+    json_members,
+    mapping,
+    mappings,
+    newest,
+    place_of,
+    text_of,
+    time_of,
+)
+from kbtui.text import clean_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from kbtui.importers.opened import Opened
+    from kbtui.importers.port import Item
+
+_NOTICE = re.compile(
+    r"(?:^[ \t]*`{3,}[^\n]*\n)?[ \t]*"
+    r"This block is not supported on your current device yet\.?[ \t]*"
+    r"(?:\n[ \t]*`{3,}[ \t]*$)?",
+    re.MULTILINE,
+)
+_THINKING = re.compile(r"<(antThinking|thinking)\b[^>]*>.*?(?:</\1>|\Z)", re.DOTALL)
+_ARTIFACT = re.compile(r"<antArtifact\b([^>]*)>\n?|</antArtifact>")
+_TITLE = re.compile(r'\btitle="([^"]*)"')
+_BLANK_LINES = re.compile(r"\n{3,}")
+_ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
+_NO_PARENT = "00000000-0000-4000-8000-000000000000"
+_PARTS = (b'"chat_messages"', b'"conversations_memory"', b'"memory_files"')
+
+
+class Claude:
+    """Exports of Claude.ai."""
+
+    name = "Claude.ai"
+    key = "claude"
+
+    def recognises(self, opened: Opened) -> bool:
+        """True if a member holds conversations, projects, memories, or the manifest."""
+        return any(_kind(head) for _, head in json_members(opened))
+
+    def read(self, opened: Opened) -> Iterator[Item]:
+        """Read all of it, piece by piece; conversations may come more than once."""
+        kinds = [(name, kind) for name, head in json_members(opened) if (kind := _kind(head))]
+        if all(kind == "manifest" for _, kind in kinds):
+            raise _manifest(opened, kinds[0][0])
+        for name, kind in kinds:
+            if kind == "data":
+                yield from _member(opened, name)
+
+
+SOURCE = Claude()
+
+
+def _kind(head: bytes) -> str:
+    if any(part in head for part in _PARTS):
+        return "data"
+    if b'"data_files"' in head and b'"export_url"' in head:
+        return "manifest"
+    is_project = b'"docs"' in head and (b'"prompt_template"' in head or b'"is_private"' in head)
+    return "data" if is_project else ""
+
+
+def _manifest(opened: Opened, name: str) -> UnreadableError:
+    """Say which files a manifest means."""
+    try:
+        listed = mapping(json.loads(opened.head(name, 8 << 20))).get("data_files")
+    except (ValueError, RecursionError):
+        listed = None
+    names = [clean_line(str(each.get("filename") or "")) for each in mappings(listed)]
+    shown = ", ".join(filter(None, names[:20])) + (", …" if len(names) > 20 else "")  # noqa: PLR2004
+    return UnreadableError(
+        f"{clean_line(name)} holds no conversations: it lists the files of the export"
+        f"{': ' if shown else ''}{shown}.",
+        "Download each of them (the links are its `export_url`, and expire), put them into one"
+        " folder, and import that folder.",
+    )
+
+
+def _member(opened: Opened, name: str) -> Iterator[Item]:
+    try:
+        with opened.open(name) as stream:
+            for element in elements(stream):
+                if isinstance(element, Broken):
+                    yield broken(name, element)
+                elif isinstance(element, dict):
+                    yield from _element(name, element)
+                else:
+                    yield Skipped(clean_line(name), "It holds something that is no conversation.")
+    except UnreadableError as error:
+        yield Skipped(clean_line(name), error.message)
+
+
+def _element(name: str, value: dict[str, Any]) -> Iterator[Item]:
+    if "chat_messages" in value:
+        yield _conversation(name, value)
+    elif "conversations_memory" in value or "memory_files" in value:
+        yield from _memories(value)
+    elif "docs" in value:
+        yield from _project(value)
+    else:
+        yield Skipped(place_of(name, value.get("name"), value.get("uuid")), "It has no messages.")
+
+
+def _conversation(name: str, value: dict[str, Any]) -> Item:
+    id_ = text_of(value.get("uuid"))
+    title = clean_line(text_of(value.get("name")))
+    listed = mappings(value.get("chat_messages"))
+    branch, branches = _branch(listed)
+    said = tuple(each for message in branch if (each := _said(message)) is not None)
+    if not said:
+        return Skipped(place_of(name, title, id_), "It holds no messages.")
+    created = time_of(value.get("created_at"))
+    times = [each.time for each in said if each.time is not None]
+    updated = time_of(value.get("updated_at"))
+    return Conversation(
+        id_ or f"{value.get('created_at')} {said[0].id or said[0].text[:200]}",
+        title,
+        created or min(times, default=None),
+        updated or max(times, default=None),
+        said,
+        url=f"https://claude.ai/chat/{id_}" if re.fullmatch(r"[\w-]+", id_) else "",
+        branches=branches,
+    )
+
+
+def _branch(messages: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
+    """The messages up to the latest leaf, and how many other leaves there are.
+
+    Without parents, or where they lead in a circle, it is all messages by their time.
+    """
+    ids = [text_of(each.get("uuid")) for each in messages]
+    known = {id_: number for number, id_ in enumerate(ids) if id_}
+    if not any("parent_message_uuid" in each for each in messages) or len(known) < len(messages):
+        return _by_time(messages), 0
+    before: dict[int, int] = {}
+    for number, message in enumerate(messages):
+        parent = text_of(message.get("parent_message_uuid"))
+        if parent in known:
+            before[number] = known[parent]
+        elif parent and parent != _NO_PARENT and number:
+            before[number] = number - 1  # its parent is missing from the export
+    parents = set(before.values())
+    leaves = [number for number in range(len(messages)) if number not in parents]
+    if not leaves:
+        return _by_time(messages), 0
+    leaf = newest(leaves, [time_of(messages[number].get("created_at")) for number in leaves])
+    chain: list[int] = []
+    at: int | None = leaf
+    while at is not None:
+        if len(chain) > len(messages):
+            return _by_time(messages), 0
+        chain.append(at)
+        at = before.get(at)
+    return [messages[number] for number in reversed(chain)], len(leaves) - 1
+
+
+def _by_time(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    times = [time_of(each.get("created_at")) for each in messages]
+    if not all(times):
+        return list(messages)
+    order = sorted(range(len(messages)), key=lambda number: (times[number], number))
+    return [messages[number] for number in order]
+
+
+def _said(message: dict[str, Any]) -> Said | None:
+    role = _ROLES.get(text_of(message.get("sender")) or text_of(message.get("role")))
+    if role is None:
+        return None
+    text = _shown(message)
+    files = (*mappings(message.get("attachments")), *mappings(message.get("files")))
+    names = (clean_line(text_of(each.get("file_name"))) for each in files)
+    attached = tuple(dict.fromkeys(filter(None, names)))
+    if not text and not attached:
+        return None
+    return Said(
+        "user" if role == "user" else "assistant",
+        text,
+        time_of(message.get("created_at")),
+        text_of(message.get("uuid")),
+        attached,
+    )
+
+
+def _shown(message: dict[str, Any]) -> str:
+    """The text of a message as a person saw it."""
+    blocks = mappings(message.get("content"))
+    if blocks:
+        text = "\n\n".join(filter(None, map(_block, blocks)))
+    else:
+        text = text_of(message.get("text")) or text_of(message.get("content"))
+    text = _THINKING.sub("", _NOTICE.sub("", text))
+    return _BLANK_LINES.sub("\n\n", _ARTIFACT.sub(_artifact_tag, text)).strip()
+
+
+def _block(block: dict[str, Any]) -> str:
+    kind = block.get("type")
+    if kind in ("text", "voice_note"):
+        return text_of(block.get("text")).strip()
+    made = mapping(block.get("input"))
+    if kind == "tool_use" and block.get("name") == "artifacts" and text_of(made.get("content")):
+        title = clean_line(text_of(made.get("title")))
+        return f"[{title or 'Artifact'}]\n{text_of(made.get('content')).strip()}"
+    return ""
+
+
+def _artifact_tag(tag: re.Match[str]) -> str:
+    if tag[1] is None:
+        return ""
+    title = _TITLE.search(tag[1])
+    return f"[{title[1] if title and title[1] else 'Artifact'}]\n"
+
+
+def _project(value: dict[str, Any]) -> Iterator[Item]:
+    name = clean_line(text_of(value.get("name"))) or "Untitled project"
+    id_ = text_of(value.get("uuid")) or name
+    created, updated = time_of(value.get("created_at")), time_of(value.get("updated_at"))
+    about = (
+        ("Description", value.get("description")),
+        ("Instructions", value.get("prompt_template")),
+    )
+    parts = [
+        f"## {title}\n\n{text_of(text).strip()}" for title, text in about if text_of(text).strip()
+    ]
+    if parts:
+        text = "\n\n".join(parts)
+        yield Note(f"project {id_}", name, text, updated, created, folder=name)
+    for number, doc in enumerate(mappings(value.get("docs")), 1):
+        title = clean_line(text_of(doc.get("filename"))) or f"Document {number}"
+        if not text_of(doc.get("content")).strip():
+            yield Skipped(f"{name}: {title}", "It is empty.")
+            continue
+        made = time_of(doc.get("created_at"))
+        yield Note(
+            f"document {text_of(doc.get('uuid')) or f'{id_} {number}'}",
+            title,
+            text_of(doc.get("content")),
+            made or updated,
+            made or created,
+            folder=name,
+        )
+
+
+def _memories(value: dict[str, Any]) -> Iterator[Item]:
+    told = text_of(value.get("conversations_memory"))
+    if told.strip():
+        yield Note("memory", "What Claude remembered", told, folder="memories")
+    projects = value.get("project_memories")
+    for id_, text in projects.items() if isinstance(projects, dict) else ():
+        if text_of(text).strip():
+            title = f"What Claude remembered of project {clean_line(str(id_))}"
+            yield Note(f"memory {id_}", title, text_of(text), folder="memories")
+    for number, file in enumerate(mappings(value.get("memory_files")), 1):
+        path = clean_line(text_of(file.get("path"))) or f"memory {number}"
+        if text_of(file.get("content")).strip():
+            folder, _, name = path.strip("/").rpartition("/")
+            yield Note(
+                f"memory file {path}",
+                name.removesuffix(".md"),
+                text_of(file.get("content")),
+                time_of(file.get("updated_at")),
+                folder=f"memories/{folder}".strip("/"),
+            )

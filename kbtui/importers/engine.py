@@ -1,0 +1,482 @@
+"""The engine of imports: what an export is, what it would bring, and bringing it.
+
+Conversations become sessions, a few hundred at a time; notes become entries, through the door. All
+of an import is one batch. It may be killed anywhere: nothing is ever half there, and the same
+import goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
+
+from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
+from kbtui.importers.notes import Notes
+from kbtui.importers.port import Conversation, Note, Skipped
+from kbtui.sessions.imported import Imported, TakenBack, block, mark_of
+from kbtui.sessions.log_records import SessionMessage, message_record, session_record
+from kbtui.text import clean, clean_line, counted
+from kbtui.workspace.files import write_machine_file
+from kbtui.workspace.layout import MACHINE
+from kbtui.workspace.redact import redact
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from kbtui.history.change import Commit
+    from kbtui.importers.opened import Opened
+    from kbtui.importers.port import Said, Source
+    from kbtui.memory.services import Services
+    from kbtui.sessions.imported import Brought, Line
+    from kbtui.workspace.layout import Workspace
+
+SOURCES = (
+    "kbtui.importers.claude",
+    "kbtui.importers.chatgpt",
+)
+"""The modules that each have a `SOURCE`; the first that recognises an export reads it."""
+
+_FOLDER = f"{MACHINE}/imports"
+_MOST_SESSIONS = 400
+_MOST_BYTES = 8 << 20
+_MOST_SKIPPED = 10_000
+_CHARACTERS_PER_TOKEN = 4
+_HASH = 12
+
+
+def find_source(opened: Opened) -> Source | None:
+    """The program whose export this is, by what is in it; None: nobody knows it."""
+    for name in SOURCES:
+        source = cast("Source", import_module(name).SOURCE)
+        if source.recognises(opened):
+            return source
+    return None
+
+
+@dataclass(slots=True)
+class Preview:
+    """What an export holds, and what importing it would do.
+
+    Attributes:
+        source: The program that it is of.
+        conversations: How many there are; `messages` in them.
+        branches: How many other branches they have, which are left out.
+        notes: How many texts and files beside conversations.
+        first: The earliest message; `last` the latest.
+        new: How many conversations aren't here yet; `grown` have more messages than are here,
+            `known` have not.
+        tokens: About how many tokens the new messages are.
+        skipped: What couldn't be taken, and why.
+    """
+
+    source: str
+    conversations: int = 0
+    messages: int = 0
+    branches: int = 0
+    notes: int = 0
+    first: datetime | None = None
+    last: datetime | None = None
+    new: int = 0
+    grown: int = 0
+    known: int = 0
+    tokens: int = 0
+    skipped: list[Skipped] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """A session that an import brought or made longer, by so many messages.
+
+    `kind` is ``new``, ``grown``, ``changed`` (another branch is shown there now) or ``apart`` (what
+    came stands in a session of its own, as the first was gone on with here).
+    """
+
+    session: str
+    title: str
+    kind: str
+    messages: int
+    branches: int = 0
+
+
+@dataclass(slots=True)
+class Report:
+    """What an import did.
+
+    Attributes:
+        batch: Its id, by which it can be taken back.
+        source: The program.
+        sessions: The conversations that came, or grew.
+        entries: The paths of the notes that came.
+        known: How many conversations and notes were here already.
+        skipped: What couldn't be taken, and why.
+    """
+
+    batch: str
+    source: str
+    sessions: list[Came] = field(default_factory=list)
+    entries: list[str] = field(default_factory=list)
+    known: int = 0
+    skipped: list[Skipped] = field(default_factory=list)
+
+    @property
+    def messages(self) -> int:
+        """How many messages came."""
+        return sum(each.messages for each in self.sessions)
+
+
+def preview(
+    services: Services,
+    opened: Opened,
+    source: Source,
+    watch: Callable[[int, int, str], None] = lambda _done, _of, _what: None,
+) -> Preview:
+    """Read an export, and say what importing it would do; nothing is written.
+
+    Args:
+        services: The rooms.
+        opened: The export.
+        source: Its program.
+        watch: Told the bytes read, of how many, and what was read last; may raise `StoppedError`.
+    """
+    found = Preview(source.name)
+    incoming = _Incoming(services.workspace, source, "")
+    seen: dict[str, int] = {}
+    for item in _items(opened, source, watch):
+        if isinstance(item, Skipped):
+            found.skipped.append(item)
+        elif isinstance(item, Note):
+            found.notes += 1
+        elif seen.get(item.id, -1) < len(item.messages):
+            again = item.id in seen
+            seen[item.id] = len(item.messages)
+            _count(found, item, incoming.plan(item), again=again)
+    return found
+
+
+def _count(found: Preview, item: Conversation, plan: _Plan, *, again: bool) -> None:
+    found.messages += len(item.messages)
+    times = [each.time for each in item.messages]
+    both = (item.created, item.updated) if not any(times) else ()
+    known = [each for each in (*times, *both, found.first, found.last) if each is not None]
+    found.first, found.last = min(known, default=None), max(known, default=None)
+    size = sum(len(each.text) for each in item.messages[plan.begin :])
+    found.tokens += size // _CHARACTERS_PER_TOKEN
+    if not again:
+        found.conversations += 1
+        found.branches += item.branches
+        found.new += plan.kind == "new"
+        found.known += plan.kind in ("known", "older")
+        found.grown += plan.kind not in ("new", "known", "older")
+
+
+def run(
+    services: Services,
+    opened: Opened,
+    source: Source,
+    watch: Callable[[int, int, str], None] = lambda _done, _of, _what: None,
+) -> Report:
+    """Import an export; one that was stopped goes on.
+
+    Args:
+        services: The rooms.
+        opened: The export.
+        source: Its program.
+        watch: Told the bytes read, of how many, and what was read last. What it raises, such as
+            a `StoppedError`, stops the import; what came so far stays.
+
+    Raises:
+        StorageError: There is no room, or the workspace can't be written; it can go on later.
+        UnreadableError: The whole can't be read.
+    """
+    if not services.workspace.writable:
+        raise StorageError("The workspace is read-only: nothing can be imported.")
+    batch = _begun(services.workspace, opened.path, source.key)
+    report = Report(batch, source.name)
+    incoming = _Incoming(services.workspace, source, batch)
+    notes = Notes(services.workspace, services.history, source.key, source.name, batch)
+    try:
+        for item in _items(opened, source, watch):
+            if isinstance(item, Skipped):
+                report.skipped.append(item)
+            elif isinstance(item, Note):
+                notes.add(item)
+            else:
+                incoming.add(item)
+        incoming.flush()
+        notes.flush()
+    except StorageError as error:
+        came = counted(len(incoming.came), "conversation")
+        raise StorageError(
+            f"{error.message} The import stopped there; {came} came in.",
+            f"{error.hint} The same import goes on where it stopped.".strip(),
+        ) from error
+    finally:
+        report.sessions, report.entries = incoming.came, notes.came
+        report.known = incoming.known + notes.known
+        report.skipped = (report.skipped + incoming.skipped + notes.skipped)[:_MOST_SKIPPED]
+        services.search.refresh(
+            [*(f"sessions/{each.session}.jsonl" for each in incoming.came), *notes.came]
+        )
+    if report.sessions or report.entries:
+        _note(services.workspace, batch, {**_read(services.workspace, batch), "ended": _now()})
+    else:
+        _forget(services.workspace, batch)
+    return report
+
+
+def _items(
+    opened: Opened, source: Source, watch: Callable[[int, int, str], None]
+) -> Iterator[Conversation | Note | Skipped]:
+    for name, why in opened.refused:
+        yield Skipped(name, why)
+    opened.done = 0
+    total = opened.total
+    for item in source.read(opened):
+        what = "" if isinstance(item, Skipped) else item.title
+        watch(min(opened.done, total), total, what)
+        yield item
+
+
+# Conversations ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is to be done with a conversation: `kind` as in `Came`, or ``known`` or ``older``.
+
+    Its messages from `begin` on are new; `back` is the message that a session is taken back to
+    before, None where it isn't.
+    """
+
+    kind: str
+    hashes: tuple[str, ...]
+    begin: int = 0
+    back: int | None = None
+    there: Brought | None = None
+
+
+class _Incoming:
+    """Makes sessions of conversations, in lots."""
+
+    def __init__(self, workspace: Workspace, source: Source, batch: str) -> None:
+        self._imported = Imported(workspace)
+        self._source = source
+        self._batch = batch
+        self._lot: dict[str, list[dict[str, Any]]] = {}
+        self._marks: set[str] = set()
+        self._size = 0
+        self._waiting: list[Came] = []
+        self.came: list[Came] = []
+        self.known = 0
+        self.skipped: list[Skipped] = []
+
+    def plan(self, item: Conversation) -> _Plan:
+        """Compare a conversation with what is here of it."""
+        hashes = tuple(_hashes(item.messages))
+        sessions = self._imported.sessions_of(mark_of(self._source.key, item.id))
+        there = self._imported.brought(sessions[-1]) if sessions else None
+        if there is None:
+            return _Plan("new", hashes)
+        here = [mark for mark, _ in there.line]
+        same = next(
+            (n for n, (a, b) in enumerate(zip(here, hashes, strict=False)) if a != b),
+            min(len(here), len(hashes)),
+        )
+        if same == len(hashes):
+            return _Plan("known", hashes, begin=same)
+        if item.updated and there.updated and _iso(item.updated) < there.updated:
+            return _Plan("older", hashes, begin=len(hashes), there=there)
+        if there.went_on:
+            return _Plan("apart", hashes, begin=same, there=there)
+        if same == len(here):
+            return _Plan("grown", hashes, begin=same, there=there)
+        back = next((number for _, number in reversed(there.line[:same]) if number), 0)
+        return _Plan("changed", hashes, begin=same, back=back, there=there)
+
+    def add(self, item: Conversation) -> None:
+        """Take in a conversation."""
+        mark = mark_of(self._source.key, item.id)
+        if mark in self._marks:
+            self.flush()  # an export may hold it twice
+        plan = self.plan(item)
+        if plan.kind in ("known", "older"):
+            self.known += 1
+            if plan.kind == "older":
+                why = "What is here is newer, and has other messages; that stays."
+                self.skipped.append(Skipped(_title(item), why))
+            return
+        if plan.kind in ("new", "apart"):
+            self._make(item, mark, plan)
+        else:
+            self._grow(item, plan)
+        if len(self._lot) >= _MOST_SESSIONS or self._size >= _MOST_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what has gathered."""
+        lot, self._lot, self._size = self._lot, {}, 0
+        waiting, self._waiting = self._waiting, []
+        self._marks = set()
+        if lot:
+            self._imported.write(lot)
+        self.came += waiting
+
+    def _make(self, item: Conversation, mark: str, plan: _Plan) -> None:
+        begun = next((each.time for each in item.messages[plan.begin :] if each.time), None)
+        created = (None if plan.begin else item.created) or begun or item.updated or _utc_now()
+        parts = len(self._imported.sessions_of(mark))
+        name = f"{self._source.key}_{created:%Y%m%d-%H%M%S}-{mark}"
+        title = _title(item)
+        if plan.there is not None:
+            name = f"{_stem(plan.there.session)}-{parts + 1}"
+            title = f"{title} (went on in {self._source.name})"
+        header = session_record(name, self._source.key, title, created)
+        records = [header, *self._block(item, plan, 0, created)]
+        self._lot[name] = records
+        self._marks.add(mark)
+        self._size += sum(len(each.get("content", "")) for each in records)
+        count = len(item.messages) - plan.begin
+        self._waiting.append(Came(name, title, plan.kind, count, item.branches))
+
+    def _grow(self, item: Conversation, plan: _Plan) -> None:
+        there = plan.there
+        if there is None:
+            raise AssertionError("only what is there grows")
+        records = self._block(item, plan, there.last, item.created or _utc_now())
+        if _title(item) != there.title and item.title:
+            stamp = _iso(item.updated or _utc_now())
+            records.append({"kind": "title", "title": _title(item), "time": stamp})
+        try:
+            self._imported.extend(there.session, records)
+        except ConflictError as error:
+            self.skipped.append(Skipped(_title(item), f"{error.message} Import it again later."))
+            return
+        count = len(item.messages) - plan.begin
+        self.came.append(Came(there.session, _title(item), plan.kind, count, item.branches))
+
+    def _block(
+        self, item: Conversation, plan: _Plan, last: int, created: datetime
+    ) -> list[dict[str, Any]]:
+        kept = plan.there.line[: plan.begin] if plan.there is not None else []
+        if plan.kind == "apart":
+            kept = [(mark, 0) for mark, _ in kept]
+        fresh = range(last + 1, last + 1 + len(item.messages) - plan.begin)
+        line: Line = [*kept, *zip(plan.hashes[plan.begin :], fresh, strict=True)]
+        updated = _iso(item.updated) if item.updated else ""
+        head = block(self._batch, self._source.key, item.id, item.url, updated, _title(item), line)
+        rewind = {"kind": "rewind", "to_message": plan.back, "time": _iso(_utc_now())}
+        records = [head] if plan.back is None else [head, rewind]
+        time = next((each.time for each in item.messages[plan.begin :: -1] if each.time), created)
+        for number, said in zip(fresh, item.messages[plan.begin :], strict=True):
+            time = said.time or time
+            message = SessionMessage(number, time, said.role, _content(said))
+            records.append(message_record(message))
+        return records
+
+
+def _hashes(messages: Sequence[Said]) -> Iterator[str]:
+    """A hash of each message; equal ones count on."""
+    seen: dict[str, int] = {}
+    for said in messages:
+        told = f"{said.role}\0{said.id}\0{said.text}\0{' '.join(said.attached)}"
+        seen[told] = seen.get(told, -1) + 1
+        data = f"{told}\0{seen[told]}" if seen[told] else told
+        yield sha256(data.encode("utf-8", "replace")).hexdigest()[:_HASH]
+
+
+def _content(said: Said) -> str:
+    """A message as the log keeps it: clean, without secrets, with the names of what came along."""
+    names = ", ".join(filter(None, map(clean_line, said.attached)))
+    attached = f"[Attached: {names}]" if names else ""
+    text = "\n\n".join(filter(None, (clean(said.text).strip(), attached)))
+    return redact(text.encode("utf-8", "replace").decode()).text
+
+
+def _title(item: Conversation) -> str:
+    title = clean_line(item.title).encode("utf-8", "replace").decode()
+    return redact(title).text
+
+
+def _stem(session: str) -> str:
+    head, _, tail = session.rpartition("-")
+    return head if tail.isdecimal() and len(tail) < 5 else session  # noqa: PLR2004 - a part, no mark
+
+
+def _iso(time: datetime) -> str:
+    return time.astimezone(UTC).isoformat(timespec="milliseconds")
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _now() -> str:
+    return _utc_now().isoformat(timespec="seconds")
+
+
+# Batches ---------------------------------------------------------------------------------------
+
+
+def _begun(workspace: Workspace, path: Path, source: str) -> str:
+    """The batch of an import of this path that was stopped, else a new one, which is noted."""
+    place = str(path.resolve())
+    for file in sorted(workspace.place(_FOLDER).glob("*.json"), reverse=True):
+        known = _read(workspace, file.stem)
+        if known.get("path") == place and known.get("source") == source and "ended" not in known:
+            return file.stem
+    batch = f"import-{_utc_now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+    _note(workspace, batch, {"path": place, "source": source, "begun": _now()})
+    return batch
+
+
+def _read(workspace: Workspace, batch: str) -> dict[str, Any]:
+    try:
+        value = json.loads(workspace.place(f"{_FOLDER}/{batch}.json").read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _note(workspace: Workspace, batch: str, value: dict[str, Any]) -> None:
+    data = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+    write_machine_file(workspace, f"{_FOLDER}/{batch}.json", data)
+
+
+def _forget(workspace: Workspace, batch: str) -> None:
+    workspace.place(f"{_FOLDER}/{batch}.json").unlink(missing_ok=True)
+
+
+def take_back(
+    services: Services, batch: str, undo: Callable[[], Commit | None]
+) -> tuple[Commit | None, list[TakenBack]] | None:
+    """Take back all of an import: what it wrote by commits, and the sessions that it brought.
+
+    Args:
+        services: The rooms.
+        batch: The import.
+        undo: Takes back the commits; where it refuses, nothing is done.
+
+    Returns:
+        The commit of the undo, if there was something to undo, and what became of each session;
+        None where no session is of this batch.
+
+    Raises:
+        UndoConflictError: As `History.undo_batch`.
+    """
+    imported = Imported(services.workspace)
+    if not any(True for _ in imported.of_batch(batch)):
+        return None
+    commit = None
+    with contextlib.suppress(NotFoundError, UsageError):  # it wrote nothing but sessions
+        commit = undo()
+    taken = imported.take_back(batch)
+    _forget(services.workspace, batch)
+    services.search.refresh([f"sessions/{each.session}.jsonl" for each in taken])
+    return commit, taken

@@ -1,0 +1,190 @@
+"""JSON of any size, an element at a time: an array's, or those of one array within an object.
+
+Each element is decoded from a window that grows only as far as that element needs. One that is
+wrong in itself is reported and passed over; where the text breaks off, what stood before it is
+already out.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any
+
+from kbtui.errors import UnreadableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_WINDOW = 1 << 20
+_MOST = 48 << 20
+_SPACE = re.compile(r"[\s\x00\ufeff]*")
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
+_LITERAL = 12  # a number or a \\u escape that is cut off is found to be wrong so near the end
+_DECODER = json.JSONDecoder(strict=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """An element that can't be read: its number from 1, and why; the last one, if it `ends` all."""
+
+    number: int
+    why: str
+    ends: bool = False
+
+
+class _Window:
+    """The part of a stream that is looked at, decoded."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
+        self.text, self.at, self.ended = "", 0, False
+
+    def more(self, size: int = _WINDOW) -> bool:
+        """Read on; False at the end."""
+        if self.ended:
+            return False
+        data = self._stream.read(size)
+        self.ended = not data
+        self.text = self.text[self.at :] + self._decode(data, final=self.ended)
+        self.at = 0
+        return not self.ended
+
+    def peek(self) -> str:
+        """The next character that isn't white space; empty at the end."""
+        while True:
+            found = _SPACE.match(self.text, self.at)
+            self.at = found.end() if found else self.at
+            if self.at < len(self.text) or not self.more():
+                return self.text[self.at : self.at + 1]
+
+    def value(self) -> Any:
+        """Decode the value that begins here.
+
+        Raises:
+            _WrongError: It is wrong in itself, or cut off, or too long.
+        """
+        while True:
+            begin = self.at
+            try:
+                value, end = _DECODER.raw_decode(self.text, begin)
+            except RecursionError:
+                raise _WrongError("it is nested too deeply") from None
+            except json.JSONDecodeError as error:
+                is_cut = len(self.text) - error.pos <= _LITERAL
+                if not is_cut and not error.msg.startswith("Unterminated string"):
+                    raise _WrongError(f"it is not valid JSON: {error.msg}") from None
+                is_whole = False
+            else:
+                # At the end of what was read a number may go on.
+                is_whole = end < len(self.text) or isinstance(value, str | dict | list)
+            if is_whole:
+                self.at = end
+                return value
+            if len(self.text) - begin > _MOST:
+                raise _WrongError(f"it is longer than {_MOST >> 20} MB")
+            if self.ended:
+                raise _WrongError("the text breaks off in the middle of it", ends=True)
+            self.more(max(_WINDOW, len(self.text) - begin))
+
+    def name(self) -> str:
+        """Decode a member's name and the colon behind it; raises as `value`."""
+        name = self.value()
+        if self.peek() != ":" or not isinstance(name, str):
+            raise _WrongError("it is not valid JSON")
+        self.at += 1
+        return name
+
+    def skip(self) -> bool:
+        """Pass over the value that begins here by its brackets; False where it has no end."""
+        depth = 0
+        while True:
+            for token in _TOKEN.finditer(self.text, self.at):
+                self.at = token.end()
+                if not self.ended and self.at == len(self.text) and token[0][0] == '"':
+                    self.at = token.start()  # a text that may go on
+                    break
+                depth += (token[0] in "[{") - (token[0] in "]}")
+                if depth <= 0:
+                    return True
+            else:
+                self.at = len(self.text)
+            if self.ended or len(self.text) - self.at > _MOST:
+                return False
+            self.more(max(_WINDOW, len(self.text) - self.at))
+
+
+class _WrongError(Exception):
+    def __init__(self, why: str, *, ends: bool = False) -> None:
+        super().__init__(why)
+        self.ends = ends
+
+
+def elements(stream: IO[bytes], key: str = "conversations") -> Iterator[Any]:
+    """The elements of a top-level array, or of the array under `key` of a top-level object.
+
+    An object without that key is the only element. What can't be read is a `Broken`.
+    """
+    window = _Window(stream)
+    first = window.peek()
+    if first == "[":
+        window.at += 1
+        yield from _array(window)
+    elif first == "{":
+        window.at += 1
+        yield from _object(window, key)
+    else:
+        yield Broken(1, "it is no JSON: it begins with neither [ nor {", ends=True)
+
+
+def _array(window: _Window) -> Iterator[Any]:
+    number = 0
+    while True:
+        try:
+            sign = window.peek()
+            if sign == ",":
+                window.at += 1
+                continue
+            if sign == "]":
+                window.at += 1
+                return
+            number += 1
+            if not sign:
+                yield Broken(number, "the text breaks off before the end of the list", ends=True)
+                return
+            yield window.value()
+        except _WrongError as wrong:
+            whole = not wrong.ends and window.skip()
+            yield Broken(number, str(wrong), ends=not whole)
+            if not whole:
+                return
+        except UnreadableError as error:  # a damaged or a truncated member of a zip
+            yield Broken(number + 1, error.message, ends=True)
+            return
+
+
+def _object(window: _Window, key: str) -> Iterator[Any]:
+    rest: dict[str, Any] = {}
+    found = False
+    try:
+        while (sign := window.peek()) not in ("}", ""):
+            if sign == ",":
+                window.at += 1
+                continue
+            name = window.name()
+            if name == key and window.peek() == "[":
+                window.at += 1
+                found = True
+                yield from _array(window)
+            else:
+                rest[name] = window.value()
+    except (_WrongError, UnreadableError) as wrong:
+        yield Broken(1, str(wrong), ends=True)
+        return
+    if not sign:
+        yield Broken(1, "the text breaks off before its end", ends=True)
+    elif not found:
+        yield rest

@@ -1,0 +1,105 @@
+"""`kbtui import`, and its way back."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.importers.exports import claude, written
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Command
+
+
+def _logs(kbtui: Command) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in kbtui.file("sessions").glob("*.jsonl")}
+
+
+@pytest.mark.parametrize(
+    ("file", "conversations", "messages", "branches"),
+    [
+        ("claude-ai/simonw-claude-to-sqlite/artifacts.json", 1, 20, 0),
+        ("claude-ai/simonw-claude-to-sqlite/example.json", 1, 2, 0),
+        ("claude-ai/sugurutakahashi/conversations.json", 2, 8, 0),
+        ("chatgpt/librechat/chatgpt-export.json", 2, 10, 0),
+        ("chatgpt/librechat/chatgpt-tree.json", 1, 6, 2),
+    ],
+)
+def test_real_exports_come_in_whole(
+    kbtui: Command, data_dir: Path, file: str, conversations: int, messages: int, branches: int
+) -> None:
+    export = str(data_dir / "exports" / file)
+    preview = kbtui.ok("import", "--dry-run", "--json", export).json[0]
+    assert preview["conversations"] == conversations
+    assert (preview["messages"], preview["branches"]) == (messages, branches)
+    assert not kbtui.ok("sessions", "--json").json
+    report = kbtui.ok("import", "--json", export).json[0]
+    assert (len(report["sessions"]), report["messages"]) == (conversations, messages)
+    assert sum(each["branches"] for each in report["sessions"]) == branches
+    assert report["skipped"] == []
+    listed = kbtui.ok("sessions", "--json").json
+    assert sum(each["messages"] for each in listed) == messages
+    assert all(each["created"] < "2025-02" for each in listed)
+
+
+def test_an_import_twice_is_an_import_once_and_a_grown_one_adds(
+    kbtui: Command, tmp_path: Path
+) -> None:
+    export = written(
+        tmp_path / "a.bin", [claude("c1", "I live in Oslo.", "Nice."), claude("c2", "Hi")]
+    )
+    kbtui.ok("import", str(export))
+    before = _logs(kbtui)
+    again = kbtui.ok("import", "--json", str(export)).json[0]
+    assert (again["sessions"], again["known"]) == ([], 2)
+    assert _logs(kbtui) == before
+    more = claude(
+        "c1",
+        "I live in Oslo.",
+        "Nice.",
+        "And I work at Equinor.",
+        updated_at="2024-04-01T00:00:00Z",
+    )
+    written(export, [more, claude("c2", "Hi")])
+    grown = kbtui.ok("import", "--json", str(export)).json[0]
+    assert [(each["kind"], each["messages"]) for each in grown["sessions"]] == [("grown", 1)]
+    assert [each["messages"] for each in kbtui.ok("sessions", "--json").json] == [3, 1]
+    kbtui.ok("undo", "--batch", grown["batch"])
+    assert _logs(kbtui) == before
+
+
+def test_an_import_is_taken_back_whole(kbtui: Command, tmp_path: Path) -> None:
+    kbtui.ok("init", str(kbtui.root))
+    project = {
+        "uuid": "p1", "name": "Garden", "is_private": True, "prompt_template": "Be brief.",
+        "docs": [{"uuid": "d1", "filename": "plan.md", "content": "Tomatoes in May."}],
+    }  # fmt: skip
+    written(tmp_path / "x/projects.json", [project])
+    written(tmp_path / "x/conversations.json", [claude("c1", "Hello")])
+    report = kbtui.ok("import", "--json", str(tmp_path / "x")).json[0]
+    assert len(report["entries"]) == 2
+    assert "Tomatoes" in kbtui.ok("search", "tomatoes").out
+    undone = kbtui.ok("undo", "--json", "--batch", report["batch"]).json
+    assert [each["outcome"] for each in undone["sessions"]] == ["removed"]
+    assert _logs(kbtui) == {}
+    assert not [*kbtui.file("knowledge").rglob("plan*.md")]
+
+
+def test_a_manifest_is_explained(kbtui: Command, tmp_path: Path) -> None:
+    files = [{"batch_index": 0, "export_url": "https://x", "filename": "conversations-000.zip"}]
+    manifest = written(tmp_path / "m.json", {"version": 1, "total_files": 1, "data_files": files})
+    done = kbtui("import", str(manifest))
+    assert done.status == 1
+    assert "conversations-000.zip" in done.err
+
+
+def test_what_is_no_export_is_refused_by_name(kbtui: Command, tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    file.write_text(json.dumps({"hello": 1}))
+    done = kbtui("import", str(file))
+    assert done.status == 2
+    assert "no export that kbtui knows" in done.err

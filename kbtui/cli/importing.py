@@ -39,9 +39,9 @@ def import_command(
     dry_run: bool,
     as_json: bool,
 ) -> int:
-    """Bring in the export of another program: conversations, projects, notes.
+    """Bring in what another program exported.
 
-    What it is shows by what is in it, not by its name. Conversations become sessions, which can be
+    It is known by what is in it, not by its name. Conversations become sessions, which can be
     searched at once, projects and memories become notes. Doing it again adds only what is new.
     """
     results: list[dict[str, Any]] = []

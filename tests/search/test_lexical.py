@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import builtins
+import pickle
 import random
+import struct
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from whoosh import index as whoosh_index
 from whoosh import query, scoring
+from whoosh.filedb.filestore import FileStorage
+from whoosh.index import TOC
 from whoosh.qparser import QueryParser
 
 from kbtui.search.index import analyser
@@ -16,6 +21,7 @@ from kbtui.search.index.lexical import LexicalIndex
 from kbtui.search.index.rows import LexicalDocument, TreeReader, lexical_document
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 WORDS = [f"{a}{b}" for a in ("alpha", "beta", "gamma", "delta", "omega") for b in "abcdefghij"]
@@ -200,3 +206,93 @@ def test_what_is_written_later_is_found_in_a_warmed_index(tmp_path: Path) -> Non
     late = LexicalDocument(5000, {"body": "quagga"}, {"path": ["p5000"]})
     index.write([late])
     assert index.corpus().knows("quagga")
+
+
+class Boom:
+    """Calls a function when it is read as pickles are."""
+
+    def __reduce__(self) -> tuple[object, tuple[()]]:
+        return builtins.boom, ()  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What a cache made run."""
+    done: list[str] = []
+
+    def boom() -> list[str]:
+        done.append("boom")
+        return done
+
+    boom.__module__, boom.__qualname__ = "builtins", "boom"
+    monkeypatch.setattr(builtins, "boom", boom, raising=False)
+    return done
+
+
+def _in_schema(index: LexicalIndex, folder: Path) -> None:
+    _write_toc(folder, lambda toc: setattr(toc.schema, "more", Boom()))
+
+
+def _in_segments(index: LexicalIndex, folder: Path) -> None:
+    _write_toc(folder, lambda toc: toc.segments.append(Boom()))
+
+
+def _write_toc(folder: Path, change: Callable[[TOC], None]) -> None:
+    storage = FileStorage(str(folder))
+    toc = TOC.read(storage, "MAIN")
+    change(toc)
+    (folder / f"_MAIN_{toc.generation}.toc").unlink()
+    toc.write(storage, "MAIN")
+
+
+def _overwrite(folder: Path, suffix: str, old: bytes) -> None:
+    (file,) = folder.glob(f"*{suffix}")
+    data, evil = file.read_bytes(), b"cbuiltins\nboom\n)R."
+    start = data.index(old)
+    file.write_bytes(data[:start] + evil + data[start + len(evil) :])
+
+
+def _in_terms(index: LexicalIndex, folder: Path) -> None:
+    (file,) = folder.glob("*.trm")
+    _overwrite(folder, ".trm", file.read_bytes()[file.read_bytes().rindex(b"\x80") :][:4])
+
+
+def _in_block_info(index: LexicalIndex, folder: Path) -> None:
+    _overwrite(folder, ".pst", b"\x80\x02(")
+
+
+def _in_block(index: LexicalIndex, folder: Path) -> None:
+    (file,) = folder.glob("*.pst")
+    data = file.read_bytes()
+    start = data.index(b"\x80\x02(")
+    _overwrite(folder, ".pst", data[data.index(b"\x80\x02", start + 2) :][:40])
+
+
+def _read_all(folder: Path) -> None:
+    for segment in LexicalIndex(folder).corpus().segments:
+        list(segment.all_postings())
+
+
+@pytest.mark.filterwarnings("ignore")  # Whoosh leaves open what it can't read
+@pytest.mark.parametrize("plant", [_in_schema, _in_segments, _in_terms, _in_block_info, _in_block])
+def test_no_part_of_an_index_runs_code(
+    tmp_path: Path, ran: list[str], plant: Callable[[LexicalIndex, Path], None]
+) -> None:
+    index = LexicalIndex(tmp_path)
+    index.write(documents(30))
+    index.close()
+    plant(index, tmp_path)
+    with pytest.raises(pickle.UnpicklingError, match="no part of an index"):
+        _read_all(tmp_path)
+    assert ran == []
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_index_of_an_older_format_is_not_read(tmp_path: Path) -> None:
+    LexicalIndex(tmp_path).write(documents(3))
+    (file,) = tmp_path.glob("_MAIN_1.toc")
+    data = bytearray(file.read_bytes())
+    data[7:11] = struct.pack("!i", -110)
+    file.write_bytes(data)
+    with pytest.raises(whoosh_index.IndexVersionError):
+        LexicalIndex(tmp_path)

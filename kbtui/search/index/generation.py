@@ -80,7 +80,6 @@ class Generation:
         try:
             self.store = StateStore(folder / _STATE)
             try:
-                # Checked before Whoosh looks at them, as it unpickles.
                 self._check_files()
                 self._lexical = LexicalIndex(folder / _LEXICAL, PostingsCache())
                 self._check_counts()

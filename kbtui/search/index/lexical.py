@@ -3,11 +3,12 @@
 Whoosh keeps the postings, on disk, in its own format: any Whoosh can open the index. Two things
 are done in bulk that Whoosh does one posting at a time: adding documents (`_BulkWriter`) and
 reading a term's postings (`WhooshSegment.postings`, scored by `bm25f`). Whoosh pickles part of its
-files, so an index is only ever opened in the user's own cache directory.
+files; here they are read as plain data, so that a cache can't run code, whoever wrote it.
 """
 
 from __future__ import annotations
 
+import io
 import pickle
 import shutil
 import threading
@@ -16,9 +17,13 @@ from array import array
 from collections import Counter, defaultdict
 from itertools import islice
 from operator import itemgetter, sub
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import whoosh.codec.whoosh3
+import whoosh.filedb.structfile
+import whoosh.index
 from whoosh import columns, fields, formats
 from whoosh.analysis import Analyzer, Token
 from whoosh.codec.whoosh3 import (
@@ -91,6 +96,51 @@ def _schema() -> fields.Schema:
     for name in FILTER_FIELDS:
         schema.add(name, TermsField(scorable=False))
     return schema
+
+
+class _PlainReader(pickle.Unpickler):
+    """Makes nothing but what an index of ours consists of."""
+
+    _PARTS = frozenset(
+        {
+            (__name__, "KbtuiAnalyzer"),
+            (__name__, "TermsField"),
+            ("builtins", "int"),
+            ("collections", "defaultdict"),
+            ("whoosh.codec.whoosh3", "W3Codec"),
+            ("whoosh.codec.whoosh3", "W3Segment"),
+            ("whoosh.columns", "NumericColumn"),
+            ("whoosh.fields", "COLUMN"),
+            ("whoosh.fields", "Schema"),
+            ("whoosh.formats", "Existence"),
+        }
+    )
+
+    def find_class(self, module: str, name: str, /) -> Any:
+        """Find one of the parts; `pickle` calls this for whatever else than plain data is named."""
+        if (module, name) not in self._PARTS:
+            raise pickle.UnpicklingError(f"{module}.{name} is no part of an index")
+        return super().find_class(module, name)
+
+
+def _read_plainly() -> None:
+    """Have Whoosh read its pickles in this way, those of its older formats not at all."""
+
+    def load(file: Any) -> Any:
+        return _PlainReader(file).load()
+
+    def loads(data: bytes) -> Any:
+        return _PlainReader(io.BytesIO(data)).load()
+
+    whoosh.index.pickle = SimpleNamespace(
+        loads=loads, dumps=pickle.dumps, PicklingError=pickle.PicklingError
+    )
+    whoosh.index.toc_loaders = {}
+    whoosh.filedb.structfile.load_pickle = load
+    whoosh.codec.whoosh3.loads = loads
+
+
+_read_plainly()
 
 
 class LexicalIndex:

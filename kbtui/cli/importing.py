@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from kbtui.importers.engine import Preview, Report
-    from kbtui.importers.port import Skipped
+    from kbtui.importers.opened import Opened
+    from kbtui.importers.port import Skipped, Source
+    from kbtui.importers.remembering import Estimate
     from kbtui.knowledge_base import KnowledgeBase
 
 _SHOWN = 20
@@ -31,36 +34,37 @@ _WHAT_IS_KNOWN = (
 @click.command("import")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--dry-run", is_flag=True, help="Say what would come in, and change nothing.")
+@click.option("--yes", "is_sure", is_flag=True, help="Don't ask, even where a model costs money.")
+@click.option("--no-memory", is_flag=True, help="Bring the conversations, make no memory of them.")
+@click.option("--budget", metavar="USD", type=click.FloatRange(0), help="Spend at most so much.")
 @json_option
 @pass_place
 def import_command(
     place: Place,
     paths: tuple[str, ...],
     dry_run: bool,
+    is_sure: bool,
+    no_memory: bool,
+    budget: float | None,
     as_json: bool,
 ) -> int:
     """Bring in what another program exported.
 
     It is known by what is in it, not by its name. Conversations become sessions, which can be
-    searched at once, projects and memories become notes. Doing it again adds only what is new.
+    searched at once, projects and memories become notes; then memory is made of the conversations
+    by the model of the role import, else only of what you state in them outright. Doing it again
+    adds only what is new, and goes on where it was stopped.
     """
-    results: list[dict[str, Any]] = []
-    failed: KbtuiError | None = None
     with place.opened() as kb:
-        for path in _expanded(paths):
-            try:
-                shape = _one(kb, path, dry_run=dry_run, as_json=as_json)
-            except KbtuiError as error:
-                if len(paths) == 1 and not as_json:
-                    raise
-                failed = error
-                shape = {"path": str(path), "error": error.message, "hint": error.hint}
-                if not as_json:
-                    note(f"kbtui: {path}: {error}")
-            results.append(shape)
-    if as_json:
-        say_json(results)
-    return failed.exit_code if failed else 0
+        work = _Work(kb, list(_expanded(paths)), as_json=as_json)
+        if not dry_run and not no_memory and not is_sure:
+            dry_run = not work.is_agreed(budget)
+        if dry_run:
+            return work.preview()
+        work.run()
+        if not no_memory:
+            work.remember(budget)
+        return work.end()
 
 
 def _expanded(paths: tuple[str, ...]) -> Iterator[Path]:
@@ -79,23 +83,163 @@ def _is_zip(path: Path) -> bool:
         return file.read(4) == b"PK\x03\x04"
 
 
-def _one(kb: KnowledgeBase, path: Path, *, dry_run: bool, as_json: bool) -> dict[str, Any]:
-    from kbtui.importers.engine import find_source, preview, run
-    from kbtui.importers.opened import Opened
+class _Work:
+    """One run of the command."""
 
-    with Opened(path) as opened:
-        source = find_source(opened)
-        if source is None:
-            raise UsageError(f"{path} is no export that kbtui knows.", _WHAT_IS_KNOWN)
-        if dry_run:
-            found = preview(kb.services, opened, source, _watching())
-            if not as_json:
-                _say_preview(path, found)
-            return {"path": str(path), **preview_shape(found)}
-        report = run(kb.services, opened, source, _watching())
-    if not as_json:
-        _say_report(kb, report)
-    return {"path": str(path), **report_shape(kb, report)}
+    def __init__(self, kb: KnowledgeBase, paths: list[Path], *, as_json: bool) -> None:
+        self._kb = kb
+        self._paths = paths
+        self._as_json = as_json
+        self._results: list[dict[str, Any]] = []
+        self._memory: dict[str, Any] | None = None
+        self._failed: KbtuiError | None = None
+        self._looked: list[tuple[Path, Preview]] | None = None
+
+    def is_agreed(self, budget: float | None) -> bool:
+        """True unless a model that costs money would be used, and nobody agrees to that."""
+        from kbtui.importers.remembering import estimate
+
+        if not estimate(self._kb.services, 0, 0).is_paid:
+            return True
+        self._look()
+        if self._as_json or sys.stdin is None or not sys.stdin.isatty():
+            note("Nothing is imported yet, as the model costs money: add --yes or --no-memory.")
+            return False
+        for path, found in self._looked or ():
+            self._say_preview(path, found)
+        limit = f", for at most ${budget:.2f}" if budget is not None else ""
+        self._looked = []
+        return click.confirm(f"Import that, and have it condensed{limit}?", err=True)
+
+    def preview(self) -> int:
+        """Say what would come in."""
+        if self._looked is None:
+            self._look()
+        for path, found in self._looked or ():
+            self._results.append({"path": str(path), **self._preview_shape(found)})
+            if not self._as_json:
+                self._say_preview(path, found)
+        return self.end(dry_run=True)
+
+    def run(self) -> None:
+        """Bring in what there is."""
+        from kbtui.importers.engine import run
+
+        def bring(opened: Opened, source: Source) -> None:
+            report = run(self._kb.services, opened, source, _watching())
+            self._results.append({"path": str(opened.path), **report_shape(self._kb, report)})
+            if not self._as_json:
+                _say_report(self._kb, report)
+
+        self._each(bring)
+
+    def remember(self, budget: float | None) -> None:
+        """Make memory of what these exports brought, now and before."""
+        import asyncio
+
+        from kbtui.importers.remembering import batches_of, remember
+
+        wanted = batches_of(self._kb.services, self._paths)
+        if not wanted:
+            return
+        watch = _watching()
+        done = asyncio.run(
+            remember(self._kb.services, self._kb.memory, wanted, usd=budget, watch=watch)
+        )
+        self._memory = {
+            "model": done.model,
+            "conversations": done.sessions,
+            "waiting": done.left,
+            "entries": [self._kb.workspace.file(path) for path in done.entries],
+            "usd": done.usd,
+            "notice": done.notice or None,
+        }
+        if self._as_json or not done.sessions + done.left:
+            return
+        cost = f" for ${done.usd:.2f}" if done.usd else ""
+        say(
+            f"Memory: {counted(done.sessions, 'conversation')} by {done.model}{cost};"
+            f" {counted(len(done.entries), 'entry', 'entries')} written."
+        )
+        if done.left:
+            note(f"kbtui: {counted(done.left, 'conversation')} wait. {done.notice}")
+
+    def end(self, *, dry_run: bool = False) -> int:
+        """Write JSON where it is wanted; the exit code."""
+        if self._as_json:
+            say_json({"dry_run": dry_run, "imports": self._results, "memory": self._memory})
+        return self._failed.exit_code if self._failed else 0
+
+    def _look(self) -> None:
+        from kbtui.importers.engine import preview
+
+        looked: list[tuple[Path, Preview]] = []
+
+        def look(opened: Opened, source: Source) -> None:
+            found = preview(self._kb.services, opened, source, _watching())
+            looked.append((opened.path, found))
+
+        self._each(look)
+        self._looked = looked
+
+    def _each(self, work: Callable[[Opened, Source], None]) -> None:
+        """Do something with each export; what isn't one, or can't be read, is told."""
+        from kbtui.importers.engine import find_source
+        from kbtui.importers.opened import Opened
+
+        for path in self._paths:
+            try:
+                with Opened(path) as opened:
+                    source = find_source(opened)
+                    if source is None:
+                        raise UsageError(f"{path} is no export that kbtui knows.", _WHAT_IS_KNOWN)
+                    work(opened, source)
+            except KbtuiError as error:
+                if len(self._paths) == 1 and not self._as_json:
+                    raise
+                self._failed = error
+                failed = {"path": str(path), "error": error.message, "hint": error.hint or None}
+                self._results.append(failed)
+                note(f"kbtui: {path}: {error}")
+
+    def _estimate(self, found: Preview) -> Estimate:
+        from kbtui.importers.remembering import estimate
+
+        return estimate(self._kb.services, found.tokens, found.new + found.grown)
+
+    def _say_preview(self, path: Path, found: Preview) -> None:
+        say(f"{path}: {found.source}")
+        rows = [
+            f"{counted(found.conversations, 'conversation')}, {counted(found.messages, 'message')}",
+            f"{found.new:,} new, {found.grown:,} grown, {found.known:,} known",
+        ]
+        if found.first and found.last:
+            days = [f"{each.astimezone():%Y-%m-%d}" for each in (found.first, found.last)]
+            rows.append(f"from {days[0]} to {days[1]}")
+        if found.notes:
+            rows.append(counted(found.notes, "note"))
+        if found.branches:
+            rows.append(f"{counted(found.branches, 'other branch', 'other branches')}, left out")
+        told = self._estimate(found)
+        cost = (
+            ""
+            if not told.is_paid
+            else ", price unknown"
+            if told.usd is None
+            else f", ${told.usd:.2f}"
+        )
+        rows.append(
+            f"memory by {told.model}: about {counted(found.tokens, 'token')}{cost},"
+            f" {_span(told.seconds)}"
+        )
+        for row in rows:
+            say(f"  {row}")
+        _say_skipped(found.skipped)
+
+    def _preview_shape(self, found: Preview) -> dict[str, Any]:
+        told = self._estimate(found)
+        estimated = {"model": told.model, "paid": told.is_paid, "usd": told.usd}
+        return {**preview_shape(found), "memory": {**estimated, "seconds": round(told.seconds)}}
 
 
 def _watching() -> Callable[[int, int, str], None]:
@@ -121,26 +265,6 @@ def _span(seconds: float) -> str:
     if seconds < 90:  # noqa: PLR2004 - of a minute and a half
         return counted(max(1, round(seconds)), "second")
     return counted(round(seconds / 60), "minute")
-
-
-def _say_preview(path: Path, found: Preview) -> None:
-    say(f"{path}: {found.source}")
-    rows = [
-        f"{counted(found.conversations, 'conversation')}, {counted(found.messages, 'message')}",
-        f"{found.new:,} new, {found.grown:,} grown, {found.known:,} known",
-    ]
-    if found.first and found.last:
-        rows.append(
-            f"from {found.first.astimezone():%Y-%m-%d} to {found.last.astimezone():%Y-%m-%d}"
-        )
-    if found.notes:
-        rows.append(counted(found.notes, "note"))
-    if found.branches:
-        rows.append(f"{counted(found.branches, 'other branch', 'other branches')}, left out")
-    rows.append(f"about {counted(found.tokens, 'token')} to be condensed")
-    for row in rows:
-        say(f"  {row}")
-    _say_skipped(found.skipped)
 
 
 def _say_report(kb: KnowledgeBase, report: Report) -> None:

@@ -8,8 +8,6 @@ import goes on where it stopped.
 from __future__ import annotations
 
 import contextlib
-import json
-import secrets
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -17,18 +15,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
+from kbtui.importers.batches import Batch, begun, stamp
 from kbtui.importers.notes import Notes
 from kbtui.importers.port import Conversation, Note, Skipped
 from kbtui.sessions.imported import Imported, TakenBack, block, mark_of
 from kbtui.sessions.log_records import SessionMessage, message_record, session_record
 from kbtui.text import clean, clean_line, counted
-from kbtui.workspace.files import write_machine_file
-from kbtui.workspace.layout import MACHINE
 from kbtui.workspace.redact import redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
     from kbtui.history.change import Commit
     from kbtui.importers.opened import Opened
@@ -43,7 +39,6 @@ SOURCES = (
 )
 """The modules that each have a `SOURCE`; the first that recognises an export reads it."""
 
-_FOLDER = f"{MACHINE}/imports"
 _MOST_SESSIONS = 400
 _MOST_BYTES = 8 << 20
 _MOST_SKIPPED = 10_000
@@ -197,10 +192,10 @@ def run(
     """
     if not services.workspace.writable:
         raise StorageError("The workspace is read-only: nothing can be imported.")
-    batch = _begun(services.workspace, opened.path, source.key)
-    report = Report(batch, source.name)
-    incoming = _Incoming(services.workspace, source, batch)
-    notes = Notes(services.workspace, services.history, source.key, source.name, batch)
+    batch = begun(services.workspace, opened.path, source.key)
+    report = Report(batch.id, source.name)
+    incoming = _Incoming(services.workspace, source, batch.id)
+    notes = Notes(services.workspace, services.history, source.key, source.name, batch.id)
     try:
         for item in _items(opened, source, watch):
             if isinstance(item, Skipped):
@@ -224,11 +219,18 @@ def run(
         services.search.refresh(
             [*(f"sessions/{each.session}.jsonl" for each in incoming.came), *notes.came]
         )
-    if report.sessions or report.entries:
-        _note(services.workspace, batch, {**_read(services.workspace, batch), "ended": _now()})
+    if report.sessions or report.entries or _holds(services, batch.id):
+        batch.note(ended=stamp())
     else:
-        _forget(services.workspace, batch)
+        batch.forget()
     return report
+
+
+def _holds(services: Services, batch: str) -> bool:
+    """True if a batch has brought something before, as one that was stopped may have."""
+    commits = services.history.log(batch=batch, limit=1)
+    sessions = Imported(services.workspace).of_batch(batch)
+    return any(True for _ in commits) or any(True for _ in sessions)
 
 
 def _items(
@@ -417,42 +419,6 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def _now() -> str:
-    return _utc_now().isoformat(timespec="seconds")
-
-
-# Batches ---------------------------------------------------------------------------------------
-
-
-def _begun(workspace: Workspace, path: Path, source: str) -> str:
-    """The batch of an import of this path that was stopped, else a new one, which is noted."""
-    place = str(path.resolve())
-    for file in sorted(workspace.place(_FOLDER).glob("*.json"), reverse=True):
-        known = _read(workspace, file.stem)
-        if known.get("path") == place and known.get("source") == source and "ended" not in known:
-            return file.stem
-    batch = f"import-{_utc_now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-    _note(workspace, batch, {"path": place, "source": source, "begun": _now()})
-    return batch
-
-
-def _read(workspace: Workspace, batch: str) -> dict[str, Any]:
-    try:
-        value = json.loads(workspace.place(f"{_FOLDER}/{batch}.json").read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def _note(workspace: Workspace, batch: str, value: dict[str, Any]) -> None:
-    data = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
-    write_machine_file(workspace, f"{_FOLDER}/{batch}.json", data)
-
-
-def _forget(workspace: Workspace, batch: str) -> None:
-    workspace.place(f"{_FOLDER}/{batch}.json").unlink(missing_ok=True)
-
-
 def take_back(
     services: Services, batch: str, undo: Callable[[], Commit | None]
 ) -> tuple[Commit | None, list[TakenBack]] | None:
@@ -477,6 +443,6 @@ def take_back(
     with contextlib.suppress(NotFoundError, UsageError):  # it wrote nothing but sessions
         commit = undo()
     taken = imported.take_back(batch)
-    _forget(services.workspace, batch)
+    Batch(services.workspace, batch).forget()
     services.search.refresh([f"sessions/{each.session}.jsonl" for each in taken])
     return commit, taken

@@ -410,6 +410,14 @@ def _known_window(name: str) -> int | None:
     return info.get("max_input_tokens") or info.get("max_tokens") or None
 
 
+def price_of(name: str, prompt: int, completion: int) -> float | None:
+    """What a call of so many tokens costs in US dollars; None where no price is known.
+
+    The first time takes seconds.
+    """
+    return _price(name, prompt, completion, None)
+
+
 def _price(name: str, prompt: int, completion: int, usage: Any) -> float | None:
     try:
         costs = _load().cost_per_token(

@@ -33,11 +33,11 @@ def test_real_exports_come_in_whole(
     kbtui: Command, data_dir: Path, file: str, conversations: int, messages: int, branches: int
 ) -> None:
     export = str(data_dir / "exports" / file)
-    preview = kbtui.ok("import", "--dry-run", "--json", export).json[0]
+    preview = kbtui.ok("import", "--dry-run", "--json", export).json["imports"][0]
     assert preview["conversations"] == conversations
     assert (preview["messages"], preview["branches"]) == (messages, branches)
     assert not kbtui.ok("sessions", "--json").json
-    report = kbtui.ok("import", "--json", export).json[0]
+    report = kbtui.ok("import", "--json", export).json["imports"][0]
     assert (len(report["sessions"]), report["messages"]) == (conversations, messages)
     assert sum(each["branches"] for each in report["sessions"]) == branches
     assert report["skipped"] == []
@@ -54,7 +54,7 @@ def test_an_import_twice_is_an_import_once_and_a_grown_one_adds(
     )
     kbtui.ok("import", str(export))
     before = _logs(kbtui)
-    again = kbtui.ok("import", "--json", str(export)).json[0]
+    again = kbtui.ok("import", "--json", str(export)).json["imports"][0]
     assert (again["sessions"], again["known"]) == ([], 2)
     assert _logs(kbtui) == before
     more = claude(
@@ -65,7 +65,7 @@ def test_an_import_twice_is_an_import_once_and_a_grown_one_adds(
         updated_at="2024-04-01T00:00:00Z",
     )
     written(export, [more, claude("c2", "Hi")])
-    grown = kbtui.ok("import", "--json", str(export)).json[0]
+    grown = kbtui.ok("import", "--json", str(export)).json["imports"][0]
     assert [(each["kind"], each["messages"]) for each in grown["sessions"]] == [("grown", 1)]
     assert [each["messages"] for each in kbtui.ok("sessions", "--json").json] == [3, 1]
     kbtui.ok("undo", "--batch", grown["batch"])
@@ -80,7 +80,7 @@ def test_an_import_is_taken_back_whole(kbtui: Command, tmp_path: Path) -> None:
     }  # fmt: skip
     written(tmp_path / "x/projects.json", [project])
     written(tmp_path / "x/conversations.json", [claude("c1", "Hello")])
-    report = kbtui.ok("import", "--json", str(tmp_path / "x")).json[0]
+    report = kbtui.ok("import", "--json", str(tmp_path / "x")).json["imports"][0]
     assert len(report["entries"]) == 2
     assert "Tomatoes" in kbtui.ok("search", "tomatoes").out
     undone = kbtui.ok("undo", "--json", "--batch", report["batch"]).json
@@ -103,3 +103,40 @@ def test_what_is_no_export_is_refused_by_name(kbtui: Command, tmp_path: Path) ->
     done = kbtui("import", str(file))
     assert done.status == 2
     assert "no export that kbtui knows" in done.err
+
+
+def test_offline_only_what_the_user_states_outright_becomes_an_entry(
+    kbtui: Command, tmp_path: Path
+) -> None:
+    talk = claude(
+        "c1",
+        "My sister Anna lives in Bergen. Can you plan a trip for us?",
+        "Of course! You should book the Bergen Railway; the hotel Havnekontoret is the best.",
+        "Add a disclaimer at the bottom, and make the table wider.",
+        "Done. I recommend PostgreSQL for that.",
+        "We decided to use SQLite for the Kestrel project.",
+    )
+    report = kbtui.ok("import", "--json", str(written(tmp_path / "a.json", [talk]))).json
+    assert report["memory"]["entries"]
+    told = "\n".join(file.read_text() for file in kbtui.file("knowledge").rglob("*.md"))
+    told += (
+        kbtui.file("memory/MEMORY.md").read_text()
+        if kbtui.file("memory/MEMORY.md").exists()
+        else ""
+    )
+    assert "Anna" in told
+    assert "SQLite" in told
+    assert "2024-03-05" in told
+    for word in ("Havnekontoret", "PostgreSQL", "disclaimer"):
+        assert word not in told
+    kbtui.ok("undo", "--batch", report["imports"][0]["batch"])
+    assert not any(kbtui.file("knowledge").rglob("*anna*"))
+
+
+def test_imported_conversations_are_left_alone_by_what_condenses_live_ones(
+    kbtui: Command, tmp_path: Path
+) -> None:
+    talk = claude("c1", "My sister Anna lives in Bergen.", "How nice.")
+    kbtui.ok("import", "--no-memory", str(written(tmp_path / "a.json", [talk])))
+    assert "Nothing waits" in kbtui.ok("consolidate").err
+    assert not kbtui.file("memory/history.jsonl").exists()

@@ -142,6 +142,7 @@ class HistoryReader:
         since: datetime | None = None,
         until: datetime | None = None,
         turn: str | None = None,
+        batch: str | None = None,
         limit: int | None = None,
     ) -> Iterator[Commit]:
         """Yield commits newest first.
@@ -153,9 +154,10 @@ class HistoryReader:
             since: Not before this time.
             until: Not after this time.
             turn: Only those of one turn.
+            batch: Only those of one batch.
             limit: At most so many.
         """
-        wanted = LogFilter(actor, text, since, until, turn)
+        wanted = LogFilter(actor, text, since, until, turn, batch)
         return self._log.commits(files.checked_path(path) if path else None, wanted, limit)
 
     def tree(self, rev: str) -> dict[str, str]:

@@ -6,6 +6,8 @@ condensed again and the same proposal is the same.
 
 from __future__ import annotations
 
+import contextlib
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -23,10 +25,12 @@ from kbtui.memory.records.ranges import holds
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from datetime import date
 
     from kbtui.history.change import Change
     from kbtui.history.history import History
+    from kbtui.knowledge.facts import Fact
     from kbtui.memory.consolidation.answer import Answer
     from kbtui.memory.consolidation.live_edits import LiveEdits
     from kbtui.memory.consolidation.page import Page
@@ -35,6 +39,8 @@ if TYPE_CHECKING:
     from kbtui.memory.records.archive import Archive
     from kbtui.settings import FlushSettings
     from kbtui.workspace.layout import Workspace
+
+_UPDATED = re.compile(r"(?m)^updated: *[\"']?(\d{4}-\d\d-\d\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +54,18 @@ class Saved:
 
 
 class MemoryWriter:
-    """Writes pages. Whoever calls it holds the memory lock."""
+    """Writes pages. Whoever calls it holds the memory lock.
+
+    Args:
+        workspace: Where the files are.
+        history: The door.
+        archive: Where summaries go.
+        inbox: Where waits what a person must decide on.
+        editor: Writes the facts.
+        notes: Whether a page adds to the notes of its day.
+        batch: The import that the pages come from: MEMORY.md, which is about now, is left alone
+            by what a model makes of them.
+    """
 
     def __init__(
         self,
@@ -58,6 +75,7 @@ class MemoryWriter:
         inbox: Inbox,
         editor: Editor,
         notes: FlushSettings,
+        batch: str | None = None,
     ) -> None:
         self._workspace = workspace
         self._history = history
@@ -65,6 +83,7 @@ class MemoryWriter:
         self._inbox = inbox
         self._editor = editor
         self._notes = notes
+        self._batch = batch
 
     def live_edits(self, page: Page) -> LiveEdits:
         """The edits of entries and MEMORY.md while a page was said."""
@@ -92,6 +111,8 @@ class MemoryWriter:
         content = absolute_dates(without_stamp(answer.summary), page.day)
         echo = Echo(page.messages)
         answer = _without_echo(answer, echo)
+        if self._batch is not None:
+            answer = replace(answer, memory=None)
 
         def work(change: Change) -> Saved:
             plan = self._plan(page, answer, live, echo)
@@ -106,20 +127,54 @@ class MemoryWriter:
         reason = f"Archived messages {first} to {last} of {page.session}."
         return self._committed(reason, origin, work)
 
+    def save_facts(self, page: Page, answer: Answer, model: str) -> None:
+        """Write the facts of an answer, and leave the page to be condensed later; as `save`."""
+        echo = Echo(page.messages)
+        origin = self._origin(page, model)
+
+        def work(change: Change) -> None:
+            plan = self._plan(page, _without_echo(answer, echo), self.live_edits(page), echo)
+            plan.propose(self._inbox, origin)
+            plan.stage(change)
+
+        first, last = page.range
+        reason = f"Stated in messages {first} to {last} of {page.session}."
+        committed(self._history, self._workspace, Actor.CONSOLIDATOR, reason, origin, work)
+
     def _plan(self, page: Page, answer: Answer, live: LiveEdits, echo: Echo) -> Plan:
         said = page.said
-        return self._editor.plan(
-            answer.facts,
-            actor=Actor.CONSOLIDATOR,
-            day=page.day,
-            said=said,
-            written=live.files,
-            refuse=lambda fact: (
-                live.is_removed(fact, said) or is_said(fact, live.waiting) or echo.holds(fact)
-            ),
-            memory=answer.memory,
-            everywhere=not answer.is_old,
-        )
+
+        def plan(facts: Sequence[Fact]) -> Plan:
+            return self._editor.plan(
+                facts,
+                actor=Actor.CONSOLIDATOR,
+                day=page.day,
+                said=said,
+                written=live.files,
+                refuse=lambda fact: (
+                    live.is_removed(fact, said) or is_said(fact, live.waiting) or echo.holds(fact)
+                ),
+                memory=answer.memory,
+                everywhere=not answer.is_old,
+            )
+
+        found = plan(answer.facts)
+        if self._batch is None:
+            return found
+        # What was said long ago corrects nothing that was written later.
+        late = [
+            each.fact
+            for each in found.outcomes
+            if each.kind in ("corrected", "proposed") and not self._is_older(each.path, page.day)
+        ]
+        return plan([fact for fact in answer.facts if fact not in late]) if late else found
+
+    def _is_older(self, path: str, day: date) -> bool:
+        """True if a file was last written before a day, as it says itself."""
+        with contextlib.suppress(NotFoundError):
+            found = _UPDATED.search(files.read_text(self._workspace, path))
+            return found is not None and found[1] < day.isoformat()
+        return False
 
     def save_raw(self, page: Page, model: str, why: str) -> Saved | None:
         """Write a page whole, where no model could condense it; see `save`."""
@@ -160,7 +215,7 @@ class MemoryWriter:
         return any(holds(covered, message.id) for message in page.messages)
 
     def _origin(self, page: Page, model: str) -> Origin:
-        return Origin(session=page.session, messages=page.range, model=model)
+        return Origin(page.session, page.range, model=model, batch=self._batch)
 
 
 def _without_echo(answer: Answer, echo: Echo) -> Answer:

@@ -109,14 +109,20 @@ class Reader:
 
     def waiting(self) -> int:
         """How many archive entries Dream hasn't read."""
-        return len(self._rooms.archive.entries(self._cursors.seen()))
+        return len(self._waiting())
+
+    def _waiting(self) -> list[ArchiveEntry]:
+        """The archive entries that are new; of imported conversations all is said already."""
+        entries = self._rooms.archive.entries(self._cursors.seen())
+        imported = {info.id for info in self._rooms.sessions.list() if info.untouched}
+        return [entry for entry in entries if entry.session not in imported]
 
     def batch(self, most: int, shares: Shares, model: ChatModel) -> Batch:
         """The next archive entries, at most `most` and no more than fit one page.
 
         One that is longer than a page is a batch of its own, in parts.
         """
-        waiting = self._rooms.archive.entries(self._cursors.seen())
+        waiting = self._waiting()
         chosen: list[ArchiveEntry] = []
         blocks: list[str] = []
         size = 0

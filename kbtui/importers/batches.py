@@ -1,0 +1,94 @@
+"""Imports that were begun: each is a batch, with a small file of its own under ``.kbtui/imports``.
+
+The file says what is being imported, until when, and which of its conversations memory was made of.
+Without it nothing is lost but the place to go on at: sessions and commits name their batch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from kbtui.workspace.durable import storage_errors
+from kbtui.workspace.files import write_machine_file
+from kbtui.workspace.layout import MACHINE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kbtui.workspace.layout import Workspace
+
+_FOLDER = f"{MACHINE}/imports"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One import."""
+
+    workspace: Workspace
+    id: str
+
+    def read(self) -> dict[str, Any]:
+        """What is known of it; empty where nothing is."""
+        try:
+            value = json.loads(self._file(".json").read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return value if isinstance(value, dict) else {}
+
+    def note(self, **more: Any) -> None:
+        """Write down more about it."""
+        data = json.dumps({**self.read(), **more}, ensure_ascii=False).encode("utf-8", "replace")
+        write_machine_file(self.workspace, f"{_FOLDER}/{self.id}.json", data)
+
+    def remembered(self, session: str) -> None:
+        """Note that memory was made of a session; cheap, and may be lost in a crash."""
+        with storage_errors("Can't write down how far the import is"):
+            file = self._file(".done")
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with file.open("a", encoding="utf-8") as lines:
+                lines.write(f"{session}\n")
+
+    def done(self) -> frozenset[str]:
+        """The sessions that memory was made of."""
+        try:
+            return frozenset(self._file(".done").read_text("utf-8", "replace").split("\n"))
+        except OSError:
+            return frozenset()
+
+    def forget(self) -> None:
+        """Remove its files: nothing came, or it was taken back."""
+        for suffix in (".json", ".done"):
+            with contextlib.suppress(OSError):
+                self._file(suffix).unlink()
+
+    def _file(self, suffix: str) -> Path:
+        return self.workspace.place(f"{_FOLDER}/{self.id}{suffix}")
+
+
+def batches(workspace: Workspace) -> list[Batch]:
+    """All that are known, the oldest first."""
+    names = sorted(file.stem for file in workspace.place(_FOLDER).glob("*.json"))
+    return [Batch(workspace, name) for name in names]
+
+
+def begun(workspace: Workspace, path: Path, source: str) -> Batch:
+    """The import of this path that was stopped, else a new one, which is noted."""
+    place = str(path.resolve())
+    for batch in reversed(batches(workspace)):
+        known = batch.read()
+        if known.get("path") == place and known.get("source") == source and "ended" not in known:
+            return batch
+    name = f"import-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+    batch = Batch(workspace, name)
+    batch.note(path=place, source=source, begun=stamp())
+    return batch
+
+
+def stamp() -> str:
+    """The time now, as the files say it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

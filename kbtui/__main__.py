@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -81,11 +82,11 @@ def _run_app(workspace: str | None) -> int:
         return run_app(None)
     from pathlib import Path
 
-    named = Path(workspace).expanduser()
-    if not named.is_dir():
-        from kbtui.workspace.opening import find_workspace
+    from kbtui.workspace.opening import NotAnsweringError, find_workspace
 
-        find_workspace(named)
+    named = Path(workspace).expanduser()
+    with contextlib.suppress(NotAnsweringError):  # the app says so, and waits
+        find_workspace(named, patience=1.0)
     from kbtui.tui.app.app import run_app
 
     return run_app(named)

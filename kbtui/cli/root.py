@@ -57,13 +57,25 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
 
+class _Folder(click.Path):
+    """A folder that is only looked at once its disk is known to answer."""
+
+    def convert(
+        self,
+        value: str | os.PathLike[str],
+        _param: click.Parameter | None,
+        _ctx: click.Context | None,
+    ) -> Path:
+        return Path(value)
+
+
 @click.group(cls=_Commands, context_settings=_HELP)
 @click.option(
     "-w",
     "--workspace",
     metavar="DIR",
     envvar="KBTUI_WORKSPACE",
-    type=click.Path(path_type=Path),
+    type=_Folder(file_okay=False),
     help="The workspace; else the nearest one above this folder, else your own.",
 )
 @click.version_option(__version__, prog_name="kbtui", message="%(prog)s %(version)s")

@@ -7,7 +7,9 @@ is used in place and stays as it is.
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
+from queue import Empty, SimpleQueue
 
 from kbtui.errors import StorageError, WorkspaceError
 from kbtui.workspace import files
@@ -26,15 +28,47 @@ _LAID_OUT = (
 _OTHERS = (".obsidian", "logseq", ".zk", ".foam", "dendron.yml")
 
 
-def find_workspace(named: Path | None = None) -> Path:
+class NotAnsweringError(WorkspaceError):
+    """The disk of a workspace doesn't answer, as of a network share that is away."""
+
+
+def find_workspace(named: Path | None = None, *, patience: float = 10.0) -> Path:
     """Find the workspace to use.
 
     In this order: `named`, ``KBTUI_WORKSPACE``, the nearest parent of the current folder that has
     ``.kbtui/``, and the user's default one, which may not exist yet.
 
+    Args:
+        named: The folder that was named.
+        patience: Seconds that its disk is waited for.
+
     Raises:
         WorkspaceError: One was named, and it isn't there or isn't a folder.
+        NotAnsweringError: Its disk doesn't answer.
     """
+    found: SimpleQueue[Path | Exception] = SimpleQueue()
+
+    def find() -> None:
+        try:
+            found.put(_found(named))
+        except Exception as error:  # noqa: BLE001 - raised below
+            found.put(error)
+
+    # Nothing but its end frees a thread that waits for such a disk, so it is one to be given up.
+    threading.Thread(target=find, daemon=True).start()
+    try:
+        root = found.get(timeout=patience)
+    except Empty:
+        raise NotAnsweringError(
+            f"The disk with {named or 'the current folder'} doesn't answer.",
+            "Is it on a network share that is away? Connect it again, or name another workspace.",
+        ) from None
+    if isinstance(root, Exception):
+        raise root
+    return root
+
+
+def _found(named: Path | None) -> Path:
     if named is None and (variable := os.environ.get(WORKSPACE_VARIABLE)):
         named = Path(variable)
     try:

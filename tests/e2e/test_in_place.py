@@ -322,3 +322,27 @@ def test_a_vault_that_may_not_be_written_is_read(
             kb.library.rename("Home", "House")
     assert tree_of(vault) == before
     assert not (vault / ".kbtui").exists()
+
+
+# A disk that no longer answers, as of a network share that is away ----------------------------------
+
+_DEAD_DISK = """
+import os, sys, threading
+from kbtui.workspace import opening
+def wait_for_ever(*_):
+    threading.Event().wait()
+opening._found = os.statvfs = wait_for_ever
+from kbtui.__main__ import main
+raise SystemExit(main())
+"""
+
+
+def test_on_a_disk_that_does_not_answer_the_app_paints_says_so_and_quits(vault: Path) -> None:
+    command = [sys.executable, "-c", _DEAD_DISK, "-w", str(vault)]
+    with Terminal(command, {**os.environ, "PYTHONPATH": str(ROOT)}) as app:
+        app.wait_for("KNOWLEDGE", "Write a message")
+        app.wait_for("doesn't", "answer")
+        app.send("\x11")
+        assert app.wait_exit() == 3
+        assert b"\x1b[?1049l" in app.output  # the terminal is as it was
+        assert b"Left without waiting" in app.output

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,12 @@ import pytest
 
 from kbtui.errors import KbtuiError, StorageError, WorkspaceError
 from kbtui.workspace.layout import conflict_copy_of, is_conflict_copy, is_recorded, short_name
-from kbtui.workspace.opening import create_workspace, find_workspace, open_workspace
+from kbtui.workspace.opening import (
+    NotAnsweringError,
+    create_workspace,
+    find_workspace,
+    open_workspace,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,6 +63,17 @@ def test_making_a_workspace_of_a_full_folder_touches_no_file(tmp_path: Path) -> 
     before = {path: path.read_text() for path in tmp_path.rglob("*.md")}
     create_workspace(tmp_path)
     assert {path: path.read_text() for path in tmp_path.rglob("*.md")} == before
+
+
+def test_a_disk_that_does_not_answer_is_not_waited_for_in_vain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    back = threading.Event()
+    monkeypatch.setattr(Path, "is_dir", lambda _path: back.wait())
+    with pytest.raises(NotAnsweringError, match="doesn't answer"):
+        find_workspace(tmp_path, patience=0.01)
+    back.set()
+    assert find_workspace(tmp_path) == tmp_path.resolve()
 
 
 def test_a_named_workspace_must_be_there(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
@@ -30,6 +31,7 @@ from kbtui.tui.messages import (
     OpenSwitcher,
 )
 from kbtui.tui.terminal.process import (
+    DiskWatch,
     SignalWatch,
     collect_rarely,
     spare_what_stays,
@@ -39,7 +41,6 @@ from kbtui.tui.terminal.type_ahead import KeysInOrder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from rich.console import RenderableType
     from textual.binding import Binding, BindingType
@@ -79,10 +80,14 @@ def run_app(workspace: Path | None = None) -> int:
     teach_alt_enter()
     while True:
         app = KbtuiApp(workspace)
+        disk = DiskWatch(app.folder, app.notice)
+        app.at_exit = disk.leaving
         try:
             app.run()
         finally:
+            disk.leaving()
             app.close_knowledge()
+            disk.stop()
         if app.next_workspace is None:
             return app.return_code or 0
         workspace = app.next_workspace
@@ -106,6 +111,7 @@ class KbtuiApp(KeysInOrder):
     Attributes:
         kb: The open knowledge base, or None until it is open (soon after the first frame).
         next_workspace: Where to go on after this one; None: the person leaves.
+        at_exit: Called when the app begins to leave.
     """
 
     TITLE = "kbtui"
@@ -123,6 +129,7 @@ class KbtuiApp(KeysInOrder):
         super().__init__()
         self.kb: KnowledgeBase | None = None
         self.next_workspace: Path | None = None
+        self.at_exit: Callable[[], None] = lambda: None
         self._workspace = workspace
         self._opener = opener
         self._services = threading.Lock()
@@ -164,7 +171,7 @@ class KbtuiApp(KeysInOrder):
     def _open_knowledge(self) -> None:
         kb = self._opener(self._workspace)
         kb.subscribe(self._knowledge_changed)
-        kb.on_notice = self._noticed
+        kb.on_notice = self.notice
         self.call_from_thread(self.main.notes.knowledge_ready, kb)
         kb.load()
         from kbtui.tui.markdown import layout  # noqa: F401 - slow to import, soon needed
@@ -207,8 +214,12 @@ class KbtuiApp(KeysInOrder):
                 )
             )
 
-    def _noticed(self, notice: str) -> None:
-        """Called with what a person should know, in whichever thread, perhaps while closing."""
+    def folder(self) -> Path:
+        """Where the notes are, or are looked for."""
+        return self.kb.workspace.root if self.kb is not None else self._workspace or Path()
+
+    def notice(self, notice: str) -> None:
+        """Say what a person should know, from whichever thread, perhaps while closing."""
         with contextlib.suppress(RuntimeError):
             self.call_later(self.tell, notice)
 
@@ -221,6 +232,7 @@ class KbtuiApp(KeysInOrder):
         message: RenderableType | None = None,
     ) -> None:
         """Leave; the draft is kept, and memory is made of the conversation."""
+        self.at_exit()
         self._save_draft()
         for pane in self._chats():
             pane.leave()

@@ -173,7 +173,7 @@ class ChatPane(Vertical):
             from kbtui.workspace.opening import find_workspace
 
             with contextlib.suppress(KbtuiError):
-                Drafts(find_workspace(named)).add(text)
+                Drafts(find_workspace(named, patience=1.0)).add(text)
 
     # What commands may ask for
 

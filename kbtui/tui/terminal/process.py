@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 _PATIENCE_SECONDS = 3.0
+_RESTORING_SECONDS = 1.0
 _COLLECT_RARELY = (10_000, 5, 40)
 """New objects until the garbage collector visits the youngest, and how many times more for each
 older generation."""
@@ -71,6 +72,64 @@ class SignalWatch:
         self._save()
         with contextlib.suppress(RuntimeError):  # the loop has ended already
             self._loop.call_soon_threadsafe(self._leave, code)
+
+
+class DiskWatch:
+    """Says when the disk of the notes doesn't answer, and lets nobody be kept by it who leaves.
+
+    Threads that wait for such a disk can't be ended, and Python waits for them.
+
+    Args:
+        folder: Tells where the notes are.
+        tell: Says a sentence to the person, in any thread.
+        patience: Seconds that an answer may take.
+    """
+
+    def __init__(
+        self, folder: Callable[[], Path], tell: Callable[[str], None], patience: float = 3.0
+    ) -> None:
+        self._folder = folder
+        self._tell = tell
+        self._patience = patience
+        self._stopped = threading.Event()
+        self._leaving = threading.Event()
+        threading.Thread(target=self._watch, name="disk", daemon=True).start()
+
+    def leaving(self) -> None:
+        """From now on the process ends where the disk doesn't answer."""
+        self._leaving.set()
+
+    def stop(self) -> None:
+        """Watch no longer."""
+        self._stopped.set()
+
+    def _watch(self) -> None:
+        while not self._stopped.is_set():
+            answered = threading.Event()
+            threading.Thread(target=self._ask, args=(answered,), daemon=True).start()
+            is_told = False
+            while not answered.wait(self._patience) and not self._stopped.is_set():
+                if self._leaving.is_set() and not self._stopped.wait(_RESTORING_SECONDS):
+                    os.write(2, f"kbtui: {self._silence} Left without waiting for it.\n".encode())
+                    os._exit(StorageError.exit_code)
+                if not is_told:
+                    self._tell(
+                        f"{self._silence} What reads or writes there waits; you can still quit."
+                    )
+                    is_told = True
+            if is_told:
+                self._tell(f"The disk with {self._folder()} answers again.")
+            self._leaving.wait(self._patience)
+            self._stopped.wait(self._patience / 10)
+
+    @property
+    def _silence(self) -> str:
+        return f"The disk with {self._folder()} doesn't answer."
+
+    def _ask(self, answered: threading.Event) -> None:
+        with contextlib.suppress(OSError):  # that is an answer
+            os.statvfs(self._folder())
+        answered.set()
 
 
 def collect_rarely() -> None:

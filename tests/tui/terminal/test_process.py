@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import gc
+import os
+import threading
+from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 
-from kbtui.tui.terminal.process import collect_rarely, spare_what_stays
+from kbtui.tui.terminal.process import DiskWatch, collect_rarely, spare_what_stays
 
 
 @pytest.fixture(autouse=True)
@@ -40,3 +44,14 @@ def test_what_is_made_afterwards_is_still_collected():
     node.itself = node
     del node
     assert gc.collect() >= 1
+
+
+def test_a_disk_that_does_not_answer_is_told_once_and_so_is_its_return(monkeypatch):
+    back = threading.Event()
+    monkeypatch.setattr(os, "statvfs", lambda _folder: back.wait())
+    told: SimpleQueue[str] = SimpleQueue()
+    disk = DiskWatch(lambda: Path("/share"), told.put, patience=0.01)
+    assert told.get().startswith("The disk with /share doesn't answer.")
+    back.set()
+    assert told.get() == "The disk with /share answers again."
+    disk.stop()

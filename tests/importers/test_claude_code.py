@@ -1,0 +1,173 @@
+"""Sessions of Claude Code: what was said, and nothing of what the program added."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kbtui.importers.claude_code import SOURCE
+from kbtui.importers.opened import Opened
+from kbtui.importers.port import Conversation, Skipped
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kbtui.importers.port import Item
+
+
+def line(kind: str, content: Any, uuid: str, parent: str = "", **more: Any) -> dict[str, Any]:
+    message = {"role": kind, "content": content, **more.pop("message", {})}
+    shape = {"type": kind, "uuid": uuid, "parentUuid": parent or None, "sessionId": "s-1"}
+    return {**shape, "timestamp": "2026-05-01T10:00:00Z", "message": message, **more}
+
+
+def said(content: str, uuid: str = "u1", **more: Any) -> dict[str, Any]:
+    return line("user", content, uuid, **more)
+
+
+def put(file: Path, *lines: Any) -> Path:
+    file.write_text(
+        "".join(f"{each if isinstance(each, str) else json.dumps(each)}\n" for each in lines)
+    )
+    return file
+
+
+def only(items: list[Item]) -> Conversation:
+    assert [type(each) for each in items] == [Conversation]
+    return items[0]  # type: ignore[return-value]
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "count"), [("sample_session.jsonl", 4), ("sample_session.json", 13)]
+)
+def test_real_sessions_are_read_without_tools_and_thinking(
+    name: str, count: int, read: Any, data_dir: Path
+) -> None:
+    found = only(read(SOURCE, data_dir / "exports/claude-code/simonw" / name))
+    text = "\n".join(each.text for each in found.messages)
+    assert len(found.messages) == count
+    assert found.created == min(each.time for each in found.messages if each.time)
+    assert "written successfully" not in text
+    assert "The user wants" not in text
+
+
+def test_lines_of_one_reply_become_one_message(tmp_path: Path, read: Any) -> None:
+    piece = {"message": {"id": "msg_1"}}
+    lines = [
+        said("Fix it"),
+        line("assistant", [{"type": "thinking", "thinking": "hm"}], "a1", "u1", **piece),
+        line("assistant", [{"type": "text", "text": "First."}], "a2", "a1", **piece),
+        line("assistant", [{"type": "text", "text": "First."}], "a2", "a1", **piece),
+        line("assistant", [{"type": "text", "text": "Second."}], "a3", "a2", **piece),
+    ]
+    found = only(read(SOURCE, put(tmp_path / "x.jsonl", *lines)))
+    assert [each.text for each in found.messages] == ["Fix it", "First.\n\nSecond."]
+    assert found.messages[0].time == datetime(2026, 5, 1, 10, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        said("caveat", "h", isMeta=True),
+        said("a subagent's order", "h", isSidechain=True),
+        said("This session is being continued", "h", isCompactSummary=True),
+        said("<system-reminder>be good</system-reminder>", "h"),
+        said("<local-command-stdout>ok</local-command-stdout>", "h"),
+        said("<command-name>/clear</command-name><command-args></command-args>", "h"),
+        said("<task-notification>done</task-notification>", "h"),
+        said("[Request interrupted by user for tool use]", "h"),
+        line("user", [{"type": "tool_result", "content": "x"}, {"type": "text", "text": "y"}], "h"),
+        line("assistant", [{"type": "tool_use", "input": {"a": "x"}}], "h"),
+        line("assistant", [{"type": "text", "text": "API Error"}], "h", isApiErrorMessage=True),
+        line("assistant", "No response requested.", "h", message={"model": "<synthetic>"}),
+        {"type": "system", "content": "hidden", "uuid": "h"},
+    ],
+)
+def test_words_that_nobody_said_are_left_out(
+    hidden: dict[str, Any], tmp_path: Path, read: Any
+) -> None:
+    found = only(read(SOURCE, put(tmp_path / "x.jsonl", said("Hello"), hidden)))
+    assert [each.text for each in found.messages] == ["Hello"]
+
+
+def test_reminders_inside_a_message_are_cut_out_and_arguments_of_commands_stay(
+    tmp_path: Path, read: Any
+) -> None:
+    command = "<command-name>/review</command-name>\n<command-args>the parser</command-args>"
+    lines = [said("Now <system-reminder>secret</system-reminder>go"), said(command, "u2")]
+    found = only(read(SOURCE, put(tmp_path / "x.jsonl", *lines)))
+    assert [each.text for each in found.messages] == ["Now go", "/review the parser"]
+
+
+def test_a_message_said_anew_replaces_its_branch(tmp_path: Path, read: Any) -> None:
+    lines = [
+        said("Start", "u1"),
+        line("assistant", "Yes?", "a1", "u1"),
+        line("user", "Use tabs", "u2", "a1"),
+        line("assistant", "Tabs it is", "a2", "u2"),
+        line("user", "Use spaces", "u3", "a1"),
+        line("assistant", "Spaces it is", "a3", "u3"),
+    ]
+    found = only(read(SOURCE, put(tmp_path / "x.jsonl", *lines)))
+    assert [each.text for each in found.messages] == ["Start", "Yes?", "Use spaces", "Spaces it is"]
+    assert found.branches == 1
+
+
+def test_a_folder_of_projects_gives_a_conversation_a_session(tmp_path: Path, read: Any) -> None:
+    (tmp_path / "-home-me-app").mkdir()
+    put(tmp_path / "-home-me-app/one.jsonl", said("One", sessionId="one"))
+    put(tmp_path / "-home-me-app/two.jsonl", said("Two", sessionId="two"))
+    put(tmp_path / "history.jsonl", {"display": "something", "project": "/"})
+    put(tmp_path / "agent-7.jsonl", said("order", isSidechain=True))
+    assert {each.id for each in read(SOURCE, tmp_path)} == {"one", "two"}
+
+
+def test_the_title_is_the_one_given_to_this_conversation(tmp_path: Path, read: Any) -> None:
+    lines = [
+        {"type": "summary", "summary": "Of another one", "leafUuid": "elsewhere"},
+        {"type": "summary", "summary": "Greeting", "leafUuid": "u1"},
+        said("Hello"),
+    ]
+    assert only(read(SOURCE, put(tmp_path / "x.jsonl", *lines))).title == "Greeting"
+    lines += [
+        {"type": "ai-title", "aiTitle": "By AI"},
+        {"type": "custom-title", "customTitle": "Mine"},
+    ]
+    assert only(read(SOURCE, put(tmp_path / "x.jsonl", *lines))).title == "Mine"
+
+
+@pytest.mark.parametrize(
+    "bad",
+    ['{"type": "user", "mess', "[]", "\x00\x01", "[" * 100_000, '"text"'],
+    ids=["cut off", "a list", "binary", "nested", "a string"],
+)
+def test_a_bad_line_is_told_of_and_the_rest_is_read(bad: str, tmp_path: Path, read: Any) -> None:
+    file = put(tmp_path / "x.jsonl", said("Hello"), bad, line("assistant", "Hi", "a1", "u1"), bad)
+    skipped, found = read(SOURCE, file)
+    assert isinstance(skipped, Skipped)
+    assert (skipped.place, "1 more line" in skipped.why) == ("x.jsonl, line 2", True)
+    assert [each.text for each in found.messages] == ["Hello", "Hi"]
+
+
+def test_nulls_everywhere_break_nothing(tmp_path: Path, read: Any) -> None:
+    nothing = dict.fromkeys(said("x"), None)
+    odd = [
+        {**nothing, "type": "user"},
+        {**nothing, "type": "assistant", "message": {"content": [None, {"type": "text"}]}},
+        said("x", "u9", timestamp="never", parentUuid="u1"),
+        {"type": "summary"},
+    ]
+    found = only(read(SOURCE, put(tmp_path / "x.jsonl", said("Hel\x1b[2Jlo \ud800"), *odd)))
+    assert found.messages[0].text == "Hel[2Jlo ?"
+
+
+@pytest.mark.parametrize("text", ["", "not json", '{"type": "user"}', "[[[[", '{"loglines": 3}'])
+def test_other_files_are_not_recognised(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "session.jsonl"
+    file.write_text(text)
+    with Opened(file) as opened:
+        assert not SOURCE.recognises(opened)

@@ -1,0 +1,99 @@
+"""HTML to Markdown, for what exports hold of it: answers, clippings, pages.
+
+markdownify does the work. Before it, all that isn't shown is taken out, and links that lead neither
+to the web nor to mail nor to a file beside; HTML too deep for it becomes its plain text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from kbtui.text import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bs4 import Tag
+
+_UNSEEN = (
+    *("script", "style", "head", "template", "noscript", "iframe", "object", "embed", "svg"),
+    *("button", "select", "textarea", "link", "meta", "form > input:not([type=checkbox])"),
+)
+_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_SCHEME = re.compile(r"[a-z][a-z0-9+.\-]*:", re.IGNORECASE)
+_SAFE = re.compile(r"(https?|mailto|ftp|tel|evernote):", re.IGNORECASE)
+_LANGUAGE = re.compile(r"(?:language|lang)-([\w+#\-]{1,30})")
+_BLANK_LINES = re.compile(r"\n{3,}")
+_TRAILING = re.compile(r"(?<=\S)[ \t]+$|^[ \t]+$", re.MULTILINE)
+
+
+def to_markdown(html: str, prepare: Callable[[Tag], None] | None = None) -> str:
+    """Turn HTML, or a part of it, into Markdown.
+
+    Args:
+        html: It; broken in any way.
+        prepare: Told of the tree before it is turned: a place to replace tags of a kind of one's
+            own, and to lead links elsewhere.
+    """
+    import warnings
+
+    from bs4 import BeautifulSoup, MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning
+    from markdownify import MarkdownConverter
+
+    with warnings.catch_warnings():  # bs4's advice about texts that look like paths, or like XML
+        warnings.simplefilter("ignore", MarkupResemblesLocatorWarning)
+        warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
+        tree = BeautifulSoup(html, "html.parser")
+    for tag in tree.select(",".join(_UNSEEN)):
+        tag.decompose()
+    for tag in tree.find_all(style=_HIDDEN):
+        tag.decompose()
+    if prepare:
+        prepare(tree)
+    for tag in tree.find_all(["a", "img"]):
+        _make_safe(tag)
+    for tag in tree.select("input[type=checkbox]"):
+        tag.replace_with("[x] " if tag.has_attr("checked") else "[ ] ")
+    try:
+        text = MarkdownConverter(
+            heading_style="atx",
+            bullets="-",
+            escape_asterisks=False,
+            escape_underscores=False,
+            newline_style="backslash",
+            code_language_callback=_language,
+            keep_inline_images_in=["td", "th", "a"],
+            table_infer_header=True,
+        ).convert_soup(tree)
+    except RecursionError:
+        text = tree.get_text("\n")
+    text = clean(str(text).replace("\xa0", " ")).encode("utf-8", "replace").decode()
+    return _BLANK_LINES.sub("\n\n", _TRAILING.sub("", text)).strip()
+
+
+def relative_link(path: str) -> str:
+    """A path as a Markdown link has it."""
+    return quote(path, safe="/~!$&',;=:@+-._")
+
+
+def _make_safe(tag: Tag) -> None:
+    name = "href" if tag.name == "a" else "src"
+    address = re.sub(r"[\x00-\x20]+", " ", str(tag.get(name) or "")).strip()
+    bare = address.replace(" ", "")
+    if not address or (_SCHEME.match(bare) and not _SAFE.match(bare)):
+        if tag.name == "img":
+            tag.replace_with(str(tag.get("alt") or ""))
+        else:
+            tag.unwrap()
+        return
+    tag[name] = re.sub(r"[\s()<>]", lambda match: f"%{ord(match[0]):02X}", address)
+    del tag["title"]
+
+
+def _language(tag: Any) -> str:
+    for each in (tag, *tag.find_all("code", limit=1)):
+        if found := _LANGUAGE.search(" ".join(each.get("class") or [])):
+            return found[1]
+    return ""

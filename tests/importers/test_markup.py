@@ -1,0 +1,50 @@
+"""HTML becomes Markdown that says the same, and nothing that wasn't shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from kbtui.importers.markup import to_markdown
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<h2>Plan</h2><p>One <b>bold </b>and <i>two</i>.</p>", "## Plan\n\nOne **bold** and *two*."),
+        ("<ul><li>a<ul><li>b</li></ul></li><li>c</li></ul>", "- a\n  - b\n- c"),
+        ("<ol><li>a</li><li>b</li></ol>", "1. a\n2. b"),
+        ("<pre><code class='language-py'>x = 1\n\ny &lt; 2</code></pre>", "```py\nx = 1\n\ny < 2\n```"),
+        ("<a href='https://e.org/a b'>e</a>", "[e](https://e.org/a%20b)"),
+        ("<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>", "| a | b |\n| --- | --- |\n| 1 | 2 |"),
+        ("<blockquote>said</blockquote>", "> said"),
+        ("snake_case and 2*3*4&nbsp;m", "snake_case and 2*3*4 m"),
+        ("<p>one<br>two</p>", "one\\\ntwo"),
+        ("<p>left <b>open", "left **open**"),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_what_is_shown_becomes_markdown(html: str, text: str) -> None:
+    assert to_markdown(html) == text
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<script>alert(1)</script>seen",
+        "<style>p {}</style>seen",
+        "<div style='display: none'>secret</div>seen",
+        "<!-- secret -->seen",
+        "<a href='java\nscript:alert(1)'>seen</a>",
+        "<a href=' javascript:alert(1)'>seen</a>",
+        "<img src='data:image/png;base64,AAAA' alt='seen'>",
+        "<iframe src='https://e.org'>secret</iframe>seen",
+        "seen\x1b\x00",
+    ],
+)
+def test_what_is_hidden_or_active_is_left_out(html: str) -> None:
+    assert to_markdown(html) == "seen"
+
+
+def test_depth_costs_the_form_and_not_the_words() -> None:
+    assert to_markdown("<div>" * 50 + "fifty" + "</div>" * 50) == "fifty"
+    assert to_markdown("<div>" * 5000 + "deep" + "</div>" * 5000) == "deep"

@@ -1,0 +1,159 @@
+"""Gemini, as Google Takeout gives it: a list of activities, the newest first, answers in HTML.
+
+Newer activities say which conversation they belong to; of the others those are one that are at most
+half an hour apart. Activities of other products, which may stand in the same list, are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from kbtui.errors import UnreadableError
+from kbtui.importers.markup import to_markdown
+from kbtui.importers.port import Item, Said, Skipped
+from kbtui.importers.reading import json_members, mappings, time_of
+from kbtui.importers.records import conversation, digest, json_list, line_of, words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kbtui.importers.opened import Opened
+
+_GAP = timedelta(minutes=30)
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+_SIGN = re.compile(rb'"(?:header|products)"\s*:\s*\[?\s*"[^"]*(?:Gemini|Bard)[^"]*"')
+_ACTIVITY = re.compile(rb'"(?:safeHtmlItem|activityControls|titleUrl|time)"\s*:')
+_PRODUCT = re.compile(r"gemini|\bbard\b", re.IGNORECASE)
+_CHAT = re.compile(r"https://(?:gemini|bard)\.google\.com/(?:app|chat)/([\w-]{6,64})")
+# Takeout puts a verb before what was asked, in the language of the account.
+_ASKED = re.compile(
+    r"(?:Prompted|Submitted query|Asked Gemini|Asked|Said)\b:?\s+|(?:已提示|已給予提示)\W?\s*"
+)
+_CANVAS = re.compile(r"Created Gemini Canvas titled\s+(.*)", re.DOTALL)
+_OTHER_ACTS = re.compile(
+    r"(?:Used|Created|Gave feedback|Selected|Viewed|Visited|Searched|Deleted)\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Act:
+    time: datetime | None
+    chat: str
+    asked: str
+    answered: str
+    attached: tuple[str, ...]
+
+
+class _Gemini:
+    name = "Gemini"
+    key = "gemini"
+
+    def recognises(self, opened: Opened) -> bool:
+        """True if a list in it tells of activities in Gemini, or in Bard, as it was called."""
+        return next(_lists(opened), None) is not None
+
+    def read(self, opened: Opened) -> Iterator[Item]:
+        """Twice: to see what belongs together, then to read it a conversation at a time."""
+        for name in _lists(opened):
+            try:
+                yield from _conversations(opened, name)
+            except UnreadableError as error:
+                yield Skipped(line_of(name), str(error))
+
+
+SOURCE = _Gemini()
+
+
+def _lists(opened: Opened) -> Iterator[str]:
+    for name, head in json_members(opened):
+        if _SIGN.search(head) and _ACTIVITY.search(head):
+            yield name
+
+
+def _conversations(opened: Opened, name: str) -> Iterator[Item]:
+    keys = _keys([(act.time, act.chat) for act in _acts(opened, name) if isinstance(act, _Act)])
+    left: dict[str, int] = {}
+    for key in keys:
+        left[key] = left.get(key, 0) + 1
+    waiting: dict[str, list[_Act]] = {}
+    number = 0
+    for act in _acts(opened, name):
+        if isinstance(act, Skipped):
+            yield act
+            continue
+        key = keys[number]
+        number, left[key] = number + 1, left[key] - 1
+        waiting.setdefault(key, []).append(act)
+        if not left[key]:
+            # The newest comes first; of the same time, too.
+            acts = sorted(waiting.pop(key), key=lambda each: each.time or _BEGINNING)
+            url = f"https://gemini.google.com/app/{acts[0].chat}" if acts[0].chat else ""
+            if found := conversation(key, "", list(_said(acts)), url=url):
+                yield found
+
+
+def _keys(acts: list[tuple[datetime | None, str]]) -> list[str]:
+    """The conversation of each: the one it names, else the time when that was begun."""
+    keys = [chat for _, chat in acts]
+    last, key = _BEGINNING, ""
+    unnamed = [(time, number) for number, (time, chat) in enumerate(acts) if not chat]
+    for time, number in sorted((time or _BEGINNING, number) for time, number in unnamed):
+        if not key or time - last > _GAP:
+            key = f"{time:%Y%m%dT%H%M%S%f}"
+        last, keys[number] = time, key
+    return keys
+
+
+def _said(acts: list[_Act]) -> Iterator[Said]:
+    for act in acts:
+        identity = digest(f"{act.time}", act.asked)
+        if act.asked or act.attached:
+            yield Said("user", act.asked, act.time, identity, act.attached)
+        if act.answered:
+            text = to_markdown(act.answered) if act.answered.startswith("<") else act.answered
+            if text:
+                yield Said("assistant", text, act.time, f"{identity}a")
+
+
+def _acts(opened: Opened, name: str) -> Iterator[_Act | Skipped]:
+    for record in json_list(opened, name, ""):
+        if isinstance(record, Skipped):
+            yield record
+        elif act := _act(record):
+            yield act
+
+
+def _act(record: dict[str, Any]) -> _Act | None:
+    products = record.get("products")
+    names = [record.get("header"), *(products if isinstance(products, list) else [])]
+    if not any(_PRODUCT.search(line_of(each)) for each in names):
+        return None
+    title = words_of(record.get("title"))
+    parts = [words_of(each.get("html")) for each in mappings(record.get("safeHtmlItem"))]
+    answered = "".join(f"<div>{part}</div>" for part in parts if part)
+    asked = _ASKED.match(title)
+    canvas = _CANVAS.match(title)
+    if canvas:
+        made = "\n\n".join(words_of(each.get("name")) for each in mappings(record.get("subtitles")))
+        title, answered = "", f"**{line_of(canvas[1])}**\n\n{made}".strip()
+    elif not asked and (not answered or _OTHER_ACTS.match(title)):
+        return None
+    text = title[asked.end() :] if asked else title
+    chats = {found[1] for each in mappings(record.get("details")) for found in _links(each)}
+    files = record.get("attachedFiles")
+    attached = [each if isinstance(each, str) else "" for each in files or []] if files else []
+    attached += [line_of(each.get("name")) for each in mappings(files)]
+    return _Act(
+        time_of(record.get("time")),
+        chats.pop() if len(chats) == 1 else "",
+        text.strip(),
+        answered,
+        tuple(line for each in attached if (line := line_of(each))),
+    )
+
+
+def _links(detail: dict[str, Any]) -> Iterator[re.Match[str]]:
+    yield from _CHAT.finditer(f"{words_of(detail.get('url'))} {words_of(detail.get('name'))}")

@@ -12,18 +12,10 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import UnreadableError
+from kbtui.importers.markup import line_of, words_of
 from kbtui.importers.port import Conversation, Item, Said, Skipped
 from kbtui.importers.reading import mapping, mappings, time_of
-from kbtui.importers.records import (
-    Records,
-    conversation,
-    has_log,
-    json_lines,
-    json_list,
-    line_of,
-    logs,
-    words_of,
-)
+from kbtui.importers.records import Records, conversation, has_log, json_lines, json_list, logs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,10 +12,10 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import UnreadableError
-from kbtui.importers.markup import to_markdown
+from kbtui.importers.markup import digest, line_of, to_markdown, words_of
 from kbtui.importers.port import Item, Said, Skipped
 from kbtui.importers.reading import json_members, mappings, time_of
-from kbtui.importers.records import conversation, digest, json_list, line_of, words_of
+from kbtui.importers.records import conversation, json_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""HTML to Markdown, for what exports hold of it: answers, clippings, pages.
+"""Texts of exports made safe to keep, above all HTML, which becomes Markdown.
 
 markdownify does the work. Before it, all that isn't shown is taken out, and links that lead neither
 to the web nor to mail nor to a file beside; HTML too deep for it becomes its plain text.
@@ -6,11 +6,12 @@ to the web nor to mail nor to a file beside; HTML too deep for it becomes its pl
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from kbtui.text import clean
+from kbtui.text import clean, clean_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +30,22 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 _TRAILING = re.compile(r"(?<=\S)[ \t]+$|^[ \t]+$", re.MULTILINE)
 
 
+def words_of(value: Any) -> str:
+    """A text, stripped and without control characters; empty if it is none."""
+    return clean(value).encode("utf-8", "replace").decode().strip() if type(value) is str else ""
+
+
+def line_of(value: Any) -> str:
+    """The same in one line, for titles and names."""
+    return clean_line(words_of(value))
+
+
+def digest(*parts: str) -> str:
+    """A short name for something that has none of its own."""
+    data = "\x00".join(parts).encode("utf-8", "replace")
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
 def to_markdown(html: str, prepare: Callable[[Tag], None] | None = None) -> str:
     """Turn HTML, or a part of it, into Markdown.
 
@@ -40,12 +57,15 @@ def to_markdown(html: str, prepare: Callable[[Tag], None] | None = None) -> str:
     import warnings
 
     from bs4 import BeautifulSoup, MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning
+    from bs4.element import PreformattedString
     from markdownify import MarkdownConverter
 
     with warnings.catch_warnings():  # bs4's advice about texts that look like paths, or like XML
         warnings.simplefilter("ignore", MarkupResemblesLocatorWarning)
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
         tree = BeautifulSoup(html, "html.parser")
+    for text in tree.find_all(string=lambda text: isinstance(text, PreformattedString)):
+        text.extract()  # comments, doctypes, instructions
     for tag in tree.select(",".join(_UNSEEN)):
         tag.decompose()
     for tag in tree.find_all(style=_HIDDEN):
@@ -69,7 +89,7 @@ def to_markdown(html: str, prepare: Callable[[Tag], None] | None = None) -> str:
         ).convert_soup(tree)
     except RecursionError:
         text = tree.get_text("\n")
-    text = clean(str(text).replace("\xa0", " ")).encode("utf-8", "replace").decode()
+    text = words_of(str(text).replace("\xa0", " "))
     return _BLANK_LINES.sub("\n\n", _TRAILING.sub("", text)).strip()
 
 

@@ -73,6 +73,8 @@ class Note:
         url: Where it came from.
         data: The bytes of a file that is no text (an image, a PDF); `text` is empty then, and
             `title` is its name.
+        at: Where it lies below the source's own folder, with its name, where others link to it
+            there; kept as it is. Otherwise `folder` and `title` say where it goes.
     """
 
     id: str
@@ -84,6 +86,7 @@ class Note:
     tags: tuple[str, ...] = ()
     url: str = ""
     data: bytes | None = None
+    at: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import re
@@ -11,9 +10,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from kbtui.importers.json_stream import Broken, elements
+from kbtui.importers.markup import digest, line_of
 from kbtui.importers.port import Conversation, Skipped
 from kbtui.importers.reading import broken, mappings
-from kbtui.text import clean, clean_line, shorten
+from kbtui.text import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -30,22 +30,6 @@ _FIRST = 20
 _HEAD = 256 << 10
 _LIST = re.compile(rb'"(loglines|items|conversations)"\s*:\s*\[')
 _LOGS = (".jsonl", ".json", ".ndjson", ".txt")
-
-
-def words_of(value: Any) -> str:
-    """A text, stripped and without control characters; empty if it is none."""
-    return clean(value).encode("utf-8", "replace").decode().strip() if type(value) is str else ""
-
-
-def line_of(value: Any) -> str:
-    """The same in one line, for titles and names."""
-    return clean_line(words_of(value))
-
-
-def digest(*parts: str) -> str:
-    """A short name for something that has none of its own."""
-    data = "\x00".join(parts).encode("utf-8", "replace")
-    return hashlib.sha256(data).hexdigest()[:16]
 
 
 def conversation(

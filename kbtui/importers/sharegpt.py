@@ -9,16 +9,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import UnreadableError
+from kbtui.importers.markup import digest, line_of, to_markdown, words_of
 from kbtui.importers.port import Conversation, Item, Said, Skipped
 from kbtui.importers.reading import json_members, mappings, time_of
-from kbtui.importers.records import (
-    conversation,
-    digest,
-    json_lines,
-    json_list,
-    line_of,
-    words_of,
-)
+from kbtui.importers.records import conversation, json_lines, json_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,8 +102,6 @@ def _said(turn: dict[str, Any]) -> Iterator[Said]:
         blocks = [words_of(each.get("text")) for each in mappings(value)]
         text = words_of(value) or "\n\n".join(filter(None, blocks))
         if text.startswith('<div class="markdown'):
-            from kbtui.importers.markup import to_markdown
-
             text = to_markdown(text)
         if text and role == "user":
             yield Said("user", text, time)

@@ -1,0 +1,342 @@
+"""Evernote's ENEX: notes in XML, their text as ENML, their files in base64.
+
+Read as a stream. No entity and no DTD is ever resolved: a file that declares entities is refused.
+Where a note is broken, reading goes on at the next.
+"""
+
+from __future__ import annotations
+
+import binascii
+import hashlib
+import mimetypes
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+from xml.parsers import expat
+
+from kbtui.errors import UnreadableError
+from kbtui.importers.markup import digest, line_of, relative_link, to_markdown, words_of
+from kbtui.importers.port import Item, Note, Skipped
+from kbtui.text import slugify
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bs4 import Tag
+
+    from kbtui.importers.opened import Opened
+
+_SIGN = re.compile(rb"<en-export[\s>]")
+_ROOT = b"<en-export>"
+_NOTE = re.compile(rb"<note\s*>")
+_CHUNK = 1 << 18
+_MOST_TEXT = 32 << 20
+_MOST_FILE = 100 << 20
+_ILLEGAL = bytes(each for each in range(32) if each not in (9, 10, 13))
+_WIDE = (b"\xff\xfe", b"\xfe\xff", b"\x00<", b"<\x00")
+_FIELDS = frozenset(
+    (
+        *("title", "content", "created", "updated", "tag", "guid", "source-url"),
+        *("file-name", "mime", "taskStatus"),  # of a file, of a task
+    )
+)
+
+
+class _Evernote:
+    name = "Evernote"
+    key = "evernote"
+
+    def recognises(self, opened: Opened) -> bool:
+        """True if a member is an ENEX file by its first element."""
+        return next(_files(opened), None) is not None
+
+    def read(self, opened: Opened) -> Iterator[Item]:
+        """The notes of each file, which is a notebook."""
+        notes = _Notes()
+        for name in _files(opened):
+            notes.folder = slugify(PurePosixPath(name).stem, 60)
+            try:
+                yield from _notes_in(opened, name, notes)
+            except UnreadableError as error:
+                yield Skipped(line_of(name), str(error))
+
+
+SOURCE = _Evernote()
+
+
+def _files(opened: Opened) -> Iterator[str]:
+    for name in opened.names:
+        is_likely = not opened.is_folder or name.lower().endswith((".enex", ".xml"))
+        if is_likely and _SIGN.search(opened.head(name, 4096).replace(b"\x00", b"")):
+            yield name
+
+
+def _notes_in(opened: Opened, name: str, notes: _Notes) -> Iterator[Item]:
+    with opened.open(name) as stream:
+        data = stream.read(_CHUNK)
+        is_wide = data.startswith(_WIDE)
+        reader = _Reader(notes)
+        while True:
+            last = not data
+            data = data if is_wide else data.translate(None, _ILLEGAL)
+            problem = reader.feed(data, last=last)
+            yield from notes.done
+            notes.done.clear()
+            if problem is None:
+                if last:
+                    return
+                data = stream.read(_CHUNK)
+                continue
+            why, rest = problem
+            title = line_of(reader.note.text("title")) if reader.note else ""
+            yield Skipped(f"{title or 'A note'} ({line_of(name)})", why)
+            while not (found := _NOTE.search(rest)):
+                if last or is_wide or not (more := stream.read(_CHUNK)):
+                    return
+                rest = rest[-16:] + more
+            data, reader = rest[found.start() :], _Reader(notes)
+            reader.feed(_ROOT)
+
+
+@dataclass(slots=True)
+class _OpenNote:
+    """A note that is being read."""
+
+    parts: dict[str, list[str]] = field(default_factory=dict)
+    tags: list[str] = field(default_factory=list)
+    files: dict[str, tuple[str, str]] = field(default_factory=dict)  # by hash: where, and its type
+    tasks: list[str] = field(default_factory=list)
+
+    def text(self, name: str) -> str:
+        """The text of a field."""
+        return "".join(self.parts.get(name, ()))
+
+
+@dataclass(slots=True)
+class _Notes:
+    """The notes that are read whole, and the names that are taken."""
+
+    folder: str = ""
+    done: list[Item] = field(default_factory=list)
+    _taken: dict[str, int] = field(default_factory=dict)
+    _ids: dict[str, int] = field(default_factory=dict)
+
+    def add(self, note: _OpenNote) -> None:
+        """A note is over."""
+        title = line_of(note.text("title")) or "Untitled"
+        created, text = note.text("created").strip(), note.text("content")
+        name = self._ids_of(line_of(note.text("guid")) or digest(created, title))
+        body = to_markdown(text, lambda tree: _prepare(tree, note.files))
+        shown = [path for path, _ in note.files.values() if relative_link(path) not in body]
+        lines = [f"[{PurePosixPath(path).name}]({relative_link(path)})" for path in shown]
+        body = "\n\n".join(filter(None, [body, "\n".join(note.tasks), "\n".join(lines)]))
+        self.done.append(
+            Note(
+                id=name,
+                title=title,
+                text=body,
+                created=_time(created),
+                updated=_time(note.text("updated").strip()),
+                tags=tuple(filter(None, map(line_of, note.tags))),
+                url=line_of(note.text("source-url")),
+                at=f"{self.folder}/{self._free(slugify(title))}.md",
+            )
+        )
+
+    def add_file(self, note: _OpenNote, name: str, mime: str, data: bytes, mark: str) -> None:
+        """A file of a note is over."""
+        suffix = PurePosixPath(name).suffix or mimetypes.guess_extension(mime) or ""
+        stem = slugify(PurePosixPath(name).stem or "file", 60)
+        path = f"files/{stem}-{mark[:8]}{suffix.lower()}"
+        note.files[mark] = (path, mime)
+        title = PurePosixPath(path).name
+        self.done.append(Note(mark, title, "", data=data, at=f"{self.folder}/{path}"))
+
+    def _ids_of(self, name: str) -> str:
+        self._ids[name] = number = self._ids.get(name, 0) + 1
+        return name if number == 1 else f"{name}-{number}"
+
+    def _free(self, name: str) -> str:
+        key = f"{self.folder}/{name}"
+        self._taken[key] = number = self._taken.get(key, 0) + 1
+        return name if number == 1 else f"{name}-{number}"
+
+
+class _Reader:
+    """Reads the elements of one file, or of what is left of it."""
+
+    def __init__(self, notes: _Notes) -> None:
+        self.note: _OpenNote | None = None
+        self._notes = notes
+        self._path: list[str] = []
+        self._values: dict[str, str] = {}  # of the file or the task that is being read
+        self._file: _File | None = None
+        self._size = 0
+        self._fed = 0
+        self._parser = parser = expat.ParserCreate()
+        parser.buffer_text = True
+        parser.buffer_size = 1 << 16
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._take
+        parser.EntityDeclHandler = _refuse
+
+    def feed(self, data: bytes, *, last: bool = False) -> tuple[str, bytes] | None:
+        """Read on; what is wrong, with what stands after that place, or None.
+
+        Raises:
+            UnreadableError: It declares entities.
+        """
+        try:
+            self._parser.Parse(data, last)
+        except expat.ExpatError as error:
+            place = max(0, self._parser.ErrorByteIndex - self._fed)
+            return f"The XML is broken: {expat.ErrorString(error.code)}.", data[place:]
+        except _TooLongError:
+            place = max(0, self._parser.CurrentByteIndex - self._fed)
+            return f"It is longer than {_MOST_TEXT >> 20} MB.", data[place:]
+        self._fed += len(data)
+        return None
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        self._path.append(name)
+        if name == "note":
+            self.note, self._size = _OpenNote(), 0
+        elif name in ("resource", "task"):
+            self._values = {}
+            self._file = _File() if name == "resource" else None
+        elif name == "data" and self._file and attributes.get("encoding", "base64") != "base64":
+            self._file.problem = "it isn't in base64"
+
+    def _end(self, name: str) -> None:
+        if self._path:
+            self._path.pop()
+        note = self.note
+        if note is None:
+            return
+        if name == "note":
+            self._notes.add(note)
+            self.note = None
+        elif name == "tag":
+            note.tags.append(note.text("tag"))
+            note.parts.pop("tag", None)
+        elif name == "resource" and self._file:
+            self._end_file(note, self._file)
+        elif name == "task":
+            is_done = self._values.get("taskStatus", "").strip() == "completed"
+            title = line_of(self._values.get("title"))
+            note.tasks += [f"- [{'x' if is_done else ' '}] {title}"] if title else []
+
+    def _end_file(self, note: _OpenNote, file: _File) -> None:
+        name, mime = line_of(self._values.get("file-name")), line_of(self._values.get("mime"))
+        self._file = None
+        data = file.end()
+        if file.problem:
+            place = f"{name or 'A file'} in {line_of(note.text('title')) or 'a note'}"
+            self._notes.done.append(Skipped(place, f"It is not taken: {file.problem}."))
+        elif data:
+            mark = hashlib.md5(data, usedforsecurity=False).hexdigest()
+            self._notes.add_file(note, name, mime, data, mark)
+
+    def _take(self, text: str) -> None:
+        name = self._path[-1] if self._path else ""
+        if self.note is None or (name not in _FIELDS and name != "data"):
+            return
+        parent = self._path[-2] if len(self._path) > 1 else ""
+        if name == "data":
+            if self._file and parent == "resource":
+                self._file.take(text)
+        elif parent in ("note", "note-attributes"):
+            self._size += len(text)
+            if self._size > _MOST_TEXT:
+                raise _TooLongError
+            self.note.parts.setdefault(name, []).append(text)
+        elif parent in ("resource", "resource-attributes", "task") and len(text) < _CHUNK:
+            self._values[name] = self._values.get(name, "") + text
+
+
+class _TooLongError(Exception):
+    pass
+
+
+class _File:
+    """A file in base64, decoded as it comes."""
+
+    def __init__(self) -> None:
+        self.problem = ""
+        self._data = bytearray()
+        self._left = ""
+
+    def take(self, text: str) -> None:
+        """Take in the next piece."""
+        if self.problem:
+            return
+        text = self._left + "".join(text.split())
+        whole = len(text) // 4 * 4
+        self._left = text[whole:]
+        self._decode(text[:whole])
+
+    def end(self) -> bytes:
+        """The whole; empty where there is a problem."""
+        if not self.problem and self._left:
+            self._decode(f"{self._left}{'=' * (-len(self._left) % 4)}")
+        return b"" if self.problem else bytes(self._data)
+
+    def _decode(self, text: str) -> None:
+        try:
+            self._data += binascii.a2b_base64(text)
+        except (binascii.Error, ValueError):
+            self.problem = "its base64 is broken"
+        if len(self._data) > _MOST_FILE:
+            self.problem = f"it is larger than {_MOST_FILE >> 20} MB"
+        if self.problem:
+            self._data.clear()
+
+
+def _refuse(*_: Any) -> None:
+    raise UnreadableError("It declares entities, which no export of Evernote does.")
+
+
+def _prepare(tree: Tag, files: dict[str, tuple[str, str]]) -> None:
+    """Make ordinary HTML of ENML's own tags."""
+    from bs4 import BeautifulSoup
+
+    make = BeautifulSoup("", "html.parser").new_tag
+    for tag in tree.find_all("en-media"):
+        path, mime = files.get(str(tag.get("hash") or "").lower(), ("", ""))
+        if not path:
+            tag.replace_with("[a file that the export lacks]")
+        elif mime.startswith("image/"):
+            name = line_of(tag.get("alt")) or PurePosixPath(path).stem
+            tag.replace_with(make("img", src=relative_link(path), alt=name))
+        else:
+            link = make("a", href=relative_link(path))
+            link.string = PurePosixPath(path).name
+            tag.replace_with(link)
+    for tag in tree.find_all("en-crypt"):
+        tag.replace_with("[encrypted by Evernote]")
+    for tag in tree.find_all("en-todo"):
+        is_done = str(tag.get("checked")).lower() in ("true", "checked")
+        mark = "[x] " if is_done else "[ ] "
+        is_listed = tag.find_parent("li") is not None
+        tag.insert_before(mark if is_listed else f"- {mark}")
+        tag.unwrap()
+    for tag in tree.find_all("li", style=re.compile("--en-checked")):
+        is_done = re.search(r"--en-checked\s*:\s*true", str(tag.get("style"))) is not None
+        tag.insert(0, "[x] " if is_done else "[ ] ")
+        for inner in tag.find_all("div", recursive=False):
+            inner.unwrap()
+    for tag in tree.find_all(style=re.compile("-en-codeblock")):
+        lines = [line.get_text() for line in tag.find_all("div", recursive=False)]
+        code = make("pre")
+        code.string = "\n".join(lines) if lines else tag.get_text()
+        tag.replace_with(code)
+
+
+def _time(value: str) -> datetime | None:
+    try:
+        return datetime.strptime(words_of(value), "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+    except ValueError:
+        return None

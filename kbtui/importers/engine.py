@@ -36,6 +36,11 @@ if TYPE_CHECKING:
 SOURCES = (
     "kbtui.importers.claude",
     "kbtui.importers.chatgpt",
+    "kbtui.importers.claude_code",
+    "kbtui.importers.codex",
+    "kbtui.importers.gemini",
+    "kbtui.importers.evernote",
+    "kbtui.importers.sharegpt",
 )
 """The modules that each have a `SOURCE`; the first that recognises an export reads it."""
 

@@ -24,8 +24,7 @@ from kbtui.text import slugify
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bs4 import Tag
-
+    from kbtui.importers.markup import Tree
     from kbtui.importers.opened import Opened
 
 _SIGN = re.compile(rb"<en-export[\s>]")
@@ -299,11 +298,9 @@ def _refuse(*_: Any) -> None:
     raise UnreadableError("It declares entities, which no export of Evernote does.")
 
 
-def _prepare(tree: Tag, files: dict[str, tuple[str, str]]) -> None:
+def _prepare(tree: Tree, files: dict[str, tuple[str, str]]) -> None:
     """Make ordinary HTML of ENML's own tags."""
-    from bs4 import BeautifulSoup
-
-    make = BeautifulSoup("", "html.parser").new_tag
+    make = tree.new_tag
     for tag in tree.find_all("en-media"):
         path, mime = files.get(str(tag.get("hash") or "").lower(), ("", ""))
         if not path:

@@ -16,6 +16,7 @@ from kbtui.text import clean, clean_line
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bs4 import BeautifulSoup as Tree
     from bs4 import Tag
 
 _UNSEEN = (
@@ -46,7 +47,7 @@ def digest(*parts: str) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
 
 
-def to_markdown(html: str, prepare: Callable[[Tag], None] | None = None) -> str:
+def to_markdown(html: str, prepare: Callable[[Tree], None] | None = None) -> str:
     """Turn HTML, or a part of it, into Markdown.
 
     Args:

@@ -16,8 +16,9 @@ from kbtui.text import clean, clean_line
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bs4 import BeautifulSoup as Tree
-    from bs4 import Tag
+    from bs4 import BeautifulSoup, Tag
+
+    Tree = BeautifulSoup
 
 _UNSEEN = (
     *("script", "style", "head", "template", "noscript", "iframe", "object", "embed", "svg"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
 
 from kbtui.text import clean, clean_line
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from bs4 import BeautifulSoup, Tag
 
-    Tree = BeautifulSoup
+    Tree: TypeAlias = BeautifulSoup
 
 _UNSEEN = (
     *("script", "style", "head", "template", "noscript", "iframe", "object", "embed", "svg"),

@@ -48,6 +48,7 @@ class Adoption:
         self._repository = repository
         self._door = door
         self._tree: tuple[str | None, dict[str, str]] = (None, {})
+        scanner.recorded = self._recorded
 
     def adopt(self, timeout: float, settle: float, *, confirmed: bool) -> Commit | None:
         """Record pending edits: see `History.adopt`."""
@@ -76,15 +77,20 @@ class Adoption:
 
     def _pending(self) -> dict[str, str | None]:
         """Paths whose files differ from the newest commit, with the blob ids that they have."""
-        recorded = self._recorded()
-        found = self._scanner.scan(*RECORDED_AREAS)
+        recorded, found = self._recorded(), self.working_tree()
         pending: dict[str, str | None] = {
-            path: state.blob for path, state in found.items() if recorded.get(path) != state.blob
+            path: blob for path, blob in found.items() if recorded.get(path) != blob
         }
-        for path in recorded.keys() - found.keys():
-            if self._is_gone(path):
-                pending[path] = None
-        return pending
+        gone = filter(self._is_gone, recorded.keys() - found.keys())
+        return pending | dict.fromkeys(gone)
+
+    def working_tree(self) -> dict[str, str]:
+        """The blob id of each file that is recorded, or to be; what is stays so by any name."""
+        found = {p: s.blob for p, s in self._scanner.scan(*RECORDED_AREAS).items()}
+        for path in self._recorded().keys() - found.keys():
+            if state := self._scanner.look(path):
+                found[path] = state.blob
+        return found
 
     def _recorded(self) -> dict[str, str]:
         head = self._repository.head()

@@ -194,6 +194,7 @@ class Door:
             self._check_expected(change, current)
             edits = {path: data for path, data in change.edits.items() if data != current[path]}
             if edits:
+                self._check_sizes(edits)
                 if change.origin.undoes is None:  # what an undo brings back was there beside it
                     self._check_names(edits)
                 change.result = self._commit_or_keep(change, edits, current, events)
@@ -242,11 +243,13 @@ class Door:
         with self._entered_at(onto) as events:
             for companion in self.companions:
                 companion(change)
-            current = self._read(change.edits)
+            unseen = {p: data for p, data in change.edits.items() if self._scanner.ignores(p)}
+            current = self._read(change.edits.keys() - unseen.keys())
             self._check_recorded(current)
-            edits = {path: data for path, data in change.edits.items() if data != current[path]}
+            edits = {path: change.edits[path] for path in current}
+            edits = {path: data for path, data in edits.items() if data != current[path]}
             self._check_names(edits)
-            change.result = self._commit(change, edits, current, events)
+            change.result = self._commit(change, edits, current, events, unseen)
             return change.result
 
     def forward(self, onto: str | None, commit: str, actor: Actor = Actor.SYNC) -> None:
@@ -256,7 +259,8 @@ class Door:
             MovedError: Files or history are different by now; nothing is applied.
         """
         with self._entered_at(onto) as events:
-            blobs = {path: now for path, _, now in self._repository.compare(onto, commit)}
+            every = {path: now for path, _, now in self._repository.compare(onto, commit)}
+            blobs = {p: now for p, now in every.items() if not self._scanner.ignores(p)}
             current = self._read(blobs)
             self._check_recorded(current)
             read = self._repository.read_blob
@@ -264,7 +268,7 @@ class Door:
             self._check_names(written)
             intent = Intent(commit, onto, _blob_pairs(current, written))
             self._put_in_place(intent, written, [], _unwatched)
-            events.append(Changed(commit, tuple(blobs), actor))
+            events.append(Changed(commit, tuple(every), actor))
 
     # Steps ---------------------------------------------------------------------------------
 
@@ -346,11 +350,26 @@ class Door:
                 files.write_atomic(self._layout, copies[-1], data)
         return copies
 
+    @staticmethod
+    def _check_sizes(edits: Edits) -> None:
+        """Refuse what nobody could read again, here or on another machine."""
+        for path, data in edits.items():
+            if data is not None and len(data) > files.READ_LIMIT:
+                raise UsageError(
+                    f"{short_name(path)} would be larger than {files.READ_LIMIT >> 20} MB.",
+                    "The history takes no such file. Make several of it.",
+                )
+
     def _check_names(self, edits: Edits) -> None:
-        """Refuse a new file beside one whose name differs only in case."""
+        """Refuse a new file that not every machine can have beside the others."""
         for path, data in edits.items():
             if data is None or files.exists(self._layout, path):
                 continue
+            if trouble := files.name_trouble(path):
+                raise UnsafePathError(
+                    f"{clean_line(path)!r} is no name that every machine can have: {trouble}.",
+                    "Choose another name.",
+                )
             other = files.twin(self._layout, path)
             if other is not None and edits.get(other, b"") is not None:
                 raise UsageError(

@@ -26,7 +26,6 @@ from kbtui.history.proposals import Proposals
 from kbtui.history.undo import Undo, rewind
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors, sweep
-from kbtui.workspace.layout import RECORDED_AREAS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -541,7 +540,7 @@ class History(HistoryReader):
         return files.read_bytes(self._workspace, path) if there else None
 
     def _working_tree(self) -> dict[str, str]:
-        return {path: state.blob for path, state in self._scanner.scan(*RECORDED_AREAS).items()}
+        return self._adoption.working_tree()
 
     def _content(self, path: str, blob: str) -> bytes:
         """The bytes of a blob, which may not be recorded yet."""

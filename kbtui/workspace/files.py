@@ -32,6 +32,10 @@ READ_LIMIT = 50 * 1024 * 1024
 _PLAIN = re.compile(r"\w[\w.,+-]{0,99}(?:/\w[\w .,+-]{0,99}){0,8}", re.ASCII)
 _MAX_NAME = 255
 _MAX_PATH = 1024
+MAX_DEPTH = 40
+"""The names in a path, at most, of what is newly recorded."""
+# What other systems take for ".git", and for another stream of a file (git's CVE-2019-1352).
+_DISGUISED = re.compile(r"git~\d+|.*:\$[a-z_]+.*|.*::.*", re.IGNORECASE | re.DOTALL)
 # What HFS+ ignores in names: ".git" with one of these in it is ".git" there (git's CVE-2014-9390).
 _IGNORABLE = dict.fromkeys(
     [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
@@ -75,6 +79,32 @@ def checked_path(path: str) -> str:
     if too_long or len(normal.encode()) > _MAX_PATH:
         raise _unsafe(path, "it is too long for a file name")
     return "/".join(parts)
+
+
+def is_portable(path: str) -> bool:
+    """True if every machine that syncs can have a file of that name: no other is newly recorded.
+
+    What was recorded before this was asked keeps its name until a sync gives it another one.
+    """
+    return not name_trouble(path)
+
+
+def name_trouble(path: str) -> str:
+    """Say why not every machine can have a file of that name; nothing where all can."""
+    if _PLAIN.fullmatch(path) and not (" /" in path or "./" in path or path.endswith((" ", "."))):
+        return ""
+    try:
+        normal = checked_path(path)
+    except UnsafePathError as error:
+        return error.message.rpartition("can't be used: ")[2].rstrip(".")
+    parts = path.split("/")
+    troubles = (
+        ("it ends in a blank or a dot", any(part.endswith((" ", ".")) for part in parts)),
+        ("other systems read it otherwise", any(map(_DISGUISED.fullmatch, parts))),
+        (f"it lies more than {MAX_DEPTH} folders deep", len(parts) > MAX_DEPTH),
+        ("its letters are decomposed", normal != path),
+    )
+    return next((why for why, is_so in troubles if is_so), "")
 
 
 def _unsafe(path: str, why: str) -> UnsafePathError:
@@ -188,7 +218,7 @@ def is_gone(root: Layout, path: str) -> bool:
         try:
             status = place.lstat()
         except FileNotFoundError:
-            if place.with_name(f".{part}.icloud").exists():
+            if os.path.exists(place.with_name(f".{part}.icloud")):  # noqa: PTH110 — never raises
                 return False  # it lies in iCloud until somebody opens it
             return unicodedata.is_normalized("NFD", part) or not _has_other_form(place)
         except OSError:

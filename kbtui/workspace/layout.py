@@ -25,6 +25,7 @@ BOOTSTRAP_FILES = ("SOUL.md", "USER.md", "AGENTS.md", "TOOLS.md", "IDENTITY.md")
 RECORDED_AREAS = (*RECORDED_FOLDERS, *BOOTSTRAP_FILES)
 CATEGORIES = ("topics", "people", "decisions", "facts", "preferences", "projects", "references")
 _CONFLICT = ".conflict-"
+_MAX_NAME = 255
 _BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _CONFLICTS = re.compile(r"\.(?:sync-)?conflict-", re.ASCII)  # ours, and Syncthing's
 # INDEX.md is what is generated, but not in place: there a file of that name is its owner's note.
@@ -185,9 +186,15 @@ def is_conflict_copy(path: str) -> bool:
 def conflict_copy_of(path: str, stamp: str) -> str:
     """Name the copy that keeps the version which lost: ``alice.conflict-<stamp>.md``."""
     folder, _, name = path.rpartition("/")
-    stem, dot, suffix = name.rpartition(".")
-    copy = f"{stem}{_CONFLICT}{stamp}.{suffix}" if dot else f"{name}{_CONFLICT}{stamp}"
+    copy = with_end(name, f"{_CONFLICT}{stamp}")
     return f"{folder}/{copy}" if folder else copy
+
+
+def with_end(name: str, end: str) -> str:
+    """A file's name with something between stem and suffix, no longer than a name may be."""
+    stem, dot, suffix = name.rpartition(".") if "." in name else (name, "", "")
+    rest = f"{end}{dot}{suffix}"
+    return stem.encode()[: max(1, _MAX_NAME - len(rest.encode()))].decode("utf-8", "ignore") + rest
 
 
 def original_of(path: str) -> str:

@@ -20,11 +20,18 @@ from typing import TYPE_CHECKING
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
 from kbtui.workspace import files
-from kbtui.workspace.layout import BOOTSTRAP_FILES, ENTRIES, MACHINE, is_conflict_copy, is_recorded
+from kbtui.workspace.layout import (
+    BOOTSTRAP_FILES,
+    ENTRIES,
+    MACHINE,
+    RECORDED_FOLDERS,
+    is_conflict_copy,
+    is_recorded,
+)
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
 
     from pathspec import GitIgnoreSpec
@@ -106,6 +113,8 @@ class Scanner:
         self._database: DerivedDatabase | None = None
         self._ignored: tuple[tuple[int, int], GitIgnoreSpec | None] = ((0, 0), None)
         self._left_out: dict[str, str] = {}
+        self.recorded: Callable[[], Collection[str]] = tuple
+        """The paths that the history keeps already, which keep their names whatever these are."""
 
     def left_out(self) -> dict[str, str]:
         """The files that scans passed over though the history would keep them: path and reason."""
@@ -152,6 +161,24 @@ class Scanner:
             if status is not None and status.st_size == len(data):
                 self._remember(path, files.blob_id(data), status, time.time_ns())
 
+    def look(self, path: str) -> FileState | None:
+        """The state of one file that scans pass over, such as one that ends in ``~``.
+
+        None: there is no such file, it can't be read, is too large, or is to be ignored.
+        """
+        with self._lock:
+            status = files.file_status(self._layout, path)
+            if status is None or status.st_size > files.READ_LIMIT:
+                return None
+            if _is_ignored(self._layout.file(path), self._ignore_rules(), is_file=True):
+                return None
+            entry = self._hash(path)
+            return None if entry is None else entry.state
+
+    def ignores(self, path: str) -> bool:
+        """True if ``.kbtuiignore`` names a file, or a folder that it lies in."""
+        return _is_ignored(self._layout.file(path), self._ignore_rules(), is_file=True)
+
     def conflict_copies(self) -> list[str]:
         """The versions that were kept when two wrote the same file at once."""
         return sorted(
@@ -191,7 +218,10 @@ class Scanner:
             status = files.file_status(self._layout, area)
             if _is_ignored(self._layout.file(area), ignored, is_file=status is not None):
                 continue
-            if status is not None:
+            if area in (RECORDED_FOLDERS if status is not None else BOOTSTRAP_FILES):
+                if self._layout.place(area).exists():
+                    self._leave_out(area, "a file stands there for a folder, or a folder for it")
+            elif status is not None:
                 yield area, status
             else:
                 yield from self._walk_folder(area, ignored, conflicts=conflicts)
@@ -208,8 +238,9 @@ class Scanner:
             tell = partial(self._leave_out_below, folder)
             for name, entry in _entries(layout.place(folder), notes_only=notes_only, tell=tell):
                 path = layout.listed(folder, name)
-                if path not in known and not _is_nameable(path):
-                    tell(name, "its name can't be used on every machine")
+                trouble = "" if path in known else files.name_trouble(path)
+                if trouble and not self._keeps(path):
+                    tell(name, f"its name can't be used on every machine: {trouble}")
                     continue
                 is_folder = entry.is_dir(follow_symlinks=False)
                 file = layout.file(path)
@@ -223,6 +254,14 @@ class Scanner:
                     status = _status(entry)
                     if status is not None:
                         yield path, status
+
+    def _keeps(self, path: str) -> bool:
+        """True if the history has a file, or something in a folder, already."""
+        try:
+            recorded = self.recorded()
+        except KbtuiError:  # a damaged history: the notes are read all the same
+            return False
+        return path in recorded or any(each.startswith(f"{path}/") for each in recorded)
 
     def _leave_out_below(self, folder: str, name: str, why: str) -> None:
         self._leave_out(self._layout.listed(folder, name) if name else folder, why)
@@ -395,13 +434,6 @@ def _is_ignored(path: str, ignored: GitIgnoreSpec | None, *, is_file: bool) -> b
     return any(ignored.match_file(f"{folder}/") for folder in above[1:]) or (
         is_file and ignored.match_file(path)
     )
-
-
-def _is_nameable(path: str) -> bool:
-    try:
-        return files.checked_path(path) == path
-    except KbtuiError:
-        return False
 
 
 def _status(entry: os.DirEntry[str]) -> os.stat_result | None:

@@ -111,11 +111,7 @@ def refused(victim: Machine, saying: str) -> None:
         b"a\x1b[2J.md",
         b"a\nb.md",
         b"\xff\xfe.md",
-        b"a.md:x:$DATA",
-        b"a.md::$INDEX_ALLOCATION",
-        b"a.md ",
         b"\xe2\x80\xaegpj.md",
-        b"e\xcc\x81.md",
         b"x" * 300,
     ],
 )
@@ -150,10 +146,36 @@ def test_links_submodules_and_odd_modes_are_refused(
     refused(victim, saying)
 
 
-def test_names_that_differ_only_in_case_are_refused(victim: Machine, remote: Remote) -> None:
-    blob = remote.blob()
-    remote.offer(remote.tree(("100644", b"A.md", blob), ("100644", b"a.md", blob)))
-    refused(victim, "only in case")
+@pytest.mark.parametrize(
+    ("name", "becomes"),
+    [
+        (b"A.md", "A-2.md"),
+        (b"b.md:x:$DATA", "b.md:x-DATA"),
+        (b"b.md::$INDEX_ALLOCATION", "b.md-INDEX_ALLOCATION"),
+        (b"b.md ", "b.md"),
+        (b"e\xcc\x81.md", "\u00e9.md"),
+    ],
+)
+def test_a_name_that_not_every_machine_can_have_becomes_another(
+    tmp_path: Path, name: bytes, becomes: str
+) -> None:
+    victim = Machine(tmp_path / "notes", tmp_path / "remote.git")
+    victim.write(A, "mine\n")
+    victim.sync()
+    remote = Remote(tmp_path / "remote.git")
+    entries = [
+        ("100644", name, remote.blob(b"theirs\n")),
+        ("100644", b"a.md", remote.blob(b"mine\n")),
+    ]
+    remote.offer(remote.tree(*sorted(entries, key=lambda entry: entry[1])))
+    assert victim.sync().notes
+    assert victim.files() == {A: "mine\n", f"knowledge/{becomes}": "theirs\n"}
+    assert sorted(
+        plumb(remote.folder, "ls-tree", "-r", "--name-only", "-z", "main").split("\0")
+    ) == [
+        "",
+        *sorted(victim.files()),
+    ]
 
 
 def test_a_name_twice_and_a_wrong_order_are_refused(victim: Machine, remote: Remote) -> None:

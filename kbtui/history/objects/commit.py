@@ -363,6 +363,9 @@ def _number(value: str | None) -> int | None:
     return int(value) if value and _NUMBER.fullmatch(value) else None
 
 
+_LATEST = 9_999_999_999  # what git writes in ten digits: the year 2286
+
+
 def encode_commit(
     tree: str,
     parent: str | None,
@@ -374,7 +377,8 @@ def encode_commit(
 ) -> bytes:
     """Write a commit object's content; `author` is ``Name <address>``, `also` a second parent."""
     zone = when.strftime("%z")[:5] or "+0000"
-    stamp = f"{int(when.timestamp())} {zone}"
+    seconds = max(0, min(int(when.timestamp()), _LATEST))  # some clocks are wrong by centuries
+    stamp = f"{seconds} {zone}"
     lines = [f"tree {tree}"]
     if parent is not None:
         lines.append(f"parent {parent}")

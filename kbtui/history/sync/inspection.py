@@ -15,16 +15,16 @@ import unicodedata
 import zlib
 from typing import TYPE_CHECKING
 
-from kbtui.errors import KbtuiError, RefusedHistoryError
+from kbtui.errors import KbtuiError, RefusedHistoryError, UnsafePathError
 from kbtui.history.objects.lineage import newer
 from kbtui.history.objects.trees import FOLDER, parse_tree, serialize_tree
 from kbtui.history.sync.purge import PurgedTipError
 from kbtui.text import clean_line
 from kbtui.workspace import files
-from kbtui.workspace.layout import RECORDED_AREAS, is_recorded
+from kbtui.workspace.layout import RECORDED_AREAS, is_recorded, with_end
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container
+    from collections.abc import Callable, Container, Iterable
     from typing import BinaryIO
 
     from kbtui.history.objects.repository import Repository
@@ -32,13 +32,15 @@ if TYPE_CHECKING:
 
 MAX_OBJECT = files.READ_LIMIT
 MAX_OBJECTS = 20_000_000
-_MAX_DEPTH = 40
+_MAX_DEPTH = 200
 _MODES = {FOLDER, b"100644", b"100755"}
 _PIECE = 1 << 16
 # A workspace's own, and for its machine alone.
 _PRIVATE = re.compile(r"\.?kbtui.*|sessions", re.IGNORECASE)
-# What other systems take for ".git", and for another stream of a file (git's CVE-2019-1352).
-_DISGUISED = re.compile(r"git~\d+|.*:\$[a-z_]+.*|.*::.*", re.IGNORECASE | re.DOTALL)
+# What other systems take for ".git".
+_DISGUISED = re.compile(r"git~\d+", re.IGNORECASE)
+# What names another stream of a file (git's CVE-2019-1352).
+_STREAM = re.compile(r":(?=[:$])[:$]*")
 _PERSON = rb"[^\n\0<>]* <[^\n\0<>]*> \d{1,10} [+-]\d{4}\n"
 _COMMIT = re.compile(
     rb"tree [0-9a-f]{40}\n(?:parent [0-9a-f]{40}\n)*author %b" % _PERSON
@@ -173,11 +175,14 @@ class Inspection:
                     raise _refused(f"commit {identifier[:10]} is malformed")
                 before = self._incoming.read_commit(raw.parents[0]).tree if raw.parents else None
                 self._check_tree(raw.tree, before, "")
+            for path in self._incoming.files(tip):
+                files.checked_path(path)
         except RefusedHistoryError:
             raise
+        except UnsafePathError as error:
+            raise _refused(f"it holds a name too long: {error.message[:120]}") from error
         except (KbtuiError, ValueError, OverflowError) as error:
             raise _refused("a part of it is missing or damaged") from error
-        check_tree_names(self._incoming, tip)
 
     def _check_tree(self, identifier: str, before: str | None, path: str, depth: int = 0) -> None:
         """Check a folder, leaving out what stood in its first parent, which was checked."""
@@ -221,25 +226,43 @@ class Inspection:
             self._blobs.add(sha)
 
 
-def check_tree_names(repository: Repository, tip: str) -> None:
-    """See whether a commit's files can lie beside each other in any workspace.
+def new_names(paths: Iterable[str], ours: Container[str]) -> dict[str, str]:
+    """The new names of files that not every machine can have beside each other, by the old ones.
 
-    Raises:
-        RefusedHistoryError: Two names differ only in case, or one isn't a note's.
+    Older versions recorded such names, other git programs do, and two machines may make twins that
+    differ only in case. Folders that do become one; a file whose name is taken gets a number.
+
+    Args:
+        paths: All files that are to lie beside each other.
+        ours: Those that keep their names where others can't as well.
     """
-    names: dict[str, str] = {}
-    for path in repository.files(tip):
-        try:
-            files.checked_path(path)
-        except KbtuiError as error:
-            raise _refused(f"{_shown(path)} can't be a note's name") from error
-        parts = path.split("/")
-        for end in range(1, len(parts) + 1):
-            part = "/".join(parts[:end])
-            folded = unicodedata.normalize("NFC", part).casefold()
-            if names.setdefault(folded, part) != part:
-                twin = names[folded]
-                raise _refused(f"{_shown(part)} and {_shown(twin)} differ only in case")
+    folders: dict[str, str] = {}  # as they are spelt, by their names without case
+    taken: set[str] = set()
+    found: dict[str, str] = {}
+    for path in sorted(
+        paths, key=lambda each: (each not in ours, not files.is_portable(each), each)
+    ):
+        *parts, last = map(_plain, path.split("/"))
+        folder = ""
+        for part in parts[: files.MAX_DEPTH - 1]:
+            below = f"{folder}{part}"
+            while below.casefold() in taken:
+                below += "-2"
+            folder = folders.setdefault(below.casefold(), f"{below}/")
+        name, number = folder + last, 1
+        while name.casefold() in taken or name.casefold() in folders:
+            number += 1
+            name = folder + with_end(last, f"-{number}")
+        taken.add(name.casefold())
+        if name != path:
+            found[path] = name
+    return found
+
+
+def _plain(name: str) -> str:
+    """A name as every machine can have it."""
+    plain = _STREAM.sub("-", unicodedata.normalize("NFC", name)).rstrip(" .")
+    return plain or "unnamed"
 
 
 def _lies_beside(path: str) -> bool:
@@ -262,10 +285,10 @@ def _check_name(folder: str, raw: bytes, *, is_beside: bool) -> None:
         name = raw.decode()
         seen = "".join(char for char in name if unicodedata.category(char) != "Cf").casefold()
         plain = name.removeprefix(".") if is_beside and seen != ".git" else name
-        is_fine = "/" not in name and files.checked_path(plain) == plain
+        is_fine = "/" not in name and bool(files.checked_path(plain))
     except (UnicodeDecodeError, KbtuiError):
         is_fine, name = False, raw.decode("utf-8", "replace")
-    if not is_fine or _DISGUISED.fullmatch(name) or name.endswith((" ", ".")):
+    if not is_fine or _DISGUISED.fullmatch(name):
         raise _refused(f"it holds the name {_shown(folder + name)}")
 
 

@@ -19,10 +19,12 @@ from kbtui.history.objects.commit import is_derived, read_commit
 from kbtui.history.objects.lineage import Divergence, diverge
 from kbtui.history.objects.packing import pack_of
 from kbtui.history.objects.trees import walk_files
+from kbtui.history.sync.inspection import new_names
 from kbtui.history.sync.purge import PurgedCommits, PurgedTipError
 from kbtui.history.sync.transport import Transport
 from kbtui.text import clean_line, counted
 from kbtui.workspace import files
+from kbtui.workspace.durable import storage_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -156,7 +158,8 @@ class Sync:
             return self._replace(transport, watcher, report, theirs, forced=replace_theirs)
         self._check_epoch(apart, head, report.remote)
         watcher.tell("Bringing both together")
-        report = self._bring_together(head, theirs, apart, watcher, report)
+        tip, report = self._with_other_names(head, theirs, apart, report)
+        report = self._bring_together(head, tip, apart, watcher, report)
         if self._repository.head() == theirs:
             return report
         try:
@@ -208,6 +211,34 @@ class Sync:
                 " `kbtui -w NEW-FOLDER sync ...`. To keep this one, sync with an empty place.",
             )
         return self._merge(base, head, theirs, watcher, report)
+
+    def _with_other_names(
+        self, head: str | None, theirs: str, apart: Divergence, report: SyncReport
+    ) -> tuple[str, SyncReport]:
+        """A commit on top of theirs that gives files names which every machine can have."""
+        base, ours, there = map(self._repository.files, (apart.base, head, theirs))
+        if apart.base == theirs:
+            return theirs, report
+        kept = {path for path in ours if path in there or path not in base}
+        coming = {path for path in there if path in ours or path not in base}
+        names = {
+            old: new for old, new in new_names(coming | kept, kept).items() if old in coming - kept
+        }
+        if not names:
+            return theirs, report
+        read = self._repository.read_blob
+        edits: dict[str, bytes | None] = dict.fromkeys(names)
+        edits |= {new: read(there[old]) for old, new in names.items()}
+        before = {path: read(there[path]) if path in there else None for path in edits}
+        notes = tuple(
+            f"{clean_line(old)} is {new} now: its name can't be used on every machine."
+            for old, new in names.items()
+        )
+        change = Change(self._layout, Actor.SYNC, "\n".join(notes), Origin(), adopted=True)
+        with self._door.entered(), storage_errors("Can't keep what was fetched"):
+            made, _, objects = self._door.build(change, theirs, before, edits)
+            self._repository.store(objects)
+        return made.id, replace(report, notes=(*report.notes, *notes))
 
     def _note_beside(self, head: str | None, theirs: str, report: SyncReport) -> SyncReport:
         """Tell of what the other history has beside its notes, when it is met first.

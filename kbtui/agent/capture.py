@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -42,6 +43,9 @@ _RECENT = 40
 _NAMED = 30
 _HITS = 12
 _MOST_HITS = 30
+_WIDER = 0.9  # how much a hit of the widened question weighs
+_FALL = 0.1  # by how much a hit fits less than the one before it
+_ELSEWHERE = 0.85  # how much the other lines of a file fit
 _BEFORE = 8
 _LONGEST_LINE = 600
 _MOST_TERMS = 40
@@ -82,26 +86,35 @@ class Gathering:
             known: What was gathered already.
             message: The id of the message that asks.
         """
-        found = {(line.path, line.number): line for line in known}
+        found: dict[tuple[str, int], Line] = {}
         infos = {info.path: info for info in self._context.library.infos()}
         scope = ",".join(
             ("knowledge", "memory", "sessions", "docs", *self._context.settings.search.roots)
         )
-        hits = {
-            (hit.path, hit.lines, hit.messages): hit
-            for hit in self._hits(question, scope, _MOST_HITS)
-        }
-        for hit in self._hits(" ".join(_widened(question)), scope, _MOST_HITS):
-            hits.setdefault((hit.path, hit.lines, hit.messages), hit)
-        for hit in hits.values():
+        hits: dict[tuple[object, ...], tuple[Hit, float]] = {}
+        for weight, query in ((1.0, question), (_WIDER, " ".join(_widened(question)))):
+            for rank, hit in enumerate(self._hits(query, scope, _MOST_HITS)):
+                fits = weight * hit.relevance / (1 + _FALL * rank)
+                hits.setdefault((hit.path, hit.lines, hit.messages), (hit, fits))
+        of_file: dict[str, float] = {}
+        for hit, fits in hits.values():
+            of_file[hit.path] = max(of_file.get(hit.path, 0.0), _ELSEWHERE * fits)
+        for hit, fits in hits.values():
             if hit.session is not None:
                 lines: Iterable[Line] = self._spoken(hit, message)
             elif hit.path in infos and infos[hit.path].is_entry:
                 lines = self._entry(infos[hit.path])
             else:
                 lines = self._note(hit)
+            first, last = (0, math.inf) if hit.session is not None else hit.lines
             for line in lines:
-                found.setdefault((line.path, line.number), line)
+                here = fits if first <= line.number <= last else of_file[hit.path]
+                before = found.get((line.path, line.number))
+                if before is None or before.relevance < here:
+                    found[line.path, line.number] = replace(line, relevance=here)
+        for line in known:
+            fits = of_file.get(line.path, 0.0)
+            found.setdefault((line.path, line.number), replace(line, relevance=fits))
         return list(found.values())
 
     def _hits(self, query: str, scope: str, limit: int) -> Sequence[Hit]:

@@ -75,7 +75,7 @@ _WHERE = re.compile(
     re.IGNORECASE,
 )
 _SEASON = re.compile(
-    r"\b(?:morning|afternoon|evening|night|noon|spring|summer|autumn|winter|weekend|year|month|week|hour|minute|day|stunde|minute|tag|hora|minuto|d[ií]a|early|late|morgens?|abends?|nachmittags?|nachts?|frühling|sommer|herbst|winter|wochenende|jahr|monat|woche|mañana|tarde|noche|primavera|verano|otoño|invierno|semana|mes|año|20\d\d)s?\b",
+    r"\b(?:morning|afternoon|evening|night|noon|spring|summer|autumn|winter|weekend|year|month|week|hour|minute|day|stunde|minute|tag|hora|minuto|d[ií]a|early|late|morgens?|abends?|nachmittags?|nachts?|frühling|sommer|herbst|winter|wochenende|jahr|monat|woche|mañana|tarde|noche|primavera|verano|otoño|invierno|semana|mes|año|(?:1[5-9]|20)\d\d)s?\b",
     re.IGNORECASE,
 )
 _SCAFFOLD = w.listed("asking")
@@ -109,6 +109,14 @@ _ATTRIBUTES: tuple[tuple[frozenset[str], re.Pattern[str]], ...] = (
     ),
     (w.word_set("email mail correo"), re.compile("@")),
 )
+_WHAT_IS = re.compile(
+    r"\W*(?:what(?:['’]?s| is| are)|was (?:ist|sind)|qu[eé] (?:es|son))\s+(?:(?:an?|the|eine?|der|die|das|una?|el|la|los|las)\s+)?\S+(?: \S+)?\W*$",
+    re.IGNORECASE,
+)
+_DEFINES = re.compile(
+    r"^\W*(?:(?:an?|the|eine?|der|die|das|una?|el|la)\s)?\S+(?: \S+)?\W+(?:is|are|ist|sind|es|son)\b",
+    re.IGNORECASE,
+)
 # "who do i text if i'm late": when it is asked for matters less than what.
 _RIDER = re.compile(r"\s(?:if|when|wenn|falls|si|cuando)\s+\S.*$", re.IGNORECASE)
 _DEGREE = re.compile(
@@ -120,6 +128,10 @@ _PRICED = re.compile(
     r"\d\s?/\s?\w|[€$£]|\d\s?(?:euros?|eur|dollars?|pounds?|quid)\b", re.IGNORECASE
 )
 _THRESHOLD = 0.66
+_TRUST = 0.5  # how much of a line's score hangs on what search thinks of it
+_SURE, _ENOUGH = 0.9, 0.5  # of a passage, and of a line in it
+_NOT_OPENING = 0.9
+_PROSE, _STRAY = 160, 0.25  # characters of a paragraph, and the relevance that it needs
 _MOST = 3
 _MOST_ABOUT = 6
 _MOST_OF_ME = 12
@@ -148,13 +160,20 @@ def answer(question: str, lines: Sequence[Line]) -> Answer:
     asked = _Asked(question)
     if not asked.words:
         return Answer((), about)
-    told = [line for line in lines if not _asks(line)]
+    told = [line for line in lines if not _asks(line) and not _is_stray(line)]
     by_file: dict[str, set[str]] = {}
     for line in told:
         if line.source == "entry":
             by_file.setdefault(line.path, set()).update(w.words(f"{line.title} {line.text}"))
+    openings: dict[str, int] = {}
+    for line in told:
+        openings[line.path] = min(line.number, openings.get(line.path, line.number))
     scores = [(asked.score(line, by_file.get(line.path, set())), line) for line in told]
-    good = [(score, line) for score, line in scores if score >= _THRESHOLD]
+    good = [
+        (_trusted(score, line) * asked.opens(line, openings), line)
+        for score, line in scores
+        if score >= _THRESHOLD
+    ]
     over = {fold(line.text) for line in told if not line.current}
     past = max(
         ((score, line) for score, line in good if not line.current), key=_score, default=None
@@ -164,7 +183,7 @@ def answer(question: str, lines: Sequence[Line]) -> Answer:
     if past is not None and not current:
         return Answer(tuple(_instead(past[1], told)), about)
     if not good:
-        return Answer((), about)
+        return Answer(_from_passage(asked, told), about)
     first = min(_RANK[line.source] for _, line in good)
     current = [(score, line) for score, line in good if _RANK[line.source] == first]
     best = max(score for score, _ in current)
@@ -175,6 +194,15 @@ def answer(question: str, lines: Sequence[Line]) -> Answer:
     return Answer(
         _distinct([line for _, line in chosen], _MOST_ABOUT if asked.told else _MOST), about
     )
+
+
+def _trusted(score: float, line: Line) -> float:
+    return score * (1 - _TRUST + _TRUST * line.relevance)
+
+
+def _is_stray(line: Line) -> bool:
+    """True for a paragraph that search doesn't find to be about the question."""
+    return len(line.text) > _PROSE and line.relevance < _STRAY
 
 
 def _score(scored: tuple[float, Line]) -> float:
@@ -205,6 +233,7 @@ class _Asked:
 
     def __init__(self, question: str) -> None:
         self.kinds = [kind for kind, form in _KIND if form.search(question)]
+        self.defines = _WHAT_IS.match(question) is not None
         self.told = bool(_TOLD.search(question))
         self.values = [
             v for v in w.values(question) if v.kind in ("date", "time", "weekday", "month", "id")
@@ -257,6 +286,18 @@ class _Asked:
         return math.prod(
             [score, 1.0 if own else 0.95, *(_TYPED[kind](line) for kind in self.kinds)]
         )
+
+    def opens(self, line: Line, openings: Mapping[str, int]) -> float:
+        """How likely a line says what the asked thing is: the first of the note that is about it."""
+        if not self.defines or line.number == openings[line.path]:
+            return 1.0
+        return 1.0 if _DEFINES.search(line.text) else _NOT_OPENING
+
+    def share(self, text: str) -> float:
+        """How much of what the question names a text holds, from 0 to 1."""
+        told = list(dict.fromkeys(word.partition("'")[0] for word in w.words(text)))
+        held = sum(weight for word, weight in self.words.items() if _match(word, told))
+        return held / sum(self.words.values())
 
     def _word(
         self, word: str, text: str, mine: Sequence[str], title: Sequence[str], file: set[str]
@@ -332,6 +373,24 @@ def _of_me(lines: Sequence[Line]) -> tuple[Line, ...]:
         )
     ]
     return _distinct(found, _MOST_OF_ME)
+
+
+def _from_passage(asked: _Asked, lines: Sequence[Line]) -> tuple[Line, ...]:
+    """The lines of a passage that search is sure of, where no line says it all by itself."""
+    passages: dict[str, list[Line]] = {}
+    for line in lines:
+        if line.relevance >= _SURE and line.current and line.source != "said":
+            passages.setdefault(line.path, []).append(line)
+    found: list[tuple[float, Line]] = []
+    for passage in passages.values():
+        whole = asked.share(" ".join([passage[0].title, *(line.text for line in passage)]))
+        for line in passage:
+            own = asked.share(line.text)
+            score = math.prod([(whole + own) / 2, *(_TYPED[kind](line) for kind in asked.kinds)])
+            if own and score >= _ENOUGH:
+                found.append((score * line.relevance, line))
+    found.sort(key=lambda each: -each[0])
+    return _distinct([line for score, line in found if score >= found[0][0] * _NEAR_BEST], _MOST)
 
 
 def _instead(old: Line, lines: Sequence[Line]) -> list[Line]:

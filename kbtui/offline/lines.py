@@ -53,7 +53,7 @@ _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
 _DATED = re.compile(r"^\d{4}-\d\d-\d\d(?:, until then)?:?\s+")
 _BEFORE = re.compile(r"\(before: (?P<was>.+)\)$")
 _NOT_SAID = re.compile(
-    r"^\s*(?:\||-{3,}|\*{3,}|<!--|```|~~~)|^\d{4}-\d\d-\d\d:? (?:recorded|created)\.?$",
+    r"^\s*(?:\||</?(?:td|tr|th|table|div|img|a|p|br|sup|details|summary|script|style|svg)\b|\[[^\]]+\](?:: |\(#[^)]*\)\W*$)|-{3,}|\*{3,}|<!--|```|~~~)|^\d{4}-\d\d-\d\d:? (?:recorded|created)\.?$",
     re.IGNORECASE,
 )
 

@@ -1,0 +1,67 @@
+"""Which lines answer a question, where search found more than one note that could."""
+
+from __future__ import annotations
+
+from kbtui.offline.answer import answer
+from kbtui.offline.lines import Line, lines_of
+
+_DAILY = "knowledge/features/daily.md"
+_ORPHANS = "knowledge/tools/orphans.md"
+
+
+def test_the_note_that_search_ranks_first_is_quoted_before_one_that_repeats_more_words() -> None:
+    found = answer(
+        "how do I make a daily journal?",
+        [
+            Line(
+                _ORPHANS,
+                "Orphans",
+                "A pattern that you make can exclude the daily journal.",
+                3,
+                relevance=0.2,
+            ),
+            Line(_DAILY, "Daily notes", "A daily journal comes with Alt+D.", 5, relevance=1.0),
+        ],
+    )
+
+    assert found.lines[0].path == _DAILY
+
+
+def test_a_question_for_what_something_is_gets_the_opening_of_its_note() -> None:
+    text = "Use callouts to set a part apart.\n\nA plus sign expands the callout.\n"
+    lines = list(lines_of("knowledge/callouts.md", "Callouts", text, "entry"))
+
+    assert next(line.number for line in answer("what is a callout?", lines).lines) == 1
+
+
+def test_a_line_that_defines_it_is_as_good_as_the_opening() -> None:
+    text = "You can manage the vault in the switcher.\n\nA vault is a folder with your notes.\n"
+    lines = list(lines_of("knowledge/vaults.md", "Vaults", text, "entry"))
+
+    assert "folder" in " ".join(line.text for line in answer("what is a vault?", lines).lines)
+
+
+def test_a_passage_that_search_is_sure_of_answers_though_no_line_names_all() -> None:
+    lines = [
+        Line(
+            "knowledge/law.md", "Victoria", "The colony got its own parliament.", 3, relevance=1.0
+        ),
+        Line("knowledge/law.md", "Victoria", "Its constitution is of 1975.", 4, relevance=1.0),
+    ]
+
+    assert [
+        line.number for line in answer("When did Victoria enact its constitution?", lines).lines
+    ] == [4]
+
+
+def test_a_paragraph_that_search_finds_to_be_about_something_else_is_no_answer() -> None:
+    prose = "Some phones manage attachments in their own way, and the costs of the sync that " * 3
+    line = Line("knowledge/trouble.md", "Trouble", f"{prose} are 5 a month.", 3, relevance=0.1)
+
+    assert not answer("how much does the sync cost?", [line]).lines
+
+
+def test_tables_markup_and_definitions_of_links_are_never_quoted() -> None:
+    text = '<td align="center">Phone 12345</td>\n[phone]: a.md "Phone 12345"\n[Phone](#phone)\nPhone: 12345\n'
+
+    assert [line.number for line in lines_of("knowledge/a.md", "A", text, "entry")] == [4]

@@ -39,6 +39,7 @@ SOURCES = (
     "kbtui.importers.claude_code",
     "kbtui.importers.codex",
     "kbtui.importers.gemini",
+    "kbtui.importers.nanobot",
     "kbtui.importers.evernote",
     "kbtui.importers.sharegpt",
 )

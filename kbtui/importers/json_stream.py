@@ -67,6 +67,7 @@ class _Window:
         Raises:
             _WrongError: It is wrong in itself, or cut off, or too long.
         """
+        self.peek()  # white space before it
         while True:
             begin = self.at
             try:

@@ -58,14 +58,15 @@ class Notes:
     known: int = 0
     skipped: list[Skipped] = field(default_factory=list)
     keep_file: Callable[[str, str], None] = lambda _path, _blob: None
-    _lot: dict[str, tuple[str, bytes | None]] = field(default_factory=dict)
+    _lot: dict[str, tuple[bytes, bytes | None]] = field(default_factory=dict)
     _size: int = 0
     _here: dict[str, str] | None = None
 
     def add(self, note: Note) -> None:
         """Take in a note."""
         if note.data is not None:
-            self._add_file(note, note.data)
+            add = self._add_beside if note.at else self._add_file
+            add(note, note.data)
             return
         body = clean(note.text).strip("\n").encode("utf-8", "replace").decode()
         mark = sha256(body.encode()).hexdigest()[:_HASH]
@@ -73,16 +74,19 @@ class Notes:
         text = self._entry(note, body, f"{identity} {mark}")
         path = self._known().get(identity)
         if path is None:
-            path = self._free(self._folder(note), slugify(note.title or "untitled"))
+            folder, name = self._folder(note), slugify(note.title or "untitled")
+            if note.at:
+                folder, _, name = self._place(note.at).removesuffix(".md").rpartition("/")
+            path = self._free(folder, name)
             self._known()[identity] = path
-            self._put(path, text, None)
+            self._put(path, text.encode(), None)
             return
-        there = self._lot[path][0].encode() if path in self._lot else self._read(path)
+        there = self._lot[path][0] if path in self._lot else self._read(path)
         found = _KEY.search(there[:_HEAD].decode("utf-8", "replace"))
         if found is None or found["hash"] == mark:
             self.known += 1
         elif path in self._lot or self._is_as_imported(path, there):
-            self._put(path, text, self._lot[path][1] if path in self._lot else there)
+            self._put(path, text.encode(), self._lot[path][1] if path in self._lot else there)
         else:
             why = f"It was changed here, in {self.workspace.file(path)}, and there; that stays."
             self.skipped.append(Skipped(clean_line(note.title), why))
@@ -102,13 +106,13 @@ class Notes:
             return
         reason = f"Imported {counted(len(lot), 'note')} from {self.name}."
         with self.history.change(Actor.IMPORT, reason, Origin(batch=self.batch)) as change:
-            for path, (text, before) in lot.items():
-                change.put(path, text.encode(), over=before)
+            for path, (data, before) in lot.items():
+                change.put(path, data, over=before)
         self.came += lot
 
-    def _put(self, path: str, text: str, before: bytes | None) -> None:
-        self._lot[path] = (text, before)
-        self._size += len(text)
+    def _put(self, path: str, data: bytes, before: bytes | None) -> None:
+        self._lot[path] = (data, before)
+        self._size += len(data)
         if len(self._lot) >= _MOST or self._size >= _MOST_BYTES:
             self.flush()
 
@@ -158,6 +162,28 @@ class Notes:
 
     def _read(self, path: str) -> bytes:
         return files.read_bytes(self.workspace, path)
+
+    def _place(self, at: str) -> str:
+        """The path of what has its own place below the source's folder."""
+        parts = (_UNSAFE_NAME.sub("-", clean_line(part)).strip(". ") for part in at.split("/"))
+        return "/".join(["knowledge/references", self.source, *filter(None, parts)])
+
+    def _add_beside(self, note: Note, data: bytes) -> None:
+        """Bring a file to where the notes that show it lie, through the door."""
+        path = self._place(note.at)
+        there = None
+        if path in self._lot or not files.is_gone(self.workspace, path):
+            there = self._lot[path][0] if path in self._lot else self._read(path)
+        if there == data:
+            self.known += 1
+        elif len(data) > files.READ_LIMIT:
+            why = f"It is larger than {files.READ_LIMIT >> 20} MB, the most the history keeps."
+            self.skipped.append(Skipped(clean_line(note.title), why))
+        elif there is None or self._is_as_imported(path, there):
+            self._put(path, data, there)
+        else:
+            why = f"Another file is in {self.workspace.file(path)} already; that stays."
+            self.skipped.append(Skipped(clean_line(note.title), why))
 
     def _add_file(self, note: Note, data: bytes) -> None:
         folder = self._folder(note).replace("knowledge/references", "docs", 1)

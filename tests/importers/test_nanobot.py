@@ -1,0 +1,36 @@
+"""Conversations of nanobot come into another workspace."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from kbtui.importers.nanobot import SOURCE
+from kbtui.importers.port import Conversation, Note, Skipped
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SAID = [
+    {"role": "system", "content": "hidden"},
+    {"role": "user", "content": "Hello", "timestamp": "2026-03-06T10:00:00"},
+    {"role": "tool", "content": "hidden"},
+    {"role": "assistant", "content": "Hi", "timestamp": "2026-03-06T10:00:05"},
+]
+
+
+def test_both_generations_and_what_was_remembered_are_read(tmp_path: Path, read: Any) -> None:
+    (tmp_path / "sessions").mkdir()
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory/MEMORY.md").write_text("# Memory\n\nLikes tea.\n")
+    old = {"key": "cli:direct", "messages": [*SAID, None], "created_at": "2026-03-06T10:00:00"}
+    (tmp_path / "sessions/cli_direct.json").write_text(json.dumps(old))
+    lines = [{"_type": "metadata", "created_at": "2026-03-06T10:00:00"}, *SAID]
+    (tmp_path / "sessions/telegram_7.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    skipped, old_one, new_one, note = read(SOURCE, tmp_path)
+    assert isinstance(skipped, Skipped)
+    for found, name in ((old_one, "cli_direct"), (new_one, "telegram_7")):
+        assert isinstance(found, Conversation)
+        assert (found.id, [each.text for each in found.messages]) == (name, ["Hello", "Hi"])
+    assert isinstance(note, Note)
+    assert note.text.endswith("Likes tea.")

@@ -127,7 +127,9 @@ class SearchSettings(_Section):
         description="half-life of a hit's score, in days by folder: memory = 90; 0 or none: never",
     )
     sync_interval_seconds: float = Field(60, gt=0, description="look at all files so often")
-    max_file_megabytes: float = Field(5, gt=0, description="larger files are listed, not indexed")
+    max_file_megabytes: float = Field(
+        5, gt=0, description="larger text files are listed, not indexed"
+    )
     roots: tuple[str, ...] = Field((), description="further folders of the workspace to index")
 
     @field_validator("roots")

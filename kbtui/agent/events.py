@@ -16,13 +16,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """The source of ``[n]`` in an answer: lines `first` to `last` (1-based, inclusive)."""
+    """The source of ``[n]`` in an answer: lines `first` to `last` (1-based, inclusive).
+
+    `place` is the page, slide, sheet or chapter that they stand on, in a document that has such.
+    """
 
     n: int
     path: str
     first: int
     last: int
     title: str = ""
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kbtui.agent.events import Citation
+from kbtui.documents.documents import place_at
 from kbtui.text import clean_line
 
 if TYPE_CHECKING:
@@ -23,7 +24,10 @@ _MARKUP = re.compile(r"^[\s>#*+-]+|[*_`\"“”]+")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Lines that a tool showed; `text` is what stands in them."""
+    """Lines that a tool showed; `text` is what stands in them.
+
+    `places` are the pages or whatever holds them, each with the line from which on it does.
+    """
 
     n: int
     path: str
@@ -31,6 +35,7 @@ class Source:
     last: int
     text: str
     title: str = ""
+    places: tuple[tuple[int, str], ...] = ()
 
 
 class Sources:
@@ -39,13 +44,20 @@ class Sources:
     def __init__(self) -> None:
         self._sources: list[Source] = []
 
-    def add(self, path: str, first: int, text: str, title: str = "") -> Source:
+    def add(
+        self,
+        path: str,
+        first: int,
+        text: str,
+        title: str = "",
+        places: tuple[tuple[int, str], ...] = (),
+    ) -> Source:
         """Number lines of a file; the same lines keep the number that they have."""
         last = first + len(text_lines(text)) - 1
         for known in self._sources:
             if (known.path, known.first, known.last, known.text) == (path, first, last, text):
                 return known
-        source = Source(len(self._sources) + 1, path, first, last, text, title)
+        source = Source(len(self._sources) + 1, path, first, last, text, title, places)
         self._sources.append(source)
         return source
 
@@ -63,7 +75,8 @@ class Sources:
 def _citation(source: Source, answer: str) -> Citation:
     quoted = list(_quoted_lines(source, answer))
     first, last = (quoted[0], quoted[-1]) if quoted else (source.first, source.last)
-    return Citation(source.n, source.path, first, last, source.title)
+    place = place_at(source.places, first)
+    return Citation(source.n, source.path, first, last, source.title, place)
 
 
 def _quoted_lines(source: Source, answer: str) -> Iterator[int]:
@@ -89,7 +102,9 @@ def text_lines(text: str) -> list[str]:
 def heading(source: Source, note: str = "") -> str:
     """The line above quoted text: ``[1] knowledge/people/alice.md (lines 3-7)``."""
     extra = f", {note}" if note else ""
-    return f"[{source.n}] {clean_line(source.path)} (lines {source.first}-{source.last}{extra})"
+    place = place_at(source.places, source.first)
+    lines = f"{f'{place}, ' if place else ''}lines {source.first}-{source.last}"
+    return f"[{source.n}] {clean_line(source.path)} ({lines}{extra})"
 
 
 def quoted(text: str) -> str:

@@ -384,4 +384,5 @@ def _stored(citation: Citation) -> dict[str, Any]:
         "path": citation.path,
         "lines": [citation.first, citation.last],
         "title": citation.title,
+        **({"place": citation.place} if citation.place else {}),
     }

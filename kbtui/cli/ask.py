@@ -196,7 +196,8 @@ class _TextView:
                 for citation in event.citations:
                     last = "" if citation.first == citation.last else f"-{citation.last}"
                     file = self._layout.file(citation.path)
-                    say(f"[{citation.n}] {file}:{citation.first}{last}")
+                    place = f"  {citation.place}" if citation.place else ""
+                    say(f"[{citation.n}] {file}:{citation.first}{last}{place}")
             case events.TurnFailed():
                 self._end_line()
                 self.status = _failed(event)
@@ -219,7 +220,12 @@ def _finished_shape(event: TurnFinished, layout: Layout) -> dict[str, Any]:
         "event": "turn_finished",
         "text": event.text,
         "citations": [
-            {"n": cited.n, "path": layout.file(cited.path), "lines": [cited.first, cited.last]}
+            {
+                "n": cited.n,
+                "path": layout.file(cited.path),
+                "lines": [cited.first, cited.last],
+                "place": cited.place,
+            }
             for cited in event.citations
         ],
         "changes": [

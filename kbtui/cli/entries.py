@@ -104,8 +104,12 @@ def _print_infos(infos: list[EntryInfo]) -> None:
 @json_option
 @pass_place
 def show(place: Place, entry: str, at: str | None, as_json: bool) -> None:
-    """Show an entry, named by path, slug, title or alias."""
+    """Show an entry, named by path, slug, title or alias, or the text of a document."""
     with place.opened() as kb:
+        document = "" if at else _document_path(kb, entry)
+        if document:
+            _show_document(kb, document, as_json=as_json)
+            return
         found = _entry_at(kb, entry, at) if at else kb.library.find(entry)
         if not as_json:
             say(found.text, newline=False)
@@ -115,6 +119,35 @@ def show(place: Place, entry: str, at: str | None, as_json: bool) -> None:
         links = kb.library.outgoing_of(found)
         backlinks = kb.library.backlinks(found.path)
         say_json(entry_shape(found, links, backlinks, kb.workspace))
+
+
+def _document_path(kb: KnowledgeBase, name: str) -> str:
+    """The workspace path of the document that a name means, if it means one."""
+    from kbtui.documents.documents import is_document
+    from kbtui.workspace.files import exists
+
+    for path in dict.fromkeys((name, kb.workspace.path_of(name), f"knowledge/{name}")):
+        if is_document(path, kb.settings.search.roots) and exists(kb.workspace, path):
+            return path
+    return ""
+
+
+def _show_document(kb: KnowledgeBase, path: str, *, as_json: bool) -> None:
+    from kbtui.documents.documents import Documents
+
+    with Documents(kb.workspace) as documents:
+        text = documents.read(path)
+    file = kb.workspace.file(path)
+    if not text.parts:
+        raise UnreadableError(f"{file} can't be read: {text.problem}.")
+    if as_json:
+        parts = [{"place": place, "text": part} for place, part in text.parts]
+        shape = {"path": file, "title": text.title, "problem": text.problem, "parts": parts}
+        say_json(shape)
+        return
+    say(text.whole.rstrip("\n"))
+    if text.problem:
+        note(f"kbtui: {file}: {text.problem}")
 
 
 def _entry_at(kb: KnowledgeBase, ref: str, at: str) -> Entry:

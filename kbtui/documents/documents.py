@@ -31,7 +31,7 @@ from kbtui.workspace.layout import located
 from kbtui.workspace.scan import hash_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
 
     from kbtui.workspace.layout import Workspace
 
@@ -49,8 +49,7 @@ _KINDS = {
     ".htm": "html",
     ".xhtml": "html",
 }
-_AREAS = ("docs/", "knowledge/")
-_MOST_BYTES = 200 << 20
+MOST_BYTES = 200 << 20
 _MOST_ANSWER = 128 << 20
 _SECONDS = 90.0
 _POLL_SECONDS = 0.1
@@ -89,10 +88,24 @@ class Text:
         begins = accumulate(lines, initial=1)
         return tuple(at + bool(place) for at, (place, _) in zip(begins, self.parts, strict=False))
 
+    @property
+    def places(self) -> tuple[tuple[int, str], ...]:
+        """The places, each with the line of `whole` from which on it holds."""
+        named = zip(self.starts, self.parts, strict=True)
+        return tuple((start - 1, place) for start, (place, _) in named if place)
+
     def place_at(self, line: int) -> str:
         """The place of a line of `whole`; empty where there is none."""
-        part = bisect_right(self.starts, line + 1) - 1
-        return self.parts[part][0] if self.parts else ""
+        return place_at(self.places, line)
+
+
+def place_at(places: Sequence[tuple[int, str]], line: int) -> str:
+    """The place that holds on a line; empty where there is none."""
+    found = bisect_right(places, line, key=lambda each: each[0])
+    return places[found - 1][1] if found else ""
+
+
+TOO_LARGE = Text(problem=f"it is larger than {MOST_BYTES >> 20} MB")
 
 
 def kind_of(path: str) -> str:
@@ -101,8 +114,19 @@ def kind_of(path: str) -> str:
 
 
 def is_document(path: str, roots: Collection[str] = ()) -> bool:
-    """True if a file is searched by the text that is made of it; `roots`: folders beside docs/."""
-    return bool(kind_of(path)) and path.startswith((*_AREAS, *(f"{root}/" for root in roots)))
+    """True if a file is searched by the text that is made of it; `roots`: folders beside docs/.
+
+    Among entries a web page isn't: there it is rather an export, or a part of some project.
+    """
+    areas = ("docs/", *(f"{root}/" for root in roots))
+    return bool(kind_of(path)) and (
+        path.startswith(areas) or (path.startswith("knowledge/") and is_beside_notes(path))
+    )
+
+
+def is_beside_notes(name: str) -> bool:
+    """True if this is, by its name, a document that people keep among their notes."""
+    return kind_of(name) not in {"", "html"}
 
 
 def can_read(kind: str) -> bool:
@@ -140,12 +164,12 @@ class Documents:
         except (OSError, ValueError, RecursionError):
             return None
 
-    def read(self, path: str, blob: str = "") -> Text:
-        """The text of a document, out of the cache if it is known; takes seconds else.
+    def has(self, path: str, blob: str) -> bool:
+        """True if a text of this content is kept."""
+        return self._file(path, blob).exists()
 
-        Args:
-            path: Its workspace path.
-            blob: The hash of its content, where that is known.
+    def read(self, path: str) -> Text:
+        """The text of a document, out of the cache if it is known; takes seconds else.
 
         Raises:
             NotFoundError: It isn't there.
@@ -153,11 +177,10 @@ class Documents:
         """
         kind = kind_of(path)
         file, size = _checked(self._workspace, path)
-        if size > _MOST_BYTES:
-            return Text(problem=f"it is larger than {_MOST_BYTES >> 20} MB")
-        if not blob:
-            with storage_errors(f"Can't read {file.name}"):
-                blob = hash_file(file, size)
+        if size > MOST_BYTES:
+            return TOO_LARGE
+        with storage_errors(f"Can't read {file.name}"):
+            blob = hash_file(file, size)
         if (known := self.stored(path, blob)) is not None:
             return known
         if not can_read(kind):

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _PACKAGES = ("textual", "litellm", "dulwich", "whoosh-reloaded", "sentence-transformers", "torch")
 _SHOWN = 20
+_DOCUMENTS_SECONDS = 20.0
 _LOW_SPACE = 200 * 1024 * 1024
 
 
@@ -64,7 +65,7 @@ def examine(
         ("history", _history(history)),
         ("entries", _entries(library, left_out)),
         ("memory", _memory(workspace, settings)),
-        ("search", _search(search, settings)),
+        ("search", _search(workspace, search, settings)),
         ("models", _models(models)),
     )
     return [finding for area, check in checks for finding in _guarded(area, check)]
@@ -172,14 +173,18 @@ def _memory(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
     )
 
 
-def _search(search: SearchIndex, settings: Settings) -> Iterator[Finding]:
-    search.sync()
+def _search(workspace: Workspace, search: SearchIndex, settings: Settings) -> Iterator[Finding]:
+    report = search.sync(_DOCUMENTS_SECONDS)
     status = search.status()
     yield Finding(
         "search",
         ok=True,
         text=f"{counted(status.files, 'file')}, {counted(status.chunks, 'chunk')} indexed",
     )
+    for path, why in report.skipped[:_SHOWN]:
+        yield Finding("search", ok=None, text=f"{workspace.file(path)} isn't searched: {why}")
+    if len(report.skipped) > _SHOWN:
+        yield Finding("search", ok=None, text=f"and {len(report.skipped) - _SHOWN} more files")
     if not settings.search.semantic:
         yield Finding("search", ok=None, text="search by meaning is switched off")
         return

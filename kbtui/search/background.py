@@ -80,6 +80,9 @@ class Work(Protocol):
     def refresh_now(self) -> SyncReport | None:
         """Index what `refresh` was told."""
 
+    def read_documents(self) -> int:
+        """Read the documents whose text isn't known; tells how many it did."""
+
     def tidy(self) -> None:
         """Write the index in fewer files."""
 
@@ -101,6 +104,7 @@ class Background:
         self._stop = threading.Event()
         self._wake = threading.Event()
         self._embed = threading.Event()
+        self._documents = threading.Event()
         self._changed = threading.Event()
         self._sync_wanted = threading.Event()
         self._lock = threading.Lock()
@@ -117,6 +121,7 @@ class Background:
         jobs: list[tuple[str, Callable[[], None]]] = [
             ("kbtui-index", self._keep_up),
             ("kbtui-warm", self._warm_up),
+            ("kbtui-documents", self._read_documents),
         ]
         if semantic:
             jobs.append(("kbtui-embed", self._embed_all))
@@ -130,6 +135,7 @@ class Background:
         self._stop.set()
         self._wake.set()
         self._embed.set()
+        self._documents.set()
         self._changed.set()
         for thread in self._threads:
             if thread is not threading.current_thread():
@@ -173,6 +179,7 @@ class Background:
                 self._embed.set()
                 self._changed.set()
                 idle_since, tidied = time.monotonic(), False
+            self._documents.set()
             self._report_outside_edits()
             if not tidied and time.monotonic() - idle_since > _IDLE_SECONDS:
                 self._safely(self._index.tidy)
@@ -209,6 +216,14 @@ class Background:
             self._changed.wait()
             self._changed.clear()
             self._safely(lambda: self._index.warm_up(lambda: not self._stop.wait(_BREATH_SECONDS)))
+
+    def _read_documents(self) -> None:
+        """Read documents once all that is text is indexed."""
+        _step_back()
+        while not self._stop.is_set():
+            self._documents.wait()
+            self._documents.clear()
+            self._safely(self._index.read_documents)
 
     def _embed_all(self) -> None:
         _step_back()

@@ -14,11 +14,14 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
+from kbtui.documents.documents import is_beside_notes
 from kbtui.errors import KbtuiError, StorageError, UsageError
 from kbtui.listeners import Listeners
 from kbtui.search.background import Pause
 from kbtui.search.index.builder import Scopes
 from kbtui.search.results import IndexStatus, SearchResult, SyncReport
+from kbtui.text import counted
+from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -36,7 +39,6 @@ if TYPE_CHECKING:
     from kbtui.search.results import Hit
     from kbtui.settings import RoleSettings, SearchSettings
     from kbtui.workspace.layout import Workspace
-    from kbtui.workspace.scan import Scanner
 
 __all__ = ["SearchIndex"]
 
@@ -45,6 +47,7 @@ MOST_HITS = 1000
 _LOCK_SECONDS = 5.0
 _FIRST_ANSWER_SECONDS = 2.0
 _WORTH_TELLING = 50  # files
+_DOCUMENTS_SECONDS = 10.0  # that a single search spends on reading documents
 _Result = TypeVar("_Result")
 
 
@@ -104,6 +107,12 @@ class SearchIndex:
         self._meaning: Semantic | None = None
         self._background: Background | None = None
         self._listeners: Listeners[IndexStatus] = Listeners()
+        self._beside_notes = (
+            Scanner(workspace, beside_notes=is_beside_notes) if workspace.in_place else None
+        )
+        self._reading = threading.Lock()
+        self._waiting: dict[str, str] = {}
+        self._read: set[tuple[str, str]] = set()
         self._pending: set[str] = set()
         self._synced = threading.Event()
         self._stop = threading.Event()
@@ -113,13 +122,51 @@ class SearchIndex:
 
     # Keeping up with the files
 
-    def sync(self) -> SyncReport:
+    def sync(self, documents_seconds: float | None = None) -> SyncReport:
         """Bring the words index up to date with all files; heals any damage by rebuilding.
+
+        Args:
+            documents_seconds: How long to read documents, where that isn't done in the background;
+                None: until all are read.
 
         Raises:
             StorageError: there is no room for the index.
         """
-        return self._healing(lambda: self._sync(None))
+        report = self._healing(lambda: self._sync(None))
+        if self._background is None and self.read_documents(documents_seconds):
+            later = self.refresh_now() or report
+            report = replace(report, files=later.files, chunks=later.chunks, skipped=later.skipped)
+        return report
+
+    def read_documents(self, seconds: float | None = None) -> int:
+        """Read the text of the documents that wait for it, one by one; tells how many it did.
+
+        What was read is indexed by the next `refresh_now`. A child process reads them; documents
+        are never read while files wait to be indexed.
+        """
+        from kbtui.documents.documents import Documents
+
+        done = 0
+        until = None if seconds is None else time.monotonic() + seconds
+        with self._reading, Documents(self._workspace, self._stop.is_set) as documents:
+            while not self._stop.is_set() and (until is None or time.monotonic() < until):
+                with self._lock:
+                    if not self._waiting:
+                        break
+                    left = len(self._waiting)
+                    path = min(self._waiting)
+                    # Once each: what can't be kept would wait for ever.
+                    self._read.add((path, self._waiting.pop(path)))
+                self._activity = f"Reading documents: {left:,} to go"
+                self._between_batches(done, left)
+                try:
+                    documents.read(path)
+                except (KbtuiError, OSError) as error:
+                    _LOG.info("A document can't be read: %s", error)
+                self.refresh([path])
+                done += 1
+            self._activity = ""
+        return done
 
     def rebuild(self) -> SyncReport:
         """Make the words index anew from the files; vectors stay, as they go by their texts.
@@ -161,7 +208,10 @@ class SearchIndex:
 
         started = time.perf_counter()
         builder = Builder(
-            self._workspace, self._limits(), int(self._settings.max_file_megabytes * 2**20)
+            self._workspace,
+            self._limits(),
+            int(self._settings.max_file_megabytes * 2**20),
+            self._scopes.roots,
         )
         counts = (0, 0, 0)
         generations = self._generations()
@@ -169,9 +219,13 @@ class SearchIndex:
             with generations.writing(_LOCK_SECONDS) as generation:
                 known = generation.store.files(only)
                 found = scan(self._scanner, self._scopes.all, only, known)
+                if self._beside_notes is not None:
+                    found = {**found, **scan(self._beside_notes, ("knowledge",), only, known)}
                 counts = builder.update(generation, found, known, self._report_progress)
                 if only is None and not self._stop.is_set():
                     generations.swap()
+                    builder.keep_texts_of(found)
+            self._await(builder.waiting, only)
         except CacheBusyError:
             _LOG.info("Another process is writing the search index.")
             self._keep_pending(only or ())
@@ -190,6 +244,15 @@ class SearchIndex:
             rebuilt=rebuilt,
             skipped=tuple(generations.serving.store.problems()),
         )
+
+    def _await(self, found: Mapping[str, str], only: frozenset[str] | None) -> None:
+        """Remember which documents, with what content, are to be read."""
+        with self._lock:
+            if only is None:
+                self._waiting.clear()
+            self._waiting |= {
+                path: blob for path, blob in found.items() if (path, blob) not in self._read
+            }
 
     def _report_progress(self, done: int, of: int) -> bool:
         if of >= _WORTH_TELLING:
@@ -439,7 +502,14 @@ class SearchIndex:
                 self._sync(None)
             elif self._pending:
                 self.refresh_now()
-            return ""
+            if self._waiting and self.read_documents(_DOCUMENTS_SECONDS):
+                self.refresh_now()
+            left = len(self._waiting)
+            return (
+                f"{counted(left, 'document')} still to be read: search again, or `kbtui reindex`."
+                if left
+                else ""
+            )
         if not self._synced.is_set() and not self._generations().serving.complete:
             self._synced.wait(_FIRST_ANSWER_SECONDS)
         return f"{self._activity}." if self._activity and not self._synced.is_set() else ""

@@ -104,8 +104,18 @@ class _Known:
 class Scanner:
     """Scans a workspace; one object serves all threads of a process."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(
+        self, workspace: Workspace, *, beside_notes: Callable[[str], bool] | None = None
+    ) -> None:
+        """Reads nothing yet.
+
+        Args:
+            workspace: Whose files.
+            beside_notes: In somebody's own folder, find the files whose names this is true for in
+                place of the notes.
+        """
         self._workspace = workspace
+        self._beside_notes = beside_notes
         self._layout = workspace
         self._lock = threading.RLock()
         self._known: dict[str, _Known] | None = None
@@ -232,11 +242,14 @@ class Scanner:
         known = self._known or {}
         layout = self._layout
         notes_only = layout.in_place and f"{folder}/".startswith(ENTRIES)
+        wanted = self._beside_notes or _is_note
         waiting = [folder]
         while waiting:
             folder = waiting.pop()
             tell = partial(self._leave_out_below, folder)
-            for name, entry in _entries(layout.place(folder), notes_only=notes_only, tell=tell):
+            for name, entry in _entries(
+                layout.place(folder), wanted=wanted if notes_only else None, tell=tell
+            ):
                 path = layout.listed(folder, name)
                 trouble = "" if path in known else files.name_trouble(path)
                 if trouble and not self._keeps(path):
@@ -306,7 +319,9 @@ class Scanner:
 
     def _cache(self) -> DerivedDatabase:
         if self._database is None:
-            file = self._workspace.cache / "files.sqlite"
+            file = self._workspace.cache / (
+                "files.sqlite" if self._beside_notes is None else "beside.sqlite"
+            )
             from kbtui.workspace.derived import DerivedDatabase
 
             self._database = DerivedDatabase(file, _SCHEMA, "files 1")
@@ -356,14 +371,14 @@ def folders_of(layout: Layout, areas: Iterable[str]) -> Iterator[Path]:
             folder = waiting.pop()
             yield folder
             if layout.in_place and area == ENTRIES[:-1]:
-                below = _entries(folder, notes_only=True)
+                below = _entries(folder, wanted=_is_note)
                 waiting += [folder / e.name for _, e in below if e.is_dir(follow_symlinks=False)]
 
 
 def notes_in(layout: Layout) -> Iterator[Path]:
     """The notes of somebody's own folder, as they come; nothing is read."""
     for folder in folders_of(layout, [ENTRIES[:-1]]):
-        for _, entry in _entries(folder, notes_only=True):
+        for _, entry in _entries(folder, wanted=_is_note):
             if entry.is_file(follow_symlinks=False) and not is_conflict_copy(entry.name):
                 yield folder / entry.name
 
@@ -376,20 +391,23 @@ def attachments_in(layout: Layout) -> Iterator[str]:
         folder = waiting.pop()
         for name, entry in _entries(top / folder.removeprefix(ENTRIES[:-1]).lstrip("/")):
             if entry.is_dir(follow_symlinks=False):
-                if _may_be_note(entry):
+                if _may_hold_notes(entry):
                     waiting.append(f"{folder}/{name}")
-            elif not name.lower().endswith(".md"):
+            elif not _is_note(name):
                 yield f"{folder}/{name}"
 
 
 def _entries(
-    folder: Path, *, notes_only: bool = False, tell: Callable[[str, str], None] = lambda _, __: None
+    folder: Path,
+    *,
+    wanted: Callable[[str], bool] | None = None,
+    tell: Callable[[str, str], None] = lambda _, __: None,
 ) -> Iterator[tuple[str, os.DirEntry[str]]]:
     """Our part of a folder, by NFC name; a name that exists in both forms counts once.
 
     Args:
         folder: Where.
-        notes_only: Leave out what is no note and no folder of notes, as in somebody's own folder.
+        wanted: In somebody's own folder: leave out files of other names, and folders without notes.
         tell: Told the name of what can't be taken, and why; no name: the folder itself.
     """
     try:
@@ -400,8 +418,16 @@ def _entries(
     except OSError as error:
         tell("", f"it can't be opened ({(error.strerror or '').lower()})")
         return
-    if notes_only:
-        found = [entry for entry in found if _may_be_note(entry)]
+    if wanted is not None:
+        found = [
+            entry
+            for entry in found
+            if (
+                _may_hold_notes(entry)
+                if entry.is_dir(follow_symlinks=False)
+                else wanted(entry.name)
+            )
+        ]
     seen: set[str] = set()
     for entry in found:
         if entry.name.startswith((".", "#")) or entry.name.endswith(_PASSING):
@@ -416,13 +442,15 @@ def _entries(
         yield name, entry
 
 
-def _may_be_note(entry: os.DirEntry[str]) -> bool:
-    """True for Markdown, and for folders that are no other program's and no other workspace."""
-    if entry.is_dir(follow_symlinks=False):
-        return entry.name not in _NO_NOTES and not os.path.isdir(  # noqa: PTH112 — never raises
-            f"{entry.path}/{MACHINE}"
-        )
-    return entry.name.lower().endswith(".md")
+def _is_note(name: str) -> bool:
+    return name.lower().endswith(".md")
+
+
+def _may_hold_notes(folder: os.DirEntry[str]) -> bool:
+    """True for folders that are no other program's and no other workspace."""
+    return folder.name not in _NO_NOTES and not os.path.isdir(  # noqa: PTH112 — never raises
+        f"{folder.path}/{MACHINE}"
+    )
 
 
 def _is_ignored(path: str, ignored: GitIgnoreSpec | None, *, is_file: bool) -> bool:

@@ -28,6 +28,7 @@ from kbtui.agent.tools.base import (
     spec,
     text,
 )
+from kbtui.documents.documents import Documents, is_document
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.knowledge.catalog import is_ours
 from kbtui.text import clean_line, counted, shorten
@@ -146,7 +147,7 @@ class ReadFile:
 
     spec = spec(
         "read_file",
-        """Read a text file of the workspace: an entry, or one under memory/, docs/ or skills/, or
+        """Read a file of the workspace: an entry, or one under memory/, docs/ or skills/, or
         SOUL.md, USER.md, AGENTS.md, TOOLS.md, IDENTITY.md. Cite it as [n].""",
         ("path",),
         path=text("path from the workspace's root"),
@@ -168,10 +169,10 @@ class ReadFile:
             raise not_there(path)
         if context.is_hidden(path):
             raise hidden(path)
-        whole = _whole_text(context, path)
+        whole, places = _whole_text(context, path)
         first = max(1, arguments.get("from_line", 1))
         shown, rest = window(whole, first, max(1, arguments.get("lines", _LINES)))
-        source = context.sources.add(path, first, shown)
+        source = context.sources.add(path, first, shown, places=places)
         parts = [heading(source), quoted(shown)]
         if rest:
             parts.append(f"({rest} more lines: use from_line={source.last + 1})")
@@ -240,16 +241,22 @@ def not_there(path: str) -> NotFoundError:
     return NotFoundError(f"There is no {clean_line(path)}.", "See what there is: list_entries.")
 
 
-def _whole_text(context: ToolContext, path: str) -> str:
-    """The text of a file; of a catalogue, without what is concealed."""
+def _whole_text(context: ToolContext, path: str) -> tuple[str, tuple[tuple[int, str], ...]]:
+    """The text of a file, of a catalogue without what is concealed; of a document its places."""
     try:
+        if is_document(path, context.settings.search.roots):
+            with Documents(context.workspace) as documents:
+                text = documents.read(path)
+            if not text.parts:
+                raise RefusedError(f"{clean_line(path)} can't be read: {text.problem}.")
+            return text.whole, text.places
         data = files.read_bytes(context.workspace, path, _MOST_FILE)
     except NotFoundError:
         raise not_there(path) from None
-    text = files.decode(data).text
-    if "\x00" in text:
+    decoded = files.decode(data).text
+    if "\x00" in decoded:
         raise RefusedError(f"{path} is not a text file.")
-    return context.shown_text(path, text)
+    return context.shown_text(path, decoded), ()
 
 
 def _texts(context: ToolContext, below: str) -> Iterator[tuple[str, str]]:

@@ -17,6 +17,7 @@ from kbtui.agent.tools.base import (
     spec,
     text,
 )
+from kbtui.documents.documents import is_document
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.text import clean_line, counted, shorten
 from kbtui.workspace import files
@@ -160,14 +161,17 @@ class _Shown:
 def _shown(context: ToolContext, hit: Hit) -> _Shown:
     is_private = context.is_private(hit.path) or _is_private_talk(context, hit)
     first, lines = _lines_of(context, hit)
-    source = context.sources.add(hit.path, first, "\n".join(_fitting(lines)), hit.title)
+    is_made = is_document(hit.path, context.settings.search.roots)
+    places = ((first, hit.heading),) if is_made and hit.heading else ()
+    source = context.sources.add(hit.path, first, "\n".join(_fitting(lines)), hit.title, places)
     place = f"score: {hit.score:.2f}"
     if hit.messages is not None:
         place += f", messages {hit.messages[0]}-{hit.messages[1]}"
     also = [clean_line(place.path) for place in hit.also if _may_show(context, place)]
     if also:
         place += f", also in {counted(len(also), 'place')}: {', '.join(dict.fromkeys(also))}"
-    title = clean_line(" > ".join(part for part in (hit.title, hit.heading) if part))
+    parts = (hit.title, "" if places else hit.heading)
+    title = clean_line(" > ".join(filter(None, parts)))
     data = {
         "path": hit.path,
         "title": title,
@@ -186,7 +190,7 @@ def _shown(context: ToolContext, hit: Hit) -> _Shown:
 def _lines_of(context: ToolContext, hit: Hit) -> tuple[int, list[str]]:
     """The lines of a hit as they stand in the file; of a conversation, as they were said."""
     first, last = hit.lines
-    if hit.messages is None:
+    if hit.messages is None and not is_document(hit.path, context.settings.search.roots):
         try:
             whole = files.read_text(context.workspace, hit.path)
             lines = text_lines(whole)[first - 1 : last]

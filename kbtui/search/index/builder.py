@@ -5,8 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kbtui.documents.documents import (
+    MISSING,
+    MOST_BYTES,
+    TOO_LARGE,
+    VERSION,
+    Documents,
+    can_read,
+    is_document,
+    kind_of,
+)
 from kbtui.errors import KbtuiError
-from kbtui.search.index.chunker import ChunkLimits, Document, is_indexed, read_document
+from kbtui.search.index.chunker import (
+    ChunkLimits,
+    Document,
+    is_indexed,
+    read_document,
+    read_parts,
+)
 from kbtui.search.index.markdown import Properties
 from kbtui.workspace import files
 
@@ -14,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from kbtui.search.index.generation import Generation
-    from kbtui.workspace.layout import Layout
+    from kbtui.workspace.layout import Workspace
     from kbtui.workspace.scan import FileState, Scanner
 
 
@@ -60,14 +76,29 @@ _LARGEST_LOT = 16_000
 _GROWTH = 4
 
 
-class Builder:
-    """Indexes files of one workspace."""
+# In place of the blob of a document whose text isn't known yet.
+_UNREAD = "unread"
+WAITING = "its text is still to be read"
 
-    def __init__(self, layout: Layout, limits: ChunkLimits, most_bytes: int) -> None:
-        """Files over `most_bytes` are listed as skipped."""
-        self._layout = layout
+
+class Builder:
+    """Indexes files of one workspace.
+
+    Attributes:
+        waiting: The documents whose text has to be read first, as of the last update, with the
+            hashes of what they hold.
+    """
+
+    def __init__(
+        self, workspace: Workspace, limits: ChunkLimits, most_bytes: int, roots: Sequence[str] = ()
+    ) -> None:
+        """Text files over `most_bytes` are listed as skipped; `roots` are further folders."""
+        self._layout = workspace
         self._limits = limits
         self._most_bytes = most_bytes
+        self._roots = roots
+        self._documents = Documents(workspace)
+        self.waiting: dict[str, str] = {}
 
     def update(
         self,
@@ -87,8 +118,9 @@ class Builder:
         Returns:
             How many files were added, changed and removed.
         """
-        wanted = {path: state for path, state in found.items() if is_indexed(path)}
-        changed = [path for path in wanted if known.get(path) != wanted[path].blob]
+        wanted = {path: state for path, state in found.items() if self._is_wanted(path)}
+        self.waiting = {}
+        changed = [path for path in wanted if self._has_changed(wanted[path], known.get(path))]
         gone = [path for path in known if path not in wanted]
         if gone:
             generation.commit([], gone)
@@ -101,12 +133,36 @@ class Builder:
         added = sum(path not in known for path in changed)
         return added, len(changed) - added, len(gone)
 
+    def keep_texts_of(self, found: Mapping[str, FileState]) -> None:
+        """Delete the texts of all documents but these."""
+        self._documents.keep_only(
+            [(path, state.blob) for path, state in found.items() if self._is_document(path)]
+        )
+
+    def _is_wanted(self, path: str) -> bool:
+        return is_indexed(path) or self._is_document(path)
+
+    def _is_document(self, path: str) -> bool:
+        return is_document(path, self._roots)
+
+    def _has_changed(self, state: FileState, known: str | None) -> bool:
+        """True if a file is to be indexed now; the old text of a document serves until then."""
+        if not self._is_document(state.path):
+            return known != state.blob
+        if known == _mark_of(state):
+            return False
+        if state.size > MOST_BYTES or self._documents.has(state.path, state.blob):
+            return True
+        if can_read(kind_of(state.path)):
+            self.waiting[state.path] = state.blob
+        return not known
+
     def _lots(self, states: Sequence[FileState]) -> Iterator[list[tuple[Document, str]]]:
         lot: list[tuple[Document, str]] = []
         size, most = 0, _FIRST_LOT
         for state in states:
-            document = self._document(state)
-            lot.append((document, state.blob))
+            document, mark = self._document(state)
+            lot.append((document, mark))
             size += max(1, len(document.chunks))
             if size >= most:
                 yield lot
@@ -114,7 +170,21 @@ class Builder:
         if lot:
             yield lot
 
-    def _document(self, state: FileState) -> Document:
+    def _document(self, state: FileState) -> tuple[Document, str]:
+        """A file as it is searched, and what stands for its content."""
+        if not self._is_document(state.path):
+            return self._text(state), state.blob
+        text = self._documents.stored(state.path, state.blob)
+        if state.size > MOST_BYTES:
+            text = TOO_LARGE
+        if text is not None:
+            return read_parts(state.path, text, self._limits), _mark_of(state)
+        if is_indexed(state.path):  # a web page can be searched as it is
+            return self._text(state), _UNREAD
+        why = WAITING if can_read(kind_of(state.path)) else MISSING
+        return self._skipped(state.path, why), _UNREAD
+
+    def _text(self, state: FileState) -> Document:
         if state.size > self._most_bytes:
             return self._skipped(state.path, f"it is larger than {self._most_bytes >> 20} MB")
         try:
@@ -127,6 +197,10 @@ class Builder:
     @staticmethod
     def _skipped(path: str, why: str) -> Document:
         return Document(path, Properties(title=path.rpartition("/")[2]), problem=why)
+
+
+def _mark_of(state: FileState) -> str:
+    return f"{state.blob}+{VERSION}"
 
 
 def scan(

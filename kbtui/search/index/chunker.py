@@ -32,6 +32,7 @@ from kbtui.workspace.files import decode
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kbtui.documents.documents import Text
 
 _SPOKEN = frozenset({"user", "assistant"})
 _TITLE_WIDTH = 60
@@ -220,6 +221,7 @@ VERSION = "2"
 PASSAGE_TOKENS = 180
 _SHORT_PASSAGE = 90
 _NEIGHBOUR = 1000  # characters
+_PAGE_END = 200  # characters
 _BINARY_PROBE = 8192
 _MARKDOWN = (".md", ".markdown", ".mdx")
 _NOT_INDEXED = re.compile(r"memory/(HISTORY(-\d{4})?\.md|tombstones\.jsonl|cursors\.json)")
@@ -315,6 +317,34 @@ def read_document(path: str, data: bytes, limits: ChunkLimits) -> Document:
         return _markdown(path, text, limits)
     properties = Properties(title=path.rpartition("/")[2])
     return Document(path, properties, tuple(_chunks(text, properties, limits, markdown=False)))
+
+
+def read_parts(path: str, text: Text, limits: ChunkLimits) -> Document:
+    """Cut the text of a document into chunks, each with its page or whatever holds it as heading.
+
+    A sentence that goes over the end of a page counts a little on both.
+    """
+    properties = Properties(title=path.rpartition("/")[2], extra=text.title)
+    bodies = ["", *(part for _, part in text.parts), ""]
+    chunks = []
+    for number, ((place, part), start) in enumerate(zip(text.parts, text.starts, strict=True)):
+        around = ""
+        if not text.markdown:  # pages, not slides or chapters
+            begun = _SENTENCE.split(bodies[number][-_PAGE_END:])[-1]
+            around = f"{begun}\n{_SENTENCE.split(bodies[number + 2][:_PAGE_END])[0]}"
+        for chunk in _chunks(part, properties, limits, markdown=text.markdown):
+            first, last = chunk.lines
+            headings = ((line + start - 1, _inside(place, each)) for line, each in chunk.headings)
+            lines = (first + start - 1, last + start - 1)
+            chunks.append(replace(chunk, lines=lines, headings=tuple(headings), context=around))
+    return Document(path, properties, tuple(chunks), text.problem)
+
+
+def _inside(place: str, heading: str) -> str:
+    """A heading with the place that it is in: ``slide 3 > Costs``; a chapter has it as name."""
+    if heading == place or heading.startswith(f"{place} > "):
+        return heading
+    return " > ".join(filter(None, (place, heading)))
 
 
 def passage_key(text: str) -> bytes:

@@ -245,7 +245,7 @@ def _markdown(session: Session) -> Iterator[str]:
 
 def _sources(message: SessionMessage) -> Iterator[str]:
     cited = [
-        f"[{each['n']}] {each['path']}:{each['lines'][0]}  "
+        f"[{each['n']}] {each['path']}:{each['lines'][0]} {each.get('place', '')}  "
         for each in message.meta.get("citations", ())
     ]
     if cited:

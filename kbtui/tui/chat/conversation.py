@@ -335,6 +335,13 @@ def _citations(meta: Mapping[str, Any]) -> list[Citation]:
     for stored in meta.get("citations", ()):
         first, last = stored["lines"]
         found.append(
-            Citation(stored["n"], stored["path"], first, last, str(stored.get("title", "")))
+            Citation(
+                stored["n"],
+                stored["path"],
+                first,
+                last,
+                str(stored.get("title", "")),
+                str(stored.get("place", "")),
+            )
         )
     return found

@@ -324,7 +324,10 @@ def citation_items(citations: Sequence[Citation], turn: str) -> list[LinkItem]:
     """A line for each citation of an answer."""
     return [
         LinkItem(
-            label=f"[{cited.n}]", to=Target(cited.path, cited.first), note=cited.title, turn=turn
+            label=f"[{cited.n}]",
+            to=Target(cited.path, cited.first),
+            note=cited.place or cited.title,
+            turn=turn,
         )
         for cited in citations
     ]

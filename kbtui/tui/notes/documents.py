@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote
 
+from kbtui.documents.documents import Documents, is_document
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.knowledge.links import target_first
 from kbtui.text import clean, clean_line
@@ -96,6 +97,8 @@ def _file(kb: KnowledgeBase, path: str) -> Document:
     from kbtui.knowledge.entry import parse_entry
     from kbtui.workspace.files import decode
 
+    if is_document(path, kb.settings.search.roots):
+        return _converted(kb, path)
     data = kb.library.read(path, READ_LIMIT_BYTES)
     if _is_binary(data):
         title = clean_line(path.rpartition("/")[2])
@@ -118,6 +121,17 @@ def _file(kb: KnowledgeBase, path: str) -> Document:
     if entry.problem:
         return replace(whole, reason=clean_line(entry.problem))
     return replace(whole, raw=False, body=entry.body, first_line=entry.body_line)
+
+
+def _converted(kb: KnowledgeBase, path: str) -> Document:
+    """The text that was made of a document: to be read, not edited."""
+    with Documents(kb.workspace) as documents:
+        text = documents.read(path)
+    title = clean_line(path.rpartition("/")[2])
+    if not text.parts:
+        return Document(path, "binary", title, reason=f"It can't be read: {text.problem}.")
+    body = text.whole
+    return Document(path, "text", title, body, body, raw=not text.markdown, reason=text.problem)
 
 
 def _is_binary(data: bytes) -> bool:

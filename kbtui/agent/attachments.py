@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.agent.sources import quoted
 from kbtui.agent.tools.base import checked_area
+from kbtui.documents.documents import Documents, is_document
 from kbtui.errors import KbtuiError
 from kbtui.knowledge import resolve
 from kbtui.knowledge.entry_index import is_catalogue
@@ -64,9 +65,9 @@ def attachments_of(
         is_local: Whether the model may see private ones.
         roots: Folders of the user's own that may be looked at as well.
     """
-    found = (_path_of(name, library, roots) for name in references(text))
+    found = (_path_of(name, workspace, library, roots) for name in references(text))
     paths = dict.fromkeys(path for path in found if path)
-    return [_attached(path, workspace, library, is_local=is_local) for path in paths]
+    return [_attached(path, workspace, library, roots, is_local=is_local) for path in paths]
 
 
 def references(text: str) -> Iterator[str]:
@@ -75,24 +76,40 @@ def references(text: str) -> Iterator[str]:
         yield match["title"] or match["name"].rstrip(_TRAILING)
 
 
-def _path_of(name: str, library: Library, roots: Sequence[str]) -> str | None:
+def _path_of(name: str, workspace: Workspace, library: Library, roots: Sequence[str]) -> str | None:
     if not name:
         return None
     if path := library.named(name):
         return path
     try:
         place = resolve.without_line(name)
+        beside = workspace.path_of(place)
+        if is_document(beside, roots) and files.exists(workspace, beside):
+            return checked_area(beside, roots)
         return checked_area(place, roots) if "/" in place or place.endswith(".md") else None
     except KbtuiError:
         return None
 
 
-def _attached(path: str, workspace: Workspace, library: Library, *, is_local: bool) -> Attachment:
+def _attached(
+    path: str,
+    workspace: Workspace,
+    library: Library,
+    roots: Sequence[str],
+    *,
+    is_local: bool,
+) -> Attachment:
     private = library.is_private(path)
     if private and not is_local:
         return Attachment(path, "", private, "private: only local models may read it")
+    note = ""
     try:
-        whole = files.decode(files.read_bytes(workspace, path, _MOST_FILE)).text
+        if is_document(path, roots):
+            with Documents(workspace) as documents:
+                text = documents.read(path)
+            whole, note = text.whole, text.problem
+        else:
+            whole = files.decode(files.read_bytes(workspace, path, _MOST_FILE)).text
     except KbtuiError as error:
         return Attachment(path, "", private, clean_line(error.message))
     if "\x00" in whole:
@@ -100,5 +117,5 @@ def _attached(path: str, workspace: Workspace, library: Library, *, is_local: bo
     if is_catalogue(path):
         whole = library.catalog.public_text(path, whole)
     shown = cut_to_tokens(whole, _MOST_TOKENS)
-    cut = "cut; read_file shows the rest" if len(shown) < len(whole) else ""
+    cut = "cut; read_file shows the rest" if len(shown) < len(whole) else note
     return Attachment(path, shown.rstrip("\n"), private, cut)

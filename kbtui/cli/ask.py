@@ -224,7 +224,7 @@ def _finished_shape(event: TurnFinished, layout: Layout) -> dict[str, Any]:
                 "n": cited.n,
                 "path": layout.file(cited.path),
                 "lines": [cited.first, cited.last],
-                "place": cited.place,
+                **({"place": cited.place} if cited.place else {}),
             }
             for cited in event.citations
         ],

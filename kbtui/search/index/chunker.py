@@ -330,14 +330,24 @@ def read_parts(path: str, text: Text, limits: ChunkLimits) -> Document:
     for number, ((place, part), start) in enumerate(zip(text.parts, text.starts, strict=True)):
         around = ""
         if not text.markdown:  # pages, not slides or chapters
-            begun = _SENTENCE.split(bodies[number][-_PAGE_END:])[-1]
-            around = f"{begun}\n{_SENTENCE.split(bodies[number + 2][:_PAGE_END])[0]}"
+            around = f"{_unended(bodies[number])}\n{_rest_of(part, bodies[number + 2])}".strip()
         for chunk in _chunks(part, properties, limits, markdown=text.markdown):
             first, last = chunk.lines
             headings = ((line + start - 1, _inside(place, each)) for line, each in chunk.headings)
             lines = (first + start - 1, last + start - 1)
             chunks.append(replace(chunk, lines=lines, headings=tuple(headings), context=around))
     return Document(path, properties, tuple(chunks), text.problem)
+
+
+def _unended(page: str) -> str:
+    """The beginning of the sentence that goes on behind a page; empty where none does."""
+    last = _SENTENCE.split(page[-_PAGE_END:])[-1].strip()
+    return "" if last.endswith((*_MARKS_OF_QUESTIONS, ".", "!")) else last
+
+
+def _rest_of(page: str, following: str) -> str:
+    """The end of the sentence that goes on behind a page."""
+    return _SENTENCE.split(following[:_PAGE_END])[0] if _unended(page) else ""
 
 
 def _inside(place: str, heading: str) -> str:

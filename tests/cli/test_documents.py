@@ -1,0 +1,36 @@
+"""Documents on the command line: found, shown, and named where they can't be read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.documents import make
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Command
+
+MILL = "The kestrel nests in the old mill above Tarn."
+
+
+def test_a_document_is_found_with_its_page_and_shown_with_page_marks(kbtui: Command) -> None:
+    kbtui.file("docs").mkdir(exist_ok=True)
+    kbtui.file("docs/a.pdf").write_bytes(make.pdf(title="Birds"))
+    found = kbtui.ok("search", "nests tarn", "--lexical", "--json").json["hits"][0]
+    shown = kbtui.ok("show", "docs/a.pdf").out
+    assert (found["path"], found["heading"]) == ("docs/a.pdf", "page 2")
+    assert "[page 2]\nOn the second page there is more.\nThe kestrel nests" in shown
+    assert MILL in shown.splitlines()[found["line"] - 1]
+    shape = kbtui.ok("show", "docs/a.pdf", "--json").json
+    assert shape["title"] == "Birds"
+    assert [part["place"] for part in shape["parts"]] == ["page 1", "page 2", "page 3"]
+
+
+def test_what_cannot_be_read_is_said_when_it_is_shown_and_by_the_doctor(kbtui: Command) -> None:
+    kbtui.file("docs").mkdir(exist_ok=True)
+    kbtui.file("docs/locked.pdf").write_bytes(make.pdf(encrypted=True))
+    shown = kbtui("show", "docs/locked.pdf")
+    assert (shown.status, "it is protected by a password" in shown.err) == (1, True)
+    findings = kbtui("doctor", "--json").json
+    assert "docs/locked.pdf isn't searched: it is protected by a password" in [
+        each["text"] for each in findings
+    ]

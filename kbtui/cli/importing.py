@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 _SHOWN = 20
 _A_MOMENT = 0.2
 _WHAT_IS_KNOWN = (
-    "kbtui knows what Claude.ai, ChatGPT, Claude Code, Codex CLI, Gemini, Evernote and ShareGPT"
-    " export, as a file, a folder or a zip; see `kbtui help import`."
+    "kbtui knows what Claude.ai, ChatGPT, Claude Code, Codex CLI, Gemini, Notion, Evernote,"
+    " nanobot and ShareGPT keep or export, and folders of Markdown: as a file, a folder or a zip."
 )
 
 

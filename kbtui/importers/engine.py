@@ -41,7 +41,9 @@ SOURCES = (
     "kbtui.importers.gemini",
     "kbtui.importers.nanobot",
     "kbtui.importers.evernote",
+    "kbtui.importers.notion",
     "kbtui.importers.sharegpt",
+    "kbtui.importers.markdown_folder",
 )
 """The modules that each have a `SOURCE`; the first that recognises an export reads it."""
 

@@ -1,0 +1,96 @@
+"""A folder of Markdown: copied with its tree, its pictures and papers beside the notes.
+
+Names stay, so the notes' links to each other and to their pictures hold.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from kbtui.errors import UnreadableError
+from kbtui.importers.markup import line_of
+from kbtui.importers.port import Item, Note, Skipped
+from kbtui.text import clean, counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kbtui.importers.opened import Opened
+
+_NOTES = (".md", ".markdown")
+BESIDE = frozenset(
+    (
+        *(".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg", ".avif", ".heic", ".bmp", ".tiff"),
+        *(".pdf", ".docx", ".pptx", ".xlsx", ".odt", ".epub", ".csv", ".canvas"),
+        *(".mp3", ".m4a", ".wav", ".ogg", ".mp4", ".mov", ".webm"),
+    )
+)
+_PASSED = frozenset({"node_modules", "__pycache__", "__MACOSX", "INDEX.md"})
+_HEADING = re.compile(r"^#[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
+_LARGEST_NOTE = 16 << 20
+_SHOWN = 5
+
+
+class _MarkdownFolder:
+    name = "a folder of Markdown"
+    key = "markdown"
+
+    def recognises(self, opened: Opened) -> bool:
+        """True if a folder, or a zip of one, has Markdown files."""
+        return opened.is_folder and any(name.lower().endswith(_NOTES) for name in opened.names)
+
+    def read(self, opened: Opened) -> Iterator[Item]:
+        """Each note and each picture or paper; of the rest, how much there is."""
+        others: Counter[str] = Counter()
+        for name in opened.names:
+            path = PurePosixPath(name)
+            suffix = path.suffix.lower()
+            if _PASSED.intersection(path.parts):
+                continue
+            try:
+                if suffix in _NOTES:
+                    yield _note(opened, name, path)
+                elif suffix in BESIDE:
+                    yield read_file(opened, name, name)
+                else:
+                    others[suffix or path.name] += 1
+            except UnreadableError as error:
+                yield Skipped(line_of(name), str(error))
+        if others:
+            kinds = ", ".join(line_of(kind) for kind, _ in others.most_common(_SHOWN))
+            place = counted(others.total(), "other file")
+            yield Skipped(place, f"Neither a note nor a picture or paper: {kinds}.")
+
+
+SOURCE = _MarkdownFolder()
+
+
+def read_file(opened: Opened, name: str, at: str) -> Item:
+    """A picture or a paper that lies beside notes.
+
+    Raises:
+        UnreadableError: It is damaged.
+    """
+    with opened.open(name) as stream:
+        data = stream.read()
+    return Note(name, PurePosixPath(at).name, "", data=data, at=at)
+
+
+def _note(opened: Opened, name: str, path: PurePosixPath) -> Item:
+    if opened.size(name) > _LARGEST_NOTE:
+        return Skipped(line_of(name), f"It is larger than {_LARGEST_NOTE >> 20} MB.")
+    with opened.open(name) as stream:
+        data = stream.read()
+    if b"\x00" in data:
+        return Skipped(line_of(name), "It is no text: it has bytes that no text has.")
+    text = clean(data.decode("utf-8-sig", "replace"))
+    heading = _HEADING.search(text)
+    updated = None
+    if opened.path.is_dir():
+        updated = datetime.fromtimestamp((opened.path / name).stat().st_mtime, UTC)
+    title = line_of(heading[1]) if heading else path.stem
+    return Note(name, title, text, updated=updated, at=str(path.with_suffix(".md")))

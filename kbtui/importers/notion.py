@@ -1,0 +1,265 @@
+"""Notion: pages as Markdown or HTML, databases as CSV, in a folder or zips within a zip.
+
+The ids in the names of files are taken off, links between pages are led to the new names, and a
+database becomes a table whose rows link to their pages.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import posixpath
+import re
+import shutil
+import tempfile
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from kbtui.errors import UnreadableError
+from kbtui.importers.markdown_folder import read_file
+from kbtui.importers.markup import line_of, relative_link, to_markdown, words_of
+from kbtui.importers.opened import Opened
+from kbtui.importers.port import Item, Note, Skipped
+from kbtui.workspace.durable import storage_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kbtui.importers.markup import Tree
+
+_ID = re.compile(r"[ _-]?([0-9a-f]{32})(?=(?:_all)?(?:\.\w+)?\Z)")
+_PAGE = re.compile(r"[ _/-][0-9a-f]{32}(?:_all)?\.(?:md|csv|html)\Z")
+_PART = re.compile(r"(?:^|/)(?:ExportBlock-[0-9a-f-]+|[^/]*)-?Part-\d+\.zip\Z")
+_WRAPPER = re.compile(r"(?:Export(?:Block)?-[0-9a-f-]{36}(?:-Part-\d+)?/)+")
+_LINK = re.compile(r"(\]\()((?:[^()\s<>]|\([^()\s]*\))+)(\))")
+_ON_THE_WEB = re.compile(r"https://(?:www\.)?notion\.(?:so|site)/\S*?([0-9a-f]{32})\b")
+_PROPERTY = re.compile(r"([A-Z][^:\n]{0,60}): (.*)")
+_DATES = ("%B %d, %Y %I:%M %p", "%B %d, %Y", "%Y-%m-%dT%H:%M:%S.%fZ", "%Y/%m/%d %H:%M")
+_LARGEST_PAGE = 32 << 20
+_MOST_ROWS = 5_000
+
+
+class _Notion:
+    name = "Notion"
+    key = "notion"
+
+    def recognises(self, opened: Opened) -> bool:
+        """True if names of pages end in Notion's ids, or if it is made of such zips."""
+        return opened.is_folder and any(_PAGE.search(n) or _PART.search(n) for n in opened.names)
+
+    def read(self, opened: Opened) -> Iterator[Item]:
+        """Pages, databases, and the files in them."""
+        with ExitStack() as stack:
+            parts, problems = _parts(opened, stack)
+            yield from problems
+            tree = _Pages(parts)
+            for path in tree.paths:
+                try:
+                    yield from tree.read(path)
+                except UnreadableError as error:
+                    yield Skipped(line_of(path), str(error))
+                except csv.Error as error:
+                    yield Skipped(line_of(path), f"It is no table: {error}.")
+
+
+SOURCE = _Notion()
+
+
+def _parts(opened: Opened, stack: ExitStack) -> tuple[list[Opened], list[Skipped]]:
+    """The export and the zips in it, which are put into a temporary folder."""
+    parts, problems, waiting = [opened], [], [name for name in opened.names if _PART.search(name)]
+    if not waiting:
+        return parts, problems
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kbtui-import-")))
+    for number, name in enumerate(waiting):
+        file = folder / f"{number}.zip"
+        try:
+            with storage_errors(f"Can't unpack {line_of(name)}"):
+                with opened.open(name) as stream, file.open("wb") as target:
+                    shutil.copyfileobj(stream, target, 1 << 20)
+                part = stack.enter_context(Opened(file))
+            if part.is_folder:
+                parts.append(part)
+                problems += [Skipped(inner, why) for inner, why in part.refused]
+            else:
+                problems.append(Skipped(line_of(name), "It is no zip."))
+        except UnreadableError as error:
+            problems.append(Skipped(line_of(name), str(error)))
+    return parts, problems
+
+
+class _Pages:
+    """All members by their paths, with the new path of each."""
+
+    def __init__(self, parts: list[Opened]) -> None:
+        self._places: dict[str, tuple[Opened, str]] = {}
+        for part in parts:
+            for name in part.names:
+                if not _PART.search(name):
+                    self._places.setdefault(_WRAPPER.sub("", name, count=1), (part, name))
+        self.paths = sorted(self._places)
+        self._new: dict[str, str] = {}
+        self._by_id: dict[str, str] = {}
+        taken: set[str] = set()
+        for path in self.paths:
+            whole = path.replace("_all.csv", ".csv")
+            new = self._new.get(whole) or _free(_clean_path(whole), taken)
+            self._new[path] = self._new[whole] = new
+            if found := _ID.search(PurePosixPath(path).name):
+                self._by_id.setdefault(found[1], path)
+        self._rows = {new.casefold(): new for new in self._new.values()}
+
+    def read(self, path: str) -> Iterator[Item]:
+        """A page, a database or a file."""
+        opened, name = self._places[path]
+        suffix = PurePosixPath(path).suffix.lower()
+        if suffix == ".csv" and _ID.search(PurePosixPath(path).name):
+            if path.replace(".csv", "_all.csv") not in self._places:
+                yield self._database(opened, name, path)
+        elif suffix in (".md", ".html"):
+            if path != "index.html":
+                yield self._page(opened, name, path)
+        else:
+            yield read_file(opened, name, self._new[path])
+
+    def _page(self, opened: Opened, name: str, path: str) -> Item:
+        text = _text(opened, name)
+        if text is None:
+            return Skipped(line_of(path), f"It is larger than {_LARGEST_PAGE >> 20} MB.")
+        if path.lower().endswith(".html"):
+            text = to_markdown(text, lambda tree: self._prepare(tree, path))
+        else:
+            text = _LINK.sub(lambda link: f"{link[1]}{self._led(link[2], path)}{link[3]}", text)
+        text = words_of(text)
+        title, body = PurePosixPath(self._new[path]).stem, text
+        if text.startswith("# "):
+            first, _, body = text.partition("\n")
+            title = line_of(first[2:]) or title
+        values = dict(_properties(body))
+        tags = values.get("tags") or values.get("labels") or ""
+        return Note(
+            id=_identity(path),
+            title=title,
+            text=body.strip(),
+            created=_date(values.get("created") or values.get("created time") or ""),
+            updated=_date(values.get("last edited time") or values.get("updated") or ""),
+            tags=tuple(filter(None, map(line_of, tags.split(",")))),
+            url=values.get("url", "") if values.get("url", "").startswith("http") else "",
+            at=self._new[path],
+        )
+
+    def _database(self, opened: Opened, name: str, path: str) -> Item:
+        text = _text(opened, name)
+        if text is None:
+            return Skipped(line_of(path), f"It is larger than {_LARGEST_PAGE >> 20} MB.")
+        csv.field_size_limit(_LARGEST_PAGE)
+        new = self._new[path]
+        lines: list[str] = []
+        for row in csv.reader(io.StringIO(text.replace("\x00", ""))):
+            if not lines:
+                width = len(row)
+                lines = [_row(row), _row(["---"] * width)]
+            elif any(row):
+                first = _cell(row[0])
+                page = self._rows.get(f"{new.removesuffix('.md')}/{_safe(row[0])}.md".casefold())
+                if page and first:
+                    first = f"[{first}]({_relative(page, new)})"
+                lines.append(_row([first, *map(_cell, row[1:])][:width]))
+            if len(lines) > _MOST_ROWS:
+                lines += ["", f"Only the first {_MOST_ROWS - 1:,} rows are shown."]
+                break
+        title = PurePosixPath(new).stem
+        return Note(_identity(path), title, "\n".join(lines), at=new)
+
+    def _prepare(self, tree: Tree, path: str) -> None:
+        for tag in tree.find_all(["a", "img"]):
+            key = "href" if tag.name == "a" else "src"
+            if address := str(tag.get(key) or ""):
+                tag[key] = self._led(address, path)
+        for tag in tree.select("div.checkbox"):
+            is_done = "checkbox-on" in (tag.get("class") or [])
+            tag.replace_with("[x]" if is_done else "[ ]")
+
+    def _led(self, address: str, path: str) -> str:
+        """Where a link leads now: a page of the export by its new name, all else as it was."""
+        if web := _ON_THE_WEB.match(address):
+            target = self._by_id.get(web[1], "")
+        elif re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*:|#", address):
+            return address
+        else:
+            plain = unquote(address.partition("#")[0])
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(path), plain))
+            if target not in self._new and (found := _ID.search(PurePosixPath(plain).name)):
+                target = self._by_id.get(found[1], "")
+        return _relative(self._new[target], self._new[path]) if target in self._new else address
+
+
+def _text(opened: Opened, name: str) -> str | None:
+    if opened.size(name) > _LARGEST_PAGE:
+        return None
+    with opened.open(name) as stream:
+        return stream.read().decode("utf-8-sig", "replace")
+
+
+def _clean_path(path: str) -> str:
+    parts = [_safe(_ID.sub("", part)) or "Untitled" for part in path.split("/")]
+    name = PurePosixPath(parts[-1] if not parts[-1].startswith(".") else f"Untitled{parts[-1]}")
+    is_page = name.suffix.lower() in (".md", ".html") or (
+        name.suffix.lower() == ".csv" and _ID.search(PurePosixPath(path).name)
+    )
+    parts[-1] = f"{name.stem}.md" if is_page else str(name)
+    return "/".join(parts)
+
+
+def _safe(name: str) -> str:
+    """A name as Notion writes it into a path, and as a file may have."""
+    return re.sub(r'[\\/:*?"<>|]+', " ", line_of(name)).strip()[:120].strip()
+
+
+def _free(path: str, taken: set[str]) -> str:
+    stem, suffix = path.removesuffix(PurePosixPath(path).suffix), PurePosixPath(path).suffix
+    number = 1
+    while path.casefold() in taken:
+        number += 1
+        path = f"{stem} {number}{suffix}"
+    taken.add(path.casefold())
+    return path
+
+
+def _relative(target: str, source: str) -> str:
+    return relative_link(posixpath.relpath(target, posixpath.dirname(source) or "."))
+
+
+def _identity(path: str) -> str:
+    found = _ID.search(PurePosixPath(path).name)
+    return found[1] if found else path
+
+
+def _properties(body: str) -> Iterator[tuple[str, str]]:
+    """The properties of a database's page: the lines right under its title."""
+    for line in body.strip().split("\n"):
+        found = _PROPERTY.fullmatch(line.strip())
+        if not found:
+            return
+        yield found[1].strip().lower(), found[2].strip()
+
+
+def _date(value: str) -> datetime | None:
+    for form in _DATES:
+        try:
+            return datetime.strptime(value.strip(), form).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+    return None
+
+
+def _row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(text: str) -> str:
+    lines = [line_of(line) for line in words_of(text).split("\n")]
+    return "<br>".join(filter(None, lines)).replace("|", "\\|")

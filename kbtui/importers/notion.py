@@ -70,7 +70,8 @@ SOURCE = _Notion()
 
 def _parts(opened: Opened, stack: ExitStack) -> tuple[list[Opened], list[Skipped]]:
     """The export and the zips in it, which are put into a temporary folder."""
-    parts, problems, waiting = [opened], [], [name for name in opened.names if _PART.search(name)]
+    parts, problems = [opened], list[Skipped]()
+    waiting = [name for name in opened.names if _PART.search(name)]
     if not waiting:
         return parts, problems
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kbtui-import-")))

@@ -55,6 +55,7 @@ class Adoption:
         if not self._workspace.writable:
             return None
         pending = self._pending()
+        self._scanner.sweep()
         if not pending:
             return None
         time.sleep(self._unrest(pending, settle))

@@ -105,7 +105,8 @@ class History(HistoryReader):
             if not self._repository.exists:
                 raise
             return OpenReport(created=False, recovered="none")
-        sweep(self._workspace.machine)
+        for folder in (self._workspace.machine, self._workspace.sessions, self._workspace.root):
+            sweep(folder)
         return report
 
     # Writing -------------------------------------------------------------------------------

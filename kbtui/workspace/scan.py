@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
 from kbtui.workspace import files
+from kbtui.workspace.durable import TEMPORARY, sweep
 from kbtui.workspace.layout import (
     BOOTSTRAP_FILES,
     ENTRIES,
@@ -125,6 +126,13 @@ class Scanner:
         self._left_out: dict[str, str] = {}
         self.recorded: Callable[[], Collection[str]] = tuple
         """The paths that the history keeps already, which keep their names whatever these are."""
+        self._strays: set[Path] = set()
+
+    def sweep(self) -> None:
+        """Remove what dead processes left half-written in the folders of the scans so far."""
+        with self._lock:
+            while self._strays:
+                sweep(self._strays.pop())
 
     def left_out(self) -> dict[str, str]:
         """The files that scans passed over though the history would keep them: path and reason."""
@@ -247,9 +255,10 @@ class Scanner:
         while waiting:
             folder = waiting.pop()
             tell = partial(self._leave_out_below, folder)
-            for name, entry in _entries(
-                layout.place(folder), wanted=wanted if notes_only else None, tell=tell
-            ):
+            here = layout.place(folder)
+            stray = partial(self._strays.add, here)
+            names = wanted if notes_only else None
+            for name, entry in _entries(here, wanted=names, tell=tell, stray=stray):
                 path = layout.listed(folder, name)
                 trouble = "" if path in known else files.name_trouble(path)
                 if trouble and not self._keeps(path):
@@ -402,6 +411,7 @@ def _entries(
     *,
     wanted: Callable[[str], bool] | None = None,
     tell: Callable[[str, str], None] = lambda _, __: None,
+    stray: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[str, os.DirEntry[str]]]:
     """Our part of a folder, by NFC name; a name that exists in both forms counts once.
 
@@ -409,6 +419,7 @@ def _entries(
         folder: Where.
         wanted: In somebody's own folder: leave out files of other names, and folders without notes.
         tell: Told the name of what can't be taken, and why; no name: the folder itself.
+        stray: Called if a half-written file of ours lies there.
     """
     try:
         with os.scandir(folder) as entries:
@@ -418,6 +429,8 @@ def _entries(
     except OSError as error:
         tell("", f"it can't be opened ({(error.strerror or '').lower()})")
         return
+    if any(entry.name.startswith(TEMPORARY) for entry in found):
+        stray()
     if wanted is not None:
         found = [
             entry

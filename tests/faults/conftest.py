@@ -43,3 +43,9 @@ def place() -> Iterator[Path]:
     parent = memory if memory.is_dir() and os.access(memory, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="kbtui-faults-", dir=parent) as folder:
         yield Path(folder)
+
+
+@pytest.fixture
+def kills_a_kind() -> int | None:
+    """How many calls of a kind of work are the last one; None: each of them."""
+    return None if os.environ.get("KBTUI_LONG") else 24

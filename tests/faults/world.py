@@ -25,7 +25,8 @@ State = dict[str, "bytes | None"]
 
 def text_of(path: str, number: int) -> bytes:
     """The content of a file after change `number`: whole only with its first and last line."""
-    return f"begin {path} {number}\n".encode() + b"filling\n" * 300 + f"end {number}\n".encode()
+    filling = "".join(f"line {line}\n" for line in range(300))
+    return f"begin {path} {number}\n{filling}end {number}\n".encode()
 
 
 def state_after(number: int) -> State:
@@ -125,13 +126,13 @@ def _compare_with_head(history: History, found: State) -> list[str]:
     ]
 
 
-def check_with_git(root: Path) -> list[str]:
-    """What a real git finds wrong with the repository."""
+def check_with_git(root: Path, repository: Path | None = None) -> list[str]:
+    """What a real git finds wrong with a workspace's repository, or another."""
     run = subprocess.run(
         [
             "git",
             "--git-dir",
-            root / ".kbtui/history.git",
+            repository or root / ".kbtui/history.git",
             "fsck",
             "--full",
             "--strict",

@@ -1,0 +1,260 @@
+"""Killed at each call of each kind of work: no text lost, no hand needed, no litter."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kbtui.errors import ConflictError, NotFoundError, UsageError
+from kbtui.history.change import Actor
+from kbtui.history.history import History
+from kbtui.history.objects.packing import Packing
+from kbtui.history.sync.remote import parse_address
+from kbtui.knowledge.library import Library
+from kbtui.maintenance.purge import Purging
+from kbtui.sessions.store import SessionStore
+from kbtui.workspace.opening import create_workspace, open_workspace
+from kbtui.workspace.scan import Scanner
+from kbtui.workspace.secret import Secret
+from tests.faults.every_call import Kind, Place, kill_everywhere
+from tests.faults.world import A, B, apply, make_world
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SECRET = "hunter2-of-the-long-evening"
+
+
+def _world(at: Place) -> None:
+    make_world(at.notes)
+
+
+def _changed(at: Place) -> None:
+    make_world(at.notes)
+    apply(at.history(), 1)
+
+
+def _change(at: Place) -> None:
+    apply(at.history(), 1)
+    at.told.append("begin knowledge/topics/a.md 1")
+
+
+def _conflict(at: Place) -> None:
+    workspace = open_workspace(at.notes)
+    clock = lambda: datetime(2026, 11, 22, tzinfo=UTC)  # noqa: E731
+    history = History(workspace, Scanner(workspace), clock)
+    history.open()
+    with suppress(ConflictError), history.change(Actor.AGENT, "late") as change:
+        change.write(A, "what lost\n", expecting="0" * 40)
+    at.told.append("what lost")
+
+
+def _linked(at: Place) -> None:
+    create_workspace(at.notes)
+    with at.history().change(Actor.YOU, "notes") as change:
+        change.write("knowledge/topics/bridge.md", "# Bridge\n\nWood.\n")
+        for number in range(3):
+            change.write(f"knowledge/topics/note-{number}.md", f"# {number}\n\n[[bridge]]\n")
+
+
+def _library(at: Place) -> Library:
+    history = at.history()
+    workspace = open_workspace(at.notes)
+    return Library(workspace, history, Scanner(workspace))
+
+
+def _rename(at: Place) -> None:
+    with suppress(NotFoundError):
+        _library(at).rename("topics/bridge", "Old bridge")
+    at.told.append("[[old-bridge")
+
+
+def _delete(at: Place) -> None:
+    with suppress(NotFoundError):
+        _library(at).delete("topics/bridge")
+
+
+def _undo(at: Place) -> None:
+    history = at.history()
+    made = next(each for each in history.log() if "change 1" in each.body)
+    with suppress(UsageError):
+        history.undo(made.id)
+
+
+def _restore(at: Place) -> None:
+    history = at.history()
+    first = [each.id for each in history.log()][-1]
+    history.restore(A, first)
+    history.restore(B, first)
+
+
+def _rewind(at: Place) -> None:
+    history = at.history()
+    made = next(each for each in history.log() if "change 1" in each.body)
+    history.restore_before(made.id)
+
+
+def _propose(at: Place) -> None:
+    history = at.history()
+    with history.change(
+        Actor.DREAM, "perhaps", sink=lambda change: history.propose(change, id="p")
+    ) as change:
+        change.write(A, "proposed\n")
+
+
+def _proposed(at: Place) -> None:
+    make_world(at.notes)
+    _propose(at)
+
+
+def _accept(at: Place) -> None:
+    with suppress(NotFoundError):
+        at.history().accept("p")
+    at.told.append("proposed")
+
+
+def _drop(at: Place) -> None:
+    with suppress(NotFoundError):
+        at.history().drop("p")
+
+
+def _edited(at: Place) -> None:
+    make_world(at.notes)
+    (at.notes / A).write_text("by hand\n")
+    (at.notes / "knowledge/topics/new.md").write_text("a new one\n")
+    (at.notes / B).unlink()
+
+
+def _adopt(at: Place) -> None:
+    history = at.history()
+    history.adopt(settle=0)
+    head = history.tree("HEAD")
+    assert "knowledge/topics/new.md" in head
+    assert B not in head
+
+
+def _sync(at: Place) -> None:
+    at.history().sync(parse_address(str(at.remote)))
+
+
+def _apart(at: Place) -> None:
+    """Both machines have gone on since they were in step."""
+    make_world(at.notes)
+    _sync(at)
+    _clone(at)
+    other = at.history(at.other)
+    _write(other, "knowledge/topics/theirs.md", "theirs\n")
+    other.sync(parse_address(str(at.remote)))
+    _write(at.history(), "knowledge/topics/ours.md", "ours\n")
+
+
+def _clone(at: Place) -> None:
+    create_workspace(at.other)
+    at.history(at.other).sync(parse_address(str(at.remote)))
+
+
+def _write(history: History, path: str, text: str) -> None:
+    with history.change(Actor.YOU, "more") as change:
+        change.write(path, text)
+
+
+def _behind(at: Place) -> None:
+    make_world(at.notes)
+    _sync(at)
+    _clone(at)
+    other = at.history(at.other)
+    apply(other, 1)
+    other.sync(parse_address(str(at.remote)))
+
+
+def _sync_after_the_other(at: Place) -> None:
+    """The other machine syncs first: what a dead one left must not keep it from that."""
+    if at.other.exists():
+        at.history(at.other).sync(parse_address(str(at.remote)))
+    _sync(at)
+
+
+def _secret(at: Place) -> None:
+    make_world(at.notes)
+    history = at.history()
+    _write(history, "knowledge/topics/leak.md", f"the key is {SECRET}, see\n")
+    _write(history, A, f"# A\n\n{SECRET}\n")
+    session = at.notes / "sessions" / "s.jsonl"
+    session.write_text('{"role": "user", "content": "it is ' + SECRET + '"}\n')
+
+
+def _purge(at: Place) -> None:
+    workspace = open_workspace(at.notes)
+    done = Purging(workspace, at.history()).run(Secret(SECRET))
+    assert done.left == ()
+
+
+def _many(at: Place) -> None:
+    make_world(at.notes)
+    history = at.history()
+    for number in range(1, 4):
+        apply(history, number)
+
+
+def _tidy(at: Place) -> None:
+    history = at.history()
+    Packing(history._repository, enough=0, alone=history.alone, whole=True).run()
+
+
+def _talk(at: Place) -> None:
+    store = SessionStore(open_workspace(at.notes), lambda: datetime(2026, 11, 22, tzinfo=UTC))
+    try:
+        session = store.open("s1")
+    except NotFoundError:
+        session = store.create("tui", id="s1")
+    said = {message.content for message in session.messages}
+    for number in range(3):
+        text = f"message number {number}"
+        if text not in said:
+            session.append("user", text)
+        at.told.append(text)
+    session.close()
+
+
+def _begin(at: Place) -> None:
+    create_workspace(at.notes)
+    apply(at.history(), 1)
+
+
+KINDS = {
+    "a new workspace": Kind(lambda at: at.folder.mkdir(exist_ok=True), _begin),
+    "a change": Kind(_world, _change),
+    "a conflict": Kind(_world, _conflict),
+    "a rename with links": Kind(_linked, _rename),
+    "a delete with links": Kind(_linked, _delete),
+    "an undo": Kind(_changed, _undo),
+    "two restores": Kind(_changed, _restore, partly=True),
+    "back to before": Kind(_changed, _rewind),
+    "a proposal": Kind(_world, _propose),
+    "an acceptance": Kind(_proposed, _accept),
+    "a rejection": Kind(_proposed, _drop),
+    "an adoption": Kind(_edited, _adopt, adopts=True),
+    "a first sync": Kind(_world, _sync),
+    "a sync that merges": Kind(_apart, _sync),
+    "a sync that follows": Kind(_behind, _sync),
+    "a sync, then the other's": Kind(_apart, _sync_after_the_other),
+    "a purge": Kind(_secret, _purge, purges=True, partly=True),
+    "packing": Kind(_many, _tidy),
+    "a conversation": Kind(_world, _talk, appends=True),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_killed_at_any_call_it_goes_on_by_itself(
+    name: str, place: Path, kills_a_kind: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(variable, "")  # to be put back
+    tally = kill_everywhere(KINDS[name], place / "stage", place / "case", most=kills_a_kind)
+    shutil.rmtree(place / "case")
+    assert tally.wrong == []
+    assert tally.kills > 3

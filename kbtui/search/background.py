@@ -243,7 +243,9 @@ class Background:
             return work()
         except (KbtuiError, OSError) as error:
             _LOG.warning("Search in the background: %s", error)
-            return None
+        except Exception:  # noqa: BLE001 — a damaged index raises anything, and the thread goes on
+            _LOG.exception("Search in the background")
+        return None
 
 
 def _step_back() -> None:

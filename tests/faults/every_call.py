@@ -37,7 +37,16 @@ _CHANGES = {
 }
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _REAL_WRITE = os.write
-_LITTER = ("*.tmp", "*.lock", "tmp_obj*", "intent.json*", "incoming-*", ".kbtui-*", "*.bad-*")
+_LITTER = (
+    "kbtui-writes-*",
+    "*.tmp",
+    "*.lock",
+    "tmp_obj*",
+    "intent.json*",
+    "incoming-*",
+    ".kbtui-*",
+    "*.bad-*",
+)
 
 
 @dataclass
@@ -323,7 +332,9 @@ class _Look:
         if self.kind.appends:  # a head that was torn is set aside; nobody said it
             kept = b"".join(now.values())
             said = b"".join(self.after.values()).splitlines()
-            return [f"not there: {line!r}" for line in said if b'"role"' in line and line not in kept]
+            return [
+                f"not there: {line!r}" for line in said if b'"role"' in line and line not in kept
+            ]
         return [f"done again it ends elsewhere: {sorted(_differing(now, self.after))}"]
 
     def _litter(self) -> list[str]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import subprocess
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -493,3 +496,43 @@ def test_how_far_two_histories_are_apart(here: Machine, there: Machine) -> None:
     assert [each for each, _ in apart.theirs] == [theirs]
     assert diverge(repository, merge.id, mine).base == mine
     repository.close()
+
+
+def test_what_a_dead_process_left_in_the_folder_keeps_nobody_from_syncing(tmp_path: Path) -> None:
+    remote = tmp_path / "remote.git"
+    one = Machine(tmp_path / "one", remote)
+    one.write("knowledge/topics/a.md", "one\n")
+    one.sync()
+    dead = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True)
+    (remote / f"kbtui-writes-{platform.node()}-{dead.stdout.strip()}").touch()
+    (remote / "refs/heads/main.lock").touch()
+    (remote / "objects/pack/tmp1234.pack").write_bytes(b"half")
+    one.write("knowledge/topics/a.md", "two\n")
+    assert one.sync().sent == 1
+    assert [*remote.rglob("*.lock"), *remote.rglob("tmp*"), *remote.glob("kbtui-*")] == []
+
+
+def test_a_lock_of_another_program_is_believed_for_some_minutes(tmp_path: Path) -> None:
+    remote = tmp_path / "remote.git"
+    one = Machine(tmp_path / "one", remote)
+    one.write("knowledge/topics/a.md", "one\n")
+    one.sync()
+    lock = remote / "refs/heads/main.lock"
+    lock.touch()
+    one.write("knowledge/topics/a.md", "two\n")
+    with pytest.raises(RemoteError, match="Another program is writing"):
+        one.sync()
+    os.utime(lock, (time.time() - 3600,) * 2)
+    assert one.sync().sent == 1
+
+
+def test_a_folder_that_somebody_was_cut_off_in_making_a_repository_is_made_one(
+    tmp_path: Path,
+) -> None:
+    remote = tmp_path / "remote.git"
+    for name in ("branches", "refs/heads", "objects/pack"):
+        (remote / name).mkdir(parents=True)
+    one = Machine(tmp_path / "one", remote)
+    one.write("knowledge/topics/a.md", "one\n")
+    assert one.sync().sent == 1
+    fsck(remote)

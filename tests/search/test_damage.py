@@ -17,13 +17,17 @@ import pytest
 
 from kbtui.errors import StorageError
 from kbtui.search.index.chunker import ChunkLimits
-from kbtui.search.index.generation import generation_name
+from kbtui.search.index.generation import Generation, generation_name
 from kbtui.search.index.lexical import LexicalIndex
+from kbtui.search.index.store import StateStore
 from kbtui.settings import SearchSettings
 from tests.search.fakes import ReadyModel, WordEmbedder
 from tests.search.helpers import eventually, paths
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kbtui.search.index.bm25f import Corpus
     from tests.search.helpers import Desk
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -247,6 +251,52 @@ def test_a_generation_in_use_by_another_program_is_left_alone(notes: Desk) -> No
     new.sync()
     assert len(list((notes.workspace.cache / "search").glob("g*-*"))) == 2
     assert len(old.search("wombat", limit=50).hits) == 40
+
+
+def test_what_another_program_is_just_changing_is_no_damage(
+    notes: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = LexicalIndex.corpus
+    looks = []
+
+    def changing(self: LexicalIndex) -> Corpus:
+        looks.append(1)
+        if len(looks) < 5:
+            raise FileNotFoundError("a segment that has just been merged away")
+        return whole(self)
+
+    monkeypatch.setattr(LexicalIndex, "corpus", changing)
+    index = notes.index()
+    assert len(index.search("wombat", limit=50).hits) == 40
+    assert index.sync().rebuilt == ""
+    monkeypatch.setattr(Generation, "_check_files", _once(OSError("it was there a moment ago")))
+    assert notes.index().sync().rebuilt == ""
+
+
+def _once(error: Exception) -> Callable[[Generation], None]:
+    errors = [error]
+
+    def fail(_: Generation) -> None:
+        if errors:
+            raise errors.pop()
+
+    return fail
+
+
+def test_programs_that_make_the_cache_at_once_share_it(tmp_path: Path) -> None:
+    for turn in range(10):
+        children = []
+        for _ in range(4):
+            child = os.fork()
+            if child == 0:
+                status = 1
+                try:
+                    StateStore(tmp_path / f"{turn}.sqlite").close()
+                    status = 0
+                finally:
+                    os._exit(status)
+            children.append(child)
+        assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
 
 
 def test_binary_and_huge_files_are_listed_and_not_searched(desk: Desk) -> None:

@@ -166,6 +166,7 @@ def remote_error(error: Exception, address: Address) -> KbtuiError | None:
         StrangeHostname,
     )
     from dulwich.errors import GitProtocolError, HangupException, NotGitRepository
+    from dulwich.file import FileLocked
     from urllib3.exceptions import HTTPError
 
     place = address.shown
@@ -181,6 +182,14 @@ def remote_error(error: Exception, address: Address) -> KbtuiError | None:
         ),
         (StrangeHostname, RemoteError(f"{place} names no machine.", "Check the address.")),
         (InvalidWants, RemoteError(f"{place} changed while it was read.", "Try again.")),
+        (
+            FileLocked,
+            RemoteError(
+                f"Another program is writing to {place}.",
+                "Try again in a moment. What one that was cut off left there is removed after ten"
+                " minutes.",
+            ),
+        ),
     ]
     found = next((sentence for kind, sentence in known if isinstance(error, kind)), None)
     if found is not None:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
 import shutil
 import socket
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -25,7 +27,7 @@ from kbtui.history.sync.inspection import Inspection, check_pack
 from kbtui.history.sync.purge import PurgedTipError
 from kbtui.history.sync.remote import HangUp, Line, remote_error
 from kbtui.text import clean_line
-from kbtui.workspace.durable import storage_errors, sync_folder, temporary_name
+from kbtui.workspace.durable import is_alive, storage_errors, sync_folder, temporary_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -36,6 +38,14 @@ if TYPE_CHECKING:
     from kbtui.history.sync.remote import Address, Watcher
 
 MAX_PACK = 4 << 30
+_GRACE = 600.0
+"""Seconds after which nobody writes any more what was begun in a folder."""
+_MARK = "kbtui-writes-"
+_LEFT_BEHIND = (
+    *("*.lock", "info/*.lock", "refs/heads/*.lock", "objects/pack/*.lock", "objects/??/*.lock"),
+    *("objects/pack/tmp*", "objects/??/tmp*", "objects/tmp*"),
+)
+_MADE = {"branches", "refs", "hooks", "info", "objects", "HEAD", "config.lock", "description"}
 SECONDS = 60.0
 """How long the other end may be silent."""
 _SSH = "ssh -oBatchMode=yes -oConnectTimeout=20 -oServerAliveInterval=20 -oServerAliveCountMax=3"
@@ -329,7 +339,7 @@ class Transport:
         """A client for the block; what goes wrong there is a sentence."""
         self._watcher.tell(f"Connecting to {self._address.shown}")
         try:
-            with contextlib.ExitStack() as self._until:
+            with _writing(self._address.folder), contextlib.ExitStack() as self._until:
                 client, path = self._client()
                 with contextlib.closing(client):
                     yield client, path
@@ -352,6 +362,7 @@ def prepare_folder(folder: Path) -> None:
     from dulwich.repo import Repo
 
     with storage_errors(f"Can't look at {folder}"):
+        _take_back_half_made(folder)
         if (folder / "objects").is_dir() or (folder / ".git").exists():
             return
         taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
@@ -367,6 +378,75 @@ def prepare_folder(folder: Path) -> None:
             config = made.get_config()
             config.set((b"core",), b"fsync", b"all")
             config.write_to_path()
+
+
+def _take_back_half_made(folder: Path) -> None:
+    """Empty a folder in which somebody was cut off while making it a repository."""
+    names = {item.name for item in folder.iterdir()} if folder.is_dir() else set()
+    if not names or "config" in names or not names <= _MADE:
+        return
+    inside = list(folder.rglob("*"))
+    if any(item.is_file() and item.parent != folder for item in inside):
+        return
+    for item in reversed(inside):
+        item.rmdir() if item.is_dir() else item.unlink()
+
+
+@contextlib.contextmanager
+def _writing(place: Path | None) -> Iterator[None]:
+    """Say in a folder that this process writes there, having removed what dead ones left.
+
+    Locks of git are empty files that tell no owner. Those that can only be a dead process's of
+    this machine go at once, others when they are too old for anybody's who lives.
+    """
+    folder = _git_folder(place)
+    if folder is None:
+        yield
+        return
+    mark = folder / f"{_MARK}{platform.node()}-{os.getpid()}"
+    with contextlib.suppress(OSError):  # where nothing can be written there is nothing to send
+        _clear(folder)
+        mark.touch()
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            mark.unlink()
+
+
+def _git_folder(place: Path | None) -> Path | None:
+    """Where the repository of a folder is; None: it has none yet, or isn't a folder."""
+    from dulwich.errors import NotGitRepository
+    from dulwich.repo import Repo
+
+    if place is None or not place.is_dir():
+        return None
+    try:
+        with contextlib.closing(Repo(place)) as repository:
+            return Path(repository.commondir())
+    except NotGitRepository:
+        return None
+
+
+def _clear(folder: Path) -> None:
+    begun = f"{_MARK}{platform.node()}-"
+    marks = list(folder.glob(f"{_MARK}*"))
+    dead = [
+        mark
+        for mark in marks
+        if mark.name.startswith(begun)
+        and mark.name.removeprefix(begun).isdecimal()
+        and not is_alive(int(mark.name.removeprefix(begun)))
+    ]
+    young = time.time() - _GRACE
+    left = [path for pattern in _LEFT_BEHIND for path in folder.glob(pattern)]
+    packs = folder.glob("objects/pack/*.pack")
+    left += [pack for pack in packs if not pack.with_suffix(".idx").exists()]  # git sees none
+    for path in [*left, *marks]:
+        with contextlib.suppress(FileNotFoundError):
+            is_theirs = path in dead or (len(dead) == len(marks) > 0)
+            if is_theirs or path.stat().st_mtime < young:
+                path.unlink()
 
 
 def _prune(place: Path, purged: frozenset[str], shown: str) -> str:

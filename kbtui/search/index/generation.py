@@ -48,6 +48,7 @@ _MANY_SEGMENTS = 8
 _TOO_MANY_SEGMENTS = 24
 _MUCH_DELETED = 200
 _TRIES = 5
+_BRIEFLY = 1.0  # seconds for a change to be finished
 
 
 def generation_name(limits: ChunkLimits) -> str:
@@ -113,7 +114,8 @@ class Generation:
             # Another process may replace the files between two looks at the folder.
             with suppress(FileNotFoundError):
                 return self._lexical.corpus()
-        return self._lexical.corpus()
+        with _undisturbed(self.folder.parent):  # what is missing now is lost
+            return self._lexical.corpus()
 
     def commit(self, documents: Sequence[tuple[Document, str]], gone: Sequence[str]) -> None:
         """Put changed files in, given with their blobs, and take the ones in `gone` out."""
@@ -310,13 +312,16 @@ class Generations:
             return Generation(self._folder / self._name)
 
     def _open_or_replace(self, folder: Path) -> Generation:
-        try:
+        with suppress(Exception):  # damaged files raise anything; so do ones just being changed
             return Generation(folder)
-        except Exception as error:  # noqa: BLE001 — damaged files raise anything
-            _LOG.warning("The search index can't be read: %s: %s", type(error).__name__, error)
-            self.rebuilt = f"{type(error).__name__}: {error}"
-            _delete(folder)
-            return Generation(folder)
+        with _undisturbed(self._folder):
+            try:
+                return Generation(folder)
+            except Exception as error:  # noqa: BLE001
+                _LOG.warning("The search index can't be read: %s: %s", type(error).__name__, error)
+                self.rebuilt = f"{type(error).__name__}: {error}"
+                _delete(folder)
+                return Generation(folder)
 
     def _older(self) -> Generation | None:
         """A complete generation of another chunker or analyser, while ours isn't complete."""
@@ -367,6 +372,18 @@ def _open_lock(file: Path) -> int:
     if file.is_dir():
         _delete(file)
     return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+@contextmanager
+def _undisturbed(folder: Path) -> Iterator[None]:
+    """Keep other processes from writing for the block, or go on where one does for long."""
+    descriptor = _open_lock(folder / _LOCK_FILE)
+    try:
+        with suppress(CacheBusyError):
+            _take(descriptor, time.monotonic() + _BRIEFLY)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _take(descriptor: int, deadline: float) -> None:

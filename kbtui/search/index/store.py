@@ -74,14 +74,18 @@ class StateStore:
         try:
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = NORMAL")
-            if not self._connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+            if self._is_new():
                 with self._transaction():
-                    for statement in _SCHEMA.strip().split(";\n"):
-                        self._connection.execute(statement)
+                    if self._is_new():  # still: another process may have been faster
+                        for statement in _SCHEMA.strip().split(";\n"):
+                            self._connection.execute(statement)
             self._connection.execute("SELECT value FROM meta WHERE key = 'revision'")
         except BaseException:
             self._connection.close()
             raise
+
+    def _is_new(self) -> bool:
+        return not self._connection.execute("SELECT 1 FROM sqlite_master").fetchone()
 
     def close(self) -> None:
         """Close the file."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote
 
-from kbtui.documents.documents import Documents, is_document
+from kbtui.documents.documents import Documents, is_document, kind_of
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.knowledge.links import target_first
 from kbtui.text import clean, clean_line
@@ -97,7 +97,7 @@ def _file(kb: KnowledgeBase, path: str) -> Document:
     from kbtui.knowledge.entry import parse_entry
     from kbtui.workspace.files import decode
 
-    if is_document(path, kb.settings.search.roots):
+    if kind_of(path) and is_document(path, kb.settings.search.roots):
         return _converted(kb, path)
     data = kb.library.read(path, READ_LIMIT_BYTES)
     if _is_binary(data):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 ROOT = "00000000-0000-4000-8000-000000000000"
 
 
-def claude_message(number: int, text: str, **more: Any) -> dict[str, Any]:
+def claude_message(number: int, text: str, /, **more: Any) -> dict[str, Any]:
     """A message; the user says the odd ones."""
     return {
         "uuid": f"m{number}",

@@ -308,11 +308,19 @@ class KnowledgeBase:
 
     def _bury(self, change: Change) -> None:
         """See to it that what an undo takes out of memory isn't written again."""
-        if change.origin.undoes is not None:
+        if change.origin.undoes is not None and not self._is_import(change.origin.undoes):
             from kbtui.memory.records.tombstones import Tombstones
 
             Tombstones(self.workspace, self.history).companion(change)
             self._undoes = True
+
+    def _is_import(self, commits: str) -> bool:
+        """True if commits are all of an import: it may come again as if it never had."""
+        known = commits.split()
+        batch = self.history.commit(known[0]).origin.batch
+        if batch is None or not batch.startswith("import-"):
+            return False
+        return {each.id for each in self.history.log(batch=batch)} <= set(known)
 
     def _brought_back(self, changed: Changed) -> None:
         """See to it that conversations are read again where an undo takes back a forgetting."""

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
+from kbtui.history.change import Actor
 from kbtui.importers.batches import Batch, begun, stamp
 from kbtui.importers.notes import Notes
 from kbtui.importers.port import Conversation, Note, Skipped
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from kbtui.importers.port import Said, Source
     from kbtui.memory.services import Services
     from kbtui.sessions.imported import Brought, Line
-    from kbtui.workspace.layout import Workspace
 
 SOURCES = (
     "kbtui.importers.claude",
@@ -149,7 +149,7 @@ def preview(
         watch: Told the bytes read, of how many, and what was read last; may raise `StoppedError`.
     """
     found = Preview(source.name)
-    incoming = _Incoming(services.workspace, source, "")
+    incoming = _Incoming(services, source, "")
     seen: dict[str, int] = {}
     for item in _items(opened, source, watch):
         if isinstance(item, Skipped):
@@ -202,7 +202,7 @@ def run(
         raise StorageError("The workspace is read-only: nothing can be imported.")
     batch = begun(services.workspace, opened.path, source.key)
     report = Report(batch.id, source.name)
-    incoming = _Incoming(services.workspace, source, batch.id)
+    incoming = _Incoming(services, source, batch.id)
     notes = Notes(services.workspace, services.history, source.key, source.name, batch.id)
     try:
         for item in _items(opened, source, watch):
@@ -275,8 +275,9 @@ class _Plan:
 class _Incoming:
     """Makes sessions of conversations, in lots."""
 
-    def __init__(self, workspace: Workspace, source: Source, batch: str) -> None:
-        self._imported = Imported(workspace)
+    def __init__(self, services: Services, source: Source, batch: str) -> None:
+        self._imported = Imported(services.workspace)
+        self._archive = services.archive
         self._source = source
         self._batch = batch
         self._lot: dict[str, list[dict[str, Any]]] = {}
@@ -342,10 +343,15 @@ class _Incoming:
         begun = next((each.time for each in item.messages[plan.begin :] if each.time), None)
         created = (None if plan.begin else item.created) or begun or item.updated or _utc_now()
         parts = len(self._imported.sessions_of(mark))
-        name = f"{self._source.key}_{created:%Y%m%d-%H%M%S}-{mark}"
         title = _title(item)
+        name = stem = f"{self._source.key}_{created:%Y%m%d-%H%M%S}-{mark}"
         if plan.there is not None:
-            name = f"{_stem(plan.there.session)}-{parts + 1}"
+            stem = _stem(plan.there.session)
+            name = f"{stem}-{parts + 1}"
+        while self._archive.holdings(name):  # of an import that was taken back
+            parts += 1
+            name = f"{stem}-{parts + 1}"
+        if plan.there is not None:
             title = f"{title} (went on in {self._source.name})"
         header = session_record(name, self._source.key, title, created)
         records = [header, *self._block(item, plan, 0, created)]
@@ -451,6 +457,10 @@ def take_back(
     with contextlib.suppress(NotFoundError, UsageError):  # it wrote nothing but sessions
         commit = undo()
     taken = imported.take_back(batch)
+    gone = frozenset(each.session for each in taken if each.outcome == "removed")
+    reason = f"What the archive said of the conversations of {batch} goes with them."
+    with services.history.change(Actor.YOU, reason) as change:
+        services.archive.remove(change, gone)
     Batch(services.workspace, batch).forget()
     services.search.refresh([f"sessions/{each.session}.jsonl" for each in taken])
     return commit, taken

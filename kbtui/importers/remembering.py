@@ -139,8 +139,12 @@ async def remember(
     for batch in wanted:
         commits = services.history.log("knowledge", batch=batch.id)
         done.entries += [each.path for commit in commits for each in commit.paths]
-    done.entries = sorted({path for path in done.entries if path.startswith("knowledge/")})
+    done.entries = sorted({path for path in done.entries if _is_entry(path)})
     return done
+
+
+def _is_entry(path: str) -> bool:
+    return path.startswith("knowledge/") and not path.endswith("/INDEX.md")
 
 
 def batches_of(services: Services, paths: Sequence[Path]) -> list[Batch]:

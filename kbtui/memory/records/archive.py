@@ -231,6 +231,36 @@ class Archive:
                 self._write(change, path, b"\n".join(lines))
         return count
 
+    def remove(self, change: Change, sessions: frozenset[str]) -> int:
+        """Take out in a running change what the archive says of sessions that are gone.
+
+        Returns:
+            How many entries; a file that nothing else is in is deleted.
+        """
+        gone: list[ArchiveEntry] = []
+        for path in (*self._years(), ARCHIVE):
+            data = change.read(path) or b""
+            lines: dict[int, bytes | None] = dict(enumerate(data.split(b"\n"), 1))
+            for record in parse_records(data, path)[0]:
+                entry = read_entry(record.value)
+                if entry is not None and entry.session in sessions:
+                    gone.append(entry)
+                    lines[record.number] = None
+            if None in lines.values():
+                self._put(
+                    change, path, b"\n".join(each for each in lines.values() if each is not None)
+                )
+        for path in self.shown() if gone else ():
+            text = old = _text(change.read(path))
+            for entry in gone:
+                text = text.replace(as_block(entry), "", 1)
+            if text != old:
+                self._put(change, path, _bytes(text))
+        return len(gone)
+
+    def _put(self, change: Change, path: str, data: bytes) -> None:
+        change.put(path, data if data.strip() else None, over=self._read(path))
+
     def shown(self) -> list[str]:
         """The files that show the archive to people."""
         found = self.workspace.memory.glob("HISTORY*.md")

@@ -1,0 +1,396 @@
+"""The engine: once is as twice, nothing is half there, and all of it can be taken back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kbtui.errors import StoppedError, StorageError
+from kbtui.importers.engine import Report, find_source, preview, run, take_back
+from kbtui.importers.opened import Opened
+from kbtui.importers.remembering import Remembered, batches_of, remember
+from kbtui.knowledge_base import KnowledgeBase
+from kbtui.models.port import Reply as Answered
+from kbtui.models.port import ToolCall, Usage
+from kbtui.workspace import durable
+from tests.importers.exports import chatgpt, claude, claude_message, node, written
+from tests.memory.memory_room import call_slice
+from tests.scripted_server import Reply, ScriptedServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+ROOT = "00000000-0000-4000-8000-000000000000"
+
+
+@pytest.fixture
+def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
+    with opened_base(tmp_path / "notes") as found:
+        yield found
+
+
+def opened_base(root: Path, **overrides: Any) -> KnowledgeBase:
+    quick = {"search": {"semantic": False}, **overrides}
+    return KnowledgeBase.open(root, create=True, overrides=quick)
+
+
+def bring(kb: KnowledgeBase, path: Path, watch: Callable[..., None] = lambda *_: None) -> Report:
+    with Opened(path) as opened:
+        source = find_source(opened)
+        assert source is not None
+        return run(kb.services, opened, source, watch)
+
+
+def logs(kb: KnowledgeBase) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in kb.workspace.sessions.glob("*")}
+
+
+def said(kb: KnowledgeBase) -> dict[str, list[str]]:
+    """The messages of every session, by title."""
+    return {
+        info.title: [each.content for each in kb.sessions.read(info.id)]
+        for info in kb.sessions.list()
+    }
+
+
+def state(kb: KnowledgeBase) -> dict[str, bytes]:
+    """Every durable file of the workspace."""
+    root = kb.workspace.root
+    files = (each for each in root.rglob("*") if each.is_file() and ".kbtui" not in each.parts)
+    return {each.relative_to(root).as_posix(): each.read_bytes() for each in files}
+
+
+def branch(*names: str) -> list[dict[str, Any]]:
+    """Messages called after their names, each the answer to the one before."""
+    parents = [ROOT, *names]
+    return [
+        {**claude_message(n, name), "uuid": name, "parent_message_uuid": parent}
+        for n, (name, parent) in enumerate(zip(names, parents, strict=False), 1)
+    ]
+
+
+def test_a_session_keeps_dates_title_and_link(kb: KnowledgeBase, tmp_path: Path) -> None:
+    bring(kb, written(tmp_path / "a.json", [claude("c1", "Hi", "Marmalade")]))
+    (info,) = kb.sessions.list()
+    assert (info.title, info.channel, info.messages) == ("Talk c1", "claude", 2)
+    assert info.url == "https://claude.ai/chat/c1"
+    assert info.untouched
+    assert info.created.isoformat() == "2024-03-05T09:00:00+00:00"
+    assert info.updated.isoformat() == "2024-03-05T09:02:00+00:00"
+    hits = kb.search.search("marmalade", scope="sessions", wait=True).hits
+    assert {each.session for each in hits} == {info.id}
+
+
+def test_secrets_and_control_characters_stay_out(kb: KnowledgeBase, tmp_path: Path) -> None:
+    key = "sk-ant-api03-" + "aB3dE5gH7jK9" * 7 + "-AAAA"
+    bring(kb, written(tmp_path / "a.json", [claude("c1", f"\x1b[31mKey {key}\u202e\ud83d\x00")]))
+    ((text,),) = said(kb).values()
+    assert key not in text
+    assert not {"\x1b", "\u202e", "\x00"} & set(text)
+
+
+def test_equal_messages_and_titles_are_kept_apart(kb: KnowledgeBase, tmp_path: Path) -> None:
+    talks = [claude(id_, "ok", "ok", "ok", name="Same") for id_ in ("c1", "c2")]
+    for talk in talks:
+        for message in talk["chat_messages"]:
+            message["uuid"] = None
+    file = written(tmp_path / "a.json", talks)
+    assert bring(kb, file).messages == 6
+    assert bring(kb, file).messages == 0
+
+
+def test_of_overlapping_exports_the_newest_wins(kb: KnowledgeBase, tmp_path: Path) -> None:
+    old = claude("c1", chat_messages=branch("a", "b", "old"), updated_at="2024-03-05T10:00:00Z")
+    new = claude("c1", chat_messages=branch("a", "b", "new"), updated_at="2024-03-06T10:00:00Z")
+    written(tmp_path / "x/conversations-000.json", [new])
+    written(tmp_path / "x/conversations-001.json", [old])
+    report = bring(kb, tmp_path / "x")
+    assert said(kb) == {"Talk c1": ["a", "b", "new"]}
+    assert "newer" in report.skipped[0].why
+
+
+def test_another_branch_takes_the_place_of_the_first_and_the_log_keeps_both(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.json"
+    bring(kb, written(file, [claude("c1", chat_messages=branch("a", "b", "c", "d"))]))
+    before = logs(kb)
+    changed = claude(
+        "c1", chat_messages=branch("a", "b", "e", "f"), updated_at="2024-04-01T00:00:00Z"
+    )
+    with Opened(written(file, [changed])) as opened:
+        source = find_source(opened)
+        assert source is not None
+        assert preview(kb.services, opened, source).grown == 1
+    report = bring(kb, file)
+    assert [(each.kind, each.messages) for each in report.sessions] == [("changed", 2)]
+    assert said(kb) == {"Talk c1": ["a", "b", "e", "f"]}
+    assert b'"content":"d"' in b"".join(logs(kb).values())
+    assert bring(kb, file).sessions == []
+    take_back(kb.services, report.batch, lambda: kb.history.undo_batch(report.batch))
+    assert logs(kb) == before
+
+
+def test_what_grew_there_stands_apart_where_the_session_was_gone_on_with_here(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.json"
+    first = bring(kb, written(file, [claude("c1", "a", "b")]))
+    with kb.sessions.open(first.sessions[0].session) as session:
+        session.append("user", "said here")
+    assert not kb.sessions.list()[0].untouched
+    for texts in (("a", "b", "c"), ("a", "b", "c", "d")):
+        more = claude("c1", *texts, updated_at=f"2024-04-0{len(texts)}T00:00:00Z")
+        bring(kb, written(file, [more]))
+        bring(kb, file)
+    assert said(kb) == {
+        "Talk c1": ["a", "b", "said here"],
+        "Talk c1 (went on in Claude.ai)": ["c", "d"],
+    }
+    done = take_back(kb.services, first.batch, lambda: kb.history.undo_batch(first.batch))
+    assert done is not None
+    assert [each.outcome for each in done[1]] == ["kept"]
+    assert "gone on with" in done[1][0].why
+
+
+def test_a_session_that_is_open_elsewhere_is_left_and_said(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.json"
+    report = bring(kb, written(file, [claude("c1", "a")]))
+    more = claude("c1", "a", "b", updated_at="2024-04-01T00:00:00Z")
+    with kb.sessions.open(report.sessions[0].session):
+        (left,) = bring(kb, written(file, [more])).skipped
+        assert "open in another window" in left.why
+    assert bring(kb, file).messages == 1
+
+
+def _exports(folder: Path, count: int = 60) -> Path:
+    talks = [claude(f"c{n}", *(f"text {n} {m}" for m in range(n % 4 + 1))) for n in range(count)]
+    written(folder / "conversations.json", talks)
+    docs = [{"uuid": f"d{n}", "filename": f"{n}.md", "content": f"Text {n}"} for n in range(30)]
+    written(
+        folder / "projects.json", [{"uuid": "p", "name": "P", "is_private": True, "docs": docs}]
+    )
+    return folder
+
+
+def test_stopped_anywhere_and_gone_on_with_is_as_imported_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kbtui.importers.engine._MOST_SESSIONS", 7)
+    monkeypatch.setattr("kbtui.importers.notes._MOST", 4)
+    export = _exports(tmp_path / "x")
+    with opened_base(tmp_path / "once") as kb:
+        bring(kb, export)
+        wanted = said(kb)
+        entries = {key for key in state(kb) if key.startswith("knowledge/")}
+    chance = random.Random(4)
+    with opened_base(tmp_path / "often") as kb:
+        stops = 0
+        while stops < 50:
+            left = chance.randrange(40)
+
+            def stop(*_: Any) -> None:
+                nonlocal left
+                left -= 1
+                if left < 0:
+                    raise StoppedError("stopped")
+
+            try:
+                bring(kb, export, stop)
+            except StoppedError:
+                stops += 1
+            else:
+                stops += 1
+        report = bring(kb, export)
+        assert said(kb) == wanted
+        assert {key for key in state(kb) if key.startswith("knowledge/")} == entries
+        batches = batches_of(kb.services, [export])
+        assert len(batches) <= 2
+        for batch in batches:
+            take_back(kb.services, batch.id, lambda b=batch.id: kb.history.undo_batch(b))  # type: ignore[misc]
+        assert said(kb) == {}
+        assert report.skipped == []
+
+
+def test_a_full_disk_stops_it_with_a_word_and_it_goes_on_later(
+    kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kbtui.importers.engine._MOST_SESSIONS", 10)
+    export = _exports(tmp_path / "x")
+    real, room = durable.write_all, [25]
+
+    def full(file: int, data: bytes) -> None:
+        room[0] -= 1
+        if room[0] < 0:
+            raise OSError(28, "No space left on device")
+        real(file, data)
+
+    monkeypatch.setattr(durable, "write_all", full)
+    with pytest.raises(StorageError, match="no space left") as stopped:
+        bring(kb, export)
+    assert "goes on where it stopped" in stopped.value.hint
+    monkeypatch.setattr(durable, "write_all", real)
+    bring(kb, export)
+    assert len(kb.sessions.list()) == 60
+    assert not list(kb.workspace.sessions.glob("*.tmp"))
+
+
+def test_an_entry_that_was_changed_here_is_never_written_over(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    def project(text: str) -> Path:
+        doc = {"uuid": "d1", "filename": "Plan", "content": text}
+        value = [{"uuid": "p", "name": "P", "is_private": True, "docs": [doc]}]
+        return written(tmp_path / "projects.json", value)
+
+    (path,) = bring(kb, project("First")).entries
+    assert bring(kb, project("First")).known == 1
+    assert bring(kb, project("Second")).entries == [path]
+    file = kb.workspace.place(path)
+    file.write_text(file.read_text() + "\nMine.\n")
+    kb.history.adopt(settle=0.0)
+    report = bring(kb, project("Third"))
+    assert report.entries == []
+    assert "changed here" in report.skipped[0].why
+    assert "Second" in file.read_text()
+    assert "Mine." in file.read_text()
+
+
+def _remember(kb: KnowledgeBase, export: Path, usd: float | None = None) -> Remembered:
+    wanted = batches_of(kb.services, [export])
+    return asyncio.run(remember(kb.services, kb.memory, wanted, usd=usd))
+
+
+def _by(server: ScriptedServer) -> dict[str, Any]:
+    role = {"model": "openai/scripted", "api_base": server.url, "api_key": "sesame"}
+    return {"models": {"import": role, "retries": 0}}
+
+
+def test_a_model_condenses_under_the_batch_and_all_of_it_is_taken_back(tmp_path: Path) -> None:
+    fact = {"text": "Anna lives in Bergen.", "type": "person", "subject": "Anna", "message": 1}
+    reply = Reply(tool_calls=[call_slice("They spoke of Anna.", facts=[fact])])
+    export = written(
+        tmp_path / "a.json", [claude("c1", "My sister Anna lives in Bergen.", "Nice.")]
+    )
+    with ScriptedServer([reply]) as server, opened_base(tmp_path / "notes", **_by(server)) as kb:
+        kb.memory.remembering.remember("I like tea.")
+        before = state(kb)
+        report = bring(kb, export)
+        done = _remember(kb, export)
+        assert (done.sessions, done.left, done.notice) == (1, 0, "")
+        assert done.entries == ["knowledge/people/anna.md"]
+        text = kb.workspace.place("knowledge/people/anna.md").read_text()
+        assert "created: 2024-03-05" in text
+        assert "2024-03-05" in kb.workspace.place("memory/history.jsonl").read_text()
+        assert not kb.memory.dream.has_news()
+        assert _remember(kb, export).sessions == 0
+        take_back(kb.services, report.batch, lambda: kb.history.undo_batch(report.batch))
+        after = state(kb)
+        after.pop("knowledge/INDEX.md")  # generated: it lists nothing
+        assert after == before
+        bring(kb, export)
+        assert _remember(kb, export).sessions == 1
+        assert "Anna" in kb.workspace.place("memory/history.jsonl").read_text()
+        assert "Bergen" in kb.workspace.place("knowledge/people/anna.md").read_text()
+
+
+def test_what_was_said_long_ago_corrects_nothing_that_is_newer(tmp_path: Path) -> None:
+    first = claude("c1", "My sister Anna lives in Bergen.", "Nice.", day="2024-03-05")
+    later = claude("c2", "My sister Anna lives in Oslo now.", "Nice.", day="2020-01-01")
+    for each in later["chat_messages"]:
+        each["created_at"] = "2020-01-01T09:00:00Z"
+    with opened_base(tmp_path / "notes") as kb:
+        for name, talk in (("a", first), ("b", later)):
+            export = written(tmp_path / f"{name}.json", [talk])
+            bring(kb, export)
+            _remember(kb, export)
+        told = b"\n".join(state(kb).values()).decode()
+        assert "Bergen" in told.replace("sessions/", "")
+        entries = [data.decode() for key, data in state(kb).items() if key.startswith("knowledge/")]
+        assert not any("Oslo" in each and "Bergen" not in each for each in entries)
+
+
+def test_memory_that_is_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
+    talks = [claude(f"c{n}", f"I work at firm {n}.", "Nice.") for n in range(4)]
+    export = written(tmp_path / "a.json", talks)
+    reply = Reply(tool_calls=[call_slice("They spoke.")])
+    with ScriptedServer([reply]) as server, opened_base(tmp_path / "notes", **_by(server)) as kb:
+        bring(kb, export)
+
+        def watch(done: int, _of: int, _what: str) -> None:
+            if done == 2:
+                raise StoppedError("stopped")
+
+        wanted = batches_of(kb.services, [export])
+        with pytest.raises(StoppedError):
+            asyncio.run(remember(kb.services, kb.memory, wanted, watch=watch))
+        assert len(server.requests) == 2
+        assert _remember(kb, export).sessions == 2
+        assert len(server.requests) == 4
+
+
+class _Paid:
+    """A model that is paid for and answers nothing."""
+
+    name = "some/model"
+    is_local = False
+    context_window = 8000
+    asked = 0
+
+    def count_tokens(self, text: str) -> int:
+        return len(text) // 4
+
+    async def complete(self, *_: Any, **__: Any) -> Answered:
+        self.asked += 1
+        arguments = json.dumps({"summary": "They spoke.", "facts": [], "notes": []})
+        told = ToolCall("1", "save_memory", arguments)
+        return Answered("", (told,), "tool_calls", Usage(100, 10, 0.5))
+
+
+def test_a_budget_ends_it_and_another_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talks = [claude(f"c{n}", f"I work at firm {n}.", "Nice.") for n in range(4)]
+    export = written(tmp_path / "a.json", talks)
+    with opened_base(tmp_path / "notes") as kb:
+        paid = _Paid()
+        monkeypatch.setattr(kb.models, "chat", lambda _role="chat": paid)
+        bring(kb, export)
+        done = _remember(kb, export, usd=1.0)
+        assert (done.sessions, done.left, done.usd) == (2, 2, 1.0)
+        assert "$1.00 of $1.00" in done.notice
+        assert _remember(kb, export, usd=5.0).sessions == 2
+        assert paid.asked == 4
+
+
+def test_ten_thousand_short_conversations_come_in_lots(
+    kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talks = [chatgpt(f"c{n}", node("a", None, "user", f"number {n}")) for n in range(500)]
+    lots: list[int] = []
+    real = durable.FileBatch.write_together
+
+    def counted(self: Any, files: dict[str, bytes], *args: Any) -> None:
+        lots.append(len(files))
+        real(self, files, *args)
+
+    monkeypatch.setattr(durable.FileBatch, "write_together", counted)
+    bring(kb, written(tmp_path / "a.json", talks))
+    assert len(kb.sessions.list()) == 500
+    assert len([each for each in lots if each > 1]) <= 4
+
+
+def test_every_line_of_a_log_says_what_logs_say(kb: KnowledgeBase, tmp_path: Path) -> None:
+    report = bring(kb, written(tmp_path / "a.json", [claude("c1", "a", "b")]))
+    file = kb.workspace.sessions / f"{report.sessions[0].session}.jsonl"
+    kinds = [json.loads(line).get("kind") for line in file.read_text().splitlines()]
+    assert kinds == ["session", "import", None, None]
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert kb.memory.audit().unaccounted == 0

@@ -112,6 +112,9 @@ class _Found:
 
 
 def _is_edit(commit: Commit) -> bool:
+    """True for an edit by hand; what an undo takes out, tombstones know of."""
+    if commit.origin.undoes is not None:
+        return False
     return len(commit.paths) <= _MOST_FILES and any(_is_memory(each.path) for each in commit.paths)
 
 

@@ -46,23 +46,38 @@ class Batch:
         write_machine_file(self.workspace, f"{_FOLDER}/{self.id}.json", data)
 
     def remembered(self, session: str) -> None:
-        """Note that memory was made of a session; cheap, and may be lost in a crash."""
-        with storage_errors("Can't write down how far the import is"):
-            file = self._file(".done")
-            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with file.open("a", encoding="utf-8") as lines:
-                lines.write(f"{session}\n")
+        """Note that memory was made of a session; it may be lost in a crash."""
+        self._add(".done", session)
 
     def done(self) -> frozenset[str]:
         """The sessions that memory was made of."""
+        return frozenset(self._lines(".done"))
+
+    def keep(self, path: str, blob: str) -> None:
+        """Note a file that is about to be brought beside the history, and its blob's id."""
+        self._add(".files", f"{blob} {path}")
+
+    def kept(self) -> list[tuple[str, str]]:
+        """The paths and blobs of such files."""
+        found = [line.partition(" ") for line in self._lines(".files")]
+        return [(path, blob) for blob, _, path in found if path]
+
+    def _add(self, suffix: str, line: str) -> None:
+        with storage_errors("Can't write down how far the import is"):
+            file = self._file(suffix)
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with file.open("a", encoding="utf-8") as lines:
+                lines.write(f"{line}\n")
+
+    def _lines(self, suffix: str) -> list[str]:
         try:
-            return frozenset(self._file(".done").read_text("utf-8", "replace").split("\n"))
+            return self._file(suffix).read_text("utf-8", "replace").split("\n")[:-1]
         except OSError:
-            return frozenset()
+            return []
 
     def forget(self) -> None:
         """Remove its files: nothing came, or it was taken back."""
-        for suffix in (".json", ".done"):
+        for suffix in (".json", ".done", ".files"):
             with contextlib.suppress(OSError):
                 self._file(suffix).unlink()
 

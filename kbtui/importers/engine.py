@@ -22,6 +22,7 @@ from kbtui.importers.port import Conversation, Note, Skipped
 from kbtui.sessions.imported import Imported, TakenBack, block, mark_of
 from kbtui.sessions.log_records import SessionMessage, message_record, session_record
 from kbtui.text import clean, clean_line, counted
+from kbtui.workspace import files
 from kbtui.workspace.redact import redact
 
 if TYPE_CHECKING:
@@ -204,6 +205,7 @@ def run(
     report = Report(batch.id, source.name)
     incoming = _Incoming(services, source, batch.id)
     notes = Notes(services.workspace, services.history, source.key, source.name, batch.id)
+    notes.keep_file = batch.keep
     try:
         for item in _items(opened, source, watch):
             if isinstance(item, Skipped):
@@ -450,8 +452,8 @@ def take_back(
     Raises:
         UndoConflictError: As `History.undo_batch`.
     """
-    imported = Imported(services.workspace)
-    if not any(True for _ in imported.of_batch(batch)):
+    imported, known = Imported(services.workspace), Batch(services.workspace, batch)
+    if not known.kept() and not any(True for _ in imported.of_batch(batch)):
         return None
     commit = None
     with contextlib.suppress(NotFoundError, UsageError):  # it wrote nothing but sessions
@@ -461,6 +463,11 @@ def take_back(
     reason = f"What the archive said of the conversations of {batch} goes with them."
     with services.history.change(Actor.YOU, reason) as change:
         services.archive.remove(change, gone)
-    Batch(services.workspace, batch).forget()
-    services.search.refresh([f"sessions/{each.session}.jsonl" for each in taken])
+    for path, blob in known.kept():  # a file that was changed since is the user's
+        with contextlib.suppress(NotFoundError):
+            if files.blob_id(files.read_bytes(services.workspace, path)) == blob:
+                files.remove(services.workspace, path)
+    paths = [path for path, _ in known.kept()]
+    known.forget()
+    services.search.refresh([*paths, *(f"sessions/{each.session}.jsonl" for each in taken)])
     return commit, taken

@@ -101,18 +101,32 @@ class Catalog:
                 return
         self._postpone(change.actor)
 
-    def flush(self) -> Commit | None:
-        """Write what was postponed; None when there was nothing to do."""
+    def renew(self, paths: Iterable[str]) -> None:
+        """Write the index anew where entries came that another program may have changed alone."""
+        if not any(map(is_entry, paths)):
+            return
+        try:
+            self.flush(Actor.SYNC)
+        except KbtuiError as error:
+            log.info("the index is written later: %s", error)
+            self._postpone(Actor.SYNC)
+
+    def flush(self, renewing: Actor | None = None) -> Commit | None:
+        """Write what was postponed; None when there was nothing to do.
+
+        Args:
+            renewing: Who writes it in any case.
+        """
         with self._lock:
             pending, self._pending = self._pending, None
             if self._timer is not None:
                 self._timer.cancel()
                 self._timer = None
-        if pending is None and not self._mark.exists():
+        if pending is None and renewing is None and not self._mark.exists():
             return None
         if not self._workspace.writable or self._workspace.in_place:
             return None
-        actor = pending.actor if pending else Actor.YOU
+        actor = pending.actor if pending else renewing or Actor.YOU
         infos = self._entries.infos()
         with self._history.change(actor, "bring the index up to date") as change:
             if len(infos) > AT_ONCE:

@@ -113,7 +113,10 @@ class Syncing:
             )
         proposals: list[str] = []
         rules = SyncRules(
-            _resolver_of, lambda clashes: self._propose(clashes, proposals), _is_unused
+            _resolver_of,
+            lambda clashes: self._propose(clashes, proposals),
+            self._library.catalog.renew,
+            _is_unused,
         )
         watcher = Watcher(tell, stopped)
         self._library.flush()  # an index that is due goes along

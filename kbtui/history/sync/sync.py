@@ -77,11 +77,13 @@ class SyncRules:
     Attributes:
         resolver_of: Who merges a file of a special kind; None for ordinary ones.
         on_clashes: Is given what a person must decide, before the merge is recorded.
+        on_brought: Is given the paths that came; what it changes goes along.
         is_unused: Whether a path is something that kbtui itself puts into a new workspace.
     """
 
     resolver_of: Callable[[str], Resolver | None] = lambda _: None
     on_clashes: Callable[[Sequence[Clash]], None] = lambda _: None
+    on_brought: Callable[[Sequence[str]], None] = lambda _: None
     is_unused: Callable[[str], bool] = is_derived
 
 
@@ -118,6 +120,12 @@ class Sync:
             RefusedHistoryError: The histories can't be brought together; nothing was changed.
             MassDeletionError: Many entries are gone here, and nobody said that this is meant.
         """
+        folder, root = address.folder, self._layout.root
+        if folder is not None and folder.is_relative_to(root) and folder != root:
+            raise RemoteError(
+                f"{address.shown} lies inside the workspace.",
+                "Sync with a folder outside of it, such as one on a stick or a shared drive.",
+            )
         transport = Transport(address, self._repository, watcher)
         report = SyncReport(address.shown)
         for _ in range(_TRIES):
@@ -160,6 +168,8 @@ class Sync:
         watcher.tell("Bringing both together")
         tip, report = self._with_other_names(head, theirs, apart, report)
         report = self._bring_together(head, tip, apart, watcher, report)
+        came = self._repository.compare(head, self._repository.head())
+        self._rules.on_brought([path for path, _, _ in came])
         if self._repository.head() == theirs:
             return report
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,6 +27,7 @@ from kbtui.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
     from typing import TextIO
 
     from kbtui.agent.events import Event, TurnFailed, TurnFinished
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from kbtui.sessions.store import Session
     from kbtui.workspace.layout import Layout
 
-_MEMORY_SECONDS = 120.0
+_MEMORY_SECONDS = 2.0
 
 
 @click.command()
@@ -72,13 +73,33 @@ def ask(
 
 
 def _condense_if_due(kb: KnowledgeBase, session: str) -> None:
-    """Make memory of the conversation where it has become long, with the answer out already."""
+    """Make memory of the conversation where it has become long, with the answer out already.
+
+    What takes longer than a person waits for is left to a process of its own.
+    """
     import asyncio
 
     sys.stdout.flush()
     outcome = asyncio.run(kb.memory.consolidate_if_due(session, _MEMORY_SECONDS))
-    if outcome is not None and outcome.notice:
+    if outcome is None:
+        return
+    if outcome.kind == "late":
+        _condense_apart(kb.workspace.root, session)
+    elif outcome.notice:
         note(f"kbtui: {outcome.notice}")
+
+
+def _condense_apart(root: Path, session: str) -> None:
+    import subprocess
+
+    with suppress(OSError):  # else the next answer sees to it
+        subprocess.Popen(
+            [sys.executable, "-m", "kbtui", "-w", str(root), "consolidate", "--if-due", session],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
 
 
 def _message(text: tuple[str, ...]) -> str:

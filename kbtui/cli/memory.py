@@ -80,13 +80,17 @@ def _is_agreed(plan: ForgetPlan) -> bool:
 
 @click.command()
 @click.argument("session", required=False)
+@click.option("--if-due", is_flag=True, hidden=True)
 @json_option
 @pass_place
-def consolidate(place: Place, session: str | None, as_json: bool) -> int:
+def consolidate(place: Place, session: str | None, if_due: bool, as_json: bool) -> int:
     """Condense one conversation, or all that wait."""
     import asyncio
 
     with place.opened() as kb:
+        if if_due and session:  # what an answer had no time for
+            asyncio.run(kb.memory.consolidate_if_due(session, _LATE_SECONDS))
+            return 0
         kb.memory.count_old()
         chosen = [_session_id(kb, session)] if session else kb.memory.unfinished()
         outcomes = []
@@ -175,6 +179,7 @@ _SPAN = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[mhd]?)")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "": "hours"}
 _LOOK_EVERY = 60.0
 _LISTED = 10
+_LATE_SECONDS = 900.0
 
 
 class _Every(click.ParamType):  # type: ignore[type-arg]

@@ -140,9 +140,15 @@ def report(error: Exception) -> int:
         complain(error.message, error.hint)
         return error.exit_code
     from kbtui.logs import log_file, start_logging
+    from kbtui.workspace.durable import storage_error
 
     start_logging()
     logging.getLogger("kbtui").error("unexpected", exc_info=error)
+    if isinstance(error, OSError) and isinstance(error.filename, str | bytes):
+        name = os.fsdecode(error.filename)
+        refused = storage_error(error, f"Can't use {name}")
+        complain(refused.message, f"Your notes are as they were. Look at it: `ls -ld {name}`")
+        return refused.exit_code
     what = clean_line(str(error))[:200]
     complain(
         f"Something unexpected happened: {type(error).__name__}{': ' if what else ''}{what}",

@@ -153,7 +153,7 @@ class Purging:
         else:
             yield from self._walk(self._workspace.root)
         for place in self._beside():
-            yield from self._walk(place) if place.is_dir() else [place]
+            yield from [place] if os.path.isfile(place) else self._walk(place)  # noqa: PTH113 — never raises
 
     def _others(self) -> Iterator[Path]:
         """The files of a folder in place that are its owner's, and no notes."""
@@ -162,7 +162,7 @@ class Purging:
 
     def _folders(self) -> list[Path]:
         """Every folder that kbtui keeps, the inner ones first."""
-        tops = [self._workspace.root, *(each for each in self._beside() if each.is_dir())]
+        tops = [self._workspace.root, *self._beside()]
         found = [place for top in tops for place in self._walk(top, folders=True)]
         return sorted(found, key=lambda folder: -len(folder.parts))
 

@@ -120,13 +120,16 @@ class Workspace(Layout):
     def cache(self) -> Path:
         """Derived data of this workspace: may be deleted at any time; made on demand, 0700.
 
-        It is believed, so one that others may have written into is never read.
+        It is believed, so one that others may have written into is never read. Where none can be
+        kept it is a passing one.
         """
         from platformdirs import user_cache_path
 
         folder = user_cache_path("kbtui") / hashlib.sha256(os.fsencode(self.root)).hexdigest()[:16]
-        ours = _is_ours(folder.parent, keep=True) and _is_ours(folder)
-        return folder if ours else _passing(folder.name)
+        with contextlib.suppress(OSError):
+            if _is_ours(folder.parent, keep=True) and _is_ours(folder):
+                return folder
+        return _passing(folder.name)
 
 
 def _is_ours(folder: Path, *, keep: bool = False) -> bool:
@@ -145,7 +148,7 @@ def _is_ours(folder: Path, *, keep: bool = False) -> bool:
         return False
     if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
         if not status.st_mode & _BY_OTHERS:
-            return True
+            return keep or os.access(folder, os.R_OK | os.X_OK)
         if keep:
             folder.chmod(stat.S_IMODE(status.st_mode) & ~_BY_OTHERS)
             return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -86,6 +87,21 @@ def test_ask_condenses_a_conversation_that_has_become_long(
     monkeypatch.setenv("KBTUI_MEMORY__CONSOLIDATE_MESSAGES", "4")
     for text in ("My favorite color is blue.", "I prefer tea.", "I use Vim."):
         kbtui.ok("ask", text, "-s", "talk")
+    assert "blue" in kbtui.file("memory/history.jsonl").read_text()
+
+
+def test_condensing_that_takes_long_is_left_to_a_process_of_its_own(
+    kbtui: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KBTUI_MEMORY__CONSOLIDATE_MESSAGES", "4")
+    started: list[list[str]] = []
+    monkeypatch.setattr("kbtui.cli.ask._MEMORY_SECONDS", 0.0)
+    monkeypatch.setattr(subprocess, "Popen", lambda command, **_: started.append(command))
+    for text in ("My favorite color is blue.", "I prefer tea.", "I use Vim."):
+        kbtui.ok("ask", text, "-s", "talk")
+    assert not kbtui.file("memory/history.jsonl").exists()
+    command = started[-1]
+    kbtui.ok(*command[command.index("consolidate") :])
     assert "blue" in kbtui.file("memory/history.jsonl").read_text()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import logging
 import os
@@ -22,7 +24,7 @@ from kbtui.cli.root import cli, run
 from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tests.cli.conftest import Command
 
@@ -287,3 +289,57 @@ def test_colours_are_for_terminals_and_notes_cannot_steer_them(kbtui: Command) -
         assert "\u202e" not in out
     assert "\x1b]0;owned" in kbtui.ok("show", "evil").out, "a pipe gets the bytes"
     assert "\x1b" not in kbtui.ok("show", "evil", "--json").out
+
+
+def _denied(path: object, *_: object, **__: object) -> None:
+    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+
+@pytest.mark.parametrize("name", ["sessions", ".kbtui/history.git", "knowledge"])
+def test_a_folder_that_cannot_be_read_has_its_sentence(
+    kbtui: Command, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """As root reads everything, the system's answer is given by the test."""
+    place = str(kbtui.root / name)
+    kbtui.ok("ask", "I prefer tea.")
+
+    def refuse(real: Callable[..., Any]) -> Callable[..., Any]:
+        def act(path: Any = ".", *more: Any, **options: Any) -> Any:
+            if isinstance(path, str | os.PathLike) and os.fspath(path).startswith(place):
+                _denied(path)
+            return real(path, *more, **options)
+
+        return act
+
+    for call in ("open", "scandir", "listdir", "stat", "lstat"):
+        monkeypatch.setattr(os, call, refuse(getattr(os, call)))
+    monkeypatch.setattr("io.open", refuse(io.open))
+    for command in (["sessions"], ["list"], ["ask", "hello"], ["log"]):
+        done = kbtui(*command)
+        assert "unexpected" not in done.err
+        assert "Traceback" not in done.err
+        if done.status:
+            assert name in done.err
+
+
+def test_a_cache_that_cannot_be_read_stops_nothing(
+    kbtui: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kbtui.ok("new", "topic", "Boiler", "-b", "It works.")
+    monkeypatch.setattr("kbtui.workspace.layout._is_ours", lambda folder, **_: _denied(folder))
+    assert "Boiler" in kbtui.ok("list").out
+    assert "boiler" in kbtui.ok("search", "boiler").out
+
+
+def test_a_current_folder_that_was_deleted_is_one_sentence(
+    kbtui: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    for command in (["list"], ["ask", "hello"]):
+        done = kbtui.bare("-w", "notes", *command)
+        assert done.status != 0
+        assert "unexpected" not in done.err
+        assert "folder" in done.err

@@ -205,7 +205,7 @@ class Memory:
             seconds: How long all that may take; the rest is left for later.
 
         Returns:
-            What became of it; None where it wasn't due, or took too long.
+            What became of it; None where it wasn't due.
         """
         if not self._services.settings.memory.consolidate or not self._services.workspace.writable:
             return None
@@ -221,4 +221,5 @@ class Memory:
                         await self._work.run(left, closing=True)
         except TimeoutError:
             log.info("condensing took too long; it is done later")
+            return Outcome("late", session)
         return outcome

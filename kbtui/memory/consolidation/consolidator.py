@@ -41,7 +41,7 @@ _MOST_RAW_IN_A_ROW = 3
 _LONGEST_TURN = timedelta(minutes=15)
 # Tokens; what is shorter fails for other reasons than its length.
 _WORTH_HALVING = 1_000
-Kind = Literal["archived", "raw", "proposed", "nothing", "postponed"]
+Kind = Literal["archived", "raw", "proposed", "nothing", "postponed", "late"]
 
 
 class Trigger(StrEnum):
@@ -61,7 +61,7 @@ class Outcome:
     Attributes:
         kind: ``archived``; ``raw``: at least one page was kept whole; ``proposed``: archived, and
             something waits in the inbox; ``nothing`` was to be done; ``postponed``: the rest stays
-            pending, for the reason in `error`.
+            pending, for the reason in `error`; ``late``: there wasn't time for all of it.
         session: Which session.
         cursor: That of the last archive entry made.
         messages: The range that is archived now and wasn't.

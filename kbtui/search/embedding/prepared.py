@@ -286,7 +286,7 @@ class ConfiguredModel:
         if self._is_remote:
             return True
         fingerprint = locate(self._role.model).fingerprint
-        return (models_folder() / fingerprint / IDENTITY_FILE).is_file()
+        return os.path.isfile(models_folder() / fingerprint / IDENTITY_FILE)  # noqa: PTH113 — never raises
 
     def load(self, stop: Event) -> Embedder:
         """Load the model, preparing it first where that is needed."""
@@ -294,7 +294,7 @@ class ConfiguredModel:
             return RemoteEmbedder(self._role)
         source = locate(self._role.model)
         folder = models_folder() / source.fingerprint
-        if (folder / IDENTITY_FILE).is_file():
+        if os.path.isfile(folder / IDENTITY_FILE):  # noqa: PTH113 — never raises
             try:
                 return _open(folder, source, stop)
             except UnreadableError:

@@ -11,7 +11,7 @@ import click
 
 from kbtui.cli.context import Place, json_option, pass_place
 from kbtui.cli.output import ProgressLine, note, say, say_json, say_line, say_styled
-from kbtui.errors import KbtuiError, UsageError
+from kbtui.errors import KbtuiError, UnreadableError, UsageError
 from kbtui.text import counted
 
 if TYPE_CHECKING:
@@ -128,6 +128,9 @@ class _Work:
         def bring(opened: Opened, source: Source) -> None:
             report = run(self._kb.services, opened, source, _watching())
             self._results.append({"path": str(opened.path), **report_shape(self._kb, report)})
+            came = report.sessions or report.entries or report.known
+            if report.skipped and not came:
+                self._failed = UnreadableError(f"Nothing of {opened.path} could be read.")
             if not self._as_json:
                 _say_report(self._kb, report)
 

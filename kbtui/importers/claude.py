@@ -128,8 +128,8 @@ def _conversation(name: str, value: dict[str, Any]) -> Item:
     if not said:
         return Skipped(place_of(name, title, id_), "It holds no messages.")
     created = time_of(value.get("created_at"))
-    times = [each.time for each in said if each.time is not None]
     updated = time_of(value.get("updated_at"))
+    times = [each.time for each in said if each.time] if not (created and updated) else []
     return Conversation(
         id_ or f"{value.get('created_at')} {said[0].id or said[0].text[:200]}",
         title,
@@ -185,9 +185,11 @@ def _said(message: dict[str, Any]) -> Said | None:
     if role is None:
         return None
     text = _shown(message)
-    files = (*mappings(message.get("attachments")), *mappings(message.get("files")))
-    names = (clean_line(text_of(each.get("file_name"))) for each in files)
-    attached = tuple(dict.fromkeys(filter(None, names)))
+    attached: tuple[str, ...] = ()
+    if message.get("attachments") or message.get("files"):
+        files = (*mappings(message.get("attachments")), *mappings(message.get("files")))
+        names = (clean_line(text_of(each.get("file_name"))) for each in files)
+        attached = tuple(dict.fromkeys(filter(None, names)))
     if not text and not attached:
         return None
     return Said(
@@ -203,11 +205,18 @@ def _shown(message: dict[str, Any]) -> str:
     """The text of a message as a person saw it."""
     blocks = mappings(message.get("content"))
     if blocks:
-        text = "\n\n".join(filter(None, map(_block, blocks)))
+        texts = [text for each in blocks if (text := _block(each))]
+        text = texts[0] if len(texts) == 1 else "\n\n".join(texts)
     else:
         text = text_of(message.get("text")) or text_of(message.get("content"))
-    text = _THINKING.sub("", _NOTICE.sub("", text))
-    return _BLANK_LINES.sub("\n\n", _ARTIFACT.sub(_artifact_tag, text)).strip()
+    # Hardly any message holds one of these, and looking for a word costs nothing.
+    if "This block is not" in text:
+        text = _NOTICE.sub("", text)
+    if "hinking" in text:
+        text = _THINKING.sub("", text)
+    if "antArtifact" in text:
+        text = _ARTIFACT.sub(_artifact_tag, text)
+    return (_BLANK_LINES.sub("\n\n", text) if "\n\n\n" in text else text).strip()
 
 
 def _block(block: dict[str, Any]) -> str:

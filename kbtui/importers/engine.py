@@ -150,7 +150,7 @@ def preview(
         watch: Told the bytes read, of how many, and what was read last; may raise `StoppedError`.
     """
     found = Preview(source.name)
-    incoming = _Incoming(services, source, "")
+    incoming = _Incoming(services, source, None)
     seen: dict[str, int] = {}
     for item in _items(opened, source, watch):
         if isinstance(item, Skipped):
@@ -166,9 +166,9 @@ def preview(
 
 def _count(found: Preview, item: Conversation, plan: _Plan, *, again: bool) -> None:
     found.messages += len(item.messages)
-    times = [each.time for each in item.messages]
-    both = (item.created, item.updated) if not any(times) else ()
-    known = [each for each in (*times, *both, found.first, found.last) if each is not None]
+    times = [each.time for each in item.messages if each.time is not None]
+    ends = (min(times), max(times)) if times else (item.created, item.updated)
+    known = [each for each in (*ends, found.first, found.last) if each is not None]
     found.first, found.last = min(known, default=None), max(known, default=None)
     size = sum(len(each.text) for each in item.messages[plan.begin :])
     found.tokens += size // _CHARACTERS_PER_TOKEN
@@ -277,7 +277,7 @@ class _Plan:
 class _Incoming:
     """Makes sessions of conversations, in lots."""
 
-    def __init__(self, services: Services, source: Source, batch: str) -> None:
+    def __init__(self, services: Services, source: Source, batch: str | None) -> None:
         self._imported = Imported(services.workspace)
         self._archive = services.archive
         self._source = source
@@ -292,11 +292,11 @@ class _Incoming:
 
     def plan(self, item: Conversation) -> _Plan:
         """Compare a conversation with what is here of it."""
-        hashes = tuple(_hashes(item.messages))
         sessions = self._imported.sessions_of(mark_of(self._source.key, item.id))
         there = self._imported.brought(sessions[-1]) if sessions else None
         if there is None:
-            return _Plan("new", hashes)
+            return _Plan("new", () if self._batch is None else tuple(_hashes(item.messages)))
+        hashes = tuple(_hashes(item.messages))
         here = [mark for mark, _ in there.line]
         same = next(
             (n for n, (a, b) in enumerate(zip(here, hashes, strict=False)) if a != b),
@@ -388,7 +388,9 @@ class _Incoming:
         fresh = range(last + 1, last + 1 + len(item.messages) - plan.begin)
         line: Line = [*kept, *zip(plan.hashes[plan.begin :], fresh, strict=True)]
         updated = _iso(item.updated) if item.updated else ""
-        head = block(self._batch, self._source.key, item.id, item.url, updated, _title(item), line)
+        head = block(
+            self._batch or "", self._source.key, item.id, item.url, updated, _title(item), line
+        )
         rewind = {"kind": "rewind", "to_message": plan.back, "time": _iso(_utc_now())}
         records = [head] if plan.back is None else [head, rewind]
         time = next((each.time for each in item.messages[plan.begin :: -1] if each.time), created)

@@ -54,12 +54,12 @@ def time_of(value: Any) -> datetime | None:
     """A time in UTC, of ISO text or of seconds or milliseconds since 1970; None for no time."""
     try:
         if isinstance(value, str):
-            try:
-                value = float(value)
-            except ValueError:
+            if value[4:5] == "-":
                 found = datetime.fromisoformat(value.strip())
-                time = found if found.tzinfo else found.replace(tzinfo=UTC)
-                return _within(time.astimezone(UTC))
+                if found.tzinfo is not UTC:
+                    found = (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+                return _within(found)
+            value = float(value)
         if (
             isinstance(value, bool)
             or not isinstance(value, int | float)

@@ -1,0 +1,169 @@
+# ruff: noqa: N999 - it is called as the command is
+"""Imports: a large export read and brought in, beside ijson alone on the same file.
+
+``--size`` is the export's in MB, ``--bring`` that of the one which is really brought in, which takes
+longer: every message is searched for secrets. Each is measured in a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.report import Table
+
+WORDS = (
+    "garden",
+    "kitchen",
+    "invoice",
+    "meeting",
+    "berlin",
+    "recipe",
+    "python",
+    "database",
+    "solar",
+    "panel",
+    "train",
+    "holiday",
+    "budget",
+    "doctor",
+    "guitar",
+    "lesson",
+    "window",
+    "paint",
+    "winter",
+    "summer",
+    "coffee",
+    "roast",
+    "bicycle",
+    "repair",
+    "answer",
+)
+ENDS = ("", " ü", ", as it is.", " 🙂")
+TIME = "2026-03-05T09:00:00.000000Z"
+BAR_SHARE, BAR_MB = 0.3, 300
+
+
+def generate(file: Path, megabytes: int) -> None:
+    """Write an export of Claude.ai of conversations of all lengths, an emoji and an umlaut in it."""
+    chance = random.Random(11)
+    asked, told = (
+        [" ".join(chance.choices(WORDS, k=chance.randrange(*span))) + end for end in ENDS * 500]
+        for span in ((4, 60), (30, 350))
+    )
+    with file.open("w", encoding="utf-8") as out:
+        out.write("[")
+        number = 0
+        while out.tell() < megabytes * 1_000_000:
+            count = chance.choice((2, 4, 10, 60))
+            texts = [chance.choice(told if n % 2 else asked) for n in range(count)]
+            id_ = _id(number, 0)
+            talk = {
+                "uuid": id_,
+                "name": " ".join(chance.choices(WORDS, k=4)),
+                "summary": "",
+                "created_at": TIME,
+                "updated_at": TIME,
+                "account": {"uuid": id_},
+                "chat_messages": [_message(number, n, text) for n, text in enumerate(texts, 1)],
+            }
+            out.write(("," if number else "") + json.dumps(talk, ensure_ascii=False))
+            number += 1
+        out.write("]")
+
+
+def _id(number: int, message: int) -> str:
+    return f"{number:08x}-{message:04x}-4000-8000-000000000000"
+
+
+def _message(number: int, message: int, text: str) -> dict[str, Any]:
+    """A message with all the keys that an export of 2026 has."""
+    part = {"start_timestamp": TIME, "stop_timestamp": TIME, "flags": None, "type": "text"}
+    return {
+        "uuid": _id(number, message),
+        "text": text,
+        "content": [{**part, "text": text, "citations": []}],
+        "sender": "human" if message % 2 else "assistant",
+        "created_at": TIME,
+        "updated_at": TIME,
+        "attachments": [],
+        "files": [],
+        "parent_message_uuid": _id(number, message - 1),
+    }
+
+
+def run(argv: list[str]) -> dict[str, Any]:
+    """Measure, and print how it stands to the bars."""
+    parser = argparse.ArgumentParser(prog="import")
+    parser.add_argument("--size", type=int, default=1000)
+    parser.add_argument("--bring", type=int, default=20)
+    parser.add_argument("--child", nargs=2)
+    options = parser.parse_args(argv)
+    if options.child:
+        return _child(options.child[0], Path(options.child[1]))
+    with tempfile.TemporaryDirectory() as folder:
+        large, small = Path(folder, "large"), Path(folder, "small")
+        generate(large, options.size)
+        generate(small, options.bring)
+        figures = {
+            "ijson": _measured("ijson", large),
+            "reading": _measured("reading", large),
+            "bringing": _measured("bringing", small),
+        }
+    share = figures["reading"]["mb_s"] / figures["ijson"]["mb_s"]
+    peak = max(figures[name]["peak_mb"] for name in ("reading", "bringing"))
+    shown = Table("Imports", ["", "MB/s", "peak MB"])
+    shown.rows += [(name, each["mb_s"], each["peak_mb"]) for name, each in figures.items()]
+    bars = f"reading / ijson: {share:.2f} (bar {BAR_SHARE}); peak: {peak:.0f} MB (bar {BAR_MB})"
+    return {
+        "tables": [shown, bars],
+        "figures": {**figures, "share": share, "within": share >= BAR_SHARE and peak <= BAR_MB},
+    }
+
+
+def _measured(what: str, file: Path) -> dict[str, float]:
+    command = [sys.executable, "-m", "tests.benchmarks", "import", "--child", what, str(file)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return dict(json.loads(done.stdout))
+
+
+def _child(what: str, file: Path) -> dict[str, Any]:
+    begun = time.perf_counter()
+    if what == "ijson":
+        import ijson
+
+        with file.open("rb") as stream:
+            count = sum(1 for _ in ijson.items(stream, "item"))
+    else:
+        count = _bring(file, only_look=what == "reading")
+    seconds = time.perf_counter() - begun
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    size = file.stat().st_size / 1_000_000
+    return {"mb_s": size / seconds, "seconds": seconds, "conversations": count, "peak_mb": peak}
+
+
+def _bring(file: Path, *, only_look: bool) -> int:
+    from kbtui.importers import engine
+    from kbtui.importers.opened import Opened
+    from kbtui.knowledge_base import KnowledgeBase
+
+    quick = {"search": {"semantic": False}}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        KnowledgeBase.open(Path(folder, "notes"), create=True, overrides=quick) as kb,
+        Opened(file) as opened,
+    ):
+        source = engine.find_source(opened)
+        if source is None:
+            raise ValueError("the export isn't recognised")
+        if only_look:
+            return engine.preview(kb.services, opened, source).conversations
+        return len(engine.run(kb.services, opened, source).sessions)

@@ -9,7 +9,10 @@ from kbtui.text import clean_line, shorten
 
 SUMMARY_WIDTH = 160
 _LONGEST_LINE = 2_000
-_H1 = re.compile(r"^ {0,3}#[ \t]+(.*?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
+_MARKED = r"^ {0,3}#[ \t]+(.*?)[ \t]*#*[ \t]*\r?$"
+_UNDERLINED = r"^ {0,3}([^\s#>|+*-][^\r\n]*)\r?\n {0,3}=+[ \t]*\r?$"
+_H1 = re.compile(_MARKED, re.MULTILINE)
+_ANY_H1 = re.compile(f"{_MARKED}|{_UNDERLINED}", re.MULTILINE)
 _TAG = re.compile(r"(?<!\S)#(?=[\w/-]*[^\W\d_])([\w/-]+)")
 _NOT_PROSE = re.compile(
     r"#{1,6}\s|[|!<>%]|[-*_=]{3,}\s*$|\[\^?[^\]]+\]:|\$\$|:::|(?:import|export)\s.*from\s"
@@ -32,13 +35,13 @@ _TICKS = re.compile(r"(?<![\\`])(`+)(?!`)")
 
 
 def heading_of(body: str) -> str | None:
-    """The text of the first first-level heading, code left out."""
-    match = _H1.search(body)
-    if match is None:
+    """The text of the first first-level heading (``# so``, or underlined), code left out."""
+    pattern = _ANY_H1 if "\n=" in body else _H1
+    if pattern.search(body) is None:
         return None
     code = CodeRanges(body)
-    for found in _H1.finditer(body):
-        if found.start() not in code and (title := plain_line(found[1])):
+    for found in pattern.finditer(body):
+        if found.start() not in code and (title := plain_line(found[found.lastindex or 0])):
             return title
     return None
 

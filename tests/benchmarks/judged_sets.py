@@ -1,16 +1,18 @@
 """Sets of questions with judged answers, and how each becomes a workspace.
 
-LoCoMo's conversations become session logs and a hit counts by its message (or by its session); the
-passages of the other sets become documents. `chunking_spans` has whole documents and the exact
-characters that answer, so the program's own chunks are measured.
+LoCoMo's conversations become session logs and a hit counts by its message (or by its session), or
+a note a session; the passages of the other sets become documents, in one of four `STYLES` of saying
+their title. `chunking_spans` has whole documents and the exact characters that answer, so the
+program's own chunks are measured.
 """
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -25,11 +27,16 @@ if TYPE_CHECKING:
     Judgements = dict[str, dict[str, float]]
 
 _RETRIEVAL = ("chunking_eval", "cranfield", "scifact_train", "xquad_en", "xquad_de", "xquad_zh")
+_IN_A_LONG_NOTE = 6
+_CROSS = ("xquad_de-en", "xquad_zh-en")  # questions of one language, texts of another
 CONVERSATIONS = ("26", "30", "41")
+STYLES = ("", ".heading", ".name", ".long")  # the first one has it in the frontmatter
 NAMES = (
     *(f"locomo-{number}" for number in CONVERSATIONS),
     *(f"locomo-{number}-sessions" for number in CONVERSATIONS),
-    *_RETRIEVAL,
+    *(f"locomo-{number}-notes" for number in CONVERSATIONS),
+    *(f"{name}{style}" for name in _RETRIEVAL for style in STYLES),
+    *_CROSS,
     "chunking_spans",
 )
 
@@ -53,6 +60,16 @@ def load(name: str) -> JudgedSet:
     return _spans(name) if name == "chunking_spans" else _passages(name)
 
 
+def half(judged: JudgedSet, which: str) -> JudgedSet:
+    """The same set with half of its questions: those to ``tune`` on, or those ``held`` back."""
+    kept = {q: text for q, text in judged.questions.items() if _is_held(q) == (which == "held")}
+    return replace(judged, questions=kept)
+
+
+def _is_held(question: str) -> bool:
+    return hashlib.sha256(question.encode()).digest()[0] % 2 == 1
+
+
 def _lines(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
 
@@ -71,9 +88,9 @@ def _questions(folder: Path, wanted: Judgements) -> dict[str, str]:
 
 
 def _conversation(name: str) -> JudgedSet:
-    _, number, *sessions = name.split("-")
+    _, number, *kind = name.split("-")
     folder = needed(DATA / "locomo" / f"conv-{number}")
-    suffix = "_sessions" if sessions else ""
+    suffix = "_sessions" if kind else ""
     wanted = _judgements(folder / f"qrels{suffix}.tsv")
     turns = _lines(folder / "corpus.jsonl")
     texts = {
@@ -84,19 +101,33 @@ def _conversation(name: str) -> JudgedSet:
     for turn in turns:
         path = f"sessions/s{turn['session']}.jsonl"
         counts[path] = counts.get(path, 0) + 1
-        ids[path, counts[path]] = f"S{turn['session']}" if sessions else turn["id"]
+        ids[path, counts[path]] = f"S{turn['session']}" if kind else turn["id"]
 
     def names_of(hit: Hit) -> Iterable[str]:
+        if kind == ["notes"]:
+            return [hit.path.rpartition("/")[2].removesuffix(".md")]
         return [ids[hit.path, hit.messages[0]]] if hit.messages else []
 
+    write = _write_as_notes if kind == ["notes"] else _write_conversation
     return JudgedSet(
         name,
         _questions(folder, wanted),
         wanted,
         texts,
-        lambda root: _write_conversation(root, turns),
+        lambda root: write(root, turns),
         names_of,
     )
+
+
+def _write_as_notes(root: Path, turns: list[dict[str, Any]]) -> None:
+    """A note a session, as somebody would paste it: the day as its heading, a paragraph a turn."""
+    (root / "docs/set").mkdir(parents=True)
+    notes: dict[str, list[str]] = {}
+    for turn in turns:
+        note = notes.setdefault(f"S{turn['session']}.md", [f"# {turn['date']}"])
+        note.append(f"**{turn['speaker']}**: {turn['text']}")
+    for name, parts in notes.items():
+        (root / "docs/set" / name).write_text("\n\n".join(parts) + "\n", "utf-8")
 
 
 def _write_conversation(root: Path, turns: list[dict[str, Any]]) -> None:
@@ -111,26 +142,51 @@ def _write_conversation(root: Path, turns: list[dict[str, Any]]) -> None:
 
 
 def _passages(name: str) -> JudgedSet:
-    folder = needed(DATA / "retrieval" / name)
+    base, _, style = name.partition(".")
+    base, _, texts_of = base.partition("-")  # xquad_de-en: German questions, English texts
+    folder = needed(DATA / "retrieval" / base)
     wanted = _judgements(folder / "qrels.tsv")
-    documents = _lines(folder / "corpus.jsonl")
-    ids = {f"docs/set/{number}.md": d["id"] for number, d in enumerate(documents)}
+    corpus = folder.with_name(f"xquad_{texts_of}") if texts_of else folder
+    documents = _lines(corpus / "corpus.jsonl")
+    ids: dict[str, list[tuple[int, str]]] = {}
+    notes: dict[str, str] = {}
+    for number, document in enumerate(documents):
+        title = re.sub(r"\s+", " ", document.get("title") or "").strip()
+        path, part = _note(number, title, document["text"], style)
+        before = notes.get(path, "")
+        ids.setdefault(path, []).append((before.count("\n") + 1, document["id"]))
+        notes[path] = before + part
+
+    def write(root: Path) -> None:
+        for path, text in notes.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text, "utf-8")
+
+    def names_of(hit: Hit) -> Iterable[str]:
+        begun = [each for line, each in ids[hit.path] if line <= hit.line]
+        return begun[-1:] or [ids[hit.path][0][1]]
+
     return JudgedSet(
         name,
         _questions(folder, wanted),
         wanted,
         {d["id"]: f"{d.get('title') or ''}\n{d['text']}" for d in documents},
-        lambda root: _write_documents(root, documents),
-        lambda hit: [ids[hit.path]],
+        write,
+        names_of,
     )
 
 
-def _write_documents(root: Path, documents: list[dict[str, Any]]) -> None:
-    (root / "docs/set").mkdir(parents=True)
-    for number, document in enumerate(documents):
-        title = json.dumps(re.sub(r"\s+", " ", document.get("title") or ""))
-        text = f"---\ntitle: {title}\n---\n{document['text']}\n"
-        (root / f"docs/set/{number}.md").write_text(text, "utf-8")
+def _note(number: int, title: str, text: str, style: str) -> tuple[str, str]:
+    """Where a document is written in a style, and what."""
+    if style == "long":
+        heading = f"## {title}\n\n" if title else "---\n\n"
+        return f"docs/set/{number // _IN_A_LONG_NOTE}.md", f"{heading}{text}\n\n"
+    if style == "heading":
+        return f"docs/set/{number}.md", f"# {title}\n\n{text}\n" if title else f"{text}\n"
+    if style == "name":
+        name = re.sub(r'[\\/:*?"<>|#^\[\]]', " ", title).strip(" .")[:100].strip() or "note"
+        return f"docs/set/{number}/{name}.md", f"{text}\n"
+    return f"docs/set/{number}.md", f"---\ntitle: {json.dumps(title)}\n---\n{text}\n"
 
 
 def _spans(name: str) -> JudgedSet:

@@ -19,7 +19,7 @@ from kbtui.settings import RoleSettings, SearchSettings
 from kbtui.workspace.opening import create_workspace
 from kbtui.workspace.scan import Scanner
 from tests.benchmarks.embedding_cache import RememberingModel
-from tests.benchmarks.judged_sets import CONVERSATIONS, NAMES, JudgedSet, load
+from tests.benchmarks.judged_sets import CONVERSATIONS, NAMES, STYLES, JudgedSet, half, load
 from tests.benchmarks.plain_bm25 import PlainBm25
 from tests.benchmarks.report import Table, versions
 
@@ -110,12 +110,24 @@ def _ask(judged: JudgedSet, names: Callable[[str], list[str]]) -> Figures:
 def _averages(found: dict[str, dict[str, Figures]]) -> dict[str, dict[str, Figures]]:
     """LoCoMo as a whole: the mean of its conversations."""
     means: dict[str, dict[str, Figures]] = {}
-    for name, suffix in (("locomo", ""), ("locomo-sessions", "-sessions")):
+    for kind in ("", "-sessions", "-notes"):
+        name, suffix = f"locomo{kind}", kind
         parts = [found.get(f"locomo-{number}{suffix}") for number in CONVERSATIONS]
         whole = [part for part in parts if part]
         if len(whole) == len(CONVERSATIONS):
             means[name] = {way: _mean([part[way] for part in whole]) for way in whole[0]}
     return means | found
+
+
+def _styles(found: Mapping[str, Mapping[str, Figures]]) -> Table:
+    """nDCG@10 of each set in each style of saying its titles, and how far the worst is behind."""
+    columns = ["frontmatter", *(style.strip(".") for style in STYLES[1:])]
+    table = Table("Styles, nDCG@10", ["set", "way", *columns, "worst behind best"])
+    for name in (name for name in found if all(f"{name}{style}" in found for style in STYLES)):
+        for way in (way for way in WAYS if way in found[name] and way != "bm25"):
+            values = [found[f"{name}{style}"][way]["nDCG@10"] for style in STYLES]
+            table.row(name, way, *(f"{v:.3f}" for v in values), f"{max(values) - min(values):.3f}")
+    return table
 
 
 def _bar(name: str, way: str, figures: Figures) -> str:
@@ -141,11 +153,16 @@ def run(argv: list[str]) -> dict[str, Any]:
     cli.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of search"
     )
+    cli.add_argument("--half", choices=("tune", "held"), help="ask half of the questions only")
     asked = cli.parse_args(argv)
     settings = SearchSettings.model_validate(dict(each.split("=", 1) for each in asked.set))
     names = [n for n in NAMES if not asked.sets or n.startswith(tuple(asked.sets))]
     model = None if asked.words else RememberingModel()
-    found = {name: measure(load(name), model, settings) for name in names}
+    found = {}
+    for name in names:
+        judged = half(load(name), asked.half) if asked.half else load(name)
+        found[name] = measure(judged, model, settings)
+    styles = _styles(found)
     table = Table("Search quality", ["set", "way", "R@5", "R@10", "nDCG@10", "MRR", "bar"])
     found = _averages(found)
     for name, ways in found.items():
@@ -154,5 +171,6 @@ def run(argv: list[str]) -> dict[str, Any]:
             if way == "hybrid" and _below(ways) > MOST_BELOW_A_PART:
                 bar += f" below a part by {_below(ways):.3f}"
             table.row(name, way, *(f"{value:.3f}" for value in figures.values()), bar)
+    tables = [table, styles] if styles.rows else [table]
     packages = ("whoosh-reloaded", "numpy", "onnxruntime", "tokenizers")
-    return {"tables": [table], "figures": {"versions": versions(*packages), "sets": found}}
+    return {"tables": tables, "figures": {"versions": versions(*packages), "sets": found}}

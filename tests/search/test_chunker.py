@@ -38,6 +38,46 @@ def test_a_heading_stays_with_what_it_stands_over() -> None:
     assert chunk.text.endswith("```")
 
 
+@pytest.mark.parametrize(
+    "front",
+    [
+        "# Alice\n\n",
+        "Alice\n=====\n\n",
+        "[![build](https://ci.example/b.svg)](https://ci.example) ![cover](c.png)\n\n",
+        "- [Home](home.md) | [[People]]\n- Up: [[Index]]\n\n",
+        "%% made by\nthe template %%\n<!-- version 3 -->\n\n",
+        "{{date}} #person\n\n---\n",
+        "# Alice\n\n[[People]]\n\n",
+    ],
+)
+def test_a_passage_begins_behind_what_stands_in_front_of_the_text(front: str) -> None:
+    (chunk,) = chunks(f"---\ntitle: Alice\n---\n{front}She owns the login service.\n")
+    assert chunk.passage_texts() == ["Alice\nShe owns the login service."]
+    assert chunk.text.endswith("service.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[[Home]]\n[[People]]",
+        "%% never closed",
+        "See [[Home]] first.",
+        "# Another title",
+        "**Now**",
+    ],
+)
+def test_what_is_a_notes_text_stays_its_text(text: str) -> None:
+    (chunk,) = chunks(f"---\ntitle: Alice\n---\n{text}\n")
+    assert chunk.passage_texts()[0].endswith(text)
+
+
+def test_sections_of_some_length_are_chunks_of_their_own() -> None:
+    text = "Some words about it. " * 15
+    found = chunks(f"# Trip\n\n## Tents\n\n{text}\n\n## Food\n\n{text}\n\n## Fuel\n\nGas.\n")
+    assert [chunk.headings[-1][1] for chunk in found] == ["Trip > Tents", "Trip > Fuel"]
+    assert found[1].headings[0][1] == "Trip > Food"
+
+
 def test_a_long_section_is_cut_with_an_overlap() -> None:
     sentences = [f"Sentence number {i} says something." for i in range(60)]
     found = chunks("# A\n\n" + " ".join(sentences) + "\n", SMALL)
@@ -88,7 +128,9 @@ def test_passages_are_short_enough_for_the_model_and_leave_nothing_out() -> None
     for chunk in chunks(text):
         assert all(estimate(chunk.text[p.start : p.end]) <= 190 for p in chunk.passages)
         joined = "".join(chunk.text[p.start : p.end] for p in chunk.passages)
-        assert "".join(joined.split()) == "".join(chunk.text.split())
+        # The title's own heading is what stands before each of them.
+        assert "".join(joined.split()) == "".join(chunk.text.removeprefix("# A").split())
+        assert {p.context for p in chunk.passages} == {"A\n"}
 
 
 def test_what_is_all_frontmatter_is_still_found() -> None:

@@ -321,9 +321,10 @@ def test_the_archive_of_a_year_is_searched_by_record(desk: Desk) -> None:
     )
 
 
-def test_an_entry_whose_title_is_asked_for_comes_first(desk: Desk) -> None:
+@pytest.mark.parametrize("head", ["# Docker\n\n", "Docker\n===\n", "---\ntitle: Docker\n---\n", ""])
+def test_an_entry_whose_title_is_asked_for_comes_first(desk: Desk, head: str) -> None:
     desk.write("knowledge/topics/other.md", "# Other\n\n" + "Docker docker docker. " * 30)
-    desk.write("knowledge/topics/docker.md", "# Docker\n\nContainers, images and volumes.")
+    desk.write("knowledge/topics/docker.md", f"{head}Containers, images and volumes.")
     assert paths(desk.index().search("docker"))[0] == "knowledge/topics/docker.md"
 
 
@@ -346,3 +347,15 @@ def test_words_that_stand_together_in_the_question_do_so_in_the_answer(desk: Des
     desk.write("docs/p/b.md", "The stock market is open, for the shares of the shop are full.")
     desk.write("docs/p/c.md", "Something else.")
     assert paths(desk.index().search("stock market shop"))[0] == "docs/p/b.md"
+
+
+def test_a_title_counts_the_same_wherever_a_note_says_it(desk: Desk) -> None:
+    bodies = (f"It keeps {word} for everybody in town.\n" for word in ("hay", "ink", "oil", "tea"))
+    desk.write("docs/frontmatter.md", f"---\ntitle: Login service\n---\n{next(bodies)}")
+    desk.write("docs/heading.md", f"# Login service\n\n{next(bodies)}")
+    desk.write("docs/underlined.md", f"Login service\n====\n\n{next(bodies)}")
+    desk.write("docs/Login service.md", f"---\naliases: named\n---\n{next(bodies)}")
+    desk.write("docs/other.md", "# Kitchen\n\nNothing of the kind.\n")
+    hits = desk.index().search("which login service", "docs").hits
+    assert [hit.title for hit in hits] == ["Login service"] * 4
+    assert len({round(hit.explain.lexical, 4) for hit in hits}) == 1

@@ -21,6 +21,7 @@ from kbtui.search.index.markdown import (
     Properties,
     cut_block,
     estimate,
+    front_end,
     outline,
     pack,
     read_properties,
@@ -216,7 +217,7 @@ def _moment(time: str) -> datetime | None:
         return None
 
 
-VERSION = "2"
+VERSION = "3"
 # MiniLM reads 256 tokens; title and heading go before a passage, and an estimate needs slack.
 PASSAGE_TOKENS = 180
 _SHORT_PASSAGE = 90
@@ -401,8 +402,10 @@ def _chunks(
 
 def _passages(found: Outline, first: int, start: int, end: int, title: str) -> Iterator[Passage]:
     """Pack the blocks of ``text[start:end]`` into passages, preferably one section each."""
-    at, size, section = start, 0, -1
-    for block, left, tokens in _pieces(found, first, start, end):
+    # The title goes before each passage anyway.
+    begun = start + (0 if first else front_end(found.text[start:end], title))
+    at, size, section = begun, 0, -1
+    for block, left, tokens in _pieces(found, first, begun, end):
         new_section = block.section != section and size >= _SHORT_PASSAGE
         if size and (new_section or size + tokens > PASSAGE_TOKENS):
             yield _passage(found, at, left, start, title, section)
@@ -419,6 +422,8 @@ def _pieces(found: Outline, first: int, start: int, end: int) -> Iterator[tuple[
     for block in found.blocks[first:]:
         if block.start >= end:
             break
+        if block.end <= start:
+            continue
         left, right = max(block.start, start), min(block.end, end)
         part = replace(block, start=left, end=right, tokens=estimate(found.text[left:right]))
         for piece_start, _, tokens in cut_block(found.text, part, PASSAGE_TOKENS, solid=False):

@@ -21,6 +21,14 @@ _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])")  # noqa: RUF001 — CJK punctuation
 _WORD_BREAK = re.compile(r"\s+")
 
+_LONGEST_FRONT_LINE = 1000
+_NOT_TEXT = re.compile(
+    r"!?\[\[[^\[\]]*\]\]|!?\[(?:!\[[^\[\]]*\](?:\([^()]*\)|\[[^\[\]]*\])|[^\[\]]*)\]"
+    r"(?:\([^()]*\)|\[[^\[\]]*\])|https?://\S+|<[^<>]*>|\{\{[^{}]*\}\}|(?<!\S)#[\w/-]+|[-*_]{3,}"
+)
+_LABEL = re.compile(r"\W*(?:\w[\w -]{0,20}::?)?\W*")
+_OWN_CHUNK = 60  # tokens
+
 Piece = tuple[int, int, int]  # start, end, tokens
 
 
@@ -64,6 +72,57 @@ class Outline:
     def line_at(self, offset: int) -> int:
         """The number of the line that holds an offset, counted from 1."""
         return bisect_right(self.line_starts, offset)
+
+
+def front_end(text: str, title: str) -> int:
+    """Where the text proper of a note begins: behind its title's heading, badges, links, comments.
+
+    A title is a field of its own, wherever it stands: said again in the body and as a heading it
+    would count three times. Of a note that is nothing else, 0.
+    """
+    at = 0
+    while at < len(text):
+        stop = _line_end(text, at)
+        line = text[at:stop].strip()
+        if line.startswith(("%%", "<!--")):
+            end = "%%" if line.startswith("%%") else "-->"
+            close = text.find(end, text.index(line[:2], at) + 2)
+            if close < 0:
+                break
+            stop = _line_end(text, close)
+            if text[close + len(end) : stop].strip():
+                break
+        elif line and not _is_front(line):
+            under = _line_end(text, stop)
+            heading = _HEADING.match(text[at:stop].rstrip())
+            if heading and is_title(heading[2] or "", title):
+                pass
+            elif _UNDERLINE.match(text[stop:under].rstrip()) and is_title(line, title):
+                stop = under
+            else:
+                break
+        at = stop
+    return at if text[at:].strip() else 0
+
+
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end + 1
+
+
+def _is_front(line: str) -> bool:
+    """True if a line is made of badges, links, tags and templates, perhaps with a label."""
+    if len(line) > _LONGEST_FRONT_LINE:
+        return False
+    rest = _NOT_TEXT.sub("", line)
+    return rest != line and _LABEL.fullmatch(rest) is not None
+
+
+def is_title(heading: str, title: str) -> bool:
+    """True if a heading says the title and nothing else."""
+    from kbtui.knowledge.body import plain_line
+
+    return heading.strip() == title or plain_line(heading) == title
 
 
 def outline(text: str, offset: int = 0, *, markdown: bool = True) -> Outline:
@@ -164,7 +223,8 @@ class _Parser:
 def pack(found: Outline, limit: int, overlap: int) -> Iterator[tuple[int, int]]:
     """Pack sections into chunks of at most `limit` tokens; gives offsets ``(start, end)``.
 
-    Whole sections go together while they fit; one that doesn't is cut between blocks, and what
+    Short sections go together while they fit: one of some length is found better by itself, by its
+    own words and under its own heading. One that doesn't fit is cut between blocks, and what
     follows a cut inside a section repeats up to `overlap` tokens of what came before. Only a
     fence or a table row that is larger than `limit` makes a larger chunk.
     """
@@ -172,7 +232,7 @@ def pack(found: Outline, limit: int, overlap: int) -> Iterator[tuple[int, int]]:
     size = 0
     for section in _sections(found.blocks):
         tokens = sum(block.tokens for block in section)
-        if pending and size + tokens > limit:
+        if pending and (size + tokens > limit or min(size, tokens) >= _OWN_CHUNK):
             yield pending[0].start, pending[-1].end
             pending, size = [], 0
         if tokens <= limit:

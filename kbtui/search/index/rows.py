@@ -27,6 +27,7 @@ from kbtui.search.index.chunker import (
     passage_key,
     read_document,
 )
+from kbtui.search.index.markdown import front_end, is_title
 from kbtui.workspace.files import blob_id
 
 if TYPE_CHECKING:
@@ -212,7 +213,8 @@ def _check_sum(text: str, headings: str, passages: str, keys: bytes) -> int:
 
 def lexical_document(row: ChunkRow) -> LexicalDocument:
     """A chunk as the words index holds it."""
-    headings = dict.fromkeys(part for _, path in row.headings for part in path.split(" > "))
+    parts = dict.fromkeys(part for _, path in row.headings for part in path.split(" > "))
+    headings = [part for part in parts if row.session or not is_title(part, row.title)]
     return LexicalDocument(
         row.id,
         {
@@ -237,10 +239,14 @@ def _texts(row: ChunkRow) -> dict[str, str]:
         # A conversation's title would outshine what is said in each of its messages.
         return {"title": "", "body": row.text, "context": f"{row.context}\n{row.extra}"}
     name = row.path.rpartition("/")[2].rpartition(".")[0]
+    says_more = not {*analyser.terms(name)} <= {*analyser.terms(row.title)}
+    begun = 0 if row.ord else front_end(row.text, row.title)
+    lines = row.text[:begun].splitlines()
+    front = "\n".join(line for line in lines if not is_title(line.strip("# \t"), row.title))
     return {
-        "title": "\n".join((row.title, *row.aliases, "" if name == row.title else name)),
-        "body": row.text if row.ord else f"{row.text}\n{row.extra}",
-        "context": row.context,
+        "title": "\n".join((row.title, *row.aliases, name if says_more else "")),
+        "body": row.text if row.ord else f"{row.text[begun:]}\n{row.extra}",
+        "context": f"{front}\n{row.context}",
     }
 
 

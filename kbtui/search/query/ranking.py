@@ -202,7 +202,7 @@ def _telling_words(corpus: Corpus, text: str) -> Iterator[tuple[float, str, dict
 
 _BEGINNING_WEIGHT = 0.8
 _SHORT_QUERY = 4  # terms
-_TITLED = 1.3
+_TITLED = 2.2
 # What kbtui said itself counts less than what it was told.
 _SECOND_HAND = 0.8
 
@@ -350,7 +350,7 @@ def _meets(corpus: Corpus, condition: Condition) -> Mask:
         case "title":
             mask = _holds(corpus, condition.value, ("title",))
         case "heading":
-            mask = _holds(corpus, condition.value, ("headings",))
+            mask = _holds(corpus, condition.value, ("headings", "title"))
         case "created" | "updated":
             since, until = query.days(condition.value) or ("", "")
             known = corpus.expand("", (condition.field,), most=1_000_000)

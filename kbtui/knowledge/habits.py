@@ -14,6 +14,7 @@ import secrets
 import tomllib
 from collections import Counter
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from string import ascii_lowercase, digits
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from kbtui.workspace.files import checked_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from datetime import date, datetime
+    from datetime import date
 
     from kbtui.knowledge.entry import EntryInfo
     from kbtui.workspace.layout import Layout
@@ -35,7 +36,11 @@ _NUMBER = re.compile(r"\d{8}|\d{12}|\d{14}|\d{4}[-_]\d{2}([-_]\d{2})?")
 _DOTTED = re.compile(r"[^\W_A-Z]+(?:-[^\W_A-Z]+)*(?:\.[^\W_A-Z]+(?:-[^\W_A-Z]+)*)+")
 # What no name may hold on one of the systems that notes travel to, or in a link to them.
 _FORBIDDEN = re.compile(r'[*"<>|?#^\[\]]+')
-_ID_PARTS = re.compile(r"(\{\{(?:id|title|slug title)\}\})")
+_NAME_PARTS = re.compile(
+    r"\{\{\s*(?:(?P<id>id)|(?P<title>title)|(?P<slug>slug title)"
+    r"|(?:format-)?date \(?now\)? (?P<date>'[^'/\\:]+'|\"[^\"/\\:]+\"))\s*\}\}"
+)
+_DATE_FORMATS = {"timestamp": "%Y%m%d%H%M", "year": "%Y"}
 _ID_LETTERS = {
     "letters": ascii_lowercase,
     "numbers": digits,
@@ -92,34 +97,55 @@ def naming_of(stem: str) -> Naming | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Identified:
-    """A way of making a name that holds an id made at random, as zk has it.
+class FileNames:
+    """A way of making names by a template of zk's, which holds an id made at random, or a date.
 
     Attributes:
-        pattern: The name with ``{{id}}`` once, and maybe ``{{title}}`` or ``{{slug title}}``.
+        template: The name with ``{{id}}``, ``{{title}}``, ``{{slug title}}`` and
+            ``{{format-date now '%Y-%m-%d'}}``.
         letters: The letters of an id.
         length: How many of them it has.
     """
 
-    pattern: str
-    letters: str
-    length: int
+    template: str
+    letters: str = ascii_lowercase + digits
+    length: int = _ID_LENGTH
 
-    def stem(self, title: str, id_: str = "") -> str:
+    @property
+    def parts(self) -> set[str]:
+        """The kinds of what it holds: id, title, slug, date."""
+        return {str(part.lastgroup) for part in _NAME_PARTS.finditer(self.template)}
+
+    def stem(self, title: str, when: datetime, id_: str = "") -> str:
         """The name for a title, with a new id unless one is given."""
-        id_ = id_ or "".join(secrets.choice(self.letters) for _ in range(self.length))
-        values = {"{{id}}": id_, "{{title}}": TITLED.stem(title), "{{slug title}}": slugify(title)}
-        return "".join(values.get(part, part) for part in _ID_PARTS.split(self.pattern))
+
+        def value(part: re.Match[str]) -> str:
+            if part["id"]:
+                return id_ or "".join(secrets.choice(self.letters) for _ in range(self.length))
+            if part["date"]:
+                format_ = part["date"][1:-1]
+                return re.sub(r"[/:]", "-", when.strftime(_DATE_FORMATS.get(format_, format_)))
+            return slugify(title) if part["slug"] else TITLED.stem(title)
+
+        return _NAME_PARTS.sub(value, self.template)
+
+    def made(self, stem: str) -> bool:
+        """True for a name that may have been made so."""
+        return self._pattern().fullmatch(stem) is not None
 
     def id_of(self, stem: str) -> str:
-        """The id in a name; empty where it wasn't made so."""
+        """The id in a name; empty where it wasn't made so, or there is none."""
+        found = self._pattern().fullmatch(stem)
+        return found["id"] if found and "id" in found.re.groupindex else ""
+
+    def _pattern(self) -> re.Pattern[str]:
+        pattern, end = "", 0
         own = f"(?P<id>[{re.escape(self.letters)}]{{{self.length}}})"
-        parts = (
-            own if part == "{{id}}" else ".*" if part.startswith("{{") else re.escape(part)
-            for part in _ID_PARTS.split(self.pattern)
-        )
-        found = re.fullmatch("".join(parts), stem)
-        return found["id"] if found else ""
+        for part in _NAME_PARTS.finditer(self.template):
+            kind = own if part["id"] else r"\d[\w .-]*" if part["date"] else ".*"
+            pattern += re.escape(self.template[end : part.start()]) + kind
+            end = part.end()
+        return re.compile(pattern + re.escape(self.template[end:]))
 
 
 class Habits:
@@ -141,11 +167,14 @@ class Habits:
     def path_for(self, kind: str, title: str, day: date, folder: str = "", number: int = 1) -> str:
         """The path for a new note; a `number` above 1 tells it from others of that title."""
         folder = folder.strip("/") or self.folder_for(kind)
-        identified = self.identified_in(folder)
-        if identified:
-            longer = replace(identified, length=identified.length + number // _TRIES)
-            below = f"{folder}/" if folder else ""
-            return checked_path(f"{_ROOT}{below}{longer.stem(title)}.md")
+        template = self.template_in(folder)
+        if template:
+            longer = replace(template, length=template.length + number // _TRIES)
+            when = datetime.combine(day, datetime.now().astimezone().time())
+            stem = longer.stem(title, when)
+            if number > 1 and "id" not in template.parts:
+                stem += f"-{number}"
+            return checked_path(f"{_ROOT}{folder}/{stem}.md" if folder else f"{_ROOT}{stem}.md")
         naming = self.naming_in(folder)
         suffix = f"{naming.separator}{number}" if number > 1 else ""
         prefix = f"{day:%Y-%m}-" if kind == "decision" and not self.in_place else ""
@@ -160,30 +189,15 @@ class Habits:
         here = [info.slug for info in self._infos if info.category == folder]
         return _most(here) or _most(info.slug for info in self._infos) or TITLED
 
-    def identified_in(self, folder: str) -> Identified | None:
-        """How notes in a folder are named if by an id, which zk's settings and its notes show."""
-        settings = self._zk() if self.in_place else None
-        if settings is None:
+    def template_in(self, folder: str) -> FileNames | None:
+        """How notes in a folder are named if by a template, as zk's settings and they show."""
+        settings = self._zk_note(folder) if self.in_place else None
+        names = _file_names(settings) if settings is not None else None
+        if names is None or not names.parts & {"id", "date"}:
             return None
-        pattern = str(settings.get("filename", "{{id}}"))
-        rest = _ID_PARTS.sub("", pattern)
-        if pattern.count("{{id}}") != 1 or _FORBIDDEN.search(rest) or set("{}/\\:") & set(rest):
-            return None
-        charset = str(settings.get("id-charset", "alphanum"))
-        letters, case = _ID_LETTERS.get(charset, charset), settings.get("id-case", "lower")
-        if case == "upper":
-            letters = letters.upper()
-        elif case == "mixed":
-            letters = "".join(dict.fromkeys(letters + letters.upper()))
-        if not re.fullmatch(r"[\w-]+", letters):
-            return None
-        length = settings.get("id-length")
-        if not isinstance(length, int) or length not in _ID_LENGTHS:
-            length = _ID_LENGTH
-        names = Identified(pattern, letters, length)
         here = [info.slug for info in self._infos if info.category == folder]
-        named = sum(bool(names.id_of(stem)) for stem in here)
-        return None if len(here) >= _FEW and named * 2 < len(here) else names
+        made = sum(map(names.made, here))
+        return None if len(here) >= _FEW and made * 2 < len(here) else names
 
     def folder_for(self, kind: str) -> str:
         """Where a new note of a type goes, from the folder of the entries on."""
@@ -238,11 +252,24 @@ class Habits:
             name = moment(day, str(daily.get("format") or "YYYY-MM-DD"))
         elif self._has("logseq/config.edn"):
             folder, name = "journals", f"{day:%Y_%m_%d}"
+        elif of_zk := self._zk_daily(day):
+            folder, name = of_zk
         elif count < _FEW:
             return None
         template = str(daily.get("template") or "").removesuffix(".md")
         below = f"{folder}/{name}" if folder else name
         return checked_path(f"{_ROOT}{below}.md"), f"{_ROOT}{template}.md" if template else None
+
+    def _zk_daily(self, day: date) -> tuple[str, str] | None:
+        """Folder and name of the note of a day, in the group of zk's that names notes by days."""
+        midnight = datetime.combine(day, datetime.min.time())
+        for paths, group in self._zk_groups():
+            names = _file_names(_table(group, "note"))
+            if paths and names and names.parts == {"date"}:
+                name = names.stem("", midnight)
+                if name != names.stem("", midnight + timedelta(days=1)):
+                    return paths[0], name
+        return None
 
     def front(self, day: date) -> Front:
         """What the frontmatter of a new note says beside what there is to say."""
@@ -272,13 +299,30 @@ class Habits:
         return (self._layout.root / file).is_file()
 
     def _zk(self) -> dict[str, Any] | None:
-        """What zk's settings say of new notes; None: this is no notebook of zk's."""
+        """The settings of zk; None: this is no notebook of zk's."""
         try:
-            read = tomllib.loads((self._layout.root / ".zk/config.toml").read_text("utf-8"))
+            return tomllib.loads((self._layout.root / ".zk/config.toml").read_text("utf-8"))
         except (OSError, ValueError):
             return None
-        note = read.get("note", {})
-        return note if isinstance(note, dict) else {}
+
+    def _zk_note(self, folder: str) -> dict[str, Any] | None:
+        """What zk's settings say of new notes in a folder, those of its group before the others."""
+        settings = self._zk()
+        if settings is None:
+            return None
+        note = dict(_table(settings, "note"))
+        for paths, group in self._zk_groups():
+            if any(folder == path or folder.startswith(f"{path}/") for path in paths):
+                note |= _table(group, "note")
+        return note
+
+    def _zk_groups(self) -> Iterable[tuple[list[str], dict[str, Any]]]:
+        """The groups of a notebook of zk's, with the folders of each."""
+        for name, group in _table(self._zk() or {}, "group").items():
+            if isinstance(group, dict):
+                paths = group.get("paths", [name])
+                named = paths if isinstance(paths, list) else []
+                yield [str(path).strip("/") for path in named], group
 
     def _settings(self, file: str) -> dict[str, object]:
         try:
@@ -338,3 +382,28 @@ def hierarchy_of(stem: str) -> str:
 def is_number(stem: str) -> bool:
     """True for a name that is only a time or a date, which doesn't follow the title."""
     return _NUMBER.fullmatch(stem) is not None
+
+
+def _table(settings: dict[str, Any], key: str) -> dict[str, Any]:
+    found = settings.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _file_names(note: dict[str, Any]) -> FileNames | None:
+    """How zk names notes; None where its template is none that can be followed."""
+    template = str(note.get("filename", "{{id}}"))
+    rest = _NAME_PARTS.sub("", template)
+    charset = str(note.get("id-charset", "alphanum"))
+    letters, case = _ID_LETTERS.get(charset, charset), note.get("id-case", "lower")
+    if case == "upper":
+        letters = letters.upper()
+    elif case == "mixed":
+        letters = "".join(dict.fromkeys(letters + letters.upper()))
+    length = note.get("id-length")
+    if not isinstance(length, int) or length not in _ID_LENGTHS:
+        length = _ID_LENGTH
+    names = FileNames(template, letters, length)
+    ids = sum(part.lastgroup == "id" for part in _NAME_PARTS.finditer(template))
+    if ids > 1 or _FORBIDDEN.search(rest) or set("{}/\\:") & set(rest):
+        return None
+    return names if re.fullmatch(r"[\w-]+", letters) else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
@@ -76,9 +77,9 @@ def new_name(info: Entry | EntryInfo, wanted: str, habits: Habits) -> NewName:
 
 def _stem(info: Entry | EntryInfo, title: str, habits: Habits) -> str:
     """The name for a new title, made as the old name was: with its date, below its hierarchy."""
-    identified = habits.identified_in(info.category)
-    if identified and (own := identified.id_of(info.slug)):
-        return identified.stem(title, own)
+    template = habits.template_in(info.category)
+    if template and "date" not in template.parts and (own := template.id_of(info.slug)):
+        return template.stem(title, datetime.now().astimezone(), own)
     if is_number(info.slug) and info.title != info.slug and habits.in_place:
         return info.slug
     prefix = hierarchy_of(info.slug) if habits.in_place else ""

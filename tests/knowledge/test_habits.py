@@ -210,6 +210,12 @@ def test_a_name_that_is_a_number_stays_when_the_title_changes(
         ("[note]\nfilename = '{{id}}-{{slug title}}'", ["a1b2-one"], "[a-z0-9]{4}-the-kestrel"),
         ("[note]\nfilename = '{{slug title}}'", ["my-one", "my-two", "my-three"], "the-kestrel"),
         ("", ["my-one", "my-two", "my-three"], "the-kestrel"),
+        (
+            "[note]\nfilename = \"{{format-date now '%Y'}}-{{id}}\"",
+            ["one"],
+            "20[0-9]{2}-[a-z0-9]{4}",
+        ),
+        ("[note]\nfilename = \"{{date now '%Y%m'}} {{title}}\"", ["one"], "20[0-9]{4} The Kestrel"),
         ("no settings of [zk", ["my-one", "my-two", "my-three"], "the-kestrel"),
     ],
 )
@@ -220,6 +226,31 @@ def test_a_new_note_in_a_notebook_of_zks_gets_an_id_where_its_neighbours_have_on
     made = kb.library.create("topic", "The Kestrel")
     assert re.fullmatch(f"{new}\\.md", kb.workspace.file(made.path))
     assert kb.library.find_path("The Kestrel") == made.path
+
+
+ZK_GROUPS = """
+[note]
+filename = "{{id}}"
+[group.daily]
+paths = ["journal/daily"]
+[group.daily.note]
+filename = "{{format-date now '%Y-%m-%d'}}"
+[group.log.note]
+filename = "{{slug title}}-{{id}}"
+id-length = 6
+[group.broken]
+paths = 3
+"""
+
+
+def test_groups_of_zks_have_folders_and_names_of_their_own(
+    opened: Callable[[dict[str, str]], KnowledgeBase],
+) -> None:
+    kb = opened({".zk/config.toml": ZK_GROUPS, "a1b2.md": "Text.\n"})
+    made = kb.library.create("topic", "The Kestrel", folder="log/2026")
+    assert re.fullmatch("log/2026/the-kestrel-[a-z0-9]{6}.md", kb.workspace.file(made.path))
+    found = kb.library.daily_note(date(2026, 11, 22))
+    assert found == ("knowledge/journal/daily/2026-11-22.md", "")
 
 
 def test_a_note_keeps_its_id_in_a_notebook_of_zks_when_its_title_changes(

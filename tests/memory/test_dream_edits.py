@@ -316,6 +316,29 @@ async def test_entries_are_merged_links_follow_and_nothing_is_lost(
     assert proposals(room) == []
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "both"),
+    [
+        ("tags: climbing, alps", "tags: [alps, work]", "tags: [alps, work, climbing]"),
+        ("tags: [climbing, alps]", "tags: alps, work", "tags: alps, work, climbing"),
+        ("tags: [climbing]", "tags: '#alps #work'", "#alps #work #climbing"),
+        ("tag: climbing", "tags:\n  - alps", "tags:\n  - alps\n  - climbing"),
+        ("aliases: Al", "aliases: [Ally]", "aliases: [Ally, alice_l, Al]"),
+    ],
+)
+async def test_tags_in_one_line_and_in_a_list_are_brought_together_in_a_merge(
+    room: Room, server: ScriptedServer, one: str, other: str, both: str
+) -> None:
+    machine(
+        room,
+        people__alice=person("Alice", "- Plays chess\n", f"{other}\n"),
+        people__alice_l=person("Alice", "- Speaks Greek\n", f"{one}\n"),
+    )
+    await dreams(room, server, call("merge_entries", entry="people/alice_l", into="people/alice"))
+    assert both in room.read(ALICE)
+    assert proposals(room) == []
+
+
 async def test_values_that_differ_are_both_kept_in_a_merge(
     room: Room, server: ScriptedServer
 ) -> None:

@@ -36,8 +36,10 @@ STRICT = 1.0
 LOOSE = 0.6
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(.*?)[ \t]*#*$")
 _EVOLVED = re.compile(rf"^#{{1,6}}[ \t]+{EVOLUTION}[ \t]*$", re.IGNORECASE)
-_OURS = frozenset({"type", "created", "updated", "title", "summary", "description"})
-_LISTS = ("tags", "related", "aliases", "sources")
+_OURS = frozenset(
+    {"type", "created", "updated", "title", "summary", "description", "aliases", "alias"}
+)
+_LISTS = ("tags", "related", "sources")
 _BULLET = re.compile(r"^[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+")
 _FENCE = re.compile(r"^ {0,3}(```|~~~)")
 _KEYED = re.compile(r"^(?P<key>[^\s:][^:\n]{0,59}?):[ \t]+(?P<value>\S.*)$")
@@ -389,12 +391,17 @@ def merged_head(entry: Entry, target: Entry) -> str:
         known = target.frontmatter.get(key)
         if key in _OURS or value == known or value in (None, "", []):
             continue
-        if key in _LISTS and _is_list(value) and _is_list(known):
-            joined = dict.fromkeys([*(known or []), *value])
+        listed = "tags" if key == "tag" else key
+        place, held = frontmatter.items(target.frontmatter, listed)
+        is_there = place in target.frontmatter
+        if listed in _LISTS and is_there and _is_list(value) and _is_list(known):
+            joined = {item.lstrip("#"): item for item in held}
+            for item in frontmatter.items({key: value}, listed)[1]:
+                joined.setdefault(item.lstrip("#"), item)
             names = {target.path, short_name(target.path), target.slug}
-            kept = [item for item in joined if key != "related" or item.strip("[]") not in names]
-            if kept != (known or []):
-                changes[key] = kept
+            kept = [i for i in joined.values() if key != "related" or i.strip("[]") not in names]
+            if kept != held:
+                changes[place] = frontmatter.with_items(target.frontmatter, place, kept)
         elif key not in target.frontmatter:
             lines += units.get(key, (f"{key}: {value_text(value)}\n",))
         elif known in (None, "", []):
@@ -456,7 +463,7 @@ def _below_title(body: str) -> str:
 
 
 def _is_list(value: Any) -> bool:
-    return value is None or (
+    return isinstance(value, str | None) or (
         isinstance(value, list) and all(isinstance(item, str) for item in value)
     )
 

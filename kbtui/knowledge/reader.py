@@ -11,13 +11,13 @@ from kbtui.errors import KbtuiError, NotFoundError, UnreadableError
 from kbtui.knowledge import resolve
 from kbtui.knowledge.entry import info_of, parse_entry
 from kbtui.knowledge.entry_index import is_entry
-from kbtui.knowledge.resolve import LinkGraph, LinkIndex
+from kbtui.knowledge.resolve import DENDRON, LinkGraph, LinkIndex
 from kbtui.text import clean_line
 from kbtui.workspace import files
 from kbtui.workspace.files import checked_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from kbtui.history.looking.reading import HistoryReader
     from kbtui.knowledge.entry import Entry, EntryInfo
@@ -92,6 +92,11 @@ class Reader:
     def info(self, path: str) -> EntryInfo | None:
         """The facts known of one entry or memory note; None where there is none."""
         return self._entries.get(path)
+
+    @property
+    def label_first(self) -> bool:
+        """True where the label of a wikilink may stand before its target, as in Dendron."""
+        return self._entries.index().label_first
 
     def tags(self) -> dict[str, int]:
         """Every tag and how many entries have it, the most frequent first."""
@@ -203,7 +208,7 @@ class PastLibrary(Reader):
 
     def __init__(self, history: HistoryReader, at: str, today: Reader | None = None) -> None:
         self.at = history.resolve(at)
-        self._commit = _CommitEntries(history, self.at, today.infos() if today else ())
+        self._commit = _CommitEntries(history, self.at, today)
         super().__init__(self._commit)
 
     @property
@@ -219,7 +224,7 @@ class _CommitEntries:
     costs what differs from today.
     """
 
-    def __init__(self, history: HistoryReader, at: str, today: Iterable[EntryInfo]) -> None:
+    def __init__(self, history: HistoryReader, at: str, today: Reader | None) -> None:
         self._history = history
         self._at = at
         self._today = today
@@ -257,7 +262,7 @@ class _CommitEntries:
 
     @cached_property
     def _infos(self) -> tuple[EntryInfo, ...]:
-        now = {info.path: info for info in self._today}
+        now = {info.path: info for info in self._today.infos()} if self._today else {}
         # Of a repository that isn't laid out as ours every Markdown file is an entry.
         notes = [path for path in self.blobs if is_entry(path)] or [
             path for path in self.blobs if path.lower().endswith(".md")
@@ -280,7 +285,10 @@ class _CommitEntries:
 
     @cached_property
     def _index(self) -> LinkIndex:
-        return LinkIndex(self._infos)
+        label_first = self._today is not None and self._today.label_first
+        return LinkIndex(
+            self._infos, label_first=label_first or any(name in self.blobs for name in DENDRON)
+        )
 
     @cached_property
     def _graph(self) -> LinkGraph:

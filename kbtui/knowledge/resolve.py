@@ -87,10 +87,13 @@ class LinkIndex:
     Args:
         entries: Those that can be found.
         label_first: The label of a wikilink may stand before the target, as in Dendron.
+
+    Attributes:
+        label_first: The same.
     """
 
     def __init__(self, entries: Iterable[Named] = (), *, label_first: bool = False) -> None:
-        self._label_first = label_first
+        self.label_first = label_first
         self._paths: dict[str, str] = {}
         self._names: dict[str, tuple[str, ...]] = {}
         self._aliases: dict[str, tuple[str, ...]] = {}
@@ -100,7 +103,7 @@ class LinkIndex:
 
     def changed(self, old: Named | None, new: Named | None) -> LinkIndex:
         """Make the index in which `new` has taken the place of `old`."""
-        index = LinkIndex(label_first=self._label_first)
+        index = LinkIndex(label_first=self.label_first)
         index._paths = dict(self._paths)
         index._names = dict(self._names)
         index._aliases = dict(self._aliases)
@@ -142,7 +145,7 @@ class LinkIndex:
 
         Where notes are linked by Dendron's rule it is, unless only the other side names one.
         """
-        if not self._label_first or link.kind != "wiki" or not link.alias or link.turned_round:
+        if not self.label_first or link.kind != "wiki" or not link.alias or link.turned_round:
             return link
         turned = link.turned()
         if not turned.target:
@@ -278,12 +281,15 @@ def _names_in(link: Link) -> set[str]:
     return {name_key(link.target)}
 
 
+DENDRON = ("dendron.yml", ".root", "root.schema.yml")
+
+
 def is_label_first(root: Path) -> bool:
     """True for a folder of Dendron's, which writes a wikilink ``[[label|note]]``.
 
     Its settings show it, or the schema beside the topmost note of its hierarchy.
     """
-    return any((root / each).is_file() for each in ("dendron.yml", ".root", "root.schema.yml"))
+    return any((root / each).is_file() for each in DENDRON)
 
 
 @lru_cache(maxsize=65_536)

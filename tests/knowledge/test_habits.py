@@ -12,6 +12,7 @@ import pytest
 from kbtui.errors import UsageError
 from kbtui.history.objects.commit import Actor
 from kbtui.knowledge.habits import KEBAB, TITLED, Naming, naming_of
+from kbtui.knowledge.reader import PastLibrary
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.tui.notes.documents import load_document, load_links
 
@@ -179,6 +180,16 @@ def test_the_note_of_a_dead_link_is_that_behind_the_label_only_in_a_vault_of_den
     kb.close()
     kb = opened({"dendron.yml": ""})
     assert [each.link.target for each in kb.library.outgoing("knowledge/a.md")] == ["two"]
+
+
+def test_links_of_dendrons_lead_where_they_led_in_an_older_version(
+    opened: Callable[[dict[str, str]], KnowledgeBase],
+) -> None:
+    kb = opened(DENDRON_VAULT)
+    past = PastLibrary(kb.history, "HEAD", kb.library)
+    now = [link.path for link in kb.library.outgoing("knowledge/root.md")]
+    assert [link.path for link in past.outgoing("knowledge/root.md")] == now
+    assert "knowledge/proj.kestrel.plan.md" in now
 
 
 def test_a_link_with_its_label_first_is_shown_by_its_label(

@@ -34,7 +34,7 @@ def init(place: Place, folder: Path | None, demo: bool, in_place: bool) -> None:
     """Make a folder a workspace; its files stay as they are.
 
     A folder of notes is used in place by itself; --in-place says it of an empty one, such as that
-    which a vault of another machine is synced into.
+    which a vault of another machine is synced into, and of notes beside an empty knowledge/.
     """
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.workspace.layout import MACHINE
@@ -42,7 +42,9 @@ def init(place: Place, folder: Path | None, demo: bool, in_place: bool) -> None:
 
     root = folder or place.named or default_workspace()
     if in_place:
-        create_workspace(root, in_place=True)
+        from kbtui.maintenance.migrate import move_in_place
+
+        move_in_place(create_workspace(root, in_place=True))
     with KnowledgeBase.open(root.expanduser(), create=True) as kb:
         if demo:
             _plant(kb)

@@ -2,32 +2,99 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
+import shlex
+from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from kbtui.errors import KbtuiError
+from kbtui.errors import KbtuiError, UsageError
 from kbtui.history.change import Actor
 from kbtui.knowledge import catalog, frontmatter
 from kbtui.knowledge.body import summary_of
 from kbtui.knowledge.shipped import install_skills
 from kbtui.text import clean_line, counted
 from kbtui.workspace import files
-from kbtui.workspace.layout import MACHINE, TAKING_OVER
+from kbtui.workspace.durable import storage_errors
+from kbtui.workspace.layout import BOOTSTRAP_FILES, MACHINE, RECORDED_FOLDERS, TAKING_OVER, Layout
+from kbtui.workspace.lock import WorkspaceLock
+from kbtui.workspace.opening import IN_PLACE
+from kbtui.workspace.scan import notes_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from kbtui.history.history import History
     from kbtui.workspace.layout import Workspace
 
 log = logging.getLogger(__name__)
 _OLD_INDEX = f"{MACHINE}/index.old"
+_OURS = re.compile(r"(?:MEMORY|HISTORY|SKILL|\d{4}-\d{2}-\d{2})\.md")
 _LINE = re.compile(
     r"[-*][ \t]+(?:\[\[(?P<link>[^\]|\n]+)(?:\|[^\]\n]*)?\]\]|\[[^\]\n]*\]\((?P<file>[^)\n]+)\)"
     r"|[*`]*(?P<name>[\w./ -]+?)[*`]*)[ \t]*(?::|—|–|[ \t]-)[ \t]+(?P<text>\S.*)"  # noqa: RUF001
 )
+
+
+def could_be_in_place(workspace: Workspace) -> bool:
+    """True if an older kbtui was begun beside somebody's notes, of which it sees none."""
+    if workspace.in_place or any(_own_files(workspace.knowledge)):
+        return False
+    ours = {*RECORDED_FOLDERS, "docs", "sessions", *BOOTSTRAP_FILES}
+    notes = notes_in(Layout(workspace.root, in_place=True))
+    return any(note.relative_to(workspace.root).parts[0] not in ours for note in notes)
+
+
+def move_in_place(workspace: Workspace) -> Workspace:
+    """Let the notes beside an empty ``knowledge/`` be the entries, as they lie.
+
+    What is kbtui's own goes into ``.kbtui``; what the owner put into its folders stays.
+
+    Raises:
+        UsageError: ``knowledge/`` holds something.
+        WorkspaceBusyError: Somebody else is writing.
+        StorageError: The file system refused; the next attempt goes on.
+    """
+    if workspace.in_place:
+        return workspace
+    folders = [workspace.place(name) for name in ("memory", "skills", "sessions")]
+    others = (f for folder in folders for f in folder.rglob("*.md") if not _OURS.fullmatch(f.name))
+    if kept := next(chain(_own_files(workspace.knowledge), others), None):
+        raise UsageError(
+            f"{kept.relative_to(workspace.root)} is yours already, in a folder of kbtui's.",
+            "Move it to where you want it, and try again.",
+        )
+    moved = replace(workspace, in_place=True)
+    with WorkspaceLock(workspace).hold(), storage_errors("Can't move the workspace"):
+        for old in folders:
+            new = moved.place(old.name)
+            if old.is_dir() and (not new.exists() or not any(new.iterdir())):
+                old.rename(new)
+        for name in ("knowledge", "docs"):
+            for file in [] if name == "docs" else workspace.knowledge.rglob("INDEX.md"):
+                file.unlink()
+            for folder in sorted((workspace.root / name).rglob("*/"), reverse=True):
+                with contextlib.suppress(OSError):  # not empty
+                    folder.rmdir()
+            with contextlib.suppress(OSError):
+                (workspace.root / name).rmdir()
+        files.write_machine_file(workspace.root, f"{MACHINE}/.gitignore", b"*\n")
+        files.write_machine_file(workspace.root, f"{MACHINE}/format", f"{IN_PLACE}\n".encode())
+    return moved
+
+
+def _own_files(folder: Path) -> Iterator[Path]:
+    """The files below a folder of ours that kbtui didn't generate."""
+    for file in folder.rglob("*"):
+        if file.is_dir() and not file.is_symlink():
+            continue
+        text = file.read_text("utf-8", "replace") if file.name == "INDEX.md" else ""
+        if not catalog.is_generated_only(text):
+            yield file
 
 
 def keep_old_index(workspace: Workspace) -> None:
@@ -71,6 +138,11 @@ def bring_up_to_date(workspace: Workspace, history: History, *, is_new: bool = F
     if takes_over:
         done = partial(nanobot_workspace.finish, told=tuple(notices))
         notices += _tried(done, workspace, history)
+    if could_be_in_place(workspace):
+        notices.append(
+            "The notes beside knowledge/ aren't part of this workspace. To take them where they"
+            f" lie: `kbtui init --in-place {shlex.quote(str(workspace.root))}`."
+        )
     return notices + _tried(_install_skills, workspace, history)
 
 

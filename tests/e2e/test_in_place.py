@@ -288,6 +288,38 @@ def test_a_workspace_in_a_workspace_keeps_its_notes_to_itself(vault: Path) -> No
     assert "deleted" not in ok("log", workspace=vault).out
 
 
+def test_a_vault_beside_which_an_older_version_was_begun_is_moved_in_place(vault: Path) -> None:
+    before = tree_of(vault)
+    for folder in ("knowledge/topics", "memory", "sessions", "docs", ".kbtui"):
+        (vault / folder).mkdir(parents=True)
+    (vault / ".kbtui/format").write_text("1\n")
+    with KnowledgeBase.open(vault) as kb:
+        assert not kb.library.infos()
+        assert "kbtui init --in-place" in kb.notices[0]
+        with kb.history.change(Actor.AGENT, "noted") as change:
+            change.write("memory/MEMORY.md", "A kestrel.\n", expecting=None)
+    said = ok("init", "--in-place", str(vault)).err
+    assert said.startswith("4 entries.")
+    assert tree_of(vault) == before
+    with KnowledgeBase.open(vault) as kb:
+        assert kb.library.read("memory/MEMORY.md") == b"A kestrel.\n"
+        assert kb.notices == []
+    assert ok("check", workspace=vault).err == "All is well.\n"
+
+
+@pytest.mark.parametrize("folder", ["knowledge", "memory"])
+def test_notes_in_our_folders_are_never_moved(tmp_path: Path, folder: str) -> None:
+    for name in (folder, "knowledge"):
+        (tmp_path / name).mkdir(exist_ok=True)
+    (tmp_path / folder / "a.md").write_text("Text.\n")
+    (tmp_path / "b.md").write_text("Text.\n")
+    ok("init", str(tmp_path))
+    refused = kbtui("init", "--in-place", str(tmp_path))
+    assert refused.status == 2
+    assert f"{folder}/a.md is yours already" in refused.err
+    assert (tmp_path / ".kbtui/format").read_text() == "1\n"
+
+
 def test_a_vault_with_a_folder_called_knowledge_is_still_in_place(vault: Path) -> None:
     put(vault / "knowledge/Physics.md")
     assert {"Home.md", "knowledge/Physics.md"} <= names(vault)

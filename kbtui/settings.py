@@ -159,7 +159,8 @@ class MemorySettings(_Section):
 
     review: Literal["auto", "ask"] = Field(
         "auto",
-        description="`auto`: what changes your lines unasked is proposed; `ask`: all edits",
+        description="`auto`: only what would change lines of yours unasked, SOUL.md or USER.md is"
+        " proposed; `ask`: all that is written in conversations and over MCP",
     )
     consolidate: bool = Field(default=True, description="condense conversations by themselves")
     consolidate_tokens: int | None = Field(

@@ -11,11 +11,12 @@ import click
 
 from kbtui.cli.context import Place, json_option, pass_place
 from kbtui.cli.output import ProgressLine, note, say, say_json, say_line, say_styled
+from kbtui.documents.documents import Documents, kind_of
 from kbtui.errors import KbtuiError, UnreadableError, UsageError
 from kbtui.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from kbtui.importers.engine import Preview, Report
     from kbtui.importers.opened import Opened
@@ -48,15 +49,23 @@ def import_command(
     budget: float | None,
     as_json: bool,
 ) -> int:
-    """Bring in what another program exported.
+    """Bring in what another program exported, or keep a document or a web page.
 
     It is known by what is in it, not by its name. Conversations become sessions, which can be
     searched at once, projects and memories become notes; then memory is made of the conversations
     by the model of the role import, else only of what you state in them outright. Doing it again
     adds only what is new, and goes on where it was stopped.
+
+    Any other document, text or picture, and the page at an https:// address, is kept under docs/,
+    where search finds it; docs/SOURCES.md says where it is from.
     """
     with place.opened() as kb:
-        work = _Work(kb, list(_expanded(paths)), as_json=as_json)
+        documents = [path for path in paths if _is_document(path)]
+        exports = [path for path in paths if path not in documents]
+        work = _Work(kb, list(_expanded(exports)), as_json=as_json)
+        work.keep(documents, dry_run=dry_run)
+        if not exports:
+            return work.end(dry_run=dry_run)
         if not dry_run and not no_memory and not is_sure:
             dry_run = not work.is_agreed(budget)
         if dry_run:
@@ -67,7 +76,25 @@ def import_command(
         return work.end()
 
 
-def _expanded(paths: tuple[str, ...]) -> Iterator[Path]:
+def _is_document(name: str) -> bool:
+    """True for an address, and for a file that is a document and no export."""
+    from kbtui.documents.keeping import is_address, is_keepable
+    from kbtui.importers.engine import find_source
+    from kbtui.importers.opened import Opened
+
+    if is_address(name):
+        return True
+    file = Path(name).expanduser()
+    try:
+        if not is_keepable(file):
+            return False
+        with Opened(file) as opened:
+            return find_source(opened) is None
+    except KbtuiError:
+        return bool(kind_of(name))
+
+
+def _expanded(paths: Sequence[str]) -> Iterator[Path]:
     """The paths, a folder followed by the zips in it: that is how parts of an export arrive."""
     for name in paths:
         path = Path(name).expanduser()
@@ -120,6 +147,33 @@ class _Work:
             if not self._as_json:
                 self._say_preview(path, found)
         return self.end(dry_run=True)
+
+    def keep(self, sources: Sequence[str], *, dry_run: bool) -> None:
+        """Keep documents and pages; nothing is fetched for a look."""
+        from kbtui.documents.keeping import keep_document
+
+        for source in sources:
+            if dry_run:
+                self._results.append({"path": source, "document": True})
+                if not self._as_json:
+                    say(f"{source}: a document, to be kept under docs/")
+                continue
+            try:
+                kept = keep_document(self._kb.workspace, source)
+            except KbtuiError as error:
+                self._fail(source, error, alone=len(sources) == 1 and not self._paths)
+                continue
+            file = self._kb.workspace.file(kept.path)
+            self._kb.search.refresh([kept.path])
+            self._results.append({"path": source, "document": file, "new": kept.new})
+            if not self._as_json:
+                said = "Kept as" if kept.new else "It is here already:"
+                say_line(f"{said} ", say_styled(file, fg="cyan"))
+            if kind_of(kept.path):
+                with Documents(self._kb.workspace) as documents:
+                    problem = documents.read(kept.path).problem
+                if problem:
+                    note(f"kbtui: {file} isn't searched: {problem}")
 
     def run(self) -> None:
         """Bring in what there is."""
@@ -198,12 +252,15 @@ class _Work:
                         raise UsageError(f"{path} is no export that kbtui knows.", _WHAT_IS_KNOWN)
                     work(opened, source)
             except KbtuiError as error:
-                if len(self._paths) == 1 and not self._as_json:
-                    raise
-                self._failed = error
-                failed = {"path": str(path), "error": error.message, "hint": error.hint or None}
-                self._results.append(failed)
-                note(f"kbtui: {path}: {error}")
+                self._fail(path, error, alone=len(self._paths) == 1)
+
+    def _fail(self, path: Path | str, error: KbtuiError, *, alone: bool) -> None:
+        if alone and not self._as_json:
+            raise error
+        self._failed = error
+        failed = {"path": str(path), "error": error.message, "hint": error.hint or None}
+        self._results.append(failed)
+        note(f"kbtui: {path}: {error}")
 
     def _estimate(self, found: Preview) -> Estimate:
         from kbtui.importers.remembering import estimate

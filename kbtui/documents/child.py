@@ -207,6 +207,16 @@ def _html(file: IO[bytes]) -> tuple[str, Iterator[Part]]:
     return title, iter([("", text)])
 
 
+def _article(file: IO[bytes]) -> tuple[str, Iterator[Part]]:
+    """A web page without its navigation; all of it, where no article is found in it."""
+    import trafilatura
+
+    data = file.read()
+    title, text = _page(data)
+    found = trafilatura.extract(data, output_format="markdown", include_formatting=True)
+    return title, iter([("", found or text)])
+
+
 def _page(data: bytes) -> tuple[str, str]:
     """The title and the Markdown of a web page; what it would run or load is left out."""
     from bs4.dammit import UnicodeDammit
@@ -262,6 +272,7 @@ _READERS: dict[str, Callable[[IO[bytes]], tuple[str, Iterator[Part]]]] = {
     "pptx": _pptx,
     "xlsx": _xlsx,
     "html": _html,
+    "page": _article,
     "epub": _epub,
 }
 

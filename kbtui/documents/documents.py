@@ -54,7 +54,7 @@ _MOST_ANSWER = 128 << 20
 _SECONDS = 90.0
 _POLL_SECONDS = 0.1
 _CHUNK = 1 << 20
-_NEEDED = {"pdf": "pypdfium2", "xlsx": "openpyxl"}
+_NEEDED = {"pdf": "pypdfium2", "xlsx": "openpyxl", "page": "trafilatura"}
 _KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "SYSTEMROOT")
 
 
@@ -185,14 +185,14 @@ class Documents:
             return known
         if not can_read(kind):
             return Text(problem=MISSING)
-        answer = self._ask({"path": str(file), "kind": kind})
-        if answer is None:
-            return Text(problem="reading it was interrupted")
-        if missing := answer.get("missing"):
-            return Text(problem=f"{MISSING} ({clean_line(str(missing))[:40]} isn't there)")
-        text = _text(answer)
-        self._keep(self._file(path, blob), answer)
-        return text
+        answer = self._ask(file, kind)
+        if answer is not None and not answer.get("missing"):
+            self._keep(self._file(path, blob), answer)
+        return _told(answer)
+
+    def convert(self, file: Path, kind: str) -> Text:
+        """The text of any file, which isn't kept; ``page``: a web page without its navigation."""
+        return _told(self._ask(file, kind))
 
     def keep_only(self, contents: Collection[tuple[str, str]]) -> None:
         """Delete the texts of all but these (path, blob), such as of files that are gone."""
@@ -221,14 +221,14 @@ class Documents:
             finally:
                 temporary.unlink(missing_ok=True)
 
-    def _ask(self, task: dict[str, Any]) -> dict[str, Any] | None:
+    def _ask(self, file: Path, kind: str) -> dict[str, Any] | None:
         """Have the child read a file; None: it was told to stop, or there is no process for it."""
         try:
             self._child = self._child or _Child()
         except OSError:
             return None
         try:
-            answer = self._child.ask(task, self._closing)
+            answer = self._child.ask({"path": str(file), "kind": kind}, self._closing)
         except TimeoutError:
             self.close()
             return {"problem": f"reading it takes longer than {_SECONDS:.0f} seconds"}
@@ -298,6 +298,15 @@ class _Child:
                 with contextlib.suppress(OSError):
                     stream.close()
         self._process.wait()
+
+
+def _told(answer: dict[str, Any] | None) -> Text:
+    """The text of an answer, if there is one."""
+    if answer is None:
+        return Text(problem="reading it was interrupted")
+    if missing := answer.get("missing"):
+        return Text(problem=f"{MISSING} ({clean_line(str(missing))[:40]} isn't there)")
+    return _text(answer)
 
 
 def _text(answer: Any) -> Text:

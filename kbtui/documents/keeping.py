@@ -1,0 +1,299 @@
+"""Keeps a file or a web page under ``docs/``, and writes down where it is from in SOURCES.md.
+
+A page is fetched only here, and only because a person asks for it: no redirect leads from outside
+to an address on this machine or network, and size and time are limited.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import ipaddress
+import re
+import socket
+import ssl
+import tempfile
+import threading
+import time
+import zlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote, urljoin, urlsplit
+
+from kbtui import __version__
+from kbtui.documents.documents import MISSING, MOST_BYTES, Documents, can_read, kind_of
+from kbtui.errors import NotFoundError, RemoteError, UnreadableError, UsageError
+from kbtui.text import clean_line, shorten, slugify
+from kbtui.workspace import files
+from kbtui.workspace.durable import FileBatch, storage_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from urllib.parse import SplitResult
+
+    from kbtui.workspace.layout import Workspace
+
+SOURCES = "docs/SOURCES.md"
+_HEADING = "# Where these documents are from\n\n"
+_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+_MOST_FETCHED = 50 << 20
+_MOST_REDIRECTS = 5
+_PAUSE_SECONDS = 15.0
+_SECONDS = 90.0
+_PIECE = 1 << 16
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_OK = 200
+_SAFE = "%/:=&?~#+!$,;'@()*[]"
+_UNSAFE_NAME = re.compile(r"[\x00-\x1f/\\:*?\"<>|]+")
+_LONGEST_NAME = 120
+_ENDINGS = {
+    "application/pdf": ".pdf",
+    "application/epub+zip": ".epub",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": ".pptx",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx",
+    "text/markdown": ".md",
+    "text/plain": ".txt",
+    "image/png": ".png",
+    "image/jpeg": ".jpg",
+    "image/gif": ".gif",
+    "image/webp": ".webp",
+}
+_PAGES = frozenset({"text/html", "application/xhtml+xml"})
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A document that is kept: its workspace `path` and its `source`; not `new`: it was there."""
+
+    path: str
+    source: str
+    new: bool = True
+
+
+def is_address(source: str) -> bool:
+    """True if this names something to fetch, with whatever scheme, rather than a file."""
+    return re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+://", source) is not None
+
+
+def is_keepable(file: Path) -> bool:
+    """True if a file is one that is kept as it is: a document, a text or a picture."""
+    if not file.is_file():
+        return False
+    if kind_of(file.name) or file.name.lower().endswith(_PICTURES):
+        return True
+    with storage_errors(f"Can't read {file}"), file.open("rb") as stream:
+        head = stream.read(8192)
+    return bool(head) and b"\0" not in head and files.decode(head).exact
+
+
+def keep_document(workspace: Workspace, source: str) -> Kept:
+    """Keep a file, or what lies at an address; raises nothing but `KbtuiError`.
+
+    Args:
+        workspace: Where to.
+        source: A path, or an ``http(s)`` address, as a person gave it.
+
+    Raises:
+        NotFoundError: There is no such file.
+        UnreadableError: It is no document, too large, or a page without text.
+        UsageError: The address is of another kind.
+        RemoteError: It can't be fetched.
+        StorageError: The workspace can't be written.
+    """
+    if is_address(source):
+        return _keep_address(workspace, source)
+    file = Path(source).expanduser()
+    if not file.is_file():
+        raise NotFoundError(f"There is no file {file}.", "Give the path of a document.")
+    if not is_keepable(file):
+        raise UnreadableError(f"{file} is no document, text or picture that kbtui knows.")
+    if file.stat().st_size > MOST_BYTES:
+        raise UnreadableError(f"{file} is larger than {MOST_BYTES >> 20} MB.")
+    with storage_errors(f"Can't read {file}"):
+        data = file.read_bytes()
+    return _write(workspace, "docs", file.name, data, str(file.resolve()))
+
+
+def _keep_address(workspace: Workspace, address: str) -> Kept:
+    final, kind, data = fetch(address)
+    if kind in _PAGES or (not kind and b"<html" in data[:1024].lower()):
+        return _keep_page(workspace, address, data)
+    name = unquote(urlsplit(final).path).rpartition("/")[2]
+    if not kind_of(name) and not name.lower().endswith(_PICTURES):
+        ending = ".pdf" if data.startswith(b"%PDF-") else _ENDINGS.get(kind, "")
+        if not ending:
+            raise UnreadableError(
+                f"{address} is {clean_line(kind) or 'of no known kind'}: no page and no document.",
+                "kbtui keeps web pages, PDF, Office and EPUB files, texts and pictures.",
+            )
+        name = name if name.lower().endswith(ending) else f"{name or 'document'}{ending}"
+    return _write(workspace, "docs/web", name, data, address)
+
+
+def _keep_page(workspace: Workspace, address: str, data: bytes) -> Kept:
+    """Keep the text of a page as Markdown: without navigation, and with nothing that runs."""
+    if not can_read("page"):
+        raise UnreadableError(f"{address} can't be kept: {MISSING}.")
+    with tempfile.TemporaryDirectory(prefix="kbtui-") as folder, Documents(workspace) as documents:
+        page = Path(folder, "page.html")
+        page.write_bytes(data)
+        text = documents.convert(page, "page")
+    if not text.parts:
+        raise UnreadableError(f"{address} can't be kept: {text.problem}.")
+    title = shorten(text.title or urlsplit(address).hostname or "page", 120)
+    quoted = title.replace("\\", "").replace('"', "'")
+    head = f'---\ntitle: "{quoted}"\nsource: {quote(address, _SAFE)}\n---\n\n'
+    body = f"{head}{text.whole.rstrip()}\n"
+    return _write(workspace, "docs/web", f"{slugify(title)}.md", body.encode(), address)
+
+
+def _write(workspace: Workspace, folder: str, name: str, data: bytes, source: str) -> Kept:
+    name = _UNSAFE_NAME.sub("-", clean_line(name)).lstrip(". -")[-_LONGEST_NAME:] or "document"
+    stem, dot, ending = name.rpartition(".")
+    stem, ending = (stem, f"{dot}{ending}") if stem else (name, "")
+    blob, number = files.blob_id(data), 1
+    while True:
+        path = f"{folder}/{stem}{f'-{number}' if number > 1 else ''}{ending}"
+        if files.is_gone(workspace, path):
+            break
+        if files.blob_id(files.read_bytes(workspace, path, MOST_BYTES)) == blob:
+            return Kept(path, source, new=False)
+        number += 1
+    known = b"" if files.is_gone(workspace, SOURCES) else files.read_bytes(workspace, SOURCES)
+    shown = quote(path.removeprefix("docs/"), "/")
+    line = f"- [{name}]({shown}): {clean_line(source)}, {datetime.now(UTC).astimezone():%Y-%m-%d}\n"
+    with storage_errors(f"Can't write {workspace.file(path)}"), FileBatch(workspace) as batch:
+        batch.write(path, data)
+        batch.write(SOURCES, (known or _HEADING.encode()) + line.encode())
+        batch.sync()
+    return Kept(path, source)
+
+
+# Fetching --------------------------------------------------------------------------------------
+
+
+def fetch(address: str) -> tuple[str, str, bytes]:
+    """Get what lies at an address: where it was in the end, its media type, its bytes.
+
+    An address on this machine or network is fetched from if it is the one that was given; a
+    redirect never leads to one, unless it is the same machine.
+
+    Raises:
+        UsageError: It is no ``http`` or ``https`` address.
+        RemoteError: It can't be reached, refuses, is too large or too slow.
+    """
+    until = time.monotonic() + _SECONDS
+    parts = given = _parsed(address)
+    own = given.hostname if _is_private(given) else None
+    for _ in range(_MOST_REDIRECTS + 1):
+        status, headers, data = _get(parts, until, may_be_private=parts.hostname == own)
+        if status in _REDIRECTS and headers.get("location"):
+            parts = _parsed(urljoin(parts.geturl(), headers["location"]))
+            continue
+        if status != _OK:
+            raise RemoteError(f"{address} can't be fetched: the server answered {status}.")
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        return parts.geturl(), kind, data
+    raise RemoteError(f"{address} leads from one address to the next, too often.")
+
+
+def _parsed(address: str) -> SplitResult:
+    try:
+        parts = urlsplit(quote(clean_line(address), _SAFE))
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+        parts = urlsplit("")
+    if parts.scheme not in {"http", "https"} or not host or port == 0:
+        raise UsageError(
+            f"{clean_line(address)} is no address of a page.", "It has to begin with https:// ."
+        )
+    if parts.username is not None or parts.password is not None:
+        raise UsageError("A name and a password in an address aren't sent.", "Leave them out.")
+    return parts
+
+
+def _get(
+    parts: SplitResult, until: float, *, may_be_private: bool
+) -> tuple[int, Mapping[str, str], bytes]:
+    host, is_safe = parts.hostname or "", parts.scheme == "https"
+    port = parts.port or (443 if is_safe else 80)
+    kind = http.client.HTTPSConnection if is_safe else http.client.HTTPConnection
+    connection = kind(host, port, timeout=_PAUSE_SECONDS)
+    timer = threading.Timer(max(0.0, until - time.monotonic()), lambda: _hang_up(connection))
+    timer.daemon = True
+    try:
+        # Connected here: what was looked at is what is spoken to.
+        place = _place(host, port, may_be_private=may_be_private)
+        connection.sock = socket.create_connection(place, _PAUSE_SECONDS)
+        timer.start()
+        if is_safe:
+            context = ssl.create_default_context()
+            connection.sock = context.wrap_socket(connection.sock, server_hostname=host)
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        headers = {"User-Agent": f"kbtui/{__version__}", "Accept-Encoding": "identity"}
+        connection.request("GET", target, headers=headers)
+        answer = connection.getresponse()
+        found = {name.lower(): value for name, value in answer.getheaders()}
+        data = b"" if answer.status in _REDIRECTS else _body(answer, found)
+        if time.monotonic() > until:
+            raise TimeoutError(f"it takes longer than {_SECONDS:.0f} seconds")
+    except (OSError, http.client.HTTPException, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise RemoteError(f"{host} can't be reached: {clean_line(str(why))}.") from error
+    else:
+        return answer.status, found, data
+    finally:
+        timer.cancel()
+        connection.close()
+
+
+def _hang_up(connection: http.client.HTTPConnection) -> None:
+    with contextlib.suppress(OSError):
+        connection.sock.shutdown(socket.SHUT_RDWR)
+
+
+def _is_private(parts: SplitResult) -> bool:
+    """True if an address is on this machine or network, as the person must know who gave it."""
+    try:
+        _place(parts.hostname or "", 80, may_be_private=False)
+    except RemoteError:
+        return True
+    except (OSError, UnicodeError):
+        return False  # said when it is fetched
+    return False
+
+
+def _is_public(address: str) -> bool:
+    place = ipaddress.ip_address(address.partition("%")[0])
+    return (getattr(place, "ipv4_mapped", None) or place).is_global
+
+
+def _place(host: str, port: int, *, may_be_private: bool) -> tuple[str, int]:
+    """The address of a host; of one that may not be private, none that is."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    places = [str(each[4][0]) for each in found]
+    if not may_be_private and not all(map(_is_public, places)):
+        raise RemoteError(f"It leads to {host}, which is on this machine or network: not followed.")
+    return places[0], port
+
+
+def _body(answer: http.client.HTTPResponse, headers: Mapping[str, str]) -> bytes:
+    packed = headers.get("content-encoding", "identity").strip().lower()
+    if packed not in {"identity", "", "gzip"}:
+        raise http.client.HTTPException(f"it answers in {clean_line(packed)[:20]}")
+    unpacker = zlib.decompressobj(31) if packed == "gzip" else None
+    data = bytearray()
+    while piece := answer.read1(_PIECE):
+        if unpacker is not None:
+            try:
+                piece = unpacker.decompress(piece, _MOST_FETCHED + 1)
+            except zlib.error as error:
+                raise http.client.HTTPException("its answer is damaged") from error
+        data += piece
+        if len(data) > _MOST_FETCHED:
+            raise http.client.HTTPException(f"it answers with more than {_MOST_FETCHED >> 20} MB")
+    return bytes(data)

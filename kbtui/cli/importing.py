@@ -249,7 +249,7 @@ class _Work:
                 with Opened(path) as opened:
                     source = find_source(opened)
                     if source is None:
-                        raise UsageError(f"{path} is no export that kbtui knows.", _WHAT_IS_KNOWN)
+                        raise _unknown(opened)
                     work(opened, source)
             except KbtuiError as error:
                 self._fail(path, error, alone=len(self._paths) == 1)
@@ -300,6 +300,14 @@ class _Work:
         told = self._estimate(found)
         estimated = {"model": told.model, "paid": told.is_paid, "usd": told.usd}
         return {**preview_shape(found), "memory": {**estimated, "seconds": round(told.seconds)}}
+
+
+def _unknown(opened: Opened) -> KbtuiError:
+    """Say why an export can't be imported; a damaged one isn't unknown."""
+    if opened.refused:
+        _, why = opened.refused[0]
+        return UnreadableError(f"{opened.path} can't be read: {why}", "Download it again.")
+    return UsageError(f"{opened.path} is no export that kbtui knows.", _WHAT_IS_KNOWN)
 
 
 def _watching() -> Callable[[int, int, str], None]:

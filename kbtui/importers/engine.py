@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from hashlib import sha256
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
@@ -26,7 +27,7 @@ from kbtui.workspace import files
 from kbtui.workspace.redact import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from kbtui.history.change import Commit
     from kbtui.importers.opened import Opened
@@ -53,6 +54,7 @@ _MOST_BYTES = 8 << 20
 _MOST_SKIPPED = 10_000
 _CHARACTERS_PER_TOKEN = 4
 _HASH = 12
+_INDEX = "knowledge/INDEX.md"
 
 
 def find_source(opened: Opened) -> Source | None:
@@ -420,8 +422,12 @@ def _content(said: Said) -> str:
 
 
 def _title(item: Conversation) -> str:
-    title = clean_line(item.title).encode("utf-8", "replace").decode()
-    return redact(title).text
+    return _clean_title(item.title)
+
+
+@lru_cache(maxsize=64)
+def _clean_title(title: str) -> str:
+    return redact(clean_line(title).encode("utf-8", "replace").decode()).text
 
 
 def _stem(session: str) -> str:
@@ -435,6 +441,13 @@ def _iso(time: datetime) -> str:
 
 def _utc_now() -> datetime:
     return datetime.now(UTC)
+
+
+def _tree_before(services: Services, batch: str) -> Mapping[str, str]:
+    """The recorded files as they were before a batch; those of now where it wrote none."""
+    commits = list(services.history.log(batch=batch))
+    rev = commits[-1].parent if commits else services.history.head()
+    return services.history.tree(rev) if rev is not None else {}
 
 
 def take_back(
@@ -457,6 +470,7 @@ def take_back(
     imported, known = Imported(services.workspace), Batch(services.workspace, batch)
     if not known.kept() and not any(True for _ in imported.of_batch(batch)):
         return None
+    is_first = _INDEX not in _tree_before(services, batch)
     commit = None
     with contextlib.suppress(NotFoundError, UsageError):  # it wrote nothing but sessions
         commit = undo()
@@ -465,6 +479,8 @@ def take_back(
     reason = f"What the archive said of the conversations of {batch} goes with them."
     with services.history.change(Actor.YOU, reason) as change:
         services.archive.remove(change, gone)
+        if is_first and not services.library.infos():
+            change.delete(_INDEX)
     for path, blob in known.kept():  # a file that was changed since is the user's
         with contextlib.suppress(NotFoundError):
             if files.blob_id(files.read_bytes(services.workspace, path)) == blob:

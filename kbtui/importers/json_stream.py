@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _WINDOW = 1 << 20
-_MOST = 48 << 20
+_MOST = 24 << 20
+_STEP = 8 << 20
 _SPACE = re.compile(r"[\s\x00\ufeff]*")
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 _LITERAL = 12  # a number or a \\u escape that is cut off is found to be wrong so near the end
@@ -89,7 +90,7 @@ class _Window:
                 raise _WrongError(f"it is longer than {_MOST >> 20} MB")
             if self.ended:
                 raise _WrongError("the text breaks off in the middle of it", ends=True)
-            self.more(max(_WINDOW, len(self.text) - begin))
+            self.more(min(max(_WINDOW, len(self.text) - begin), _STEP))
 
     def name(self) -> str:
         """Decode a member's name and the colon behind it; raises as `value`."""
@@ -115,7 +116,7 @@ class _Window:
                 self.at = len(self.text)
             if self.ended or len(self.text) - self.at > _MOST:
                 return False
-            self.more(max(_WINDOW, len(self.text) - self.at))
+            self.more(min(max(_WINDOW, len(self.text) - self.at), _STEP))
 
 
 class _WrongError(Exception):

@@ -110,11 +110,13 @@ class Opened:
         return io.BufferedReader(_Limited(stream, clean_line(name), self._count, limit), 1 << 18)
 
     def head(self, name: str, size: int = 64 << 10) -> bytes:
-        """Read the beginning of a member; empty if it can't be read."""
+        """Read the beginning of a member; empty if it can't be read, and then it's `refused`."""
         try:
             with self.open(name) as stream:
                 return stream.read(size)
-        except UnreadableError:
+        except UnreadableError as error:
+            if (refusal := (clean_line(name), str(error))) not in self.refused:
+                self.refused.append(refusal)
             return b""
 
     def _count(self, size: int) -> None:

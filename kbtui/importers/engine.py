@@ -8,6 +8,7 @@ import goes on where it stopped.
 from __future__ import annotations
 
 import contextlib
+import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -20,6 +21,7 @@ from kbtui.history.change import Actor
 from kbtui.importers.batches import Batch, begun, stamp
 from kbtui.importers.notes import Notes
 from kbtui.importers.port import Conversation, Note, Skipped
+from kbtui.importers.redacting import Redactor
 from kbtui.sessions.imported import Imported, TakenBack, block, mark_of
 from kbtui.sessions.log_records import SessionMessage, message_record, session_record
 from kbtui.text import clean, clean_line, counted
@@ -54,6 +56,7 @@ _MOST_BYTES = 8 << 20
 _MOST_SKIPPED = 10_000
 _CHARACTERS_PER_TOKEN = 4
 _HASH = 12
+_ID = re.compile(r"[\w-]{1,80}", re.ASCII)
 _INDEX = "knowledge/INDEX.md"
 
 
@@ -152,7 +155,7 @@ def preview(
         watch: Told the bytes read, of how many, and what was read last; may raise `StoppedError`.
     """
     found = Preview(source.name)
-    incoming = _Incoming(services, source, None)
+    incoming = _Incoming(services, source, None, Redactor())
     seen: dict[str, int] = {}
     for item in _items(opened, source, watch):
         if isinstance(item, Skipped):
@@ -205,7 +208,8 @@ def run(
         raise StorageError("The workspace is read-only: nothing can be imported.")
     batch = begun(services.workspace, opened.path, source.key)
     report = Report(batch.id, source.name)
-    incoming = _Incoming(services, source, batch.id)
+    redactor = Redactor()
+    incoming = _Incoming(services, source, batch.id, redactor)
     notes = Notes(services.workspace, services.history, source.key, source.name, batch.id)
     notes.keep_file = batch.keep
     try:
@@ -225,6 +229,7 @@ def run(
             f"{error.hint} The same import goes on where it stopped.".strip(),
         ) from error
     finally:
+        redactor.close()
         report.sessions, report.entries = incoming.came, notes.came
         report.known = incoming.known + notes.known
         report.skipped = (report.skipped + incoming.skipped + notes.skipped)[:_MOST_SKIPPED]
@@ -279,9 +284,12 @@ class _Plan:
 class _Incoming:
     """Makes sessions of conversations, in lots."""
 
-    def __init__(self, services: Services, source: Source, batch: str | None) -> None:
+    def __init__(
+        self, services: Services, source: Source, batch: str | None, redactor: Redactor
+    ) -> None:
         self._imported = Imported(services.workspace)
         self._archive = services.archive
+        self._redactor = redactor
         self._source = source
         self._batch = batch
         self._lot: dict[str, list[dict[str, Any]]] = {}
@@ -337,6 +345,7 @@ class _Incoming:
     def flush(self) -> None:
         """Write what has gathered."""
         lot, self._lot, self._size = self._lot, {}, 0
+        self._redactor.redact(lot.values())
         waiting, self._waiting = self._waiting, []
         self._marks = set()
         if lot:
@@ -373,6 +382,7 @@ class _Incoming:
         if _title(item) != there.title and item.title:
             stamp = _iso(item.updated or _utc_now())
             records.append({"kind": "title", "title": _title(item), "time": stamp})
+        self._redactor.redact([records])
         try:
             self._imported.extend(there.session, records)
         except ConflictError as error:
@@ -390,8 +400,10 @@ class _Incoming:
         fresh = range(last + 1, last + 1 + len(item.messages) - plan.begin)
         line: Line = [*kept, *zip(plan.hashes[plan.begin :], fresh, strict=True)]
         updated = _iso(item.updated) if item.updated else ""
+        # What isn't an id of theirs may be made of what was said.
+        id_ = item.id if _ID.fullmatch(item.id) else mark_of(self._source.key, item.id)
         head = block(
-            self._batch or "", self._source.key, item.id, item.url, updated, _title(item), line
+            self._batch or "", self._source.key, id_, item.url, updated, _title(item), line
         )
         rewind = {"kind": "rewind", "to_message": plan.back, "time": _iso(_utc_now())}
         records = [head] if plan.back is None else [head, rewind]
@@ -414,11 +426,11 @@ def _hashes(messages: Sequence[Said]) -> Iterator[str]:
 
 
 def _content(said: Said) -> str:
-    """A message as the log keeps it: clean, without secrets, with the names of what came along."""
+    """A message as the log keeps it: clean, with the names of what came along."""
     names = ", ".join(filter(None, map(clean_line, said.attached)))
     attached = f"[Attached: {names}]" if names else ""
     text = "\n\n".join(filter(None, (clean(said.text).strip(), attached)))
-    return redact(text.encode("utf-8", "replace").decode()).text
+    return text.encode("utf-8", "replace").decode()
 
 
 def _title(item: Conversation) -> str:

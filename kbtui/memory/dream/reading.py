@@ -114,6 +114,8 @@ class Reader:
     def _waiting(self) -> list[ArchiveEntry]:
         """The archive entries that are new; of imported conversations all is said already."""
         entries = self._rooms.archive.entries(self._cursors.seen())
+        if not entries:
+            return []
         imported = {info.id for info in self._rooms.sessions.list() if info.untouched}
         return [entry for entry in entries if entry.session not in imported]
 

@@ -1,0 +1,43 @@
+"""Secrets are taken out alike, by however many processes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kbtui.importers import redacting
+from kbtui.importers.redacting import Redactor
+
+if TYPE_CHECKING:
+    import pytest
+
+KEY = "sk-ant-api03-" + "aB3dE5gH7jK9" * 7 + "-AAAA"
+
+
+def _logs() -> list[list[dict[str, Any]]]:
+    return [
+        [{"kind": "session"}, {"content": f"{n}: {KEY}"}, {"content": "x" * n}] for n in range(40)
+    ]
+
+
+def test_many_processes_take_out_what_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone, together = _logs(), _logs()
+    monkeypatch.setattr(redacting, "_AT_ONCE", 500)
+    with Redactor() as redactor:
+        redactor.redact(alone)
+        monkeypatch.setattr(redacting, "_WORTH_IT", 0)
+        redactor.redact(together)
+    assert KEY not in str(alone)
+    assert together == alone
+
+
+def test_helpers_that_die_are_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redacting, "_WORTH_IT", 0)
+    logs = _logs()
+    with Redactor() as redactor:
+        redactor.redact(_logs())
+        pool = redactor._pool
+        for process in list(pool._processes.values()) if pool else ():
+            process.kill()
+            process.join()
+        redactor.redact(logs)
+    assert KEY not in str(logs)

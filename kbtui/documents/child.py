@@ -31,6 +31,7 @@ _BROKEN_WORD = re.compile(
     "[\x02\xad\ufffe]\\s*"
 )  # a hyphen that only the end of the line asked for
 _PICTURE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
+_ANCHOR = re.compile(r"\[([^][]*)\]\(#[^)]*\)")
 _SLIDE = re.compile(r"^\s*<!-- Slide number: (\d+) -->\s*$", re.MULTILINE)
 _BLANK = re.compile(r"\n\s*\n\s*\n+")
 _HEADING = re.compile(r"^#{1,4}\s+(\S.{0,120})", re.MULTILINE)
@@ -227,7 +228,7 @@ def _page(data: bytes) -> tuple[str, str]:
         raise RefusedError("it is not text")
     html = html.encode("utf-8", "replace").decode()
     found = HtmlConverter().convert_string(html)
-    return found.title or "", _PICTURE.sub(r"\1", found.markdown)
+    return found.title or "", _ANCHOR.sub(r"\1", _PICTURE.sub(r"\1", found.markdown))
 
 
 def _epub(file: IO[bytes]) -> tuple[str, Iterator[Part]]:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 SOURCES = "docs/SOURCES.md"
 _HEADING = "# Where these documents are from\n\n"
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+_TEXTS = (".md", ".markdown", ".txt", ".rst", ".org", ".adoc", ".tex", ".csv")
 _MOST_FETCHED = 50 << 20
 _MOST_REDIRECTS = 5
 _PAUSE_SECONDS = 15.0
@@ -80,13 +81,8 @@ def is_address(source: str) -> bool:
 
 def is_keepable(file: Path) -> bool:
     """True if a file is one that is kept as it is: a document, a text or a picture."""
-    if not file.is_file():
-        return False
-    if kind_of(file.name) or file.name.lower().endswith(_PICTURES):
-        return True
-    with storage_errors(f"Can't read {file}"), file.open("rb") as stream:
-        head = stream.read(8192)
-    return bool(head) and b"\0" not in head and files.decode(head).exact
+    name = file.name.lower()
+    return file.is_file() and (bool(kind_of(name)) or name.endswith((*_PICTURES, *_TEXTS)))
 
 
 def keep_document(workspace: Workspace, source: str) -> Kept:

@@ -38,11 +38,21 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 _ENOUGH = 4 << 30  # bytes
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let whoever has an hour find what a gate has no time for."""
+    parser.addoption("--long", action="store_true", help="many more kills, states and examples")
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Keep the tests' files in memory where there is enough of it.
 
     Half of a run's time would be spent in waiting for a disk to have synced what is thrown away.
     """
+    if config.getoption("--long"):
+        settings.load_profile("long")
+        os.environ["KBTUI_LONG"] = "1"
+        for name, many in (("KILLS", 500), ("STATES", 1200), ("CHANGES", 1000)):
+            os.environ.setdefault(f"KBTUI_TEST_{name}", str(many))
     memory = Path("/dev/shm")
     if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free >= _ENOUGH:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))

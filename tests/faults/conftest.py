@@ -46,6 +46,6 @@ def place() -> Iterator[Path]:
 
 
 @pytest.fixture
-def kills_a_kind() -> int | None:
+def kills_a_kind(pytestconfig: pytest.Config) -> int | None:
     """How many calls of a kind of work are the last one; None: each of them."""
-    return None if os.environ.get("KBTUI_LONG") else 24
+    return None if pytestconfig.getoption("--long") else 16

@@ -24,6 +24,7 @@ from tests.faults.every_call import Kind, Place, kill_everywhere
 from tests.faults.world import A, B, apply, make_world
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 SECRET = "hunter2-of-the-long-evening"
@@ -250,11 +251,16 @@ KINDS = {
 
 @pytest.mark.parametrize("name", KINDS)
 def test_killed_at_any_call_it_goes_on_by_itself(
-    name: str, place: Path, kills_a_kind: int | None, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    place: Path,
+    kills_a_kind: int | None,
+    monkeypatch: pytest.MonkeyPatch,
+    record_property: Callable[[str, object], None],
 ) -> None:
     for variable in ("HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(variable, "")  # to be put back
     tally = kill_everywhere(KINDS[name], place / "stage", place / "case", most=kills_a_kind)
     shutil.rmtree(place / "case")
+    record_property("kills", tally.kills)
     assert tally.wrong == []
     assert tally.kills > 3

@@ -15,6 +15,8 @@ from tests.patience import be_like_users
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.faults.every_call import Tally
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
@@ -49,3 +51,22 @@ def place() -> Iterator[Path]:
 def kills_a_kind(pytestconfig: pytest.Config) -> int | None:
     """How many calls of a kind of work are the last one; None: each of them."""
     return None if pytestconfig.getoption("--long") else 16
+
+
+_FIGURES: list[tuple[str, Tally]] = []
+
+
+@pytest.fixture
+def figures() -> list[tuple[str, Tally]]:
+    """What kills at each call came to, a kind of work a line at the end of the run."""
+    return _FIGURES
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many kills there were, and what they did."""
+    for name, each in _FIGURES:
+        bad = f"lost {len(each.lost)}, by hand {len(each.by_hand)}, litter {len(each.litter)}"
+        terminalreporter.write_line(f"{name}: {each.calls} calls, {each.kills} kills: {bad}")
+    kills = sum(each.kills for _, each in _FIGURES)
+    if kills:
+        terminalreporter.write_line(f"{kills:,} kills at calls of the disk")

@@ -24,8 +24,9 @@ from tests.faults.every_call import Kind, Place, kill_everywhere
 from tests.faults.world import A, B, apply, make_world
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
+
+    from tests.faults.every_call import Tally
 
 SECRET = "hunter2-of-the-long-evening"
 
@@ -255,12 +256,12 @@ def test_killed_at_any_call_it_goes_on_by_itself(
     place: Path,
     kills_a_kind: int | None,
     monkeypatch: pytest.MonkeyPatch,
-    record_property: Callable[[str, object], None],
+    figures: list[tuple[str, Tally]],
 ) -> None:
     for variable in ("HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(variable, "")  # to be put back
     tally = kill_everywhere(KINDS[name], place / "stage", place / "case", most=kills_a_kind)
     shutil.rmtree(place / "case")
-    record_property("kills", tally.kills)
+    figures.append((name, tally))
     assert tally.wrong == []
     assert tally.kills > 3

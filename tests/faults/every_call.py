@@ -209,7 +209,9 @@ def kill_at(kind: Kind, place: Place, fatal: int) -> tuple[bool, int, list[str]]
         return killed, count or 0, told.read().splitlines()
 
 
-def kill_everywhere(kind: Kind, stage: Path, place: Path, most: int | None = None) -> Tally:
+def kill_everywhere(
+    kind: Kind, stage: Path, place: Path, most: int | None = None, *, one_is_enough: bool = False
+) -> Tally:
     """Kill a kind of work at each of its calls, or at some of them.
 
     Args:
@@ -217,6 +219,7 @@ def kill_everywhere(kind: Kind, stage: Path, place: Path, most: int | None = Non
         stage: A folder for what it starts from.
         place: A folder for the copies; always the same one, as caches are named by it.
         most: How many kills, spread over all calls; None: each of them.
+        one_is_enough: Stop at the first that something is wrong after.
     """
     import dulwich.client
     import dulwich.repo  # noqa: F401 — once here, not once in each child
@@ -247,6 +250,8 @@ def kill_everywhere(kind: Kind, stage: Path, place: Path, most: int | None = Non
         for found, into in ((lost, tally.lost), (hand, tally.by_hand), (litter, tally.litter)):
             if found:
                 into[fatal] = found
+        if one_is_enough and tally.wrong:
+            break
     return tally
 
 

@@ -6,10 +6,14 @@ import contextlib
 import os
 from typing import TYPE_CHECKING
 
+import pytest
+
 from kbtui.history.door import Door
 from kbtui.history.intent import IntentLog
 from kbtui.workspace.lock import WorkspaceLock
 from tests.faults.disk import CALLS
+from tests.faults.every_call import kill_everywhere
+from tests.faults.test_every_call import KINDS
 from tests.faults.test_power_loss import lose_power
 from tests.faults.world import copy_world, make_world, restart
 from tests.faults.writers import run_writers
@@ -17,8 +21,6 @@ from tests.faults.writers import run_writers
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    import pytest
 
 
 @contextlib.contextmanager
@@ -56,6 +58,27 @@ def test_without_the_intent_a_crash_leaves_half_a_change(
     root = copy_world(template, place / "notes")
     monkeypatch.setattr(IntentLog, "write", lambda *_: None)
     assert lose_power(root, place / "states", 60, seed=3) != {}
+
+
+@pytest.mark.parametrize(
+    ("defence", "without", "kind"),
+    [
+        ("kbtui.history.intent.IntentLog.write", None, "a change"),
+        ("kbtui.history.intent.IntentLog.recover", "none", "a change"),
+        ("kbtui.workspace.scan.Scanner.sweep", None, "a conflict"),
+        ("kbtui.history.sync.transport._clear", None, "a first sync"),
+        ("kbtui.history.sync.transport._take_back_half_made", None, "a first sync"),
+        ("kbtui.workspace.jsonl._mend_end", 0, "a conversation"),
+    ],
+)
+def test_without_a_defence_a_kill_at_some_call_is_noticed(
+    defence: str, without: object, kind: str, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(defence, lambda *_: without)
+    for variable in ("HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(variable, "")
+    folders = place / "stage", place / "case"
+    assert kill_everywhere(KINDS[kind], *folders, most=24, one_is_enough=True).wrong != []
 
 
 def test_the_check_after_a_restart_sees_damage(place: Path) -> None:

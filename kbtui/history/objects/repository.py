@@ -154,6 +154,7 @@ class Repository:
                 if not self._holds(name, data):
                     batch.write(name, data, 0o600)
             batch.sync()
+        sweep(self._folder)
         sweep(self._folder / "refs" / "heads")
         sweep(self._folder / PROPOSALS)
         for folder in (self._folder / "objects").glob("[0-9a-f][0-9a-f]"):

@@ -93,4 +93,6 @@ def _note(opened: Opened, name: str, path: PurePosixPath) -> Item:
     if opened.path.is_dir():
         updated = datetime.fromtimestamp((opened.path / name).stat().st_mtime, UTC)
     title = line_of(heading[1]) if heading else path.stem
+    if heading and not text[: heading.start()].strip():
+        text = text[heading.end() :]  # the entry gets it from its title
     return Note(name, title, text, updated=updated, at=str(path.with_suffix(".md")))

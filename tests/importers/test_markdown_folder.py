@@ -19,11 +19,13 @@ def test_notes_and_pictures_keep_their_places(tmp_path: Path, read: Any) -> None
     (tmp_path / "Über uns/My Note.md").write_text("---\ntags: [a]\n---\n\n# Us\n\n![](img/a.png)\n")
     (tmp_path / "Über uns/img/a.png").write_bytes(b"\x89PNG")
     (tmp_path / "plain.markdown").write_text("no heading")
+    (tmp_path / "b.md").write_text("# Bee\n\ntext")
     (tmp_path / "bad.md").write_bytes(b"a\x00b")
     (tmp_path / "run.py").write_text("x")
     items = read(SOURCE, tmp_path)
     notes = {each.at: each for each in items if isinstance(each, Note)}
-    assert set(notes) == {"Über uns/My Note.md", "Über uns/img/a.png", "plain.md"}
+    assert set(notes) == {"Über uns/My Note.md", "Über uns/img/a.png", "plain.md", "b.md"}
+    assert (notes["b.md"].title, notes["b.md"].text.strip()) == ("Bee", "text")
     assert notes["Über uns/My Note.md"].text.startswith("---\ntags: [a]\n---\n\n# Us")
     assert (notes["Über uns/My Note.md"].title, notes["plain.md"].title) == ("Us", "plain")
     assert notes["Über uns/img/a.png"].data == b"\x89PNG"

@@ -24,6 +24,7 @@ from kbtui.cli import (
 )
 from kbtui.cli.config import config
 from kbtui.cli.context import COMPLETION_VARIABLE, Place, completion
+from kbtui.cli.export import export
 from kbtui.cli.help import help_command
 from kbtui.cli.importing import import_command
 from kbtui.cli.inbox import inbox
@@ -106,6 +107,7 @@ for _command in (
     memory.forget,
     ask.sessions,
     import_command,
+    export,
     memory.consolidate,
     memory.dream,
     memory.dream_log,

@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbtui.errors import ConflictError, KbtuiError, StorageError, UsageError
-from kbtui.text import clean, clean_line, fold, slugify
+from kbtui.maintenance.export import session_markdown
+from kbtui.text import clean_line, fold, slugify
 from kbtui.tui.chat.items import NoticeItem
 from kbtui.tui.messages import OpenEntry, go_to
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.models.roles import ModelStatus
-    from kbtui.sessions.store import Session, SessionInfo, SessionMessage
+    from kbtui.sessions.store import Session, SessionInfo
     from kbtui.tui.chat.host import ChatHost, CommandFunction
 
-_SPEAKERS = {"user": "You", "assistant": "kbtui"}
 OFFLINE_CARD = """\
 Browsing, editing, search and history work as they are. For a full agent, any of these will do:
   · run a model on this machine with Ollama (https://ollama.com), then /model
@@ -211,7 +211,7 @@ def export_session(session: Session, wanted: str) -> Path:
         StorageError: It can't be written.
     """
     file = _free_file(wanted, slugify(session.title))
-    text = "\n".join(_markdown(session))
+    text = "\n".join(session_markdown(session.title, session.messages))
     try:
         with file.open("x", encoding="utf-8") as stream:
             stream.write(text)
@@ -231,25 +231,6 @@ def _free_file(wanted: str, name: str) -> Path:
         return file.absolute()
     candidates = (Path.cwd() / f"{name}{suffix}.md" for suffix in ("", *range(2, 1000)))
     return next(file for file in candidates if not file.exists())
-
-
-def _markdown(session: Session) -> Iterator[str]:
-    yield f"# {clean_line(session.title)}\n"
-    for message in session.messages:
-        name = _SPEAKERS.get(message.role)
-        if name and message.content.strip():
-            yield f"## {name}, {message.time.astimezone():%Y-%m-%d %H:%M}\n"
-            yield f"{clean(message.content).strip()}\n"
-            yield from _sources(message)
-
-
-def _sources(message: SessionMessage) -> Iterator[str]:
-    cited = [
-        f"[{each['n']}] {each['path']}:{each['lines'][0]} {each.get('place', '')}  "
-        for each in message.meta.get("citations", ())
-    ]
-    if cited:
-        yield "\n".join([*cited, ""])
 
 
 COMMANDS: Mapping[str, CommandFunction] = {

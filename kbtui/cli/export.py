@@ -1,0 +1,188 @@
+"""The way out: `kbtui export`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kbtui.cli.context import Place, json_option, pass_place
+from kbtui.cli.output import info_shape, note, say, say_json, session_shape
+from kbtui.errors import UsageError
+from kbtui.text import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import IO
+
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.maintenance.export import Tree
+    from kbtui.sessions.log_records import SessionMessage
+
+_FORMAT = 1
+_SHOWN = 5
+_BETWEEN = "\n---\n\n"
+_FORMATS = {".md": "md", ".markdown": "md", ".zip": "zip", ".json": "json"}
+
+
+@click.command()
+@click.option("-o", "--output", "target", metavar="TARGET", help="Where to; `-` is the output.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["folder", "md", "zip", "json"]),
+    help="Else by the target's name: .md, .zip or .json; a folder.",
+)
+@click.option("--session", "ref", metavar="SESSION", help="A conversation; else all entries.")
+@click.option("--private", is_flag=True, help="With what is private, which else stays here.")
+@click.option("--overwrite", is_flag=True, help="Write over what is there.")
+@json_option
+@pass_place
+def export(
+    place: Place,
+    target: str | None,
+    form: str | None,
+    ref: str | None,
+    private: bool,
+    overwrite: bool,
+    as_json: bool,
+) -> None:
+    """Take your notes, or a conversation, elsewhere.
+
+    As a folder or a zip the files leave as they are, with memory, documents and pictures: such a
+    folder is a workspace again. As one Markdown or JSON file they can be read by anything.
+    """
+    to_output = target in (None, "-")
+    form = form or _FORMATS.get(Path(target or "").suffix.lower()) or _usual(ref, target)
+    if to_output and form in ("folder", "zip"):
+        raise UsageError(f"A {form} needs a place.", "Try: kbtui export -o notes.zip")
+    if ref and form in ("folder", "zip"):
+        raise UsageError("A conversation is exported as md or json.")
+    file = Path(target or "-").expanduser()
+    with place.opened() as kb:
+        if ref:
+            count, kept = _session(kb, ref, file, form, private=private, overwrite=overwrite)
+            told = counted(count, "message")
+        else:
+            from kbtui.maintenance.export import tree_of
+
+            tree = tree_of(kb.workspace, kb.library, private=private)
+            _tree(kb, tree, file, form, overwrite=overwrite)
+            count, kept = len(tree.paths), tree.kept_back
+            told = counted(count, "file")
+    if kept:
+        note(f"kbtui: {counted(kept, 'private one')} stayed here; --private takes them along.")
+    if not to_output:
+        shape = {"target": str(file), "format": form, "count": count, "private_kept_back": kept}
+        say_json(shape) if as_json else say(f"{told} written to {file}")
+
+
+def _usual(ref: str | None, target: str | None) -> str:
+    if ref:
+        return "md"
+    if target is None:
+        raise UsageError("Say where to.", "Try: kbtui export -o DIR, or: --format md")
+    return "folder"
+
+
+def _session(
+    kb: KnowledgeBase, ref: str, file: Path, form: str, *, private: bool, overwrite: bool
+) -> tuple[int, int]:
+    """Write a conversation; how many messages, and how many stayed here."""
+    from kbtui.maintenance.export import message_shape, session_markdown
+
+    name = ref.strip().removesuffix(".jsonl")
+    infos = kb.sessions.list()
+    found = (
+        [info for info in infos if info.id == name]
+        or [info for info in infos if info.title.casefold() == name.casefold()]
+        or [info for info in infos if info.id.startswith(name)]
+    )
+    if len(found) > 1:
+        ids = ", ".join(info.id for info in found[:_SHOWN])
+        raise UsageError(f"{ref!r} may be {ids}.", "Name one of them by its id.")
+    log = kb.sessions.read_log(found[0].id if found else name)
+    said = [each for each in log.messages if each.role in ("user", "assistant")]
+    said = [each for each in said if each.content.strip()]
+    shown = [each for each in said if private or not _is_private(each)]
+    with _opened(file, overwrite=overwrite) as stream:
+        if form == "md":
+            stream.write("\n".join(session_markdown(log.shown_title, shown)).encode())
+        else:
+            said_by = [message_shape(each) for each in shown]
+            shape = {"format": _FORMAT, **session_shape(found[0]), "messages": said_by}
+            stream.write(f"{json.dumps(shape, ensure_ascii=False, indent=1)}\n".encode())
+    return len(shown), len(said) - len(shown)
+
+
+def _is_private(message: SessionMessage) -> bool:
+    return bool(message.meta.get("private"))
+
+
+def _tree(kb: KnowledgeBase, tree: Tree, file: Path, form: str, *, overwrite: bool) -> None:
+    from kbtui.maintenance.export import markdown_of, write_folder, write_zip
+
+    entries = {info.path for info in kb.library.infos()}
+    if form == "folder":
+        write_folder(tree, file, overwrite=overwrite)
+        return
+    with _opened(file, overwrite=overwrite) as stream:
+        if form == "zip":
+            write_zip(tree, stream)
+        elif form == "json":
+            for piece in _json(kb, tree):
+                stream.write(piece.encode("utf-8", "replace"))
+        else:
+            notes = [path for path in tree.paths if path in entries]
+            for number, path in enumerate(notes):
+                text = markdown_of(tree.name(path), tree.read(path))
+                stream.write(f"{'\\n---\\n\\n' if number else ''}{text}".encode())
+
+
+def _json(kb: KnowledgeBase, tree: Tree) -> Iterator[str]:
+    """One object, an entry or a file a line, so that it needn't be held whole."""
+    from kbtui.maintenance.export import file_shape
+
+    infos = {info.path: info for info in kb.library.infos()}
+    head = {"format": _FORMAT, "workspace": str(kb.workspace.root)}
+    yield json.dumps(head, ensure_ascii=False)[:-1]
+    for key, is_entry in (("entries", True), ("files", False)):
+        yield f',\n"{key}": ['
+        comma = "\n"
+        for path in tree.paths:
+            if (path in infos) != is_entry:
+                continue
+            data = tree.read(path)
+            shape: dict[str, Any] = file_shape(tree.name(path), data)
+            if is_entry:
+                text = data.decode("utf-8-sig", "replace")
+                shape = {**info_shape(infos[path], kb.workspace), "text": text}
+            yield comma + json.dumps(shape, ensure_ascii=False, default=str)
+            comma = ",\n"
+        yield "]"
+    yield "}\n"
+
+
+@contextmanager
+def _opened(file: Path, *, overwrite: bool) -> Iterator[IO[bytes]]:
+    """The file, or the output."""
+    from kbtui.maintenance.export import new_file
+
+    if str(file) == "-":
+        yield _Output()  # type: ignore[misc]
+        sys.stdout.flush()
+        return
+    with new_file(file, overwrite=overwrite) as stream:
+        yield stream
+
+
+class _Output:
+    """Standard output, which takes texts."""
+
+    def write(self, data: bytes) -> int:
+        say(data.decode("utf-8", "replace"), newline=False)
+        return len(data)

@@ -1,0 +1,209 @@
+"""A workspace on its way out: which files leave, and in which form; nothing here changes it.
+
+Private entries stay unless they are asked for, and with them the files that only they show, and
+the machines' records, which may quote them.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import tempfile
+import zipfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from kbtui.errors import UsageError
+from kbtui.knowledge import frontmatter
+from kbtui.text import clean, clean_line
+from kbtui.workspace import files
+from kbtui.workspace.durable import storage_errors
+from kbtui.workspace.scan import Scanner, attachments_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import IO
+
+    from kbtui.knowledge.library import Library
+    from kbtui.sessions.log_records import SessionMessage
+    from kbtui.workspace.layout import Workspace
+
+_LARGEST = 4 << 30
+_SPEAKERS = {"user": "You", "assistant": "kbtui"}
+_FIRST_TIME = (1980, 1, 1, 0, 0, 0)  # a zip knows none before
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The files that leave, as workspace paths; `kept_back` is how many private ones don't."""
+
+    workspace: Workspace
+    library: Library
+    paths: tuple[str, ...]
+    kept_back: int = 0
+
+    def read(self, path: str) -> bytes:
+        """Read one, an index as if there were no private entries where those are kept back."""
+        data = files.read_bytes(self.workspace, path, _LARGEST)
+        if self.kept_back and path.endswith("/INDEX.md") and not self.workspace.in_place:
+            return self.library.catalog.public_text(path, data.decode("utf-8", "replace")).encode()
+        return data
+
+    def name(self, path: str) -> str:
+        """The name that it leaves under: that of its file."""
+        return self.workspace.file(path)
+
+
+def tree_of(workspace: Workspace, library: Library, *, private: bool = False) -> Tree:
+    """See which files leave: notes, memory, how-tos, documents, and what lies beside notes."""
+    found = {*Scanner(workspace).scan(), *attachments_in(workspace)}
+    hidden = {path for path in found if library.is_private(path)}
+    if private or not hidden:
+        return Tree(workspace, library, tuple(sorted(found)))
+    hidden |= _shown_by_private_alone(workspace, found, hidden)
+    records = {path for path in found - hidden if _is_record(path)}
+    return Tree(workspace, library, tuple(sorted(found - hidden - records)), len(hidden))
+
+
+def _is_record(path: str) -> bool:
+    name = path.removeprefix("memory/")
+    return name != path and (not name.endswith(".md") or name.startswith("HISTORY"))
+
+
+def _shown_by_private_alone(workspace: Workspace, found: set[str], hidden: set[str]) -> set[str]:
+    """The pictures and papers that private entries name, and no other does."""
+    said: dict[bool, list[str]] = {True: [], False: []}
+    for path in found:
+        if path.endswith(".md"):
+            data = files.read_bytes(workspace, path, _LARGEST)
+            said[path in hidden].append(data.decode("utf-8", "replace"))
+    private, public = ("\n".join(said[is_hidden]) for is_hidden in (True, False))
+    names = {path: path.rpartition("/")[2] for path in found - hidden if not path.endswith(".md")}
+    return {
+        path for path, name in names.items() if _names(private, name) and not _names(public, name)
+    }
+
+
+def _names(text: str, name: str) -> bool:
+    return name in text or quote(name) in text
+
+
+def session_markdown(title: str, messages: Iterable[SessionMessage]) -> Iterator[str]:
+    """The lines of a conversation as Markdown, without what the tools said."""
+    yield f"# {clean_line(title)}\n"
+    for message in messages:
+        name = _SPEAKERS.get(message.role)
+        if name and message.content.strip():
+            yield f"## {name}, {message.time.astimezone():%Y-%m-%d %H:%M}\n"
+            yield f"{clean(message.content).strip()}\n"
+            yield from _sources(message)
+
+
+def _sources(message: SessionMessage) -> Iterator[str]:
+    cited = [
+        f"[{each['n']}] {each['path']}:{each['lines'][0]} {each.get('place', '')}  "
+        for each in message.meta.get("citations", ())
+    ]
+    if cited:
+        yield "\n".join([*cited, ""])
+
+
+def message_shape(message: SessionMessage) -> dict[str, Any]:
+    """A message as JSON has it."""
+    return {
+        "id": message.id,
+        "time": message.time.isoformat(),
+        "role": message.role,
+        "text": message.content,
+        "citations": list(message.meta.get("citations", ())),
+    }
+
+
+def file_shape(name: str, data: bytes) -> dict[str, Any]:
+    """A file that is no entry, as JSON has it: ``text``, or ``base64`` where it is none."""
+    try:
+        return {"path": name, "text": data.decode()}
+    except UnicodeDecodeError:
+        return {"path": name, "base64": base64.b64encode(data).decode()}
+
+
+def markdown_of(name: str, data: bytes) -> str:
+    """A note's part of one Markdown file: its place, its properties, its text."""
+    parts = frontmatter.split(data)
+    head = clean(parts.head.decode("utf-8", "replace")).strip()
+    body = clean(parts.body.decode("utf-8", "replace")).strip()
+    pieces = [f"<!-- {clean_line(name).replace('--', '- -')} -->"]
+    pieces += [f"```yaml\n{head}\n```"] if head else []
+    return "\n\n".join([*pieces, body]) + "\n"
+
+
+def write_folder(tree: Tree, target: Path, *, overwrite: bool = False) -> None:
+    """Write the files below a folder, which is there whole or not at all.
+
+    Raises:
+        UsageError: Something is there already, or it lies in the workspace.
+        StorageError: There is no room.
+    """
+    is_there = target.exists() and (not target.is_dir() or any(target.iterdir()))
+    if is_there and not (overwrite and target.is_dir()):
+        raise _there(target)
+    if target.resolve().is_relative_to(tree.workspace.root):
+        raise UsageError(f"{target} lies in the workspace itself.", "Name a place outside of it.")
+    with storage_errors(f"Can't write {target}"):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+        try:
+            for path in tree.paths:
+                file = part / tree.name(path)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(tree.read(path))
+                status = files.file_status(tree.workspace, path)
+                os.utime(file, ns=(status.st_mtime_ns, status.st_mtime_ns)) if status else None
+            part.chmod(0o755)
+            if is_there:
+                shutil.copytree(part, target, dirs_exist_ok=True)
+            else:
+                part.replace(target)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+
+
+def write_zip(tree: Tree, stream: IO[bytes]) -> None:
+    """Write the files as a zip; the same tree gives the same bytes."""
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as packed:
+        for path in tree.paths:
+            info = zipfile.ZipInfo(tree.name(path), _FIRST_TIME)
+            info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            packed.writestr(info, tree.read(path))
+
+
+@contextmanager
+def new_file(target: Path, *, overwrite: bool = False) -> Iterator[IO[bytes]]:
+    """A file to be written, which is there once it is whole.
+
+    Raises:
+        UsageError: Something is there already.
+        StorageError: There is no room.
+    """
+    if target.is_dir() or (target.exists() and not overwrite):
+        raise _there(target)
+    with storage_errors(f"Can't write {target}"):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        part = Path(name)
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                yield stream
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def _there(target: Path) -> UsageError:
+    return UsageError(
+        f"{target} is there already.", "Name another place, or say --overwrite to write over it."
+    )

@@ -1,0 +1,149 @@
+"""`kbtui export`: everything can leave, and what is private stays unless it is asked for."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Command
+
+SECRET = "---\ntype: fact\nprivate: true\n---\n# Safe\n\nThe code is 4711. ![](safe.png)\n"
+
+
+@pytest.fixture
+def filled(kbtui: Command) -> Command:
+    """A workspace with notes, one of them private, a picture each, a document and a session."""
+    for path, data in {
+        "knowledge/topics/boat.md": b"---\ntype: topic\ntags: [sea]\n---\n# Boat\n\n![](boat.png)\n",
+        "knowledge/topics/boat.png": b"\x89PNG boat",
+        "knowledge/facts/safe.md": SECRET.encode(),
+        "knowledge/facts/safe.png": b"\x89PNG safe",
+        "docs/manual.txt": b"How to sail.\r\n",
+        "SOUL.md": b"# Soul\n",
+    }.items():
+        file = kbtui.file(path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+    kbtui.ok("ask", "remember that the mooring is at pier 9", "--session", "Mooring")
+    return kbtui
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {
+        file.relative_to(folder).as_posix(): file.read_bytes()
+        for file in folder.rglob("*")
+        if file.is_file() and ".kbtui" not in file.parts and "sessions" not in file.parts
+    }
+
+
+def test_a_folder_is_a_workspace_again_with_the_same_bytes(filled: Command, tmp_path: Path) -> None:
+    filled.ok("export", "-o", "out", "--private")
+    here, there = tree(filled.root), tree(tmp_path / "out")
+    assert there == {path: here[path] for path in there}
+    assert set(here) - set(there) <= {"memory/tombstones.jsonl"}
+    filled.bare("-w", str(tmp_path / "out"), "list")
+    assert tree(tmp_path / "out") == there
+
+
+def test_what_is_private_stays_with_its_pictures_and_records(
+    filled: Command, tmp_path: Path
+) -> None:
+    done = filled.ok("export", "-o", "out")
+    there = tree(tmp_path / "out")
+    assert "knowledge/topics/boat.png" in there
+    assert "docs/manual.txt" in there
+    assert not {"knowledge/facts/safe.md", "knowledge/facts/safe.png"} & set(there)
+    assert b"4711" not in b"".join(there.values())
+    assert "2 private ones stayed here" in done.err
+
+
+@pytest.mark.parametrize("form", ["md", "json"])
+def test_one_file_has_the_entries_and_goes_to_the_output(filled: Command, form: str) -> None:
+    said = filled.ok("export", "--format", form).out
+    assert "# Boat" in said
+    assert "4711" not in said
+    assert "4711" in filled.ok("export", "--format", form, "--private").out
+
+
+def test_the_json_of_all_has_entries_and_files(filled: Command, tmp_path: Path) -> None:
+    filled.ok("export", "-o", "all.json")
+    shape = json.loads((tmp_path / "all.json").read_text())
+    assert set(shape) == {"format", "workspace", "entries", "files"}
+    boat = next(each for each in shape["entries"] if each["title"] == "Boat")
+    assert (boat["path"], boat["type"], boat["tags"]) == (
+        "knowledge/topics/boat.md",
+        "topic",
+        ["sea"],
+    )
+    assert boat["text"].endswith("![](boat.png)\n")
+    files = {each["path"]: each for each in shape["files"]}
+    assert files["docs/manual.txt"]["text"] == "How to sail.\r\n"
+    assert files["knowledge/topics/boat.png"]["base64"]
+
+
+def test_a_zip_holds_the_same_as_a_folder(filled: Command, tmp_path: Path) -> None:
+    filled.ok("export", "-o", "out")
+    filled.ok("export", "-o", "out.zip")
+    packed = zipfile.ZipFile(io.BytesIO((tmp_path / "out.zip").read_bytes()))
+    assert {name: packed.read(name) for name in packed.namelist()} == tree(tmp_path / "out")
+
+
+@pytest.mark.parametrize("target", ["there", "there.zip", "there.md"])
+def test_nothing_is_written_over_unasked(filled: Command, tmp_path: Path, target: str) -> None:
+    place = tmp_path / target
+    if target == "there":
+        place.mkdir()
+        place = place / "mine.txt"
+    place.write_text("mine")
+    done = filled("export", "-o", target)
+    assert (done.status, place.read_text()) == (2, "mine")
+    assert "--overwrite" in done.err
+    assert not list(tmp_path.glob(".there*"))
+    filled.ok("export", "-o", target, "--overwrite")
+
+
+def test_no_export_lands_in_the_workspace_itself(filled: Command) -> None:
+    assert filled("export", "-o", str(filled.root / "out")).status == 2
+
+
+def test_a_session_leaves_as_markdown_and_json(filled: Command, tmp_path: Path) -> None:
+    said = filled.ok("export", "--session", "Mooring").out
+    assert said.startswith("# Mooring\n")
+    assert "pier 9" in said
+    filled.ok("export", "--session", "mooring", "-o", "m.json")
+    shape = json.loads((tmp_path / "m.json").read_text())
+    assert shape["title"] == "Mooring"
+    assert next(set(each) for each in shape["messages"]) == {
+        "id",
+        "time",
+        "role",
+        "text",
+        "citations",
+    }
+    assert [each["role"] for each in shape["messages"]] == ["user", "assistant"]
+
+
+def test_what_cannot_be_asked_is_said(filled: Command) -> None:
+    assert filled("export").status == 2
+    assert filled("export", "--format", "zip").status == 2
+    assert filled("export", "--session", "Mooring", "--format", "zip").status == 2
+    assert filled("export", "--session", "nobody").status == 1
+
+
+def test_a_vault_leaves_as_it_lies(kbtui: Command, tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    (vault / "Sub").mkdir(parents=True)
+    (vault / "Sub/My note.md").write_text("# My note\n\n![[a.png]]\n")
+    (vault / "Sub/a.png").write_bytes(b"\x89PNG")
+    kbtui.bare("init", str(vault))
+    done = kbtui.bare("-w", str(vault), "export", "-o", "out", "--json")
+    assert done.status == 0, done
+    assert done.json["private_kept_back"] == 0
+    assert tree(tmp_path / "out") == tree(vault)

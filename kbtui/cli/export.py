@@ -140,7 +140,7 @@ def _tree(kb: KnowledgeBase, tree: Tree, file: Path, form: str, *, overwrite: bo
             notes = [path for path in tree.paths if path in entries]
             for number, path in enumerate(notes):
                 text = markdown_of(tree.name(path), tree.read(path))
-                stream.write(f"{'\\n---\\n\\n' if number else ''}{text}".encode())
+                stream.write(f"{_BETWEEN if number else ''}{text}".encode())
 
 
 def _json(kb: KnowledgeBase, tree: Tree) -> Iterator[str]:

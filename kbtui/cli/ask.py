@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
@@ -59,20 +59,21 @@ def ask(
     message = _message(text)
     overrides = {"models": {"chat": {"model": model}}} if model else None
     with place.opened(overrides) as kb:
-        session = _session(kb, ref)
+        session = open_session(kb, ref)
         try:
             for notice in session.notices:
                 note(f"kbtui: {notice}")
-            events = kb.agent.turn(session, message)
-            status = asyncio.run(_shown(events, kb.workspace, as_json=as_json, raw=raw))
+            layout = kb.workspace
+            view = _JsonView(layout) if as_json else TextView(layout, raw=raw)
+            status = asyncio.run(shown(kb.agent.turn(session, message), view))
             if status == 0:
-                _condense_if_due(kb, session.id)
+                condense_if_due(kb, session.id)
             return status
         finally:
             session.close()
 
 
-def _condense_if_due(kb: KnowledgeBase, session: str) -> None:
+def condense_if_due(kb: KnowledgeBase, session: str) -> None:
     """Make memory of the conversation where it has become long, with the answer out already.
 
     What takes longer than a person waits for is left to a process of its own.
@@ -113,7 +114,7 @@ def _message(text: tuple[str, ...]) -> str:
     return message
 
 
-def _session(kb: KnowledgeBase, ref: str | None) -> Session:
+def open_session(kb: KnowledgeBase, ref: str | None) -> Session:
     """Go on with the session of exactly this id or title, else start one of that title.
 
     A beginning won't do: a script that names a session for the first time must not speak into
@@ -133,12 +134,21 @@ def _session(kb: KnowledgeBase, ref: str | None) -> Session:
     return kb.sessions.open(found[0]) if found else kb.sessions.create("cli", title=ref)
 
 
-async def _shown(events: AsyncIterator[Event], layout: Layout, *, as_json: bool, raw: bool) -> int:
-    show = _JsonView(layout) if as_json else _TextView(layout, raw=raw)
+class View(Protocol):
+    """Whoever shows the events of a turn."""
+
+    status: int
+
+    def take(self, event: Event) -> None:
+        """Show the next event."""
+
+
+async def shown(events: AsyncIterator[Event], view: View) -> int:
+    """Show a turn to its end; the exit code that it ends with."""
     async with aclosing(events) as stream:  # type: ignore[type-var]
         async for event in stream:
-            show.take(event)
-    return show.status
+            view.take(event)
+    return view.status
 
 
 class _JsonView:
@@ -187,16 +197,22 @@ class _JsonView:
 _TITLED_LINK = re.compile(r"\[\[[^\]|\n]+\|([^\]\n]+)\]\]")
 
 
-class _TextView:
-    """Writes the answer as it streams in, what it cites, and what was done meanwhile."""
+class TextView:
+    """Writes the answer as it streams in, what it cites, and what was done meanwhile.
 
-    def __init__(self, layout: Layout, *, raw: bool) -> None:
+    `by_lines` writes nothing but whole lines, for whoever hears them read.
+    """
+
+    def __init__(self, layout: Layout, *, raw: bool = False, by_lines: bool = False) -> None:
         self.status = 0
         self._layout = layout
         self._is_raw = raw and not to_terminal()
+        self._by_lines = by_lines
+        self._held = ""
         self._last = ""
 
     def take(self, event: Event) -> None:
+        """Show the next event."""
         from kbtui.agent import events
 
         match event:
@@ -228,7 +244,11 @@ class _TextView:
     def _write(self, text: str) -> None:
         if text:
             self._last = text[-1]
-            sys.stdout.write(text if self._is_raw else clean(text))
+            shown = text if self._is_raw else clean(text)
+            if self._by_lines:
+                whole, newline, self._held = f"{self._held}{shown}".rpartition("\n")
+                shown = whole + newline
+            sys.stdout.write(shown)
             sys.stdout.flush()
 
     def _end_line(self) -> None:

@@ -22,6 +22,7 @@ from kbtui.cli import (
     output,
     search,
 )
+from kbtui.cli.chat import chat
 from kbtui.cli.config import config
 from kbtui.cli.context import COMPLETION_VARIABLE, Place, completion
 from kbtui.cli.export import export
@@ -90,6 +91,7 @@ for _command in (
     maintenance.init,
     maintenance.workspaces,
     ask.ask,
+    chat,
     search.search,
     entries.list_command,
     entries.show,

@@ -1,0 +1,198 @@
+"""Conversation line by line, for screen readers, dumb terminals and pipes: `kbtui chat`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kbtui.cli.ask import TextView, condense_if_due, open_session, shown
+from kbtui.cli.context import Place, pass_place
+from kbtui.cli.output import INTERRUPTED, complain, note, say, to_terminal
+from kbtui.errors import KbtuiError, NotFoundError, UsageError
+from kbtui.text import clean_line, slugify
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.sessions.store import Session
+
+_COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?\Z", re.DOTALL)
+_MOST_SESSIONS = 20
+
+
+@click.command()
+@click.option("-m", "--model", metavar="MODEL", help="A litellm name, or `offline`.")
+@click.option("-s", "--session", "ref", metavar="SESSION", help="Go on with it, or start it.")
+@click.option("--plain", is_flag=True, help="Whole lines only, and nobody named by colour.")
+@pass_place
+def chat(place: Place, model: str | None, ref: str | None, plain: bool) -> int:
+    r"""Talk with the agent, a line a message; /help tells more.
+
+    A line that ends in \ goes on in the next. Ctrl-C stops an answer, Ctrl-D ends. From a pipe each
+    line is a message.
+    """
+    overrides = {"models": {"chat": {"model": model}}} if model else None
+    by_lines = plain or not to_terminal() or os.environ.get("TERM", "dumb") == "dumb"
+    with place.opened(overrides) as kb:
+        talk = _Talk(kb, open_session(kb, ref), by_lines=by_lines)
+        try:
+            return talk.run()
+        finally:
+            talk.session.close()
+
+
+class _Talk:
+    """One conversation after another, until the input ends."""
+
+    def __init__(self, kb: KnowledgeBase, session: Session, *, by_lines: bool) -> None:
+        self.session = session
+        self._kb = kb
+        self._by_lines = by_lines
+        self._asks = sys.stdin is not None and sys.stdin.isatty()
+        self._status = 0
+        self._answered = False
+        self._ended = False
+        self._commands: Mapping[str, tuple[str, Callable[[str], None]]] = {
+            "help": ("tell what can be said", self._help),
+            "new": ("begin another conversation: /new [title]", self._new),
+            "sessions": ("list the last conversations", self._sessions),
+            "resume": ("go on with one: /resume <title or id>", self._resume),
+            "rename": ("give this one a title: /rename <title>", self._rename),
+            "export": ("write this one to a Markdown file: /export [file]", self._export),
+            "quit": ("end; so does Ctrl-D", self._quit),
+        }
+
+    def run(self) -> int:
+        """Talk; the exit code: that of the last answer that failed, where nobody reads along."""
+        if self._asks:
+            say("Say something, or /help.")
+        was_stopped = False
+        while not self._ended:
+            try:
+                message = self._read()
+                if message is None:
+                    break
+                self._take(message)
+                was_stopped = False
+            except KeyboardInterrupt:
+                if was_stopped or not self._asks:
+                    return INTERRUPTED
+                was_stopped = True
+                say("\nStopped. Ctrl-C again, or /quit, ends.")
+        with suppress(KeyboardInterrupt):
+            self._leave()
+        return 0 if self._asks else self._status
+
+    def _read(self) -> str | None:
+        """The next message; None at the end."""
+        lines: list[str] = []
+        while True:
+            if self._asks:
+                say("You: " if not lines else "...: ", newline=False)
+                sys.stdout.flush()
+            line = sys.stdin.readline() if sys.stdin is not None else ""
+            if not line and self._asks:
+                say()
+            if not line:
+                return "\n".join(lines) if lines else None
+            text = line.rstrip("\r\n")
+            lines.append(text.removesuffix("\\"))
+            if not text.endswith("\\"):
+                return "\n".join(lines)
+
+    def _take(self, message: str) -> None:
+        text = message.strip()
+        command = _COMMAND.match(text)
+        try:
+            if command is None:
+                if text:
+                    self._answer(text)
+            elif command[1] in self._commands:
+                self._commands[command[1]][1]((command[2] or "").strip())
+            else:
+                raise UsageError(f"There is no /{command[1]} here.", "/help lists what there is.")
+        except KbtuiError as error:
+            self._status = error.exit_code
+            complain(error.message, error.hint)
+
+    def _answer(self, text: str) -> None:
+        view = TextView(self._kb.workspace, by_lines=self._by_lines)
+        if self._asks:
+            say("kbtui: ", newline=False)
+        status = asyncio.run(shown(self._kb.agent.turn(self.session, text), view))
+        self._answered |= status == 0
+        self._status = status or self._status
+
+    def _leave(self) -> None:
+        """Make memory of the conversation, where there is enough of it."""
+        if self._answered:
+            condense_if_due(self._kb, self.session.id)
+        self._answered = False
+
+    @contextmanager
+    def _other(self) -> Iterator[None]:
+        """Leave this conversation for the one that the block opens; on failure it stays."""
+        before = self.session
+        yield
+        if self.session is not before:
+            with suppress(KbtuiError):
+                now, self.session = self.session, before
+                self._leave()
+                self.session = now
+            before.close()
+            for notice in self.session.notices:
+                note(f"kbtui: {notice}")
+            say(f"Now in: {clean_line(self.session.title)} ({self.session.id})")
+
+    def _help(self, _argument: str) -> None:
+        for name, (text, _) in self._commands.items():
+            say(f"/{name}: {text}")
+        say("All else is a message. A line that ends in \\ goes on in the next.")
+
+    def _new(self, title: str) -> None:
+        with self._other():
+            self.session = self._kb.sessions.create("cli", title=clean_line(title))
+
+    def _sessions(self, _argument: str) -> None:
+        for info in self._kb.sessions.list()[:_MOST_SESSIONS]:
+            when = f"{info.updated.astimezone():%Y-%m-%d %H:%M}"
+            say(f"{clean_line(info.title)}, {when}, {info.messages} messages ({info.id})")
+
+    def _resume(self, name: str) -> None:
+        infos = self._kb.sessions.list()
+        named = [info.id for info in infos if info.title.casefold() == name.casefold()]
+        if not name:
+            raise UsageError("Which one?", "/sessions lists them; then /resume <title or id>")
+        if named[:1] == [self.session.id] or name == self.session.id:
+            raise UsageError("That is this conversation.")
+        with self._other():
+            self.session = self._kb.sessions.open(named[0] if named else name)
+
+    def _rename(self, title: str) -> None:
+        if not clean_line(title):
+            raise UsageError("A conversation needs a title.", "Say it: /rename <title>")
+        self.session.rename(clean_line(title))
+
+    def _export(self, name: str) -> None:
+        from kbtui.maintenance.export import new_file, session_markdown
+
+        if not self.session.messages:
+            raise NotFoundError("Nothing was said yet.")
+        file = Path(name or f"{slugify(self.session.title)}.md").expanduser()
+        if file.exists():
+            raise UsageError(f"{file} is there already.", "Name another: /export <file>")
+        with new_file(file) as stream:
+            text = "\n".join(session_markdown(self.session.title, self.session.messages))
+            stream.write(text.encode())
+        say(f"Written to {file}")
+
+    def _quit(self, _argument: str) -> None:
+        self._ended = True

@@ -55,6 +55,18 @@ def export(
 
     As a folder or a zip the files leave as they are, with memory, documents and pictures: such a
     folder is a workspace again. As one Markdown or JSON file they can be read by anything.
+
+    \b
+    The JSON of all, with times as ISO 8601:
+      {"format": 1, "workspace",
+       "entries": [{"path", "type", "title", "tags", "created", "updated",
+                    "summary", "category", "aliases", "private", "problem", "text"}],
+       "files": [{"path", "text" or "base64"}]}
+    of a conversation:
+      {"format": 1, "id", "title", "created", "updated", "channel", "url",
+       "messages": [{"id", "time", "role", "text", "citations"}]}
+    and what --json says of an export:
+      {"target", "format", "count", "private_kept_back"}
     """
     to_output = target in (None, "-")
     form = form or _FORMATS.get(Path(target or "").suffix.lower()) or _usual(ref, target)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import sys
@@ -124,6 +123,8 @@ class _Talk:
             complain(error.message, error.hint)
 
     def _answer(self, text: str) -> None:
+        import asyncio
+
         view = TextView(self._kb.workspace, by_lines=self._by_lines)
         if self._asks:
             say("kbtui: ", newline=False)

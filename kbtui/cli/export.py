@@ -67,7 +67,7 @@ def export(
        "messages": [{"id", "time", "role", "text", "citations"}]}
     and what --json says of an export:
       {"target", "format", "count", "private_kept_back"}
-    """
+    """  # noqa: D301  # a sign of click's
     to_output = target in (None, "-")
     form = form or _FORMATS.get(Path(target or "").suffix.lower()) or _usual(ref, target)
     if to_output and form in ("folder", "zip"):

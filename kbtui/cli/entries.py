@@ -104,7 +104,7 @@ def _print_infos(infos: list[EntryInfo]) -> None:
 @json_option
 @pass_place
 def show(place: Place, entry: str, at: str | None, as_json: bool) -> None:
-    """Show an entry, named by path, slug, title or alias, or the text of a document."""
+    """Show an entry or a document, by path, slug, title or alias."""
     with place.opened() as kb:
         document = "" if at else _document_path(kb, entry)
         if document:

@@ -49,7 +49,7 @@ def import_command(
     budget: float | None,
     as_json: bool,
 ) -> int:
-    """Bring in what another program exported, or keep a document or a web page.
+    """Bring in another program's data, a document, a page.
 
     It is known by what is in it, not by its name. Conversations become sessions, which can be
     searched at once, projects and memories become notes; then memory is made of the conversations

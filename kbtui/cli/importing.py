@@ -12,7 +12,7 @@ import click
 from kbtui.cli.context import Place, json_option, pass_place
 from kbtui.cli.output import ProgressLine, note, say, say_json, say_line, say_styled
 from kbtui.documents.documents import Documents, kind_of
-from kbtui.errors import KbtuiError, UnreadableError, UsageError
+from kbtui.errors import KbtuiError, StoppedError, UnreadableError, UsageError
 from kbtui.text import counted
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def import_command(
     with place.opened() as kb:
         documents = [path for path in paths if _is_document(path)]
         exports = [path for path in paths if path not in documents]
-        work = _Work(kb, list(_expanded(exports)), as_json=as_json)
+        work = _Work(kb, list(_expanded(tuple(exports))), as_json=as_json)
         work.keep(documents, dry_run=dry_run)
         if not exports:
             return work.end(dry_run=dry_run)
@@ -89,22 +89,26 @@ def _is_document(name: str) -> bool:
         if not is_keepable(file):
             return False
         with Opened(file) as opened:
-            return find_source(opened) is None
+            is_text = opened.head(opened.names[0], 64).lstrip()[:1] not in (b"", b"[", b"{")
+            return is_text and find_source(opened) is None
     except KbtuiError:
         return bool(kind_of(name))
 
 
-def _expanded(paths: Sequence[str]) -> Iterator[Path]:
-    """The paths, a folder followed by the zips in it: that is how parts of an export arrive."""
+def _expanded(paths: tuple[str, ...]) -> Iterator[tuple[Path, bool]]:
+    """The paths, a folder followed by the zips in it: that is how parts of an export arrive.
+
+    Beside each: True if it must be an export, as the folder of such parts need not.
+    """
     for name in paths:
         path = Path(name).expanduser()
         zips = sorted(each for each in path.iterdir() if _is_zip(each)) if path.is_dir() else []
-        others = path.is_dir() and any(each not in zips for each in path.iterdir())
-        yield from zips if zips and not others else [path, *zips]
+        yield path, not zips
+        yield from ((each, True) for each in zips)
 
 
 def _is_zip(path: Path) -> bool:
-    if not path.is_file() or path.is_symlink() or path.name.startswith("."):
+    if path.suffix.lower() != ".zip" or not path.is_file() or path.is_symlink():
         return False
     with path.open("rb") as file:
         return file.read(4) == b"PK\x03\x04"
@@ -113,7 +117,7 @@ def _is_zip(path: Path) -> bool:
 class _Work:
     """One run of the command."""
 
-    def __init__(self, kb: KnowledgeBase, paths: list[Path], *, as_json: bool) -> None:
+    def __init__(self, kb: KnowledgeBase, paths: list[tuple[Path, bool]], *, as_json: bool) -> None:
         self._kb = kb
         self._paths = paths
         self._as_json = as_json
@@ -121,6 +125,7 @@ class _Work:
         self._memory: dict[str, Any] | None = None
         self._failed: KbtuiError | None = None
         self._looked: list[tuple[Path, Preview]] | None = None
+        self._line = ProgressLine()
 
     def is_agreed(self, budget: float | None) -> bool:
         """True unless a model that costs money would be used, and nobody agrees to that."""
@@ -180,7 +185,7 @@ class _Work:
         from kbtui.importers.engine import run
 
         def bring(opened: Opened, source: Source) -> None:
-            report = run(self._kb.services, opened, source, _watching())
+            report = run(self._kb.services, opened, source, self._watch())
             self._results.append({"path": str(opened.path), **report_shape(self._kb, report)})
             came = report.sessions or report.entries or report.known
             if report.skipped and not came:
@@ -196,13 +201,14 @@ class _Work:
 
         from kbtui.importers.remembering import batches_of, remember
 
-        wanted = batches_of(self._kb.services, self._paths)
+        wanted = batches_of(self._kb.services, [path for path, _ in self._paths])
         if not wanted:
             return
-        watch = _watching()
-        done = asyncio.run(
-            remember(self._kb.services, self._kb.memory, wanted, usd=budget, watch=watch)
-        )
+        rooms, watch = self._kb.services, self._watch()
+        try:
+            done = asyncio.run(remember(rooms, self._kb.memory, wanted, usd=budget, watch=watch))
+        finally:
+            self._line.end()
         self._memory = {
             "model": done.model,
             "conversations": done.sessions,
@@ -233,7 +239,7 @@ class _Work:
         looked: list[tuple[Path, Preview]] = []
 
         def look(opened: Opened, source: Source) -> None:
-            found = preview(self._kb.services, opened, source, _watching())
+            found = preview(self._kb.services, opened, source, self._watch())
             looked.append((opened.path, found))
 
         self._each(look)
@@ -244,23 +250,48 @@ class _Work:
         from kbtui.importers.engine import find_source
         from kbtui.importers.opened import Opened
 
-        for path in self._paths:
+        for path, must_be in self._paths:
             try:
                 with Opened(path) as opened:
                     source = find_source(opened)
-                    if source is None:
+                    if source is not None:
+                        work(opened, source)
+                    elif must_be:
                         raise _unknown(opened)
-                    work(opened, source)
             except KbtuiError as error:
-                self._fail(path, error, alone=len(self._paths) == 1)
+                self._line.end()
+                if must_be or not isinstance(error, UnreadableError):
+                    self._fail(str(path), error, alone=len(self._paths) == 1)
+            except KeyboardInterrupt:
+                self._line.end()
+                note("Stopped. What came stays, and the same import goes on where it was.")
+                raise
+            self._line.end()
 
-    def _fail(self, path: Path | str, error: KbtuiError, *, alone: bool) -> None:
-        if alone and not self._as_json:
+    def _fail(self, path: str, error: KbtuiError, *, alone: bool) -> None:
+        """Tell of what couldn't be imported; what stands alone ends the command."""
+        if isinstance(error, StoppedError) or (alone and not self._as_json):
             raise error
         self._failed = error
-        failed = {"path": str(path), "error": error.message, "hint": error.hint or None}
-        self._results.append(failed)
+        self._results.append({"path": path, "error": error.message, "hint": error.hint or None})
         note(f"kbtui: {path}: {error}")
+
+    def _watch(self) -> Callable[[int, int, str], None]:
+        """Show on a terminal how far it is, and how long it may take yet."""
+        begun = last = time.monotonic()
+
+        def watch(done: int, total: int, what: str) -> None:
+            nonlocal last
+            now = time.monotonic()
+            if now - last < _A_MOMENT:
+                return
+            last = now
+            share = done / total if total else 1.0
+            left = (now - begun) / share * (1 - share) if share > 0.01 else None  # noqa: PLR2004
+            rest = f", about {_span(left)} left" if left is not None else ""
+            self._line(f"{share:4.0%}{rest}  {what}")
+
+        return watch
 
     def _estimate(self, found: Preview) -> Estimate:
         from kbtui.importers.remembering import estimate
@@ -281,13 +312,8 @@ class _Work:
         if found.branches:
             rows.append(f"{counted(found.branches, 'other branch', 'other branches')}, left out")
         told = self._estimate(found)
-        cost = (
-            ""
-            if not told.is_paid
-            else ", price unknown"
-            if told.usd is None
-            else f", ${told.usd:.2f}"
-        )
+        price = "price unknown" if told.usd is None else f"${told.usd:.2f}"
+        cost = f", {price}" if told.is_paid else ""
         rows.append(
             f"memory by {told.model}: about {counted(found.tokens, 'token')}{cost},"
             f" {_span(told.seconds)}"
@@ -308,25 +334,6 @@ def _unknown(opened: Opened) -> KbtuiError:
         _, why = opened.refused[0]
         return UnreadableError(f"{opened.path} can't be read: {why}", "Download it again.")
     return UsageError(f"{opened.path} is no export that kbtui knows.", _WHAT_IS_KNOWN)
-
-
-def _watching() -> Callable[[int, int, str], None]:
-    """Shows on a terminal how far reading is, and how long it may take yet."""
-    line = ProgressLine()
-    begun = last = time.monotonic()
-
-    def watch(done: int, total: int, what: str) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last < _A_MOMENT:
-            return
-        last = now
-        share = done / total if total else 1.0
-        left = (now - begun) / share * (1 - share) if share > 0.01 else None  # noqa: PLR2004
-        rest = f", about {_span(left)} left" if left is not None else ""
-        line(f"{share:4.0%}{rest}  {what}")
-
-    return watch
 
 
 def _span(seconds: float) -> str:

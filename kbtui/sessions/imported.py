@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _SUFFIX = ".jsonl"
 _NAMED = re.compile(r"(?P<of>[\w.-]+_[\d-]+-(?P<mark>[0-9a-f]{10}))(?:-(?P<part>[2-9]|\d{2,4}))?")
 _BLOCK = b'{"kind":"import",'
+_MASKS = (b'{"kind":"forget"', b'{"kind":"remember"')
 _NOT_SAID = frozenset({"import", "title", "forget", "remember"})
 Line = list[tuple[str, int]]
 
@@ -217,7 +218,11 @@ def _without(data: bytes, batch: str) -> bytes | None:
             said = {}
         if said.get("batch") != batch:
             break
-        if rest[at:].count(b"\n") != said.get("lines", -1) + 1:
+        after = rest[at:].split(b"\n")[said.get("lines", 0) + 1 : -1]
+        is_whole = rest.count(b"\n" + _BLOCK) == 1 and all(
+            each.startswith(_MASKS) for each in after
+        )
+        if after and not is_whole:
             return None
         rest = rest[:at]
     still = f'"batch":{json.dumps(batch)}'.encode() in rest

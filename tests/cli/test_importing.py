@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -140,3 +141,65 @@ def test_imported_conversations_are_left_alone_by_what_condenses_live_ones(
     kbtui.ok("import", "--no-memory", str(written(tmp_path / "a.json", [talk])))
     assert "Nothing waits" in kbtui.ok("consolidate").err
     assert not kbtui.file("memory/history.jsonl").exists()
+
+
+def test_where_a_model_costs_money_nothing_is_done_unless_that_is_said(
+    kbtui: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KBTUI_MODELS__IMPORT__MODEL", "openai/gpt-4o-mini")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    export = str(written(tmp_path / "a.json", [claude("c1", "Hello " * 400)]))
+    done = kbtui.ok("import", export)
+    assert "1 conversation" in done.out
+    assert "memory by openai/gpt-4o-mini: about 599 tokens, $0.00" in done.out
+    assert "--yes or --no-memory" in done.err
+    assert _logs(kbtui) == {}
+    found = kbtui.ok("import", "--json", export).json
+    assert found["dry_run"] is True
+    assert found["imports"][0]["memory"]["paid"] is True
+    kbtui.ok("import", "--no-memory", export)
+    assert len(_logs(kbtui)) == 1
+
+
+def test_the_parts_of_an_export_in_a_folder_come_in_together(
+    kbtui: Command, tmp_path: Path
+) -> None:
+    listed = [
+        {"export_url": "https://x", "filename": f"conversations-{n:03}.zip"} for n in range(2)
+    ]
+    written(tmp_path / "x/manifest.json", {"version": 1, "data_files": listed})
+    for number in range(2):
+        with zipfile.ZipFile(tmp_path / f"x/conversations-{number:03}.zip", "w") as made:
+            talks = [claude("both", "a", "b"), claude(f"c{number}", "a")]
+            made.writestr("conversations.json", json.dumps(talks))
+    kbtui.ok("import", str(tmp_path / "x"))
+    assert len(_logs(kbtui)) == 3
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"PK\x03\x04 and then nothing", "damaged or cut short"),
+        (b'[{"chat_messages": [', "breaks off"),
+        (b"[[[[[", "no export that kbtui knows"),
+        (b"", "no export that kbtui knows"),
+    ],
+)
+def test_what_cannot_be_read_is_said_and_nothing_comes(
+    kbtui: Command, tmp_path: Path, data: bytes, told: str
+) -> None:
+    file = tmp_path / "a"
+    file.write_bytes(data)
+    done = kbtui("import", str(file))
+    assert done.status
+    assert told in done.err
+    assert _logs(kbtui) == {}
+
+
+def test_a_bomb_is_not_unpacked(kbtui: Command, tmp_path: Path) -> None:
+    file = tmp_path / "a.zip"
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr("a.json", '[{"chat_messages": "' + "a" * 80_000_000 + '"}]')
+    done = kbtui("import", str(file))
+    assert done.status == 1
+    assert "left out" in done.err

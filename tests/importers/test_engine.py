@@ -16,7 +16,9 @@ from kbtui.importers.remembering import Remembered, batches_of, remember
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.models.port import Reply as Answered
 from kbtui.models.port import ToolCall, Usage
+from kbtui.sessions.log_records import Mask
 from kbtui.workspace import durable
+from kbtui.workspace.opening import create_workspace
 from tests.importers.exports import chatgpt, claude, claude_message, node, written
 from tests.memory.memory_room import call_slice
 from tests.scripted_server import Reply, ScriptedServer
@@ -392,3 +394,35 @@ def test_every_line_of_a_log_says_what_logs_say(kb: KnowledgeBase, tmp_path: Pat
     assert kinds == ["session", "import", None, None]
     assert file.stat().st_mode & 0o777 == 0o600
     assert kb.memory.audit().unaccounted == 0
+
+
+def test_what_was_forgotten_of_it_is_no_hindrance_to_taking_it_back(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    report = bring(kb, written(tmp_path / "a.json", [claude("c1", "The door is green.", "Nice.")]))
+    kb.sessions.mask(report.sessions[0].session, [Mask(1, ((0, 8),))])
+    done = take_back(kb.services, report.batch, lambda: kb.history.undo_batch(report.batch))
+    assert done is not None
+    assert [each.outcome for each in done[1]] == ["removed"]
+
+
+def test_a_folder_in_place_keeps_its_notes_and_takes_sessions_in(tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "Mine.md").write_text("# Mine\n")
+    create_workspace(vault, in_place=True)
+    project = {"uuid": "p", "name": "P", "is_private": True,
+               "docs": [{"uuid": "d", "filename": "Plan", "content": "Text"}]}  # fmt: skip
+    written(tmp_path / "x/a.json", [claude("c1", "a")])
+    written(tmp_path / "x/b.json", [project])
+    with KnowledgeBase.open(vault, overrides={"search": {"semantic": False}}) as kb:
+        before = {each.name for each in vault.iterdir()}
+        report = bring(kb, tmp_path / "x")
+        assert [kb.workspace.file(path) for path in report.entries] == [
+            "references/claude/p/plan.md"
+        ]
+        assert bring(kb, tmp_path / "x").known == 2
+        take_back(kb.services, report.batch, lambda: kb.history.undo_batch(report.batch))
+        left = {each.name for each in vault.iterdir()}
+        assert left - {"references"} == before
+        assert said(kb) == {}

@@ -255,7 +255,7 @@ class KnowledgeBase:
             self.library,
             self.search,
             self.models,
-            self._scanner.left_out(),
+            self.library.left_out(),
         )
 
     def close(self) -> None:
@@ -271,7 +271,7 @@ class KnowledgeBase:
     def _adopt(self, timeout: float = 0.2) -> None:
         """Record what was edited outside, and note what can't be; raises as `History.adopt`."""
         self.history.adopt(timeout=timeout)
-        if left_out := self._scanner.left_out():
+        if left_out := self.library.left_out():
             path, why = next(iter(left_out.items()))
             more = f", and {len(left_out) - 1} more" if len(left_out) > 1 else ""
             self._note(

@@ -99,6 +99,7 @@ class Library(Reader):
         self._workspace = workspace
         self._history = history
         self._now = now or (lambda: datetime.now().astimezone())
+        self._scanner = scanner
         self._entries: EntryIndex = EntryIndex(workspace, scanner, private_paths)
         super().__init__(self._entries)
         self._prompt_index = PromptIndex()
@@ -335,6 +336,9 @@ class Library(Reader):
             self._entries.graph().degree,
             show_private=show_private,
         )
+
+    def left_out(self) -> dict[str, str]:
+        return self._scanner.left_out()
 
     def reindex(self) -> None:
         """Throw away what is derived and read every file again."""

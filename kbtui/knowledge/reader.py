@@ -85,6 +85,10 @@ class Reader:
         """All entries by category and slug, without their texts."""
         return list(self._entries.infos())
 
+    def left_out(self) -> dict[str, str]:
+        """The files that can't be recorded, and are no entries therefore: path and reason."""
+        return {}
+
     def listing(self) -> Sequence[EntryInfo]:
         """All entries at once, for a first look; of those never read only what names say."""
         return self.infos()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
 from kbtui.memory.records.tombstones import LOST_KEY
+from kbtui.workspace.scan import LEFT_OUT
 
 if TYPE_CHECKING:
     from kbtui.history.history import History
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from kbtui.workspace.scan import Scanner
 
 Tell = Callable[[str], None]
-LEFT_OUT = "Rename it, make it smaller or readable, or name it in .kbtuiignore."
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 from kbtui import __version__
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.logs import log_file
-from kbtui.maintenance.check import LEFT_OUT
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.spotlight import MOST_LINES, count_lines, is_near_full
 from kbtui.settings import config_file
 from kbtui.text import counted
 from kbtui.workspace import files
+from kbtui.workspace.scan import LEFT_OUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 AREAS = ("knowledge", "memory", "skills", "docs", *BOOTSTRAP_FILES)
 IGNORE_FILE = ".kbtuiignore"
+LEFT_OUT = "Rename it, make it smaller or readable, or name it in .kbtuiignore."
 # Clocks of file systems tick in up to two seconds (FAT); within that a change may not show.
 _RACY_NS = 2_000_000_000
 _PASSING = ("~", ".swp", ".tmp", ".part", ".crdownload")

@@ -23,6 +23,18 @@ SMALL_TREE_ENTRIES = 40
 """Entries up to which a tree starts unfolded."""
 
 
+class LeftOut(NamedTuple):
+    """A file that can't be an entry, and why."""
+
+    path: str
+    why: str
+
+    @property
+    def name(self) -> str:
+        """Its name, without the folders."""
+        return self.path.rpartition("/")[2]
+
+
 @dataclass(slots=True)
 class Folder:
     """A category with what is in it; `count` includes the entries of the folders inside."""
@@ -31,36 +43,50 @@ class Folder:
     name: str
     folders: dict[str, Folder] = field(default_factory=dict)
     entries: list[EntryInfo] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
     count: int = 0
 
 
 class Row(NamedTuple):
-    """One visible line of the tree: a folder, or an entry."""
+    """One visible line of the tree: a folder, an entry, or a file that can't be one."""
 
     depth: int
     folder: Folder | None
     entry: EntryInfo | None
+    left_out: LeftOut | None = None
 
     @property
     def key(self) -> str:
         """A name that stays the same when the tree is made anew."""
         if self.entry is not None:
             return self.entry.path
+        if self.left_out is not None:
+            return self.left_out.path
         return f"{self.folder.path}/" if self.folder is not None else ""
 
 
-def build_tree(entries: Iterable[EntryInfo]) -> Folder:
-    """Sort entries into their folders; runs in a thread."""
+def build_tree(entries: Iterable[EntryInfo], left_out: Mapping[str, str] | None = None) -> Folder:
+    """Sort entries into their folders, and files that can't be such; runs in a thread."""
     root = Folder("", "")
     for entry in sorted(entries, key=lambda entry: (entry.category, entry.slug)):
-        folder = root
-        folder.count += 1
-        for name in filter(None, entry.category.split("/")):
-            path = f"{folder.path}/{name}" if folder.path else name
-            folder = folder.folders.setdefault(name, Folder(path, name))
-            folder.count += 1
+        *above, folder = _way(root, entry.category)
+        for each in (*above, folder):
+            each.count += 1
         folder.entries.append(entry)
+    for path, why in sorted((left_out or {}).items()):
+        if path.startswith("knowledge/"):
+            category = path.removeprefix("knowledge/").rpartition("/")[0]
+            _way(root, category)[-1].left_out.append(LeftOut(path, why))
     return root
+
+
+def _way(root: Folder, category: str) -> list[Folder]:
+    """The folders from the top to a category, made where there are none."""
+    way = [root]
+    for name in filter(None, category.split("/")):
+        path = f"{way[-1].path}/{name}" if way[-1].path else name
+        way.append(way[-1].folders.setdefault(name, Folder(path, name)))
+    return way
 
 
 def visible_rows(root: Folder, expanded: Collection[str]) -> list[Row]:
@@ -76,6 +102,8 @@ def _rows(folder: Folder, expanded: Collection[str], depth: int) -> Iterator[Row
             yield from _rows(inner, expanded, depth + 1)
     for entry in folder.entries:
         yield Row(depth, None, entry)
+    for each in folder.left_out:
+        yield Row(depth, None, None, each)
 
 
 def all_folders(root: Folder) -> set[str]:
@@ -267,6 +295,9 @@ class KnowledgeTree(RowList):
             return [self._folder_line(row.folder, indent)]
         if row.entry is not None:
             return [self._entry_line(row.entry, indent, width)]
+        if row.left_out is not None:
+            text = f"{indent}  {clean_line(row.left_out.name)} (left out: {row.left_out.why})"
+            return [Content.styled(text, ".rows--muted").truncate(width, ellipsis=True)]
         return []
 
     def _folder_line(self, folder: Folder, indent: str) -> Content:

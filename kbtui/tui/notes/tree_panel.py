@@ -13,14 +13,16 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from kbtui.errors import KbtuiError
+from kbtui.text import clean_line
 from kbtui.tui.messages import OpenSearch, go_to
 from kbtui.tui.notes.fuzzy import names_of
 from kbtui.tui.notes.knowledge_tree import KnowledgeTree, Mark, build_tree
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.row_list import RowList
+from kbtui.workspace.scan import LEFT_OUT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from textual.app import ComposeResult
     from textual.binding import BindingType
@@ -124,8 +126,8 @@ class TreePanel(Vertical):
             if self.entries:
                 await asyncio.sleep(_REFRESH_SECONDS)
             else:
-                await self._show(library.listing)
-            await self._show(library.infos)
+                await self._show(library.listing, library.left_out)
+            await self._show(library.infos, library.left_out)
         except KbtuiError as error:
             self.knowledge_tree.message = str(error)
             self.knowledge_tree.refresh()
@@ -133,9 +135,13 @@ class TreePanel(Vertical):
         # The next search by name should not have to wait for this.
         await asyncio.to_thread(names_of, library)
 
-    async def _show(self, listed: Callable[[], Iterable[EntryInfo]]) -> None:
+    async def _show(
+        self,
+        listed: Callable[[], Iterable[EntryInfo]],
+        left_out: Callable[[], Mapping[str, str]],
+    ) -> None:
         """Show the entries that are listed now, with what changed since they were looked at."""
-        self.entries, root = await asyncio.to_thread(_sorted, listed)
+        self.entries, root = await asyncio.to_thread(_sorted, listed, left_out)
         self._marks = {
             path: mark
             for path, mark in self._marks.items()
@@ -163,6 +169,9 @@ class TreePanel(Vertical):
             self.knowledge_tree.toggle(row.folder)
         elif row is not None and row.entry is not None:
             self.post_message(self.Chosen(row.entry.path))
+        elif row is not None and row.left_out is not None:
+            name, why = clean_line(row.left_out.name), row.left_out.why
+            self.notify(f"{name} is left out of the history: {why}. {LEFT_OUT}", markup=False)
 
     # Filter
 
@@ -247,9 +256,11 @@ class TreePanel(Vertical):
             go_to(self.knowledge_tree)
 
 
-def _sorted(listed: Callable[[], Iterable[EntryInfo]]) -> tuple[dict[str, EntryInfo], Folder]:
+def _sorted(
+    listed: Callable[[], Iterable[EntryInfo]], left_out: Callable[[], Mapping[str, str]]
+) -> tuple[dict[str, EntryInfo], Folder]:
     infos = list(listed())
-    return {info.path: info for info in infos}, build_tree(infos)
+    return {info.path: info for info in infos}, build_tree(infos, left_out())
 
 
 def _matching_tree(

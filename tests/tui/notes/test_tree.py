@@ -176,3 +176,20 @@ async def test_names_in_files_cannot_steer_the_terminal_or_press_buttons(tmp_pat
             text = text_of(widget)
             assert "[@click=app.quit]" in text
             assert not set("\x1b\x07\u202e") & set(text)
+
+
+async def test_a_file_that_cannot_be_an_entry_is_shown_as_left_out(tmp_path):
+    kb = make_kb(tmp_path)
+    (kb.workspace.knowledge / "topics" / "odd.").write_text("x")
+    (kb.workspace.knowledge / "topics" / "link.md").symlink_to("docker.md")
+    app = NotesApp(kb)
+    async with app.run_test(size=(120, 30)) as pilot:
+        tree = (await ready(pilot)).knowledge_tree
+        await until(pilot, lambda: "left out" in text_of(tree))
+        *_, link, odd = text_of(tree).split("\n")
+        assert link.strip().startswith("link.md (left out: it is a link")
+        assert odd.strip().startswith("odd. (left out: its name can't be used")
+        assert tree.rows[0].folder.count + tree.rows[3].folder.count == 4
+        await pilot.press("G", "enter")
+        await until(pilot, lambda: any("Rename it" in n.message for n in app._notifications))
+        assert tree.entry is None

@@ -338,6 +338,7 @@ class Library(Reader):
         )
 
     def left_out(self) -> dict[str, str]:
+        """The files that scans passed over, and why."""
         return self._scanner.left_out()
 
     def reindex(self) -> None:

@@ -68,10 +68,11 @@ SOURCE = ChatGPT()
 
 
 def _is_export(head: bytes) -> bool:
-    if b'"chat_messages"' in head:
+    if b'"chat_messages"' in head or b'"rating"' in head:
         return False
     timed = b'"create_time"' in head or b'"current_node"' in head
-    return (b'"mapping"' in head and timed) or (timed and b'"conversation_id"' in head)
+    # The first conversation may be one whose tree is missing.
+    return timed and (b'"mapping"' in head or (b'"conversation_id"' in head and b'"title"' in head))
 
 
 def _element(name: str, element: Any) -> Item:

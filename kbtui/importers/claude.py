@@ -54,16 +54,19 @@ class Claude:
 
     def recognises(self, opened: Opened) -> bool:
         """True if a member holds conversations, projects, memories, or the manifest."""
-        return any(_kind(head) for _, head in json_members(opened))
+        return any(_kind(head) in ("data", "manifest") for _, head in json_members(opened))
 
     def read(self, opened: Opened) -> Iterator[Item]:
         """Read all of it, piece by piece; conversations may come more than once."""
-        kinds = [(name, kind) for name, head in json_members(opened) if (kind := _kind(head))]
-        if all(kind == "manifest" for _, kind in kinds):
-            raise _manifest(opened, kinds[0][0])
+        kinds = [(name, _kind(head)) for name, head in json_members(opened)]
+        known = [(name, kind) for name, kind in kinds if kind in ("data", "manifest")]
+        if all(kind == "manifest" for _, kind in known):
+            raise _manifest(opened, known[0][0])
         for name, kind in kinds:
             if kind == "data":
                 yield from _member(opened, name)
+            elif not kind:
+                yield Skipped(clean_line(name), "It is no part of an export that kbtui knows.")
 
 
 SOURCE = Claude()
@@ -74,6 +77,8 @@ def _kind(head: bytes) -> str:
         return "data"
     if b'"data_files"' in head and b'"export_url"' in head:
         return "manifest"
+    if b'"email_address"' in head or b'"full_name"' in head:
+        return "user"
     is_project = b'"docs"' in head and (b'"prompt_template"' in head or b'"is_private"' in head)
     return "data" if is_project else ""
 

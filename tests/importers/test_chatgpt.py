@@ -136,6 +136,7 @@ def test_a_split_export_is_read_in_all_its_parts(tmp_path: Path) -> None:
     for part in range(3):
         talk = chatgpt(f"c{part}", node("a", None, "user", "Hi"), title=None)
         written(tmp_path / f"x/conversations-{part:03}.json", [talk])
-    written(tmp_path / "x/message_feedback.json", [{"id": "f"}])
-    ids = [each.id for each in read(tmp_path / "x") if isinstance(each, Conversation)]
+    feedback = {"conversation_id": "c0", "rating": "thumbs_up", "create_time": 1.7e9, "title": ""}
+    written(tmp_path / "x/message_feedback.json", [feedback])
+    ids = [getattr(each, "id", "") for each in read(tmp_path / "x")]
     assert ids == ["c0", "c1", "c2"]

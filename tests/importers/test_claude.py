@@ -164,7 +164,8 @@ def test_projects_and_memories_are_notes(tmp_path: Path) -> None:
     }  # fmt: skip
     written(tmp_path / "x/projects/p1.json", project)
     written(tmp_path / "x/memories.json", [{"conversations_memory": "**Work**\nA cook."}])
-    written(tmp_path / "x/users.json", [{"uuid": "u"}])
+    written(tmp_path / "x/users.json", [{"uuid": "u", "email_address": "a@example.org"}])
+    written(tmp_path / "x/design_chats/d1.json", {"uuid": "d1", "strokes": []})
     found = read(tmp_path / "x")
     notes = [(each.folder, each.title, each.text) for each in found if isinstance(each, Note)]
     assert notes == [
@@ -172,7 +173,10 @@ def test_projects_and_memories_are_notes(tmp_path: Path) -> None:
         ("Garden", "Garden", "## Instructions\n\nBe brief."),
         ("Garden", "plan.md", "Tomatoes"),
     ]
-    assert [each.why for each in found if isinstance(each, Skipped)] == ["It is empty."]
+    assert [each.why for each in found if isinstance(each, Skipped)] == [
+        "It is no part of an export that kbtui knows.",
+        "It is empty.",
+    ]
 
 
 def test_memory_files_keep_their_folders(tmp_path: Path) -> None:

@@ -8,8 +8,10 @@ and only then the intent is dropped.
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 from kbtui.errors import (
     ConflictError,
@@ -39,7 +41,7 @@ from kbtui.listeners import Listeners
 from kbtui.text import clean_line
 from kbtui.workspace import files
 from kbtui.workspace.durable import TOGETHER, FileBatch, storage_errors
-from kbtui.workspace.layout import conflict_copy_of, short_name
+from kbtui.workspace.layout import MACHINE, conflict_copy_of, short_name
 from kbtui.workspace.lock import WorkspaceLock
 from kbtui.workspace.redact import redact
 
@@ -106,6 +108,7 @@ class CommitEvents:
 
 log = logging.getLogger(__name__)
 OUTSIDE = "Edited outside kbtui."
+_NAMES = f"{MACHINE}/names.json"
 Edits = dict[str, "bytes | None"]
 Redacted = dict[str, "tuple[bytes | None, bytes | None]"]
 
@@ -489,15 +492,34 @@ class Door:
         gone = [path for path, data in written.items() if data is None]
         kept = [(path, data) for path, data in written.items() if data is not None]
         watch(0, len(written))
-        with FileBatch(self._layout) as batch:
+        names = self._decomposed_names() if any(not path.isascii() for path in written) else {}
+        with FileBatch(self._layout, names=names) as batch:
             for path in gone:
                 check(path)
+                if not path.isascii():
+                    self._remember_name(path, batch, names)
                 batch.remove(path)
             for start in range(0, len(kept), TOGETHER):
                 watch(len(gone) + start, len(written))
                 batch.write_together(dict(kept[start : start + TOGETHER]), just_before=check)
             watch(len(written), len(written))
             batch.sync()
+
+    def _decomposed_names(self) -> dict[str, str]:
+        """The names of removed files that were no NFC, by path, for when they come back."""
+        try:
+            read = json.loads((self._workspace.root / _NAMES).read_bytes())
+        except (OSError, ValueError):
+            return {}
+        names = read.items() if isinstance(read, dict) else ()
+        return {p: n for p, n in names if normalize("NFC", str(n)) == p.rpartition("/")[2]}
+
+    def _remember_name(self, path: str, batch: FileBatch, names: dict[str, str]) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            name = batch.place(path)[1]
+            if name != names.get(path, path.rpartition("/")[2]):
+                names[path] = name
+                files.write_machine_file(self._workspace, _NAMES, json.dumps(names).encode())
 
     def _take_back(self, intent: Intent) -> None:
         """Put the files back after a failure; if even that fails, the next start does it."""

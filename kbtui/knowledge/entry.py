@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from kbtui.knowledge import frontmatter
 from kbtui.knowledge.body import heading_of, summary_of, tags_in_body
@@ -21,6 +22,8 @@ __all__ = ["Entry", "Link", "category_of", "parse_entry", "slug_of"]
 
 _UNREAD = "it names `private`, so the file counts as private until that is put right"
 _PROPERTIES = re.compile(r"\A(?:(?:- )?[A-Za-z][\w-]*::(?: .*)?(?:\r?\n|\Z))+")
+_ESCAPED = re.compile("%[0-9A-F]{2}")
+_ID = re.compile(r"(?:\d{12}|\d{14})(?=[-_ ])")
 _BETWEEN = "\x1f"
 COLUMNS = (
     "path TEXT PRIMARY KEY, blob TEXT, size INTEGER, mtime INTEGER, title TEXT, type TEXT,"
@@ -78,6 +81,12 @@ def slug_of(path: str) -> str:
     return name[:-3] if name.lower().endswith(".md") else name
 
 
+def ids_in(slug: str) -> tuple[str, ...]:
+    """The id that a name begins with, by which it is linked: ``202401010930 Kestrels``."""
+    found = _ID.match(slug)
+    return (found.group(),) if found else ()
+
+
 def parse_entry(path: str, data: bytes) -> Entry:
     """Read an entry out of its bytes; never raises, whatever they are."""
     decoded = decode(data)
@@ -103,7 +112,7 @@ def parse_entry(path: str, data: bytes) -> Entry:
         path=path,
         text=decoded.text,
         blob=blob_id(data),
-        title=word(values, "title") or heading_of(body) or slug,
+        title=word(values, "title") or heading_of(body) or _page_name(slug),
         type=type_,
         category=category,
         slug=slug,
@@ -119,6 +128,12 @@ def parse_entry(path: str, data: bytes) -> Entry:
         frontmatter=matter.values,
         body_line=body_line,
     )
+
+
+def _page_name(slug: str) -> str:
+    """The name of a page whose file has none inside: Logseq writes ``a/b`` as ``a___b``."""
+    name = slug.replace("___", "/")
+    return unquote(name) if _ESCAPED.search(name) else name
 
 
 def _properties(body: str) -> dict[str, Any]:
@@ -182,7 +197,7 @@ class EntryInfo:
     @property
     def names(self) -> tuple[str, ...]:
         """Everything that it is called in links."""
-        return (self.slug, self.title, *self.aliases)
+        return (self.slug, self.title, *self.aliases, *ids_in(self.slug))
 
 
 def info_of(entry: Entry, size: int, mtime_ns: int) -> EntryInfo:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 AREAS = ("knowledge", "memory", "skills", *BOOTSTRAP_FILES)
 # Raised whenever the same bytes would be parsed into something else.
-_IDENTITY = "entries 4"
+_IDENTITY = "entries 5"
 _SCHEMA = (
     f"CREATE TABLE entries ({COLUMNS}) WITHOUT ROWID",
     "CREATE TABLE links (path TEXT PRIMARY KEY, found TEXT) WITHOUT ROWID",

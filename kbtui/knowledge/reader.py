@@ -147,7 +147,7 @@ class Reader:
         return resolve.found_path(ref, entries.index(), entries.infos(), entries.exists)
 
     def _whole_path(self, ref: str) -> str | None:
-        for path in (f"knowledge/{ref}", f"knowledge/{ref}.md"):
+        for path in (ref, f"knowledge/{ref}", f"knowledge/{ref}.md"):
             try:
                 if is_entry(path) and self._entries.exists(path):
                     return checked_path(path)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote
 
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
-from kbtui.knowledge.entry import category_of, slug_of
+from kbtui.knowledge.entry import category_of, ids_in, slug_of
 from kbtui.text import clean_line, fold, shorten, slugify
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
@@ -195,7 +195,7 @@ class LinkIndex:
     def _keys(self, entry: Named) -> Iterator[tuple[dict[str, tuple[str, ...]], str]]:
         yield self._names, _key(slug_of(entry.path))
         yield self._titles, fold(entry.title)
-        for alias in dict.fromkeys(map(fold, entry.aliases)):
+        for alias in dict.fromkeys(map(fold, (*entry.aliases, *ids_in(slug_of(entry.path))))):
             yield self._aliases, alias
 
 

@@ -161,9 +161,16 @@ class FileBatch:
     Folders stay open until `close`, so each is walked to and synced once.
     """
 
-    def __init__(self, root: Path | Layout, temporary: str = TEMPORARY) -> None:
+    def __init__(
+        self,
+        root: Path | Layout,
+        temporary: str = TEMPORARY,
+        names: Mapping[str, str] | None = None,
+    ) -> None:
+        """Open nothing yet; `names` are those of new files by path where they aren't NFC."""
         self._root = root
         self._temporary = temporary
+        self._names = names or {}
         self._folders: dict[tuple[Path, tuple[str, ...]], int] = {}
         self._touched: set[int] = set()
 
@@ -208,6 +215,8 @@ class FileBatch:
                 folder = self._folder(root, tuple(parts))
                 name = real_name(folder, last)
                 old = _regular(folder, name)
+                if old is None:
+                    name = self._names.get(path, name)
                 temporary = temporary_name(self._temporary)
                 ready.append((path, folder, name, temporary))
                 self._fill(folder, temporary, data, mode, old)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.errors import KbtuiError
+from kbtui.errors import KbtuiError, UnreadableError
 from kbtui.history.objects.commit import Actor
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.mcp_server.backend import Backend
@@ -212,6 +213,91 @@ def test_the_app_shows_the_notes_at_the_root_and_in_folders(vault: Path) -> None
     with Terminal(command, {**os.environ, "PYTHONPATH": str(ROOT)}) as app:
         app.wait_for("KNOWLEDGE", "Home", "My Great Note", "Work")
     assert tree_of(vault) == before
+
+
+def fill(root: Path, notes: dict[str, str | bytes]) -> None:
+    for name, text in notes.items():
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+
+VARIED: dict[str, dict[str, str | bytes]] = {
+    "logseq": {
+        "logseq/config.edn": "{}",
+        "pages/Kestrel.md": "alias:: Windhover\n\n- A kestrel\n  id:: 65a1b2c3\n\t- ((65a1b2c3))\n"
+        "- See [[projects/Nest box]] and [[a/B]]\n",
+        "pages/projects___Nest box.md": "- For [[Kestrel]]\n",
+        "pages/a%2FB.md": "- For [[Windhover]]\n",
+        "journals/2026_11_20.md": "- Saw a [[Kestrel]]\n",
+    },
+    "zettelkasten": {
+        "202401010930 Kestrels.md": "# Kestrels\n\nSee [[202401010931]].\n",
+        "202401010931-voles.md": "Eaten by [[202401010930]].\n",
+        "1a2b Luhmann.md": "Next: [[1a2c]].\n",
+        "1a2c.md": "Back: [[1a2b Luhmann]].",
+    },
+    "joplin": {
+        "A/Kestrel.md": "---\ntitle: Kestrel\ncreated: 2024-01-01 09:00:00Z\n---\n\n"
+        "![f.png](../_resources/f.png) [Vole](../B%20b/Vole.md)\n",
+        "B b/Vole.md": "[Kestrel](<../A/Kestrel.md>)\n",
+        "_resources/f.png": b"\x89PNG",
+    },
+    "bytes": {
+        "crlf.md": "---\r\ntitle: CRLF\r\ntags: [a, b]\r\n---\r\n# CRLF\r\n\r\n[[bom]]\r\n",
+        "bom.md": "\ufeff---\ntitle: BOM\n---\n[[crlf]] [[tabs]]\n",
+        "tabs.md": "---\ntitle:\tTabbed\ntags:\n\t- a\n---\n[[bom]]\n",
+        "toml.md": '+++\ntitle = "Toml"\n+++\n[[crlf]]\n',
+        "org.md": ":PROPERTIES:\n:ID: 1\n:END:\n#+title: Org\n\n[[toml]]",
+        "mixed.md": "# Mixed\r\none [[toml]]\ntwo\r\n",
+        "latin.md": "# Caf\xe9\n[[toml]]\n".encode("latin-1"),
+        "open.md": "---\ntitle: open\n\n[[toml]]\n",
+        "empty.md": "",
+    },
+    "names": {
+        "\N{EAGLE} Kestrel.md": "[[Two  spaces]] [[U\u0308bermut]]\n",
+        "U\u0308bermut.md": "[[\N{EAGLE} Kestrel]]\n",
+        "  Lead.md": "[[\N{EAGLE} Kestrel]]\n",
+        "Two  spaces.md": "[[\N{EAGLE} Kestrel]]\n",
+        "What (yes) #1 & 100%.md": "[k](%F0%9F%A6%85%20Kestrel.md)\n",
+        "a/b/c/d/e/f/deep.md": "[up](../../../../../../%F0%9F%A6%85%20Kestrel.md)\n",
+        "UPPER.MD": "[[deep]]\n",
+        "memory/of dad.md": "[[deep]]\n",
+    },
+}
+
+
+@pytest.mark.parametrize("layout", VARIED)
+def test_whatever_the_layout_each_note_is_found_and_each_change_undone_to_the_byte(
+    tmp_path: Path, layout: str
+) -> None:
+    root = tmp_path / "vault"
+    fill(root, VARIED[layout])
+    (root / "link.md").symlink_to("nowhere.md")
+    (root / "elsewhere").symlink_to("/")
+
+    def state() -> dict[str, str]:
+        return {name: is_ for name, is_ in tree_of(root).items() if is_ != "folder"}
+
+    before = state()
+    with KnowledgeBase.open(root, create=True) as kb:
+        kb.search.sync()
+        dead = set()
+        for info in kb.library.infos():
+            hits = kb.search.search(info.title, limit=50, semantic=False).hits
+            assert not info.title or info.path in {hit.path for hit in hits}
+            dead |= {each.link.target for each in kb.library.outgoing(info.path) if not each.path}
+            for change in (
+                lambda path: kb.library.rename(path, "A New Name"),
+                lambda path: kb.library.rename(path, "Elsewhere/Moved"),
+                kb.library.delete,
+            ):
+                with contextlib.suppress(UnreadableError):
+                    change(info.path)
+                    assert state() != before
+                    kb.history.undo("HEAD")
+                assert state() == before, info.path
+        assert not dead
 
 
 # What lies in other people's folders ---------------------------------------------------------------

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
 _NOTICE = re.compile(
     r"(?:^[ \t]*`{3,}[^\n]*\n)?[ \t]*"
-    r"This block is not supported on your current device yet\.?[ \t]*"
-    r"(?:\n[ \t]*`{3,}[ \t]*$)?",
+    r"(?:This block is not supported on your current device yet"
+    r"|Viewing artifacts created via the Analysis Tool web feature preview isn.t yet supported on"
+    r" mobile)\.?[ \t]*(?:\n[ \t]*`{3,}[ \t]*$)?",
     re.MULTILINE,
 )
 _THINKING = re.compile(r"<(antThinking|thinking)\b[^>]*>.*?(?:</\1>|\Z)", re.DOTALL)
@@ -42,8 +43,15 @@ _ARTIFACT = re.compile(r"<antArtifact\b([^>]*)>\n?|</antArtifact>")
 _TITLE = re.compile(r'\btitle="([^"]*)"')
 _BLANK_LINES = re.compile(r"\n{3,}")
 _ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
+_FILES = ("file", "image")
 _NO_PARENT = "00000000-0000-4000-8000-000000000000"
-_PARTS = (b'"chat_messages"', b'"conversations_memory"', b'"memory_files"')
+_PARTS = (
+    b'"chat_messages"',
+    b'"contentBlocks"',
+    b'"authorAccountUuid"',
+    b'"conversations_memory"',
+    b'"memory_files"',
+)
 
 
 class Claude:
@@ -63,10 +71,10 @@ class Claude:
         if all(kind == "manifest" for _, kind in known):
             raise _manifest(opened, known[0][0])
         for name, kind in kinds:
-            if kind == "data":
+            if kind == "data" or (not kind and "design_chats/" in name):
                 yield from _member(opened, name)
             elif not kind:
-                yield Skipped(clean_line(name), "It is no part of an export that kbtui knows.")
+                yield Skipped(clean_line(name), "It holds no conversations, projects or memories.")
 
 
 SOURCE = Claude()
@@ -116,12 +124,27 @@ def _member(opened: Opened, name: str) -> Iterator[Item]:
 def _element(name: str, value: dict[str, Any]) -> Iterator[Item]:
     if "chat_messages" in value:
         yield _conversation(name, value)
+    elif isinstance(value.get("messages"), list):
+        yield _conversation(name, _of_design(value))
     elif "conversations_memory" in value or "memory_files" in value:
         yield from _memories(value)
     elif "docs" in value:
         yield from _project(value)
     else:
         yield Skipped(place_of(name, value.get("name"), value.get("uuid")), "It has no messages.")
+
+
+def _of_design(value: dict[str, Any]) -> dict[str, Any]:
+    """A conversation about a design in the form of the others."""
+    messages = []
+    for message in mappings(value.get("messages")):
+        inner = mapping(message.get("content"))
+        attached = mappings(inner.get("attachments"))
+        files = [{"file_name": each.get("name")} for each in attached if each.get("type") in _FILES]
+        said = {"content": inner.get("contentBlocks"), "text": inner.get("content")}
+        time = message.get("created_at") or inner.get("timestamp")
+        messages.append({**message, **said, "created_at": time, "files": files})
+    return {**value, "name": value.get("title"), "chat_messages": messages}
 
 
 def _conversation(name: str, value: dict[str, Any]) -> Item:
@@ -215,7 +238,7 @@ def _shown(message: dict[str, Any]) -> str:
     else:
         text = text_of(message.get("text")) or text_of(message.get("content"))
     # Hardly any message holds one of these, and looking for a word costs nothing.
-    if "This block is not" in text:
+    if "This block is not" in text or "Viewing artifacts" in text:
         text = _NOTICE.sub("", text)
     if "hinking" in text:
         text = _THINKING.sub("", text)

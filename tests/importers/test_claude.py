@@ -50,6 +50,8 @@ def told(tmp_path: Path, **message: Any) -> list[str]:
         ({"content": [{"type": "thinking", "thinking": "secretly"}], "text": "secretly"}, []),
         ({"content": [{"type": "token_budget"}, {"type": "new"}, {"type": "text", "text": "Yes"}]}, ["Yes"]),
         ({"content": [], "text": "From 2024"}, ["From 2024"]),
+        ({"content": None, "text": "So:\n```\nViewing artifacts created via the Analysis Tool web feature"
+          " preview isn\u2019t yet supported on mobile.\n```\n"}, ["So:"]),
         ({"content": None, "text": f"```\n{NOTICE}\n```\n\nYes"}, ["Yes"]),
         ({"content": [{"type": "text", "text": f"Yes\n\n```\n{NOTICE}\n```"}]}, ["Yes"]),
         ({"content": None, "text": '<antThinking>secretly</antThinking>Here: <antArtifact identifier="a"'
@@ -165,7 +167,7 @@ def test_projects_and_memories_are_notes(tmp_path: Path) -> None:
     written(tmp_path / "x/projects/p1.json", project)
     written(tmp_path / "x/memories.json", [{"conversations_memory": "**Work**\nA cook."}])
     written(tmp_path / "x/users.json", [{"uuid": "u", "email_address": "a@example.org"}])
-    written(tmp_path / "x/design_chats/d1.json", {"uuid": "d1", "strokes": []})
+    written(tmp_path / "x/light_metadata.json", {"uuid": "d1", "logins": []})
     found = read(tmp_path / "x")
     notes = [(each.folder, each.title, each.text) for each in found if isinstance(each, Note)]
     assert notes == [
@@ -174,9 +176,34 @@ def test_projects_and_memories_are_notes(tmp_path: Path) -> None:
         ("Garden", "plan.md", "Tomatoes"),
     ]
     assert [each.why for each in found if isinstance(each, Skipped)] == [
-        "It is no part of an export that kbtui knows.",
+        "It holds no conversations, projects or memories.",
         "It is empty.",
     ]
+
+
+def test_conversations_about_designs_come_in_as_others(tmp_path: Path) -> None:
+    blocks = [
+        {"type": "thinking", "text": "secretly"},
+        {"type": "tool_call", "toolCall": {"name": "draw", "input": {}}},
+        {"type": "text", "text": "Here it is."},
+    ]
+    asked = {"content": "Draw a boat", "attachments": [{"type": "image", "name": "boat.png"},
+             {"type": "skill", "name": "spec", "content": "hidden"}]}  # fmt: skip
+    talk = {
+        "uuid": "d1", "title": "Boat", "project": {"name": "Sea"}, "created_at": "2026-05-01T09:00:00Z",
+        "messages": [
+            {"uuid": "a", "role": "user", "content": asked},
+            {"uuid": "b", "role": "assistant", "content": {"contentBlocks": blocks}},
+        ],
+    }  # fmt: skip
+    written(tmp_path / "x/users/u1/design_chats/d1.json", talk)
+    found = only(tmp_path / "x")
+    assert found.title == "Boat"
+    assert [(each.role, each.text) for each in found.messages] == [
+        ("user", "Draw a boat"),
+        ("assistant", "Here it is."),
+    ]
+    assert found.messages[0].attached == ("boat.png",)
 
 
 def test_memory_files_keep_their_folders(tmp_path: Path) -> None:

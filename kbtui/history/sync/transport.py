@@ -45,7 +45,8 @@ _LEFT_BEHIND = (
     *("*.lock", "info/*.lock", "refs/heads/*.lock", "objects/pack/*.lock", "objects/??/*.lock"),
     *("objects/pack/tmp*", "objects/??/tmp*", "objects/tmp*"),
 )
-_MADE = {"branches", "refs", "hooks", "info", "objects", "HEAD", "config.lock", "description"}
+_MADE = {"branches", "refs", "hooks", "info", "objects", "HEAD", "description", "config"}
+_PROBE = ".probe-permissions"
 SECONDS = 60.0
 """How long the other end may be silent."""
 _SSH = "ssh -oBatchMode=yes -oConnectTimeout=20 -oServerAliveInterval=20 -oServerAliveCountMax=3"
@@ -373,8 +374,8 @@ def prepare_folder(folder: Path) -> None:
             )
     with storage_errors(f"Can't make a history in {folder}"):
         folder.mkdir(exist_ok=True)
-        with contextlib.closing(Repo.init_bare(folder)) as made:
-            made.refs.set_symbolic_ref(b"HEAD", _REF)  # type: ignore[arg-type]
+        main = _REF.removeprefix(b"refs/heads/")
+        with contextlib.closing(Repo.init_bare(folder, default_branch=main)) as made:
             config = made.get_config()
             config.set((b"core",), b"fsync", b"all")
             config.write_to_path()
@@ -382,8 +383,9 @@ def prepare_folder(folder: Path) -> None:
 
 def _take_back_half_made(folder: Path) -> None:
     """Empty a folder in which somebody was cut off while making it a repository."""
-    names = {item.name for item in folder.iterdir()} if folder.is_dir() else set()
-    if not names or "config" in names or not names <= _MADE:
+    names = {item.name for item in folder.iterdir()} - {_PROBE} if folder.is_dir() else set()
+    made = {name.removesuffix(".lock") for name in names}
+    if not names or "config" in names or not made <= _MADE:
         return
     inside = list(folder.rglob("*"))
     if any(item.is_file() and item.parent != folder for item in inside):

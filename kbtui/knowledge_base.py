@@ -90,6 +90,7 @@ class KnowledgeBase:
             self.settings.models.embed,
             tree_at=self._texts_at,
             is_private=self.library.is_private,
+            drew_on_private=lambda session: bool(self.memory.pending.conversation(session).private),
         )
         self.history.subscribe(lambda changed: search.refresh(changed.all_paths))
         self._opened.callback(search.close)

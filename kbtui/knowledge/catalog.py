@@ -95,7 +95,7 @@ class Catalog:
         if not large:
             known = {info.path: info for info in self._entries.infos()}
             merged = {**known, **altered}.values()
-            infos = _sorted(info for info in merged if info is not None)
+            infos = _sorted(self._entries.marked(info for info in merged if info is not None))
             if len(infos) <= AT_ONCE:
                 self._write_small(change, infos)
                 return

@@ -67,6 +67,15 @@ def is_indexed(path: str) -> bool:
     )
 
 
+def _copies_of_private(known: Mapping[str, EntryInfo]) -> dict[str, EntryInfo]:
+    """The entries, now private, that are copies of private ones by their names."""
+    return {
+        path: replace(info, private=True)
+        for path, info in known.items()
+        if not info.private and any(_is_private(known.get(each)) for each in originals(path))
+    }
+
+
 def _is_private(info: EntryInfo | None) -> bool:
     return info is not None and info.private
 
@@ -329,10 +338,14 @@ class EntryIndex:
 
     def _guard_copies(self, known: dict[str, EntryInfo]) -> None:
         """Mark as private what is a copy of a private entry, by its name."""
-        for path, info in known.items():
-            if not info.private and any(_is_private(known.get(o)) for o in originals(path)):
-                known[path] = replace(info, private=True)
-                self._sorted = self._public = None
+        if copies := _copies_of_private(known):
+            known.update(copies)
+            self._sorted = self._public = None
+
+    def marked(self, infos: Iterable[EntryInfo]) -> list[EntryInfo]:
+        """Entries as they are once they are written: private by settings, or as copies, as well."""
+        known = {info.path: self._guarded(info) for info in infos}
+        return list((known | _copies_of_private(known)).values())
 
     def _says(self, path: str) -> bool:
         """True if a file that isn't indexed says itself that it is private."""

@@ -11,7 +11,9 @@ from kbtui.agent.tools.writing import is_reviewed, propose
 from kbtui.errors import NotFoundError, UndoConflictError
 from kbtui.history.looking.diff import as_patch
 from kbtui.history.objects.commit import Actor, describe
+from kbtui.knowledge.entry_index import is_catalogue
 from kbtui.text import clean_line, counted, shorten
+from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
@@ -137,6 +139,8 @@ class ExplainLine:
         """
         path = context.find_path(arguments["entry"])
         why = self._provenance.why(path, arguments["line"])
+        if not _may_tell(context, path, why.text):
+            raise NotFoundError(f"{short_name(path)} has no line {arguments['line']}.")
         shown = self._commit(why.commit)
         is_private = any(message.meta.get("private") for message in why.messages)
         said = [] if is_private else _said(why)
@@ -282,6 +286,14 @@ def _said(why: Why) -> list[dict[str, Any]]:
         }
         for each in telling[:_MOST_MESSAGES]
     ]
+
+
+def _may_tell(context: ToolContext, path: str, line: str) -> bool:
+    """True unless it is a line of a catalogue that is about a private entry."""
+    if context.is_local or not is_catalogue(path):
+        return True
+    text = files.decode(files.read_bytes(context.workspace, path)).text
+    return line.strip() in map(str.strip, context.shown_text(path, text).splitlines())
 
 
 def _is_private(context: ToolContext, entry: ArchiveEntry) -> bool:

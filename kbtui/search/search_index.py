@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from kbtui.search.index.bm25f import Corpus, Mask
     from kbtui.search.index.chunker import ChunkLimits
     from kbtui.search.index.generation import Generations
-    from kbtui.search.index.rows import TreeReader
+    from kbtui.search.index.rows import ChunkRow, TreeReader
     from kbtui.search.query.fusion import Meaning
     from kbtui.search.query.hits import Rows
     from kbtui.search.query.parser import Query
@@ -78,6 +79,7 @@ class SearchIndex:
         *,
         tree_at: Callable[[str], Iterable[tuple[str, bytes]]] | None = None,
         is_private: Callable[[str], bool] = lambda _path: False,
+        drew_on_private: Callable[[str], bool] = lambda _session: False,
         model: EmbeddingModel | None = None,
     ) -> None:
         """Opens nothing yet.
@@ -90,6 +92,7 @@ class SearchIndex:
             tree_at: Gives the files of a revision, for searches `at` one.
             is_private: Which paths a remote embedding model must not see, beside the entries
                 that say ``private: true``.
+            drew_on_private: Which sessions it must not see either.
             model: The embedding model, if it is not the one that `embed` names.
         """
         self.on_outside_edit: Callable[[frozenset[str]], None] | None = None
@@ -101,6 +104,8 @@ class SearchIndex:
         self._model = model
         self._tree_at = tree_at
         self._is_private = is_private
+        self._drew_on_private = drew_on_private
+        self._drew: dict[str, tuple[int, bool]] = {}  # by session: the size of its log, the answer
         self._lock = threading.RLock()  # held for moments only; the others while files are opened
         self._opening = threading.RLock()
         self._opened: Generations | None = None
@@ -363,12 +368,30 @@ class SearchIndex:
 
                 folder = self._generations().folder / "vectors"
                 model = self._model or ConfiguredModel(self._embed)
-                self._meaning = Semantic(folder, model, self._is_private)
+                self._meaning = Semantic(folder, model, self._is_withheld)
             return self._meaning
+
+    @property
+    def _is_local(self) -> bool:
+        """True if no text leaves this machine to be embedded."""
+        from kbtui.search.embedding.prepared import is_local
+
+        return self._model is not None or is_local(self._embed)
+
+    def _is_withheld(self, row: ChunkRow) -> bool:
+        """True if a model elsewhere must not see a passage."""
+        if row.session is not None:
+            with suppress(OSError):
+                size = self._workspace.place(f"sessions/{row.session}.jsonl").stat().st_size
+                known = self._drew.get(row.session)
+                if known is None or known[0] != size:
+                    known = self._drew[row.session] = (size, self._drew_on_private(row.session))
+                return known[1]
+        return row.private or self._is_private(row.path)
 
     # Searching
 
-    def search(
+    def search(  # noqa: PLR0913 — names of what can be asked
         self,
         query: str,
         scope: str = "default",
@@ -380,6 +403,7 @@ class SearchIndex:
         relevant_only: bool = False,
         statements_only: bool = False,
         before: tuple[str, int] | None = None,
+        sendable: bool = True,
     ) -> SearchResult:
         """Find the places that answer a query, by words and by meaning.
 
@@ -394,6 +418,7 @@ class SearchIndex:
                 answers has no hits.
             statements_only: Of conversations leave out what kbtui said, and what was only asked.
             before: A session and a message of it: what it said from there on is left out.
+            sendable: The query may be sent to an embedding model elsewhere.
 
         Raises:
             UsageError: `at` where there is no history.
@@ -407,7 +432,7 @@ class SearchIndex:
             query,
             scope,
             max(1, min(limit, MOST_HITS)),
-            semantic=semantic and self._settings.semantic,
+            semantic=semantic and self._settings.semantic and (sendable or self._is_local),
             wait=wait,
             relevant_only=relevant_only,
             statements_only=statements_only,

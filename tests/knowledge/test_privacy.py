@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,12 +16,16 @@ from kbtui.history.objects.commit import Origin
 from kbtui.knowledge.privacy import originals, says_private
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.mcp_server.backend import Backend
+from kbtui.mcp_server.resources import Resources
 from kbtui.models.port import ToolCall
+from kbtui.search.embedding.prepared import ConfiguredModel
 from kbtui.search.index.markdown import read_properties
+from kbtui.settings import RoleSettings, SearchSettings
 from kbtui.workspace.layout import short_name
+from tests.search.fakes import WordEmbedder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 SPELLINGS = {
@@ -111,7 +115,7 @@ class Shelf:
                     texts[copy.format(name)] = ""
             for file, begin in texts.items():
                 word = f"walrus{len(self.paths):04}"
-                text = f"{begin}# About {word}\n\nThe {word} sleeps at noon.\n"
+                text = f"{begin}# About {word}\n\nThe {word} sleeps at noon. See [[topics/zoo]].\n"
                 encoding = "utf-16" if n % 7 == 6 else "utf-8"
                 (folder / file).write_bytes(text.encode(encoding))
                 self.paths[f"knowledge/topics/{file}"] = word
@@ -141,56 +145,96 @@ def shelf(tmp_path: Path) -> Iterator[Shelf]:
         yield Shelf(kb)
 
 
-def test_nothing_private_goes_out_in_any_spelling_or_copy_by_any_way(shelf: Shelf) -> None:
-    kb, context, agent = shelf.kb, shelf.context(), Toolbox()
-    backend = Backend(lambda: kb, "mcp-test")
-    assert [path for path in shelf.paths if not kb.library.is_private(path)] == []
-    out: dict[tuple[str, str], list[str]] = {}
-    cases = 0
+class Ways:
+    """What was told by each way out, and what of it is private."""
 
-    def check(way: str, about: str, told: str, but: str = "") -> None:
-        nonlocal cases
-        cases += 1
-        if found := shelf.leaks(told, but=but):
-            out[way, about] = found
+    def __init__(self, shelf: Shelf) -> None:
+        self.kb = shelf.kb
+        self.out: dict[tuple[str, str], list[str]] = {}
+        self.cases = 0
+        self._shelf = shelf
+        self._context = shelf.context()
+        self._agent = Toolbox()
+        self._backend = Backend(lambda: shelf.kb, "mcp-test")
 
-    def ask(name: str, **arguments: object) -> None:
-        said = json.dumps(arguments)
-        about = str(next(iter(arguments.values()), ""))
-        told = json.dumps(asdict(agent.run(ToolCall("c", name, said), context)))
+    def check(self, way: str, about: str, told: str, but: str = "") -> None:
+        self.cases += 1
+        if found := self._shelf.leaks(told, but=but):
+            self.out[way, about] = found
+
+    def ask(self, name: str, **arguments: object) -> None:
+        """Have a model elsewhere call a tool in a conversation."""
+        call = ToolCall("c", name, json.dumps(arguments))
+        self._told(name, asdict(self._agent.run(call, self._context)), arguments)
+
+    def mcp(self, name: str, **arguments: object) -> None:
+        """Have a client of MCP call a tool."""
+        done = self._backend.call(name, json.dumps(arguments), "tester")
+        self._told(f"MCP {name}", asdict(done), arguments)
+
+    def _told(self, way: str, shape: object, arguments: dict[str, object]) -> None:
+        about, told = str(next(iter(arguments.values()), "")), json.dumps(shape)
         for word in sorted(map(str, arguments.values()), key=len, reverse=True):
             told = told.replace(word, "").replace(short_name(word), "")
-        check(name, about, told, about)
+        self.check(way, about, told, about)
 
+
+def test_nothing_private_goes_out_in_any_spelling_or_copy_by_any_way(shelf: Shelf) -> None:
+    kb, ways = shelf.kb, Ways(shelf)
+    assert [path for path in shelf.paths if not kb.library.is_private(path)] == []
     for path, word in shelf.paths.items():
-        ask("read_file", path=path)
-        ask("read_entry", entry=path)
-        ask("grep", pattern=word)
-        ask("edit_entry", entry=path, old=word[:5], new="x")
+        ways.ask("read_file", path=path)
+        ways.ask("read_entry", entry=path)
+        ways.ask("grep", pattern=word)
+        ways.ask("edit_entry", entry=path, old=word[:5], new="x")
         found = attachments_of(f'@"{path}"', kb.workspace, kb.library, is_local=False)
-        check("attachment", path, "".join(each.text for each in found))
-        mcp = backend.call("fetch", json.dumps({"id": path}), "tester")
-        check("fetch", path, json.dumps(asdict(mcp)).replace(path, ""), path)
+        ways.check("attachment", path, "".join(each.text for each in found))
+        ways.mcp("fetch", id=path)
         if path.endswith("00.md"):
-            ask("memory_search", query=word)
-            ask("vector_search", query=word)
-            ask("read_entry", entry=path[17:-4])
-    ask("list_entries")
-    ask("grep", pattern="sleeps at")
-    ask("memory_search", query="walrus sleeps")
-    ask("read_file", path="knowledge/INDEX.md")
-    ask("read_entry", entry="slugthattell")
-    for name in ("list_entries", "entry_history"):
-        check(name, "MCP", json.dumps(asdict(backend.call(name, "{}", "tester"))))
+            ways.ask("memory_search", query=word)
+            ways.ask("vector_search", query=word)
+            ways.ask("read_entry", entry=path[17:-4])
+    ways.ask("list_entries")
+    ways.ask("grep", pattern="sleeps at")
+    ways.ask("memory_search", query="walrus sleeps")
+    ways.ask("read_file", path="knowledge/INDEX.md")
+    ways.ask("read_entry", entry="slugthattell")
+    ways.ask("read_entry", entry="zoo")  # all of them link to it
+    ways.ask("rename_entry", entry="zoo", new_name="Park")
+    index = kb.library.prompt_index("walrus sleeps", 4000, len, show_private=False)
+    ways.check("prompt", "index", index)
+    ways.check("catalogue", "text", kb.library.catalog.public_text("knowledge/INDEX.md", ""))
+    said = (kb.workspace.knowledge / "INDEX.md").read_text()
+    assert "(private)" in said
+    assert "walrus" not in said
+    assert ways.out == {}
+    assert ways.cases > 1000
+
+
+def test_nothing_private_goes_out_over_mcp_by_any_way(shelf: Shelf) -> None:
+    kb, ways = shelf.kb, Ways(shelf)
+    ways.mcp("list_entries")
+    ways.mcp("entry_history")
+    ways.mcp("read_entry", entry="zoo")
+    ways.mcp("entry_links", entry="zoo", depth=2)
+    ways.mcp("rename_entry", entry="zoo", new_name="Park")
+    for name, query in (("search", "query"), ("memory_search", "query"), ("grep", "pattern")):
+        ways.mcp(name, **{query: "sleeps at noon"})
+    for path in kb.history.tree("HEAD"):
+        ways.mcp("entry_history", entry=path)
+        ways.mcp("explain_line", entry=path, line=5)
+        ways.mcp("entry_links", entry=path)
+        ways.mcp("edit_entry", entry=path, old="sleeps", new="wakes")
     for commit in kb.history.log():
-        told = backend.call("show_change", json.dumps({"commit": commit.id}), "tester")
-        check("show_change", commit.id, json.dumps(asdict(told)))
-    check(
-        "prompt", "index", kb.library.prompt_index("walrus sleeps", 4000, len, show_private=False)
-    )
-    check("catalogue", "INDEX.md", kb.library.catalog.public_text("knowledge/INDEX.md", ""))
-    assert out == {}
-    assert cases > 1000
+        ways.mcp("show_change", commit=commit.id)
+        ways.mcp("undo_change", commit=commit.id)
+    resources = Resources(kb.workspace, kb.library)
+    told = [each.uri for each in resources.page(None).resources]
+    ways.check("resources", "list", json.dumps(told))
+    ways.check("resources", "index", resources.read("kb://index"))
+    ways.check("resources", "completion", json.dumps(resources.suggest("")))
+    assert ways.out == {}
+    assert ways.cases > 400
 
 
 def test_what_was_private_once_is_told_by_no_change_of_that_time(shelf: Shelf) -> None:
@@ -211,3 +255,60 @@ def test_a_head_that_cannot_be_read_says_that_it_counts_as_private(shelf: Shelf)
     unclosed = shelf.kb.library.find("slugthattells011")
     assert unclosed.private
     assert "counts as private" in (unclosed.problem or "")
+
+
+class Elsewhere:
+    """An embedding model on another machine, which keeps what it was sent."""
+
+    name = identity = "elsewhere"
+    dimension = 64
+    is_local = False
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+        self._words = WordEmbedder()
+
+    def documents(self, texts: Sequence[str]) -> Any:
+        self.sent += texts
+        return self._words.documents(texts)
+
+    def query(self, text: str) -> Any:
+        self.sent.append(text)
+        return self._words.query(text)
+
+    def close(self) -> None:
+        pass
+
+
+def test_an_embedding_model_elsewhere_is_sent_nothing_private(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kb, model = shelf.kb, Elsewhere()
+    talk = kb.sessions.create("test")
+    talk.append("user", "When does it sleep?", turn="t1")
+    talk.append(
+        "assistant", "The walrus0000 sleeps at noon.", turn="t1", meta={"private": ["topics/x"]}
+    )
+    plain = kb.sessions.create("test")
+    plain.append("user", "The penguin stays awake.", turn="t1")
+    kb.search.close()
+    del kb.search
+    role = RoleSettings(model="litellm:x/y", api_base="https://embed.example/v1")
+    settings = kb.settings.models.model_copy(update={"embed": role})
+    kb.settings = kb.settings.model_copy(
+        update={"models": settings, "search": SearchSettings(semantic=True)}
+    )
+    monkeypatch.setattr(ConfiguredModel, "load", lambda _self, _stop: model)
+    kb.search.sync()
+    kb.search.load_model()
+    assert kb.search.embed_missing() > 0
+    assert kb.search.search("penguin", "all", wait=True).semantic
+    sent = "\n".join(model.sent)
+    assert "penguin" in sent
+    assert "Animals." in sent
+    assert shelf.leaks(sent) == []
+    # What a model here asks may come of what it has read.
+    local = replace(shelf.context(), is_local=True)
+    Toolbox().run(ToolCall("c", "memory_search", '{"query": "walrus0001 noon"}'), local)
+    assert shelf.leaks("\n".join(model.sent)) == []
+    assert not kb.search.search("penguin", sendable=False).semantic

@@ -352,7 +352,9 @@ def _links(context: ToolContext, path: str) -> tuple[list[str], list[str]]:
     """The links of an entry, and the lines that link to it."""
     targets = dict.fromkeys(link.path for link in context.library.outgoing(path) if link.path)
     sources = dict.fromkeys(link.path for link in context.library.backlinks(path))
-    shown = ([each for each in paths if not context.conceals(each)] for paths in (targets, sources))
+    shown = (
+        [each for each in paths if not context.is_hidden(each)] for paths in (targets, sources)
+    )
     links, backlinks = (paths[:_MOST_LINKS] for paths in shown)
     return links, backlinks
 

@@ -108,6 +108,8 @@ def _search(
         relevant_only=True,
         statements_only=True,
         before=(context.session, context.message),
+        # A model on this machine may put into it what it has read there.
+        sendable=not (context.is_local and context.has_private),
     )
     hits = [hit for hit in result.hits if _may_show(context, hit)][:limit]
     count = counted(len(hits), f"{what} result")

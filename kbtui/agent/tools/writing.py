@@ -136,7 +136,7 @@ def propose(context: ToolContext, change: Change, why: str = _REVIEWED) -> ToolR
         for path, data in change.edits.items()
         if not is_derived(path)
     }
-    done = [_done(context, path, texts[path]) for path in texts if not context.conceals(path)]
+    done = [_done(context, path, texts[path]) for path in texts if not context.is_hidden(path)]
     proposal = _editor(context).inbox.add_to_turn(
         change.reason,
         texts,

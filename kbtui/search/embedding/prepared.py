@@ -57,6 +57,15 @@ _KINDS: dict[str, type[ModelError]] = {
 }
 
 
+def is_local(role: RoleSettings) -> bool:
+    """True if the model that a role names runs on this machine."""
+    return not (role.model or "").startswith(PREFIX) or _is_here(role.api_base)
+
+
+def _is_here(base: str | None) -> bool:
+    return urlsplit(base or "").hostname in _LOOPBACK
+
+
 class RemoteEmbedder:
     """An embedding model behind an API; its vectors are normalised here."""
 
@@ -91,7 +100,7 @@ class RemoteEmbedder:
     @property
     def is_local(self) -> bool:
         """True if the endpoint is this machine."""
-        return urlsplit(self._base or "").hostname in _LOOPBACK
+        return _is_here(self._base)
 
     def documents(self, texts: Sequence[str]) -> Vectors:
         """Embed passages."""

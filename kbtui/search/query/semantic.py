@@ -17,7 +17,7 @@ from kbtui.search.results import IndexStatus, State
 from kbtui.settings import BUNDLED_EMBEDDING_MODEL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kbtui.search.embedding.embedder import Embedder
     from kbtui.search.embedding.prepared import EmbeddingModel
     from kbtui.search.index.bm25f import Corpus
-    from kbtui.search.index.rows import TreeIndex
+    from kbtui.search.index.rows import ChunkRow, TreeIndex
     from kbtui.search.index.store import StateStore
     from kbtui.search.query.parser import Query
 
@@ -49,7 +49,7 @@ class Semantic:
         self,
         folder: Path,
         model: EmbeddingModel,
-        is_private: Callable[[str], bool] = lambda _path: False,
+        is_withheld: Callable[[ChunkRow], bool] = lambda _row: False,
     ) -> None:
         """Take the folder of the vectors, and the model to load."""
         self.state: ModelState = "waiting"
@@ -57,7 +57,7 @@ class Semantic:
         self.pace = Pace()
         self._folder = folder
         self._model = model
-        self._is_private = is_private
+        self._is_withheld = is_withheld
         self._lock = threading.Lock()
         self._loading = threading.Lock()
         self._embedder: Embedder | None = None
@@ -267,6 +267,7 @@ class Semantic:
         self, batch: list[tuple[bytes, int, int]], store: StateStore
     ) -> list[tuple[bytes, NDArray[np.float32]]]:
         rows = store.rows([chunk for _, chunk, _ in batch])
+        batch = self._sendable(batch, rows)
         found = [(key, rows[chunk].passage_texts()[n]) for key, chunk, n in batch if chunk in rows]
         if not found or self._embedder is None:
             return []
@@ -297,16 +298,21 @@ class Semantic:
                     found[key] = (key, chunk, n)
         waiting = list(found.values())
         if not self._embedder.is_local:
-            waiting = self._without_private(waiting, store)
+            rows = store.rows(sorted({chunk for _, chunk, _ in waiting}))
+            waiting = self._sendable(waiting, rows)
         return waiting
 
-    def _without_private(
-        self, waiting: list[tuple[bytes, int, int]], store: StateStore
+    def _sendable(
+        self, waiting: list[tuple[bytes, int, int]], rows: Mapping[int, ChunkRow]
     ) -> list[tuple[bytes, int, int]]:
-        rows = store.rows(sorted({chunk for _, chunk, _ in waiting}))
-        return [
-            item for item in waiting if item[1] in rows and not self._is_private(rows[item[1]].path)
-        ]
+        """What the model may see: all of it, where it runs on this machine."""
+        if self._embedder is None or self._embedder.is_local:
+            return waiting
+        files: dict[str, bool] = {}
+        for _, chunk, _ in waiting:
+            if chunk in rows and rows[chunk].path not in files:
+                files[rows[chunk].path] = self._is_withheld(rows[chunk])
+        return [item for item in waiting if item[1] in rows and not files[rows[item[1]].path]]
 
     def _view_of(self, corpus: Corpus, store: StateStore) -> View:
         with self._lock:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from kbtui.importers.opened import Opened
 
-_KINDS = frozenset({"user", "assistant"})
+_KINDS = ("user", "assistant")
 _HIDDEN = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly")
 _COMMAND = re.compile(
     r"<command-name>\s*(\S+?)\s*</command-name>.*?<command-args>(.*?)</command-args>", re.DOTALL

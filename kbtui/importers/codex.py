@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from kbtui.importers.opened import Opened
 
-_PAYLOADS = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
+_PAYLOADS = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 _SHOWN = {"user_message": "user", "agent_message": "assistant"}
 _WRAPPED = re.compile(
     r"<([a-z]+_[a-z_]+|INSTRUCTIONS|skill|permissions instructions)>.*</\1>\Z", re.DOTALL

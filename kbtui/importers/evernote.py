@@ -193,6 +193,8 @@ class _Reader:
         except expat.ExpatError as error:
             place = max(0, self._parser.ErrorByteIndex - self._fed)
             return f"The XML is broken: {expat.ErrorString(error.code)}.", data[place:]
+        except (LookupError, ValueError) as error:  # an encoding that nobody knows
+            raise UnreadableError(f"It can't be read: {error}.") from None
         except _TooLongError:
             place = max(0, self._parser.CurrentByteIndex - self._fed)
             return f"It is longer than {_MOST_TEXT >> 20} MB.", data[place:]

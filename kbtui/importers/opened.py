@@ -104,7 +104,7 @@ class Opened:
             raise UnreadableError(f"{clean_line(name)} is encrypted.", "Unpack it, then import.")
         try:
             stream = self._zip.open(info)
-        except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
+        except (zipfile.BadZipFile, RuntimeError, ValueError, OSError) as error:
             raise UnreadableError(f"{clean_line(name)} is damaged: {error}.") from None
         limit = max(_SMALL, info.compress_size * _MOST_RATIO)
         return io.BufferedReader(_Limited(stream, clean_line(name), self._count, limit), 1 << 18)

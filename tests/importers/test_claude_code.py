@@ -160,6 +160,7 @@ def test_nulls_everywhere_break_nothing(tmp_path: Path, read: Any) -> None:
         {**nothing, "type": "assistant", "message": {"content": [None, {"type": "text"}]}},
         said("x", "u9", timestamp="never", parentUuid="u1"),
         {"type": "summary"},
+        {**said("x"), "type": {"a": None}},
     ]
     found = only(read(SOURCE, put(tmp_path / "x.jsonl", said("Hel\x1b[2Jlo \ud800"), *odd)))
     assert found.messages[0].text == "Hel[2Jlo ?"

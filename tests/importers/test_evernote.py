@@ -158,3 +158,10 @@ def test_a_large_file_is_read_in_pieces(tmp_path: Path, read: Any) -> None:
     found = read(SOURCE, put(tmp_path, note("Big", "x", resource(data)), note("Next", "y")))
     assert found[0].data == data
     assert [each.title for each in found[1:]] == ["Big", "Next"]
+
+
+def test_an_encoding_that_nobody_knows_is_said(tmp_path: Path, read: Any) -> None:
+    file = put(tmp_path, note("T", "x"))
+    file.write_text(file.read_text().replace("UTF-8", "UTF-9"))
+    (skipped,) = read(SOURCE, file)
+    assert "unknown encoding" in skipped.why

@@ -71,6 +71,7 @@ class RoleSettings(_Section):
     context_window: int | None = Field(None, gt=0, description="tokens, if litellm doesn't know")
     max_tokens: int | None = Field(None, gt=0, description="limit of one answer, in tokens")
     temperature: float | None = Field(None, ge=0, le=2, description="empty: the model's own")
+    vision: bool | None = Field(None, description="takes pictures; empty: as litellm knows")
 
 
 class ModelsSettings(_Section):

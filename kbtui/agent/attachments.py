@@ -12,12 +12,12 @@ from kbtui.documents.documents import Documents, is_document
 from kbtui.errors import KbtuiError
 from kbtui.knowledge import resolve
 from kbtui.knowledge.entry_index import is_catalogue
-from kbtui.models.port import cut_to_tokens
+from kbtui.models.port import Picture, cut_to_tokens
 from kbtui.text import clean_line
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from kbtui.knowledge.library import Library
     from kbtui.workspace.layout import Workspace
@@ -28,6 +28,23 @@ _REFERENCE = re.compile(
 _TRAILING = ".,;:!?)]}\"'”’"  # noqa: RUF001 - quotation marks as people type them
 _MOST_TOKENS = 6_000
 _MOST_FILE = 5 * 1024 * 1024
+_PICTURES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+}
+_BEGINNINGS = {
+    "image/png": b"\x89PNG",
+    "image/jpeg": b"\xff\xd8",
+    "image/gif": b"GIF8",
+    "image/webp": b"RIFF",
+}
+_BLIND = (
+    "it is a picture, and this model is not known to take any (if it does:"
+    " kbtui config set models.chat.vision true)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +55,14 @@ class Attachment:
     text: str
     private: bool
     note: str = ""
+    picture: Picture | None = None
+
+    @property
+    def problem(self) -> str:
+        """A sentence for the user where nothing of the file is shown to the model; else empty."""
+        if self.text or self.picture is not None or not self.note:
+            return ""
+        return f"{clean_line(self.path)} isn't shown to the model: {self.note.rstrip('.')}."
 
     def as_prompt(self) -> str:
         """The file as the model is shown it."""
@@ -55,6 +80,7 @@ def attachments_of(
     *,
     is_local: bool,
     roots: Sequence[str] = (),
+    sees: Callable[[], bool] = lambda: False,
 ) -> list[Attachment]:
     """The files that a message refers to, each once; what names nothing is just text.
 
@@ -64,10 +90,16 @@ def attachments_of(
         library: What entries are called.
         is_local: Whether the model may see private ones.
         roots: Folders of the user's own that may be looked at as well.
+        sees: Whether the model takes pictures; asked if there is one.
     """
     found = (_path_of(name, workspace, library, roots) for name in references(text))
     paths = dict.fromkeys(path for path in found if path)
-    return [_attached(path, workspace, library, roots, is_local=is_local) for path in paths]
+    return [
+        _picture(path, workspace, library, is_local=is_local, sees=sees)
+        if path.lower().endswith(tuple(_PICTURES))
+        else _attached(path, workspace, library, roots, is_local=is_local)
+        for path in paths
+    ]
 
 
 def references(text: str) -> Iterator[str]:
@@ -84,11 +116,30 @@ def _path_of(name: str, workspace: Workspace, library: Library, roots: Sequence[
     try:
         place = resolve.without_line(name)
         beside = workspace.path_of(place)
-        if is_document(beside, roots) and files.exists(workspace, beside):
+        is_beside = is_document(beside, roots) or beside.lower().endswith(tuple(_PICTURES))
+        if is_beside and files.exists(workspace, beside):
             return checked_area(beside, roots)
         return checked_area(place, roots) if "/" in place or place.endswith(".md") else None
     except KbtuiError:
         return None
+
+
+def _picture(
+    path: str, workspace: Workspace, library: Library, *, is_local: bool, sees: Callable[[], bool]
+) -> Attachment:
+    private = library.is_private(path)
+    if private and not is_local:
+        return Attachment(path, "", private, "private: only local models may read it")
+    try:
+        data = files.read_bytes(workspace, path, _MOST_FILE)
+    except KbtuiError as error:
+        return Attachment(path, "", private, clean_line(error.message))
+    media = _PICTURES[path[path.rindex(".") :].lower()]
+    if not data.startswith(_BEGINNINGS[media]):
+        return Attachment(path, "", private, f"it is no picture of the kind {media}")
+    if not sees():
+        return Attachment(path, "", private, _BLIND)
+    return Attachment(path, "", private, "shown below", Picture(media, data))
 
 
 def _attached(

@@ -140,6 +140,7 @@ def assemble(
         rooms.library,
         is_local=model.is_local,
         roots=rooms.settings.search.roots,
+        sees=lambda: model.sees,
     )
     said = "\n\n".join([text, *(each.as_prompt() for each in attached)]) if text else ""
     fixed = sum(part.tokens for part in [*parts, index, clock]) + estimate_tokens(said)
@@ -153,9 +154,10 @@ def assemble(
     messages = [system, *window.messages]
     if said:
         known = f"<context>\n{_joined([index, clock])}\n</context>"
-        messages.append(Message("user", f"{known}\n\n{said}"))
+        pictures = tuple(each.picture for each in attached if each.picture is not None)
+        messages.append(Message("user", f"{known}\n\n{said}", pictures=pictures))
         parts.append(Part("message", estimate_tokens(said), said))
-    private = [each.path for each in attached if each.private and each.text]
+    private = [each.path for each in attached if each.private and (each.text or each.picture)]
     private = list(dict.fromkeys([*shown.private, *private]))
     return Prompt(tuple(messages), tuple(parts), tuple(attached), tuple(private))
 

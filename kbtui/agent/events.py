@@ -72,6 +72,13 @@ class RetryStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class NoticeGiven:
+    """Something about the turn that the user should know; `text` is a sentence."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class ToolStarted:
     """A tool is about to run; `call` pairs it with its `ToolFinished`."""
 
@@ -138,6 +145,7 @@ Event = (
     | TextDelta
     | ReasoningDelta
     | RetryStarted
+    | NoticeGiven
     | ToolStarted
     | ToolFinished
     | UsageReported

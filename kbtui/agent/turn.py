@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kbtui.agent.capture import NOTHING_WRITTEN, claims_a_write, unwritten
 from kbtui.agent.events import (
+    NoticeGiven,
     ReasoningDelta,
     RetryStarted,
     TextDelta,
@@ -131,6 +132,9 @@ class Turn:
         self._private.update(dict.fromkeys(self.prompt.private))
         self._messages = list(self.prompt.messages)
         self._emit(TurnStarted(self.id, self.session.id, self.said.id))
+        for attached in self.prompt.attachments:
+            if attached.problem:
+                self._emit(NoticeGiven(attached.problem))
         try:
             await self._answered()
         except KbtuiError as error:
@@ -226,7 +230,7 @@ class Turn:
         self._partial.clear()
         prompt = fitting(self._messages, self.model.context_window)
         if self.log_prompts:
-            log.info("prompt of turn %s: %s", self.id, [asdict(message) for message in prompt])
+            log.info("prompt of turn %s: %s", self.id, [_logged(each) for each in prompt])
         tools = self.toolbox.specs_for(self.model.context_window)
         stream = cast("AsyncGenerator[ReplyEvent, None]", self.model.stream(prompt, tools))
         reply: Reply | None = None
@@ -358,6 +362,10 @@ def fitting(messages: Sequence[Message], window: int) -> list[Message]:
             excess -= prompt_tokens([message]) - prompt_tokens([shorter])
             shown[number] = shorter
     return shown
+
+
+def _logged(message: Message) -> dict[str, Any]:
+    return asdict(replace(message, pictures=()))
 
 
 def _check_whole(reply: Reply) -> None:

@@ -166,6 +166,8 @@ class _JsonView:
                 say_json_line({"event": "text_delta", "text": event.text})
             case events.RetryStarted():
                 say_json_line({"event": "retry_started", "text": event.text})
+            case events.NoticeGiven():
+                say_json_line({"event": "notice", "text": event.text})
             case events.ToolStarted():
                 arguments = dict(event.arguments)
                 say_json_line({"event": "tool_started", "tool": event.tool, "arguments": arguments})
@@ -218,7 +220,7 @@ class TextView:
         match event:
             case events.TextDelta():
                 self._write(_TITLED_LINK.sub(r"\1", event.text))
-            case events.RetryStarted():
+            case events.RetryStarted() | events.NoticeGiven():
                 self._end_line()
                 note(f"kbtui: {event.text}")
             case events.ToolFinished():

@@ -15,6 +15,7 @@ import logging
 import os
 import threading
 import warnings
+from base64 import b64encode
 from collections import deque
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -42,9 +43,16 @@ from kbtui.models.schema import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator, Sequence
+    from collections.abc import (
+        AsyncGenerator,
+        AsyncIterator,
+        Awaitable,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
 
-    from kbtui.models.port import FinishReason, Message, ToolSpec
+    from kbtui.models.port import FinishReason, Message, Picture, ToolSpec
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -84,6 +92,7 @@ class ModelOptions:
     context_window: int | None = None
     max_tokens: int | None = None
     temperature: float | None = None
+    vision: bool | None = None
     first_token_seconds: float | None = None
     idle_seconds: float = 120
     retries: int = 2
@@ -112,6 +121,14 @@ class LiteLLMModel:
         if is_ollama(self.name):
             return OLLAMA_CONTEXT_WINDOW
         return _known_window(self.name) or DEFAULT_CONTEXT_WINDOW
+
+    @property
+    def sees(self) -> bool:
+        """As set; else what litellm knows, which takes seconds to load once."""
+        if self.options.vision is not None:
+            return self.options.vision
+        _load()
+        return bool(_known_facts(self.name).get("supports_vision"))
 
     @property
     def first_token_seconds(self) -> float:
@@ -400,14 +417,19 @@ def _mute_warnings() -> None:
 
 
 def _known_window(name: str) -> int | None:
+    info = _known_facts(name)
+    return info.get("max_input_tokens") or info.get("max_tokens") or None
+
+
+def _known_facts(name: str) -> Mapping[str, Any]:
+    """What litellm knows of a model, once it is loaded; of Ollama's it would ask the server."""
     if _engine is None or is_ollama(name):
-        return None
+        return {}
     try:
-        info = _engine.get_model_info(name)
+        return dict(_engine.get_model_info(name))
     except Exception as error:  # noqa: BLE001 - litellm raises plain Exception for an unknown model
         log.debug("litellm doesn't know %s: %s", name, type(error).__name__)
-        return None
-    return info.get("max_input_tokens") or info.get("max_tokens") or None
+        return {}
 
 
 def price_of(name: str, prompt: int, completion: int) -> float | None:
@@ -448,6 +470,11 @@ def _tool_options(tools: Sequence[ToolSpec]) -> dict[str, Any]:
 
 def _as_openai(message: Message) -> dict[str, Any]:
     value: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.pictures:
+        value["content"] = [
+            {"type": "text", "text": message.content},
+            *({"type": "image_url", "image_url": {"url": _as_url(p)}} for p in message.pictures),
+        ]
     if message.tool_calls:
         value["content"] = message.content or None
         value["tool_calls"] = [
@@ -462,6 +489,10 @@ def _as_openai(message: Message) -> dict[str, Any]:
         value["tool_call_id"] = message.tool_call_id or ""
         value["name"] = message.name or ""
     return value
+
+
+def _as_url(picture: Picture) -> str:
+    return f"data:{picture.media};base64,{b64encode(picture.data).decode()}"
 
 
 def _add_chunk(chunk: Any, reply: ReplyBuilder) -> Iterator[ReplyEvent]:

@@ -22,6 +22,7 @@ class OfflineModel:
     name = OFFLINE
     is_local = True
     context_window = _CONTEXT_WINDOW
+    sees = False
 
     def count_tokens(self, text: str) -> int:
         """Estimate the tokens of a text."""

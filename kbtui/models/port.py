@@ -28,14 +28,26 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture in a prompt; `media` is its type, such as ``image/png``."""
+
+    media: str
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a prompt. `tool_call_id` and `name` belong to role ``tool`` only."""
+    """One message of a prompt. `tool_call_id` and `name` belong to role ``tool`` only.
+
+    `pictures` belong to role ``user``, and are for models that see.
+    """
 
     role: Role
     content: str
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
     name: str | None = None
+    pictures: tuple[Picture, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +131,11 @@ class ChatModel(Protocol):
         """How many tokens a prompt and its answer may hold together."""
         ...
 
+    @property
+    def sees(self) -> bool:
+        """True if it takes pictures; may take seconds to find out."""
+        ...
+
     def stream(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()
     ) -> AsyncIterator[ReplyEvent]:
@@ -153,6 +170,7 @@ class ChatModel(Protocol):
 _ASCII_PER_TOKEN = 4.0
 _OTHER_BYTES_PER_TOKEN = 2.5
 _PER_MESSAGE = 4
+_PER_PICTURE = 1_200  # of a thousand pixels each way, more or less, wherever it is said
 
 
 def estimate_tokens(text: str) -> int:
@@ -170,7 +188,8 @@ def estimate_tokens(text: str) -> int:
 def message_tokens(message: Message) -> int:
     """Estimate the tokens of one message, with its tool calls and its wrapping."""
     calls = sum(estimate_tokens(call.name + call.arguments) + 8 for call in message.tool_calls)
-    return _PER_MESSAGE + estimate_tokens(message.content) + calls
+    pictures = _PER_PICTURE * len(message.pictures)
+    return _PER_MESSAGE + estimate_tokens(message.content) + calls + pictures
 
 
 def prompt_tokens(messages: Sequence[Message]) -> int:

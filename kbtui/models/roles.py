@@ -197,6 +197,7 @@ class ModelRegistry:
             context_window=wanted.context_window,
             max_tokens=wanted.max_tokens,
             temperature=wanted.temperature,
+            vision=wanted.vision,
             first_token_seconds=self._settings.first_token_seconds,
             idle_seconds=self._settings.idle_seconds,
             retries=self._settings.retries,

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from base64 import b64encode
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kbtui.agent.context import assemble
+from kbtui.agent.events import NoticeGiven
 from kbtui.models.offline import OfflineModel
 from kbtui.tui.notes.documents import load_document
+from tests.agent.conftest import QUICK, ask, model_at
 from tests.agent.test_tools import Tools
 from tests.documents import make
+from tests.scripted_server import Reply, ScriptedServer
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
@@ -54,3 +60,41 @@ def test_documents_are_attached_by_their_text(kb: KnowledgeBase) -> None:
         ("docs/a b.pdf", True, ""),
         ("docs/locked.pdf", False, "it is protected by a password"),
     ]
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
+
+
+async def test_a_picture_goes_to_a_model_that_takes_pictures(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    kb.workspace.docs.mkdir(exist_ok=True)
+    (kb.workspace.docs / "a.png").write_bytes(PNG)
+    with ScriptedServer([Reply("A mill."), Reply("A mill, as I said.")]) as server:
+        model = model_at(server, replace(QUICK, vision=True))
+        told = await ask(kb, session, "What is on @docs/a.png?", model)
+        await ask(kb, session, "Sure?", model)
+        text, picture = server.prompts[0].messages[-1]["content"]
+        later = json.dumps(server.prompts[1].messages)
+    assert '<attachment path="docs/a.png" note="shown below"></attachment>' in text["text"]
+    assert picture["image_url"]["url"] == f"data:image/png;base64,{b64encode(PNG).decode()}"
+    assert not [event for event in told.events if isinstance(event, NoticeGiven)]
+    assert "base64" not in later
+
+
+async def test_what_a_model_is_not_shown_is_said_to_both(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    kb.workspace.docs.mkdir(exist_ok=True)
+    (kb.workspace.docs / "a.png").write_bytes(PNG)
+    (kb.workspace.docs / "b.png").write_bytes(b"MZ")
+    with ScriptedServer([Reply("I can't see it.")]) as server:
+        told = await ask(kb, session, "What is on @docs/a.png and @docs/b.png?", model_at(server))
+        sent = server.prompts[0].messages[-1]["content"]
+    notices = [event.text for event in told.events if isinstance(event, NoticeGiven)]
+    assert notices[0].startswith("docs/a.png isn't shown to the model: it is a picture, and this")
+    assert notices[1] == (
+        "docs/b.png isn't shown to the model: it is no picture of the kind image/png."
+    )
+    assert isinstance(sent, str)
+    assert "it is a picture, and this model is not known to take any" in sent

@@ -180,6 +180,11 @@ class MeteredModel:
         """See `ChatModel`."""
         return self._model.context_window
 
+    @property
+    def sees(self) -> bool:
+        """See `ChatModel`."""
+        return self._model.sees
+
     def count_tokens(self, text: str) -> int:
         """See `ChatModel`."""
         return self._model.count_tokens(text)

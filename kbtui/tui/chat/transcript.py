@@ -11,6 +11,7 @@ from textual.strip import Strip
 from textual.style import Style
 
 from kbtui.agent.events import (
+    NoticeGiven,
     ReasoningDelta,
     RetryStarted,
     TextDelta,
@@ -326,7 +327,7 @@ class TurnView:
                 self._add_text(text)
             case ReasoningDelta(text=text):
                 self._add_reasoning(text)
-            case RetryStarted(text=text):
+            case RetryStarted(text=text) | NoticeGiven(text=text):
                 self._put(NoticeItem(title=text))
             case ToolStarted():
                 self._start_tool(event)

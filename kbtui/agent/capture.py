@@ -20,6 +20,7 @@ from kbtui.offline import words as w
 from kbtui.offline.lines import Line, lines_of
 from kbtui.offline.understand import Said, understand
 from kbtui.offline.words import content, words
+from kbtui.sessions.imported import is_imported
 from kbtui.text import clean_line, fold, shorten
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
@@ -86,7 +87,7 @@ class Gathering:
             known: What was gathered already.
             message: The id of the message that asks.
         """
-        found: dict[tuple[str, int], Line] = {}
+        found: dict[tuple[str, int, str], Line] = {}
         infos = {info.path: info for info in self._context.library.infos()}
         scope = ",".join(
             ("knowledge", "memory", "sessions", "docs", *self._context.settings.search.roots)
@@ -109,12 +110,12 @@ class Gathering:
             first, last = (0, math.inf) if hit.session is not None else hit.lines
             for line in lines:
                 here = fits if first <= line.number <= last else of_file[hit.path]
-                before = found.get((line.path, line.number))
+                before = found.get((line.path, line.number, line.text))
                 if before is None or before.relevance < here:
-                    found[line.path, line.number] = replace(line, relevance=here)
+                    found[line.path, line.number, line.text] = replace(line, relevance=here)
         for line in known:
             fits = of_file.get(line.path, 0.0)
-            found.setdefault((line.path, line.number), replace(line, relevance=fits))
+            found.setdefault((line.path, line.number, line.text), replace(line, relevance=fits))
         return list(found.values())
 
     def _hits(self, query: str, scope: str, limit: int) -> Sequence[Hit]:
@@ -158,7 +159,7 @@ class Gathering:
                 yield line
 
     def _spoken(self, hit: Hit, message: int) -> Iterator[Line]:
-        """The user's words in the messages of a hit."""
+        """The words of the messages of a hit: the user's, and an imported assistant's."""
         if hit.session is None or hit.messages is None:
             return
         try:
@@ -167,15 +168,21 @@ class Gathering:
             return
         first, last = hit.messages
         for each in messages:
-            if each.role != "user" or not first <= each.id <= last:
+            if not first <= each.id <= last:
                 continue
             if hit.session == self._context.session and each.id >= message:
                 continue
-            said = clean_line(each.content)
-            if len(said) <= _LONGEST_LINE:
-                local = each.time.astimezone()
-                day = f"{local.day} {local:%B %Y}"
-                yield Line(hit.path, hit.title, said, each.id, "said", day=day)
+            local = each.time.astimezone()
+            day = f"{local.day} {local:%B %Y}"
+            if each.role == "user":
+                said = [Line(hit.path, hit.title, clean_line(each.content), each.id, "said")]
+            elif each.role == "assistant" and is_imported(hit.session):
+                said = list(lines_of(hit.path, hit.title, each.content, "told"))
+            else:
+                said = []
+            for line in said:
+                if len(line.text) <= _LONGEST_LINE:
+                    yield replace(line, number=each.id, day=day)
 
 
 def before_of(messages: Sequence[SessionMessage]) -> list[Said]:

@@ -46,6 +46,7 @@ _SMALL_TALK = {
     "paste": "Pasted text isn't kept. Say “remember …” with what matters of it.",
     "command": "That takes a model: without one I keep what you tell me, and quote it.",
 }
+_SPOKEN = {"said": "You said", "told": "You were told"}
 _NOT_KEPT = "Not kept. Say “remember that” to keep it after all."
 
 
@@ -132,12 +133,12 @@ class OfflineTurn(Turn):
     def _quoted(self, found: Answer) -> Iterator[str]:
         """The lines, each with its number; what was only said after the day on which it was."""
         day = ""
-        if found.lines[0].source != "said":
+        if found.lines[0].source not in _SPOKEN:
             yield "From your notes:"
         for line in found.lines:
-            if line.source == "said" and line.day != day:
-                yield f"You said on {line.day}:" if line.day else "You said:"
+            if line.source in _SPOKEN and line.day != day:
                 day = line.day
+                yield f"{_SPOKEN[line.source]} on {day}:" if day else f"{_SPOKEN[line.source]}:"
             source = self.context.sources.add(line.path, max(1, line.number), line.text, line.title)
             yield f"> {line.text} [{source.n}]"
 

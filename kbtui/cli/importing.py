@@ -12,7 +12,8 @@ import click
 from kbtui.cli.context import Place, json_option, pass_place
 from kbtui.cli.output import ProgressLine, note, say, say_json, say_line, say_styled
 from kbtui.documents.documents import Documents, kind_of
-from kbtui.errors import KbtuiError, StoppedError, UnreadableError, UsageError
+from kbtui.errors import KbtuiError, StoppedError, UnreadableError
+from kbtui.importers.telling import previewed, remembered, reported, span, unknown
 from kbtui.text import counted
 
 if TYPE_CHECKING:
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
 
 _SHOWN = 20
 _A_MOMENT = 0.2
-_WHAT_IS_KNOWN = (
-    "kbtui knows what Claude.ai, ChatGPT, Claude Code, Codex CLI, Gemini, Notion, Evernote,"
-    " nanobot and ShareGPT keep or export, and folders of Markdown: as a file, a folder or a zip."
-)
 
 
 @click.command("import")
@@ -219,11 +216,7 @@ class _Work:
         }
         if self._as_json or not done.sessions + done.left:
             return
-        cost = f" for ${done.usd:.2f}" if done.usd else ""
-        say(
-            f"Memory: {counted(done.sessions, 'conversation')} by {done.model}{cost};"
-            f" {counted(len(done.entries), 'entry', 'entries')} written."
-        )
+        say(remembered(done))
         if done.left:
             note(f"kbtui: {counted(done.left, 'conversation')} wait. {done.notice}")
 
@@ -257,7 +250,7 @@ class _Work:
                     if source is not None:
                         work(opened, source)
                     elif must_be:
-                        raise _unknown(opened)
+                        raise unknown(opened)
             except KbtuiError as error:
                 self._line.end()
                 if must_be or not isinstance(error, UnreadableError):
@@ -288,7 +281,7 @@ class _Work:
             last = now
             share = done / total if total else 1.0
             left = (now - begun) / share * (1 - share) if share > 0.01 else None  # noqa: PLR2004
-            rest = f", about {_span(left)} left" if left is not None else ""
+            rest = f", about {span(left)} left" if left is not None else ""
             self._line(f"{share:4.0%}{rest}  {what}")
 
         return watch
@@ -300,25 +293,7 @@ class _Work:
 
     def _say_preview(self, path: Path, found: Preview) -> None:
         say(f"{path}: {found.source}")
-        rows = [
-            f"{counted(found.conversations, 'conversation')}, {counted(found.messages, 'message')}",
-            f"{found.new:,} new, {found.grown:,} grown, {found.known:,} known",
-        ]
-        if found.first and found.last:
-            days = [f"{each.astimezone():%Y-%m-%d}" for each in (found.first, found.last)]
-            rows.append(f"from {days[0]} to {days[1]}")
-        if found.notes:
-            rows.append(counted(found.notes, "note"))
-        if found.branches:
-            rows.append(f"{counted(found.branches, 'other branch', 'other branches')}, left out")
-        told = self._estimate(found)
-        price = "price unknown" if told.usd is None else f"${told.usd:.2f}"
-        cost = f", {price}" if told.is_paid else ""
-        rows.append(
-            f"memory by {told.model}: about {counted(found.tokens, 'token')}{cost},"
-            f" {_span(told.seconds)}"
-        )
-        for row in rows:
+        for row in previewed(found, self._estimate(found)):
             say(f"  {row}")
         _say_skipped(found.skipped)
 
@@ -328,28 +303,8 @@ class _Work:
         return {**preview_shape(found), "memory": {**estimated, "seconds": round(told.seconds)}}
 
 
-def _unknown(opened: Opened) -> KbtuiError:
-    """Say why an export can't be imported; a damaged one isn't unknown."""
-    if opened.refused:
-        _, why = opened.refused[0]
-        return UnreadableError(f"{opened.path} can't be read: {why}", "Download it again.")
-    return UsageError(f"{opened.path} is no export that kbtui knows.", _WHAT_IS_KNOWN)
-
-
-def _span(seconds: float) -> str:
-    if seconds < 90:  # noqa: PLR2004 - of a minute and a half
-        return counted(max(1, round(seconds)), "second")
-    return counted(round(seconds / 60), "minute")
-
-
 def _say_report(kb: KnowledgeBase, report: Report) -> None:
-    parts = [
-        counted(len(report.sessions), "conversation"),
-        counted(report.messages, "message"),
-        counted(len(report.entries), "note"),
-        f"{report.known:,} were here already",
-    ]
-    say(f"{report.source}: {'; '.join(parts)}.")
+    say(reported(report))
     for came in report.sessions[:_SHOWN]:
         kind = "" if came.kind == "new" else f" ({came.kind})"
         say_line(

@@ -134,9 +134,10 @@ _NOT_OPENING = 0.9
 _PROSE, _STRAY = 160, 0.25  # characters of a paragraph, and the relevance that it needs
 _MOST = 3
 _MOST_ABOUT = 6
+_MOST_LED_TO = 3
 _MOST_OF_ME = 12
 _NEAR_BEST, _NEAR_ENOUGH = 0.93, 0.8
-_RANK: Mapping[str, int] = {"entry": 0, "memory": 0, "note": 1, "said": 2}
+_RANK: Mapping[str, int] = {"entry": 0, "memory": 0, "note": 1, "said": 2, "told": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +184,7 @@ def answer(question: str, lines: Sequence[Line]) -> Answer:
     if past is not None and not current:
         return Answer(tuple(_instead(past[1], told)), about)
     if not good:
-        return Answer(_from_passage(asked, told), about)
+        return Answer(_led_on(_from_passage(asked, told), told), about)
     first = min(_RANK[line.source] for _, line in good)
     current = [(score, line) for score, line in good if _RANK[line.source] == first]
     best = max(score for score, _ in current)
@@ -191,9 +192,8 @@ def answer(question: str, lines: Sequence[Line]) -> Answer:
     chosen = sorted(
         ((s, line) for s, line in current if s >= best * near), key=lambda each: -each[0]
     )
-    return Answer(
-        _distinct([line for _, line in chosen], _MOST_ABOUT if asked.told else _MOST), about
-    )
+    distinct = _distinct([line for _, line in chosen], _MOST_ABOUT if asked.told else _MOST)
+    return Answer(_led_on(distinct, told), about)
 
 
 def _trusted(score: float, line: Line) -> float:
@@ -417,6 +417,17 @@ def _distinct(lines: Sequence[Line], most: int) -> tuple[Line, ...]:
         if len(kept) == most:
             break
     return tuple(kept)
+
+
+def _led_on(chosen: Sequence[Line], lines: Sequence[Line]) -> tuple[Line, ...]:
+    """The chosen lines; one that only leads to what follows is followed by the beginning of it."""
+    found = dict.fromkeys(chosen[:1])
+    for line in chosen[:1]:
+        if line.text.endswith(":"):
+            at = next(n for n, each in enumerate(lines) if each is line)
+            after = lines[at + 1 : at + 1 + _MOST_LED_TO]
+            found |= dict.fromkeys(each for each in after if each.path == line.path)
+    return tuple(found | dict.fromkeys(chosen))
 
 
 def _asks(line: Line) -> bool:

@@ -12,7 +12,7 @@ from kbtui.text import clean_line
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Source = Literal["entry", "memory", "note", "said"]
+Source = Literal["entry", "memory", "note", "said", "told"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,8 @@ class Line:
         title: What the file is called; of a conversation, its title.
         text: The line without its bullet.
         number: Where it stands, from 1.
-        source: An entry, MEMORY.md, a note, or a message of the user's.
+        source: An entry, MEMORY.md, a note, a message of the user's, or what another program's
+            assistant told the user.
         current: False for what stands under Evolution: it held once.
         heading: The section that it stands in.
         day: When it was said, as YYYY-MM-DD; "" where that isn't known.
@@ -52,8 +53,10 @@ _BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?|^\s*>\s?
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
 _DATED = re.compile(r"^\d{4}-\d\d-\d\d(?:, until then)?:?\s+")
 _BEFORE = re.compile(r"\(before: (?P<was>.+)\)$")
+# A table, markup, a definition of a link, a link to a heading, a label, a rule, a fence.
 _NOT_SAID = re.compile(
-    r"^\s*(?:\||</?(?:td|tr|th|table|div|img|a|p|br|sup|details|summary|script|style|svg)\b|\[[^\]]+\](?:: |\(#[^)]*\)\W*$)|-{3,}|\*{3,}|<!--|```|~~~)|^\d{4}-\d\d-\d\d:? (?:recorded|created)\.?$",
+    r"^\s*(?:\||</?[a-z][\w-]*[\s>/]|\[[^\]]+\](?:: |\(#[^)]*\)\W*$|\s*$)|-{3,}|\*{3,}|<!--|```|~~~)"
+    r"|^\d{4}-\d\d-\d\d:? (?:recorded|created)\.?$",
     re.IGNORECASE,
 )
 

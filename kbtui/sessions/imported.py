@@ -62,6 +62,11 @@ class TakenBack:
     why: str = ""
 
 
+def is_imported(session: str) -> bool:
+    """True if a session was begun by an import: others answered in it, not kbtui."""
+    return _NAMED.fullmatch(session) is not None
+
+
 def mark_of(source: str, conversation: str) -> str:
     """The part of a session's name by which its conversation is found."""
     return sha256(f"{source}\0{conversation}".encode("utf-8", "replace")).hexdigest()[:10]

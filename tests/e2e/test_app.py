@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e.program import ROOT
+from tests.importers.exports import claude, written
 from tests.terminal import CTRL_S, ENTER, ESC, F, Terminal
 
 if TYPE_CHECKING:
@@ -145,3 +146,22 @@ def test_a_workspace_that_cant_be_opened_ends_with_one_sentence(tmp_path: Path) 
         text = terminal.output.decode()
     assert "is a file" in text
     assert "Traceback" not in text
+
+
+def test_an_export_is_dropped_looked_at_imported_asked_about_and_cited(
+    app: Terminal, tmp_path: Path
+) -> None:
+    talk = claude("a", "How do I descale my kettle?", "Citric acid descales a kettle in an hour.")
+    export = written(tmp_path / "conversations.json", [talk])
+    app.send(f"\x1b[200~'{export}'\x1b[201~")
+    app.wait_for("/import")
+    app.send(ENTER)
+    app.wait_for("Import from Claude.ai?", "1 conversation, 2 messages", "of 2024-03-05")
+    app.send("y")
+    app.wait_for("Claude.ai: 1 conversation; 2 messages")
+
+    app.send("which acid descales a kettle?" + ENTER)
+    app.wait_for("You were told on 5 March 2024", "Citric acid descales", "[1]")
+    app.send("\x1b[Z")
+    app.send("o")
+    app.wait_for("Talk a", "How do I descale my kettle?")

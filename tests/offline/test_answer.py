@@ -65,3 +65,15 @@ def test_tables_markup_and_definitions_of_links_are_never_quoted() -> None:
     text = '<td align="center">Phone 12345</td>\n[phone]: a.md "Phone 12345"\n[Phone](#phone)\nPhone: 12345\n'
 
     assert [line.number for line in lines_of("knowledge/a.md", "A", text, "entry")] == [4]
+
+
+def test_a_line_that_only_leads_on_is_followed_by_what_it_leads_to() -> None:
+    text = "There are two ways to import from Notion:\n\n- A file\n- The API\n\nMore of it.\n"
+    lines = list(lines_of("knowledge/notion.md", "Import from Notion", text, "entry"))
+
+    found = answer("how do I import from Notion?", lines).lines
+    assert [line.text for line in found][:3] == [
+        "There are two ways to import from Notion:",
+        "A file",
+        "The API",
+    ]

@@ -28,6 +28,7 @@ from kbtui.search.index.chunker import (
     read_document,
 )
 from kbtui.search.index.markdown import front_end, is_title
+from kbtui.sessions.imported import is_imported
 from kbtui.workspace.files import blob_id
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ READ = (
 _SIGNATURE_BYTES = 12
 # Who said a message, and what marks one that asks and states nothing.
 ASSISTANT = "assistant"
+ELSEWHERE = "elsewhere"  # what another program's assistant said, in a session that was imported
 ASKED = "question"
 
 
@@ -229,9 +231,14 @@ def lexical_document(row: ChunkRow) -> LexicalDocument:
             "tag": _filled(_tag_terms(row.tags)),
             "created": _filled([row.created]),
             "updated": _filled([row.updated]),
-            "said": _filled([row.role, ASKED if row.role and is_question(row.text) else ""]),
+            "said": _filled([_speaker(row), ASKED if row.role and is_question(row.text) else ""]),
         },
     )
+
+
+def _speaker(row: ChunkRow) -> str:
+    elsewhere = row.role == ASSISTANT and row.session is not None and is_imported(row.session)
+    return ELSEWHERE if elsewhere else row.role
 
 
 def _texts(row: ChunkRow) -> dict[str, str]:

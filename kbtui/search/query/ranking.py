@@ -23,7 +23,7 @@ import numpy as np
 
 from kbtui.search.index import analyser
 from kbtui.search.index.bm25f import SCORED_FIELDS
-from kbtui.search.index.rows import ASSISTANT
+from kbtui.search.index.rows import ASSISTANT, ELSEWHERE
 from kbtui.search.query import parser as query
 from kbtui.search.query.fusion import Fused, fuse
 from kbtui.search.query.parser import MOST_TERMS
@@ -261,7 +261,7 @@ def rank(
     )
     if not asked.has_words:
         fused = Fused(np.where(mask, 1.0, 0.0), mask)
-    elif (second_hand := corpus.holding("said", (ASSISTANT,))).any():
+    elif (second_hand := corpus.holding("said", (ASSISTANT, ELSEWHERE))).any():
         lowered = np.where(second_hand, _SECOND_HAND * fused.scores, fused.scores)
         fused = replace(fused, scores=lowered)
     semantic = meaning.cosines if meaning is not None else None

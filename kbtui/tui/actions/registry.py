@@ -276,6 +276,9 @@ ACTIONS: tuple[Action, ...] = (
     _memory("sync", "", "Sync",
             "Bring this knowledge base and another machine's together; `stop` ends that.", "/sync",
             "[place]"),
+    _memory("import", "", "Import",
+            "Bring in what another program exported, or a document; shows first what it is. `stop` "
+            "ends an import, `undo` takes the last one back.", "/import", "[path]"),
     _memory("audit", "", "Audit", "Account for every message of every session.", "/audit"),
     _memory("today", "", "Today's note", "Open the note of today.", "/today"),
     _memory("tag", "", "Tag", "Add tags to the entry that is open; `-name` takes one away.", "/tag",

@@ -48,7 +48,7 @@ def index_at_work(status: IndexStatus) -> str:
 
 def running_tasks(kb: KnowledgeBase, chat: ChatPane) -> list[Task]:
     """Everything that is being done now, or waits to be."""
-    return [*_answers(chat), *_sync(chat), *_memory(kb), *_search(kb)]
+    return [*_answers(chat), *_errands(chat), *_memory(kb), *_search(kb)]
 
 
 def _answers(chat: ChatPane) -> Iterator[Task]:
@@ -58,10 +58,10 @@ def _answers(chat: ChatPane) -> Iterator[Task]:
         yield Task("Chat", text, chat.stop)
 
 
-def _sync(chat: ChatPane) -> Iterator[Task]:
-    syncing = chat.syncing
-    if syncing.running:
-        yield Task("Sync", syncing.text or "bringing the machines together", syncing.stop)
+def _errands(chat: ChatPane) -> Iterator[Task]:
+    for errand in (chat.syncing, chat.importing):
+        if errand.running:
+            yield Task(errand.name, errand.text or "at work", errand.stop)
 
 
 def _memory(kb: KnowledgeBase) -> Iterator[Task]:

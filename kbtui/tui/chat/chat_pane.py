@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,7 +16,7 @@ from textual.worker import Worker, WorkerState
 from kbtui.errors import KbtuiError
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.chat.completion import Completions, Popup
-from kbtui.tui.chat.host import Syncing
+from kbtui.tui.chat.host import Errand
 from kbtui.tui.chat.prompt import Prompt
 from kbtui.tui.chat.transcript import Transcript
 from kbtui.tui.messages import Notify, OpenEntry, OpenInbox, go_to
@@ -82,10 +83,12 @@ class ChatPane(Vertical):
         self.prompt = Prompt(id="prompt")
         self.popup = Popup(id="popup")
         self.prompt.popup_is_open = lambda: self.popup.display
-        self.syncing = Syncing(self._show_sync)
+        self.syncing = Errand("Sync", self._show_errand)
+        self.importing = Errand("Import", self._show_errand)
         self.completions = Completions(self.prompt, self.popup)
         self._conversation: Conversation | None = None
         self._drafts: Drafts | None = None
+        self._early: list[tuple[CommandFunction, Command, str]] = []
 
     def compose(self) -> ComposeResult:
         """Title, conversation, popup, prompt."""
@@ -123,6 +126,9 @@ class ChatPane(Vertical):
         self._restore_draft(kb.workspace.root)
         self.conversation.knowledge_ready(kb)
         self.run(first_model(self, kb))
+        early, self._early = self._early, []
+        for each in early:
+            self._start(*each)
 
     def knowledge_changed(self) -> None:
         """Entries changed: complete from the new ones."""
@@ -143,8 +149,9 @@ class ChatPane(Vertical):
             self.run(go_to_message(self, self.kb, session, message))
 
     def leave(self) -> None:
-        """The app ends: so does a sync, and the session, which may have to be condensed."""
+        """The app ends: so does what runs beside, and the session, which may be condensed."""
         self.syncing.stop()
+        self.importing.stop()
         if self._conversation is not None:
             self._conversation.leave()
 
@@ -214,12 +221,29 @@ class ChatPane(Vertical):
         path = panes.first().current_path if panes else None
         return path if path is not None and path.startswith("knowledge/") else None
 
-    def _show_sync(self, text: str) -> None:
-        """Called in the sync's thread, perhaps while the app is closing."""
+    def _show_errand(self, text: str) -> None:
+        """Called in the thread of a sync or an import, perhaps while the app is closing."""
         with contextlib.suppress(RuntimeError):
             self.call_later(self.post_message, self.Working(text))
 
     # Sending
+
+    @on(Prompt.Pasted)
+    def _pasted(self, event: Prompt.Pasted) -> None:
+        """A file that is dropped on the terminal may be meant to be imported: offer that."""
+        from kbtui.tui.chat.importing import dropped_path
+
+        event.stop()
+        path = dropped_path(event.text)
+        if path is not None:
+            self.run(self._offer_import(path, event.text), "offer")
+
+    async def _offer_import(self, path: Path, pasted: str) -> None:
+        from kbtui.tui.chat.importing import is_there
+
+        if await asyncio.to_thread(is_there, path) and self.prompt.full_text == pasted:
+            self.prompt.replace_text(f"/import {path}")
+            self.say("Enter shows what is in it before anything is imported.")
 
     @on(Prompt.Sent)
     def _sent(self, event: Prompt.Sent) -> None:
@@ -270,7 +294,9 @@ class ChatPane(Vertical):
 
     def _start(self, function: CommandFunction, command: Command, group: str) -> None:
         if self.kb is None:
-            self.say("The workspace is still being opened; try again in a moment.", "warning")
+            self._early.append((function, command, group))
+            name = command.action.slash
+            self.say(f"The workspace is still being opened; {name} is done as soon as it is.")
         elif command.action.usage.startswith("<") and not command.argument:
             self.prompt.replace_text(f"{command.action.slash} ")
             go_to(self.prompt)

@@ -1,10 +1,10 @@
-"""The chat pane as its smaller parts see it, and the sync that may run beside it."""
+"""The chat pane as its smaller parts see it, and what may run beside it: a sync, an import."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from kbtui.errors import UsageError
 from kbtui.text import clean_line
@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     from textual.message import Message
 
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.maintenance.sync import Synced
     from kbtui.models.roles import ModelStatus
     from kbtui.tui.chat.conversation import Conversation
     from kbtui.tui.chat.items import Item
     from kbtui.tui.chat.prompt import Prompt
     from kbtui.tui.chat.transcript import Transcript
     from kbtui.tui.messages import Severity
+
+
+T = TypeVar("T")
 
 
 class ChatHost(Protocol):
@@ -33,6 +35,7 @@ class ChatHost(Protocol):
         model: The model that answers, as it was seen last; None before the first look.
         context_window: Its size in tokens; 0 where it isn't known.
         syncing: The sync that may be under way.
+        importing: The import that may be.
     """
 
     kb: KnowledgeBase | None
@@ -40,7 +43,8 @@ class ChatHost(Protocol):
     context_window: int
     prompt: Prompt
     transcript: Transcript
-    syncing: Syncing
+    syncing: Errand
+    importing: Errand
 
     @property
     def app(self) -> App[object]:
@@ -78,34 +82,39 @@ class ChatHost(Protocol):
 STOP = "stop"
 
 
-class Syncing:
-    """Runs one sync at a time.
+class Errand:
+    """Runs one long thing at a time beside the conversation.
 
     Args:
-        show: Told each step, empty at the end; called in the sync's thread, too.
+        name: What it is, in the list of tasks.
+        show: Told each step, empty at the end; called in the thread that does it, too.
 
     Attributes:
         text: The step it is at; empty where it says nothing, or none is running.
     """
 
-    def __init__(self, show: Callable[[str], None]) -> None:
+    def __init__(self, name: str, show: Callable[[str], None]) -> None:
+        self.name = name
         self._show = show
         self._stopped: threading.Event | None = None
         self.text = ""
 
-    async def run(self, kb: KnowledgeBase, place: str | None) -> Synced:
-        """Sync with the place that is named, else with the one that is remembered.
+    async def run(self, work: Callable[[Callable[[str], None], Callable[[], bool]], T]) -> T:
+        """Do it in a thread.
+
+        Args:
+            work: Is given what it tells each step, and what says that a person has stopped it.
 
         Raises:
+            UsageError: One is under way.
             KbtuiError: It didn't work; nothing is lost.
         """
         if self._stopped is not None:
-            raise UsageError("A sync is running already.", f"/sync {STOP} ends it.")
+            name = self.name.lower()
+            raise UsageError(f"One {name} is running already.", f"/{name} {STOP} ends it.")
         stopped = self._stopped = threading.Event()
         try:
-            return await asyncio.to_thread(
-                kb.syncing.run, place, tell=self._tell, stopped=stopped.is_set
-            )
+            return await asyncio.to_thread(work, self._tell, stopped.is_set)
         finally:
             stopped.set()  # who gives up waiting for the thread stops it, too
             self._stopped = None
@@ -113,11 +122,11 @@ class Syncing:
 
     @property
     def running(self) -> bool:
-        """True while a sync is under way."""
+        """True while one is under way."""
         return self._stopped is not None
 
     def stop(self) -> None:
-        """End the sync that is under way, at its next step; nothing is lost."""
+        """End the one that is under way, at its next step; nothing is lost."""
         if self._stopped is not None:
             self._stopped.set()
 

@@ -11,6 +11,7 @@ from kbtui.errors import NotFoundError, StoppedError, UsageError
 from kbtui.history.sync.remote import parse_address
 from kbtui.text import clean_line, counted
 from kbtui.tui.chat.host import STOP
+from kbtui.tui.chat.importing import import_command
 from kbtui.tui.chat.items import LinkItem, NoticeItem, Target, failure
 from kbtui.tui.messages import OpenEntry, OpenHistory
 from kbtui.workspace.layout import short_name
@@ -147,7 +148,9 @@ async def _sync(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
             "it."
         )
         host.tell(NoticeItem(title=f"Syncing with {address.shown}", text=text))
-    done = await host.syncing.run(kb, argument or None)
+    done = await host.syncing.run(
+        lambda tell, stopped: kb.syncing.run(argument or None, tell=tell, stopped=stopped)
+    )
     lines = list(done.report.notes)
     if done.proposals:
         count = len(done.proposals)
@@ -298,6 +301,7 @@ COMMANDS: Mapping[str, CommandFunction] = {
     "/dream-log": _dream_log,
     "/dream-restore": _dream_restore,
     "/sync": _sync,
+    "/import": import_command,
     "/audit": _audit,
     "/today": _today,
     "/tag": _tag,

@@ -96,6 +96,13 @@ class Prompt(TextArea, inherit_bindings=False):
             super().__init__()
             self.token = token
 
+    class Pasted(Message):
+        """Something was pasted, or dropped, and is all that stands in the prompt."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
     class Key(Message):
         """A key that the pane decides on: move in the popup, accept, edit outside, quit."""
 
@@ -197,8 +204,11 @@ class Prompt(TextArea, inherit_bindings=False):
     async def _on_paste(self, event: events.Paste) -> None:
         event.prevent_default()
         event.stop()
+        was_empty = not self.text
         self.insert(self._folded(clean(event.text)))
         self.move_cursor(self.selection.end)
+        if was_empty:
+            self.post_message(self.Pasted(self.full_text))
 
     def on_text_area_changed(self) -> None:
         """Tell what may be completed."""

@@ -1,0 +1,120 @@
+"""``/import`` in the app: it looks first, asks, runs beside the chat, and can be taken back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from textual import events
+from textual.widgets import Static
+
+from kbtui.importers import engine
+from kbtui.tui.app.tasks import TasksScreen
+from kbtui.tui.chat.importing import dropped_path
+from kbtui.tui.diff.confirm import ConfirmScreen
+from tests.importers.exports import claude, written
+from tests.tui.at_rest import Door
+from tests.tui.notes_support import text_of
+from tests.tui.shell import running
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from textual.screen import Screen
+
+
+@pytest.fixture
+def export(tmp_path: Path) -> Path:
+    talks = [
+        claude("a", "How do I descale a kettle?", "Boil a litre of water with citric acid."),
+        claude("b", "Remember that my kettle is a Fellow.", "Noted."),
+    ]
+    return written(tmp_path / "my exports" / "conversations.json", talks)
+
+
+def _asked(screen: Screen[object]) -> str:
+    return "".join(str(each.content) for each in screen.query(Static))
+
+
+@pytest.mark.parametrize(
+    ("typed", "path"),
+    [
+        ("/tmp/a b.zip", "/tmp/a b.zip"),
+        ("'/tmp/a b.zip'", "/tmp/a b.zip"),
+        ('"/tmp/a b.zip" ', "/tmp/a b.zip"),
+        ("/tmp/a\\ b.zip", "/tmp/a b.zip"),
+        ("file:///tmp/a%20b.zip", "/tmp/a b.zip"),
+        ("/tmp/a\n/tmp/b", None),
+        ("it's a word", None),
+        ("a/b is a fraction", None),
+        ("'/tmp/a' '/tmp/b'", None),
+        ("'unclosed", None),
+    ],
+)
+def test_the_ways_in_which_terminals_type_a_dropped_path(typed: str, path: str | None) -> None:
+    assert dropped_path(typed) == (None if path is None else Path(path))
+
+
+async def test_a_pasted_path_is_offered_looked_at_imported_and_taken_back(
+    tmp_path: Path, export: Path
+) -> None:
+    async with running(tmp_path / "notes") as shell:
+        shell.prompt.post_message(events.Paste(f"'{export}'"))
+        await shell.until(lambda: shell.prompt.text.startswith("/import "))
+        await shell.press("enter")
+        await shell.until(lambda: isinstance(shell.app.screen, ConfirmScreen))
+        await shell.until(lambda: "2 conversations, 4 messages" in _asked(shell.app.screen))
+        await shell.press("y")
+        await shell.until(lambda: "Claude.ai: 2 conversations; 4 messages" in shell.text)
+        sessions = tmp_path / "notes" / "sessions"
+        assert len(list(sessions.glob("claude_*.jsonl"))) == 2
+
+        await shell.say("/import undo", wait=False)
+        await shell.until(lambda: isinstance(shell.app.screen, ConfirmScreen))
+        await shell.press("y")
+        await shell.until(lambda: "Taken back: 2 conversations" in shell.text)
+        assert not list(sessions.glob("claude_*.jsonl"))
+
+
+async def test_nothing_comes_in_where_the_question_is_left(tmp_path: Path, export: Path) -> None:
+    async with running(tmp_path / "notes") as shell:
+        await shell.say(f"/import {export}", wait=False)
+        await shell.until(lambda: isinstance(shell.app.screen, ConfirmScreen))
+        await shell.press("escape")
+        await shell.until(lambda: not isinstance(shell.app.screen, ConfirmScreen))
+        assert not list((tmp_path / "notes" / "sessions").glob("claude_*"))
+
+
+async def test_a_file_that_is_no_export_is_refused_by_name(tmp_path: Path) -> None:
+    other = written(tmp_path / "other.json", {"a": 1})
+    async with running(tmp_path / "notes") as shell:
+        await shell.say(f"/import {other}", wait=False)
+        await shell.until(lambda: "other.json" in shell.text.replace("\n", ""))
+
+
+async def test_an_import_is_one_of_the_tasks_and_can_be_stopped_there(
+    tmp_path: Path, export: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    door, bring = Door(), engine.run
+
+    def slow(services, opened, source, watch: Callable[[int, int, str], None]):
+        watch(7, 10, "Talk a")
+        door.wait()
+        return bring(services, opened, source, watch)
+
+    monkeypatch.setattr(engine, "run", slow)
+    async with running(tmp_path / "notes") as shell:
+        await shell.say(f"/import {export}", wait=False)
+        await shell.until(lambda: isinstance(shell.app.screen, ConfirmScreen))
+        await shell.press("y")
+        await shell.until(lambda: " 70%" in shell.chat.importing.text)
+        await shell.say("/tasks", wait=False)
+        await shell.until(lambda: isinstance(shell.app.screen, TasksScreen))
+        tasks = shell.app.screen.tasks
+        await shell.until(lambda: "Import: " in text_of(tasks))
+        await shell.press("x")
+        door.open()
+        await shell.until(lambda: "Nothing runs" in text_of(tasks))
+        await shell.press("escape")
+        await shell.until(lambda: "The import was stopped" in shell.text)

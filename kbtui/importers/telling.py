@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kbtui.errors import UnreadableError, UsageError
-from kbtui.settings import OFFLINE
 from kbtui.text import counted
 
 if TYPE_CHECKING:
@@ -59,6 +58,8 @@ def remembered(done: Remembered) -> str:
 
 
 def _by(model: str) -> str:
+    from kbtui.settings import OFFLINE  # where --help doesn't wait for it
+
     return "without a model" if model == OFFLINE else f"by {model}"
 
 

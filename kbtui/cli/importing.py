@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,11 +12,13 @@ from kbtui.cli.context import Place, json_option, pass_place
 from kbtui.cli.output import ProgressLine, note, say, say_json, say_line, say_styled
 from kbtui.documents.documents import Documents, kind_of
 from kbtui.errors import KbtuiError, StoppedError, UnreadableError
+from kbtui.importers.named import expanded, is_document
 from kbtui.importers.telling import previewed, remembered, reported, span, unknown
 from kbtui.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from kbtui.importers.engine import Preview, Report
     from kbtui.importers.opened import Opened
@@ -57,9 +58,9 @@ def import_command(
     where search finds it; docs/SOURCES.md says where it is from.
     """
     with place.opened() as kb:
-        documents = [path for path in paths if _is_document(path)]
+        documents = [path for path in paths if is_document(path)]
         exports = [path for path in paths if path not in documents]
-        work = _Work(kb, list(_expanded(tuple(exports))), as_json=as_json)
+        work = _Work(kb, list(expanded(tuple(exports))), as_json=as_json)
         work.keep(documents, dry_run=dry_run)
         if not exports:
             return work.end(dry_run=dry_run)
@@ -71,44 +72,6 @@ def import_command(
         if not no_memory:
             work.remember(budget)
         return work.end()
-
-
-def _is_document(name: str) -> bool:
-    """True for an address, and for a file that is a document and no export."""
-    from kbtui.documents.keeping import is_address, is_keepable
-    from kbtui.importers.engine import find_source
-    from kbtui.importers.opened import Opened
-
-    if is_address(name):
-        return True
-    file = Path(name).expanduser()
-    try:
-        if not is_keepable(file):
-            return False
-        with Opened(file) as opened:
-            is_text = opened.head(opened.names[0], 64).lstrip()[:1] not in (b"", b"[", b"{")
-            return is_text and find_source(opened) is None
-    except KbtuiError:
-        return bool(kind_of(name))
-
-
-def _expanded(paths: tuple[str, ...]) -> Iterator[tuple[Path, bool]]:
-    """The paths, a folder followed by the zips in it: that is how parts of an export arrive.
-
-    Beside each: True if it must be an export, as the folder of such parts need not.
-    """
-    for name in paths:
-        path = Path(name).expanduser()
-        zips = sorted(each for each in path.iterdir() if _is_zip(each)) if path.is_dir() else []
-        yield path, not zips
-        yield from ((each, True) for each in zips)
-
-
-def _is_zip(path: Path) -> bool:
-    if path.suffix.lower() != ".zip" or not path.is_file() or path.is_symlink():
-        return False
-    with path.open("rb") as file:
-        return file.read(4) == b"PK\x03\x04"
 
 
 class _Work:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from kbtui.importers.engine import Preview, Report
-    from kbtui.importers.port import Skipped
+    from kbtui.importers.opened import Opened
+    from kbtui.importers.port import Skipped, Source
     from kbtui.importers.remembering import Estimate, Remembered
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.chat.host import ChatHost
@@ -49,13 +50,13 @@ def dropped_path(text: str) -> Path | None:
     return Path(text).expanduser() if text.startswith(("/", "~/", "./", "../")) else None
 
 
-def _path_of(argument: str) -> Path:
+def _named(argument: str) -> str:
     if not argument.strip():
         raise UsageError(
             "An import needs the path of an export.",
             "Say it, paste it, or drop the file on the terminal: /import <path>",
         )
-    return dropped_path(argument) or Path(argument).expanduser()
+    return str(dropped_path(argument) or Path(argument).expanduser())
 
 
 def is_there(path: Path) -> bool:
@@ -68,6 +69,9 @@ def is_there(path: Path) -> bool:
 
 async def import_command(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
     """Carry out ``/import``."""
+    from kbtui.documents.keeping import is_address
+    from kbtui.importers.named import is_document
+
     if argument == STOP:
         if not host.importing.running:
             raise UsageError("No import is running.")
@@ -76,66 +80,114 @@ async def import_command(host: ChatHost, kb: KnowledgeBase, argument: str) -> No
     if argument == _UNDO:
         await _undo(host, kb)
         return
-    path = _path_of(argument)
-    memory = await _agreed(host, kb, path)
-    if memory is not None:
-        await _bring(host, kb, path, with_memory=memory)
+    wanted = argument if is_address(argument) else _named(argument)
+    if await asyncio.to_thread(is_document, wanted):
+        await _keep(host, kb, wanted)
+        return
+    agreed = await _agreed(host, kb, Path(wanted))
+    if agreed is not None:
+        paths, with_memory = agreed
+        await _bring(host, kb, paths, with_memory=with_memory)
 
 
-async def _agreed(host: ChatHost, kb: KnowledgeBase, path: Path) -> bool | None:
-    """Show what is in it; whether memory is to be made of it, None where nothing is wanted."""
+async def _keep(host: ChatHost, kb: KnowledgeBase, source: str) -> None:
+    """Keep a document or a page under docs/, after a question."""
+    from kbtui.documents.keeping import is_address, keep_document
+    from kbtui.tui.diff.confirm import ConfirmScreen, watched
+
+    what = "This page is fetched, and its text" if is_address(source) else "A copy of this document"
+    text = f"{clean_line(source)}\n{what} is kept under docs/, where search finds it."
+    screen = ConfirmScreen("Keep it?", text, {"y": "keeps it"})
+    if await host.app.push_screen_wait(screen) is None:
+        return
+    kept = await watched(
+        host.app, "Import", "Reading it …", lambda _: keep_document(kb.workspace, source)
+    )
+    await asyncio.to_thread(kb.search.refresh, [kept.path])
+    host.tell(LinkItem(label="kept" if kept.new else "here already", to=Target(kept.path)))
+
+
+async def _agreed(host: ChatHost, kb: KnowledgeBase, path: Path) -> tuple[list[Path], bool] | None:
+    """Show what is in it; the exports to import, and whether memory is to be made of them."""
     from kbtui.importers.telling import previewed
     from kbtui.tui.diff.confirm import ConfirmScreen, watched
 
     try:
-        preview, told = await watched(
+        found = await watched(
             host.app, "Import", f"Looking at {path.name} …", lambda watch: _look(kb, path, watch)
         )
     except StoppedError as stopped:
         host.say(stopped.message)
         return None
-    lines = [clean_line(str(path)), "", *previewed(preview, told)]
-    lines += [
-        f"left out: {clean_line(each.place)}: {each.why}" for each in preview.skipped[:_SHOWN]
-    ]
-    if len(preview.skipped) > _SHOWN:
-        lines.append(f"and {len(preview.skipped) - _SHOWN:,} more are left out")
+    lines: list[str] = []
+    for place, preview, told in found:
+        lines += [
+            clean_line(str(place)),
+            *previewed(preview, told),
+            *_left_out(preview.skipped),
+            "",
+        ]
     choices = {"y": "imports it", "c": "only the conversations, no memory of them"}
-    screen = ConfirmScreen(f"Import from {preview.source}?", "\n".join(lines), choices)
+    screen = ConfirmScreen(f"Import from {found[0][1].source}?", "\n".join(lines[:-1]), choices)
     answer = await host.app.push_screen_wait(screen)
-    return None if answer is None else answer == "y"
+    return None if answer is None else ([place for place, _, _ in found], answer == "y")
 
 
 def _look(
     kb: KnowledgeBase, path: Path, watch: Callable[[int, int], None]
-) -> tuple[Preview, Estimate]:
-    from kbtui.importers.engine import find_source, preview
-    from kbtui.importers.opened import Opened
+) -> list[tuple[Path, Preview, Estimate]]:
+    from kbtui.importers.engine import preview
     from kbtui.importers.remembering import estimate
-    from kbtui.importers.telling import WHAT_IS_KNOWN
 
-    with Opened(path) as opened:
-        source = find_source(opened)
-        if source is None:
-            raise UsageError(f"{path} is no export that kbtui knows.", WHAT_IS_KNOWN)
-        found = preview(kb.services, opened, source, lambda done, of, _what: watch(done, of))
-    return found, estimate(kb.services, found.tokens, found.new + found.grown)
+    found: list[tuple[Path, Preview, Estimate]] = []
+    for opened, source in _exports(path):
+        seen = preview(kb.services, opened, source, lambda done, of, _what: watch(done, of))
+        told = estimate(kb.services, seen.tokens, seen.new + seen.grown)
+        found.append((opened.path, seen, told))
+    return found
 
 
-async def _bring(host: ChatHost, kb: KnowledgeBase, path: Path, *, with_memory: bool) -> None:
+def _exports(path: Path) -> Iterator[tuple[Opened, Source]]:
+    """The export, or the parts of one that a folder holds."""
+    from kbtui.importers.engine import find_source
+    from kbtui.importers.named import expanded
+    from kbtui.importers.opened import Opened
+    from kbtui.importers.telling import unknown
+
+    some = False
+    for place, must_be in expanded((str(path),)):
+        with Opened(place) as opened:
+            source = find_source(opened)
+            if source is not None:
+                some = True
+                yield opened, source
+            elif must_be:
+                raise unknown(opened)
+    if not some:
+        with Opened(path) as opened:
+            raise unknown(opened)
+
+
+async def _bring(
+    host: ChatHost, kb: KnowledgeBase, paths: Sequence[Path], *, with_memory: bool
+) -> None:
     from kbtui.importers.telling import remembered, reported
 
-    report, memory = await host.importing.run(
-        lambda tell, stopped: _work(kb, path, tell, stopped, with_memory=with_memory)
+    reports, memory = await host.importing.run(
+        lambda tell, stopped: _work(kb, paths, _watching(tell, stopped), with_memory=with_memory)
     )
+    for report in reports:
+        text = "\n".join(_left_out(report.skipped))
+        host.tell(NoticeItem(title=reported(report), text=text), *_links(report))
     told = [remembered(memory)] if memory is not None and memory.sessions else []
     if memory is not None and memory.left:
         told.append(f"{counted(memory.left, 'conversation')} wait. {memory.notice}")
-    told += _left_out(report.skipped)
-    if report.sessions or report.entries:
-        told.append(f"/sessions shows the conversations; /import {_UNDO} takes it all back.")
-    links = list(_links(report, memory))
-    host.tell(NoticeItem(title=reported(report), text="\n".join(told)), *links)
+    if any(report.sessions or report.entries for report in reports):
+        told.append(f"/sessions shows the conversations; /import {_UNDO} takes the last one back.")
+    written = memory.entries[:_SHOWN] if memory is not None else ()
+    links = [LinkItem(label="note", to=Target(path)) for path in written]
+    if told:
+        host.tell(NoticeItem(title=told[0], text="\n".join(told[1:])), *links)
 
 
 def _left_out(skipped: Sequence[Skipped]) -> Iterator[str]:
@@ -145,27 +197,19 @@ def _left_out(skipped: Sequence[Skipped]) -> Iterator[str]:
         yield f"left out: {len(skipped) - _SHOWN:,} more, which kbtui import --json lists"
 
 
-def _links(report: Report, memory: Remembered | None) -> Iterator[LinkItem]:
+def _links(report: Report) -> Iterator[LinkItem]:
     """Where the first things that came are."""
     for came in report.sessions[:_SHOWN]:
         place = Target(f"sessions/{came.session}.jsonl")
         yield LinkItem(label=shorten(came.title, _TITLE_WIDTH), to=place, note=came.kind)
-    written = memory.entries if memory is not None else ()
-    for path in [*report.entries, *written][:_SHOWN]:
+    for path in report.entries[:_SHOWN]:
         yield LinkItem(label="note", to=Target(path))
 
 
-def _work(
-    kb: KnowledgeBase,
-    path: Path,
-    tell: Callable[[str], None],
-    stopped: Callable[[], bool],
-    *,
-    with_memory: bool,
-) -> tuple[Report, Remembered | None]:
-    from kbtui.importers.engine import find_source, run
-    from kbtui.importers.opened import Opened
-    from kbtui.importers.remembering import batches_of, remember
+def _watching(
+    tell: Callable[[str], None], stopped: Callable[[], bool]
+) -> Callable[[int, int, str], None]:
+    """Tells how far it is, with a bar; a person may stop it."""
 
     def watch(done: int, total: int, what: str) -> None:
         if stopped():
@@ -177,17 +221,28 @@ def _work(
         share = f"{done / total:4.0%}" if total else ""
         tell(f"{'█' * full}{'░' * (_BAR_CELLS - full)} {share}  {what}")
 
-    with Opened(path) as opened:
-        source = find_source(opened)
-        if source is None:
-            raise NotFoundError(f"{path} isn't the export any more that it was.")
-        report = run(kb.services, opened, source, watch)
-    if not with_memory:
-        return report, None
-    tell("making memory of it")
-    wanted = batches_of(kb.services, [path])
-    done = asyncio.run(remember(kb.services, kb.memory, wanted, watch=watch)) if wanted else None
-    return report, done
+    return watch
+
+
+def _work(
+    kb: KnowledgeBase,
+    paths: Sequence[Path],
+    watch: Callable[[int, int, str], None],
+    *,
+    with_memory: bool,
+) -> tuple[list[Report], Remembered | None]:
+    from kbtui.importers.engine import run
+    from kbtui.importers.remembering import batches_of, remember
+
+    reports = [
+        run(kb.services, opened, source, watch)
+        for path in paths
+        for opened, source in _exports(path)
+    ]
+    wanted = batches_of(kb.services, paths) if with_memory else []
+    if not wanted:
+        return reports, None
+    return reports, asyncio.run(remember(kb.services, kb.memory, wanted, watch=watch))
 
 
 async def _undo(host: ChatHost, kb: KnowledgeBase) -> None:

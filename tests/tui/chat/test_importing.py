@@ -118,3 +118,15 @@ async def test_an_import_is_one_of_the_tasks_and_can_be_stopped_there(
         await shell.until(lambda: "Nothing runs" in text_of(tasks))
         await shell.press("escape")
         await shell.until(lambda: "The import was stopped" in shell.text)
+
+
+async def test_a_document_is_kept_after_a_question(tmp_path: Path) -> None:
+    file = tmp_path / "kettle.txt"
+    file.write_text("Descale the kettle in May.\n")
+    async with running(tmp_path / "notes") as shell:
+        await shell.say(f"/import {file}", wait=False)
+        await shell.until(lambda: isinstance(shell.app.screen, ConfirmScreen))
+        await shell.press("y")
+        await shell.until(lambda: "kettle.txt" in shell.text)
+        kept = list((tmp_path / "notes" / "docs").rglob("kettle.txt"))
+        assert [each.read_text() for each in kept] == ["Descale the kettle in May.\n"]

@@ -18,7 +18,13 @@ from kbtui.sessions.store import SessionStore
 from kbtui.text import clean_line, counted
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
-from kbtui.workspace.layout import BOOTSTRAP_FILES, MACHINE, RECORDED_FOLDERS, TAKING_OVER
+from kbtui.workspace.layout import (
+    BOOTSTRAP_FILES,
+    MACHINE,
+    RECORDED_FOLDERS,
+    TAKEN_OVER,
+    TAKING_OVER,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,7 +33,6 @@ if TYPE_CHECKING:
     from kbtui.history.history import History
     from kbtui.workspace.layout import Workspace
 
-REPORT = f"{MACHINE}/taken-over.md"
 _OLD_LOG = re.compile(r"[^.].*\.jsonl?")
 _DATED = re.compile(r"\d{4}-\d{2}-\d{2}.*\.md")
 _KNOWN = {*RECORDED_FOLDERS, *BOOTSTRAP_FILES, MACHINE, "sessions", "docs"}
@@ -92,9 +97,9 @@ def finish(workspace: Workspace, history: History, told: Sequence[str]) -> list[
     if left:
         lines += ["", "## Left as it is, and not read", "", *(f"- {each}" for each in left)]
     text = "\n".join(lines) + "\n"
-    files.write_machine_file(workspace, REPORT, text.encode("utf-8", "replace"))
+    files.write_machine_file(workspace, TAKEN_OVER, text.encode("utf-8", "replace"))
     (workspace.root / TAKING_OVER).unlink(missing_ok=True)
-    return [f"Taken over from nanobot: {', '.join(found)}. The report is in {REPORT}."]
+    return [f"Taken over from nanobot: {', '.join(found)}. The report is in {TAKEN_OVER}."]
 
 
 def _is_nanobots(workspace: Workspace) -> bool:

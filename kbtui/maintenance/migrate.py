@@ -19,7 +19,14 @@ from kbtui.knowledge.shipped import install_skills
 from kbtui.text import clean_line, counted
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
-from kbtui.workspace.layout import BOOTSTRAP_FILES, MACHINE, RECORDED_FOLDERS, TAKING_OVER, Layout
+from kbtui.workspace.layout import (
+    BOOTSTRAP_FILES,
+    MACHINE,
+    RECORDED_FOLDERS,
+    TAKEN_OVER,
+    TAKING_OVER,
+    Layout,
+)
 from kbtui.workspace.lock import WorkspaceLock
 from kbtui.workspace.opening import IN_PLACE
 from kbtui.workspace.scan import notes_in
@@ -44,6 +51,8 @@ def could_be_in_place(workspace: Workspace) -> bool:
     """True if an older kbtui was begun beside somebody's notes, of which it sees none."""
     if workspace.in_place or any(_own_files(workspace.knowledge)):
         return False
+    if (workspace.root / TAKEN_OVER).is_file():
+        return False  # what nanobot has at the top is no note
     ours = {*RECORDED_FOLDERS, "docs", "sessions", *BOOTSTRAP_FILES}
     notes = notes_in(Layout(workspace.root, in_place=True))
     return any(note.relative_to(workspace.root).parts[0] not in ours for note in notes)

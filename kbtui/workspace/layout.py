@@ -18,6 +18,7 @@ from pathlib import Path
 
 MACHINE = ".kbtui"
 TAKING_OVER = f"{MACHINE}/taking-over"
+TAKEN_OVER = f"{MACHINE}/taken-over.md"
 """Stands from the first opening of another program's workspace until all is taken over."""
 ENTRIES = "knowledge/"
 RECORDED_FOLDERS = ("knowledge", "memory", "skills")

@@ -256,7 +256,7 @@ class KnowledgeBase:
             self.library,
             self.search,
             self.models,
-            self.library.left_out(),
+            {self.workspace.file(path): why for path, why in self.library.left_out().items()},
         )
 
     def close(self) -> None:
@@ -276,7 +276,8 @@ class KnowledgeBase:
             path, why = next(iter(left_out.items()))
             more = f", and {len(left_out) - 1} more" if len(left_out) > 1 else ""
             self._note(
-                f"Left out of the history: {path} ({why}){more}. `kbtui check` tells what to do."
+                f"Left out of the history: {self.workspace.file(path)} ({why}){more}."
+                " `kbtui check` tells what to do."
             )
 
     def _prepare(self, *, adopts_later: bool) -> None:

@@ -82,15 +82,20 @@ class Adoption:
         pending: dict[str, str | None] = {
             path: blob for path, blob in found.items() if recorded.get(path) != blob
         }
-        gone = filter(self._is_gone, recorded.keys() - found.keys())
-        return pending | dict.fromkeys(gone)
+        return pending | dict.fromkeys(recorded.keys() - found.keys())
 
     def working_tree(self) -> dict[str, str]:
-        """The blob id of each file that is recorded, or to be; what is stays so by any name."""
+        """The blob id of each file that is recorded, or to be; what is stays so by any name.
+
+        A file that can't be looked at, or is to be ignored, counts as what is recorded of it.
+        """
         found = {p: s.blob for p, s in self._scanner.scan(*RECORDED_AREAS).items()}
-        for path in self._recorded().keys() - found.keys():
+        recorded = self._recorded()
+        for path in recorded.keys() - found.keys():
             if state := self._scanner.look(path):
                 found[path] = state.blob
+            elif not self._is_gone(path):
+                found[path] = recorded[path]
         return found
 
     def _recorded(self) -> dict[str, str]:

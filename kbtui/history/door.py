@@ -246,7 +246,7 @@ class Door:
         with self._entered_at(onto) as events:
             for companion in self.companions:
                 companion(change)
-            unseen = {p: data for p, data in change.edits.items() if self._scanner.ignores(p)}
+            unseen = {p: data for p, data in change.edits.items() if self._is_kept_out(p)}
             current = self._read(change.edits.keys() - unseen.keys())
             self._check_recorded(current)
             edits = {path: change.edits[path] for path in current}
@@ -263,7 +263,7 @@ class Door:
         """
         with self._entered_at(onto) as events:
             every = {path: now for path, _, now in self._repository.compare(onto, commit)}
-            blobs = {p: now for p, now in every.items() if not self._scanner.ignores(p)}
+            blobs = {p: now for p, now in every.items() if not self._is_kept_out(p)}
             current = self._read(blobs)
             self._check_recorded(current)
             read = self._repository.read_blob
@@ -289,6 +289,10 @@ class Door:
                 yield events
             except ConflictError as conflict:
                 raise MovedError(conflict.message, conflict.hint) from conflict
+
+    def _is_kept_out(self, path: str) -> bool:
+        """True of a file here that isn't to be recorded: what others make of it isn't written."""
+        return self._scanner.ignores(path) and files.exists(self._layout, path)
 
     def _check_recorded(self, current: Edits) -> None:
         """Refuse to touch files with edits that nobody has recorded."""

@@ -99,7 +99,8 @@ class Checking:
             )
         self._scanner.scan()
         for path, why in self._scanner.left_out().items():
-            yield Problem("files", f"{path} is left out of the history: {why}.", LEFT_OUT, path)
+            file = self._file(path)
+            yield Problem("files", f"{file} is left out of the history: {why}.", LEFT_OUT, file)
         for path in self._scanner.conflict_copies():
             yield Problem(
                 "files",

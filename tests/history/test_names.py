@@ -207,6 +207,14 @@ def test_a_file_to_be_ignored_neither_stops_a_sync_nor_goes_along(
         there.sync()
         assert here.text(ZOO) == "private by now\n"
         assert there.files() == {ZOO: f"# Zoo {number}\n", PLAIN: f"plain {number}\n"}
+    assert here.history.diff("HEAD") == ()
+    there.write("knowledge/people/zoo.md", "another zoo\n")
+    there.sync()
+    here.sync()
+    assert here.history.adopt(settle=0) is None, "what came is not taken for deleted"
+    here.sync()
+    there.sync()
+    assert there.text("knowledge/people/zoo.md") == "another zoo\n"
 
 
 def test_the_wrong_kind_of_thing_at_the_top_stops_nothing(here: Machine, there: Machine) -> None:

@@ -13,6 +13,7 @@ from kbtui.cli.output import commit_shape, note, say, say_json, say_line, say_st
 
 if TYPE_CHECKING:
     from kbtui.history.places import Plan, Proposal
+    from kbtui.workspace.layout import Layout
 
 _hunks = click.option(
     "--hunk", "hunks", multiple=True, metavar="N", help="Only this place, as `show` numbers it."
@@ -61,7 +62,7 @@ def show(place: Place, id_: str, as_json: bool) -> None:
         plan = kb.memory.inbox.plan(id_)
     patch = as_patch(plan_diff(plan), kb.workspace.file)
     if as_json:
-        say_json({**_shape(plan), "patch": patch, "hunks": _hunk_shapes(plan)})
+        say_json({**_shape(plan, kb.workspace), "patch": patch, "hunks": _hunk_shapes(plan)})
         return
     note(f"{plan.proposal.actor}: {plan.proposal.reason}")
     print_patch(patch)
@@ -111,7 +112,7 @@ def reject(place: Place, id_: str, hunks: tuple[str, ...], as_json: bool) -> Non
     with place.opened() as kb:
         proposal = kb.memory.inbox.reject(id_, hunks=hunks or None)
     if as_json:
-        say_json(_proposal_shape(proposal))
+        say_json(_proposal_shape(proposal, kb.workspace))
     elif hunks:
         say(f"{len(hunks)} of {proposal.id} {'is' if len(hunks) == 1 else 'are'} rejected.")
     else:
@@ -146,7 +147,7 @@ def edit(place: Place, id_: str, hunk: str | None, as_json: bool) -> None:
                 inbox.edit(plan.proposal.id, name, text, seen=draft.seen)
         left = next((p for p in inbox.list() if p.id == plan.proposal.id), None)
     if as_json:
-        say_json(_proposal_shape(left) if left is not None else None)
+        say_json(_proposal_shape(left, kb.workspace) if left is not None else None)
     elif not changed:
         note("Nothing was changed.")
     elif left is None:
@@ -162,7 +163,7 @@ def _list(place: Place, *, as_json: bool) -> int:
         plans = kb.memory.inbox.waiting()
         problems = kb.memory.inbox.problems()
     if as_json:
-        say_json([_shape(plan) for plan in plans])
+        say_json([_shape(plan, kb.workspace) for plan in plans])
     for plan in () if as_json else plans:
         proposal, count = plan.proposal, len(plan.places)
         when = proposal.created.astimezone().strftime("%Y-%m-%d %H:%M")
@@ -182,19 +183,19 @@ def _list(place: Place, *, as_json: bool) -> int:
     return 0 if plans else 1
 
 
-def _shape(plan: Plan) -> dict[str, Any]:
-    shape = _proposal_shape(plan.proposal)
+def _shape(plan: Plan, layout: Layout) -> dict[str, Any]:
+    shape = _proposal_shape(plan.proposal, layout)
     return {**shape, "places": len(plan.places), "conflicts": len(plan.conflicts)}
 
 
-def _proposal_shape(proposal: Proposal) -> dict[str, Any]:
+def _proposal_shape(proposal: Proposal, layout: Layout) -> dict[str, Any]:
     origin = proposal.origin
     return {
         "id": proposal.id,
         "created": proposal.created.isoformat(),
         "actor": proposal.actor.value,
         "reason": proposal.reason,
-        "paths": list(proposal.paths),
+        "paths": [layout.file(path) for path in proposal.paths],
         "session": origin.session,
         "messages": list(origin.messages) if origin.messages else None,
     }

@@ -208,7 +208,7 @@ def dream(place: Place, dry_run: bool, every: timedelta | None, as_json: bool) -
         if every is not None:
             return asyncio.run(_again_and_again(kb, every, dry_run=dry_run, as_json=as_json))
         report = asyncio.run(kb.memory.dream.run(dry_run=dry_run))
-    return _print(report, as_json=as_json)
+    return _print(report, kb.workspace, as_json=as_json)
 
 
 @click.command("dream-log")
@@ -227,7 +227,12 @@ def dream_log(place: Place, rev: str | None, limit: int | None, as_json: bool) -
         change = kb.memory.dream_log.show(rev)
         idle = kb.memory.dream_log.idle()
     if as_json:
-        say_json({**commit_shape(change.commit, kb.workspace), "patch": as_patch(change.diffs)})
+        say_json(
+            {
+                **commit_shape(change.commit, kb.workspace),
+                "patch": as_patch(change.diffs, kb.workspace.file),
+            }
+        )
         return
     print_commit(change.commit)
     print_diffs(change.diffs, kb.workspace)
@@ -291,23 +296,23 @@ async def _again_and_again(
     while True:
         if datetime.now(UTC) >= due and await asyncio.to_thread(kb.memory.dream.has_news):
             due = datetime.now(UTC) + every
-            _print(await kb.memory.dream.run(dry_run=dry_run), as_json=as_json)
+            _print(await kb.memory.dream.run(dry_run=dry_run), kb.workspace, as_json=as_json)
         await asyncio.sleep(min(_LOOK_EVERY, every.total_seconds()))
 
 
-def _print(report: DreamReport, *, as_json: bool) -> int:
+def _print(report: DreamReport, layout: Layout, *, as_json: bool) -> int:
     from kbtui.history.looking.diff import as_patch
 
     status = report.error.exit_code if report.error is not None else 0
     if as_json:
-        say_json(_shape(report, as_patch(report.diffs)))
+        say_json(_shape(report, layout))
         return status
     if report.kind == "dry-run":
-        print_patch(as_patch(report.diffs))
+        print_patch(as_patch(report.diffs, layout.file))
     for suggestion in report.suggestions:
         note(f"Left to you{f' ({suggestion.id})' if suggestion.id else ''}: {suggestion.why}")
         if report.kind == "dry-run":
-            print_patch(as_patch(suggestion.diffs))
+            print_patch(as_patch(suggestion.diffs, layout.file))
     if report.error is not None:
         note(f"kbtui: {report.text}")
     else:
@@ -317,16 +322,22 @@ def _print(report: DreamReport, *, as_json: bool) -> int:
     return status
 
 
-def _shape(report: DreamReport, patch: str) -> dict[str, Any]:
+def _shape(report: DreamReport, layout: Layout) -> dict[str, Any]:
+    from kbtui.history.looking.diff import as_patch
+
     return {
         "kind": report.kind,
         "entries": report.entries,
         "remaining": report.remaining,
         "commit": report.commit,
-        "paths": [diff.path for diff in report.diffs],
-        "patch": patch,
+        "paths": [layout.file(diff.path) for diff in report.diffs],
+        "patch": as_patch(report.diffs, layout.file),
         "proposals": [
-            {"id": each.id, "reason": each.why, "paths": [diff.path for diff in each.diffs]}
+            {
+                "id": each.id,
+                "reason": each.why,
+                "paths": [layout.file(diff.path) for diff in each.diffs],
+            }
             for each in report.suggestions
         ],
         "model": report.model,

@@ -107,7 +107,7 @@ class ShowChange:
                     f"That change didn't touch {short_name(path)}.",
                     f"It says: {shown.subject}",
                 )
-        patch = cap(as_patch(diffs))
+        patch = cap(as_patch(diffs, context.workspace.file))
         head = _line(shown, context)
         parts = [head, shown.reason, quoted(patch)] if shown.reason else [head, quoted(patch)]
         data = {**_described(shown, context), "diff": patch}

@@ -180,11 +180,16 @@ def test_another_agent_finds_reads_and_writes_notes(vault: Path) -> None:
 
         assert "My Great Note" in call("memory_search", query="kestrel").output
         assert "Build it in spring" in call("read_entry", entry="The Plan").output
+        assert "Build it in spring" in call("read_file", path="Work/The Plan.md").output
+        assert "in spring" in call("grep", pattern="build it", path="Work").output
         again = call("write_entry", type="topic", title="My Great Note", body="Other.")
         assert "already" in again.output
         made = call("write_entry", type="topic", title="A New Thing", body="Said by Codex.")
         assert made.ok
         assert "Said by Codex." in (vault / "A New Thing.md").read_text()
+        change = call("show_change", commit="HEAD").output
+        assert "+++ b/A New Thing.md" in change
+        assert not call("read_file", path=".obsidian/app.json").ok
         catalogue = Resources(kb.workspace, kb.library).read("kb://index")
         assert "My Great Note" in catalogue
         assert "A kestrel hovers" in catalogue

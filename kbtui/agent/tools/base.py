@@ -17,7 +17,7 @@ from kbtui.knowledge.entry_index import is_catalogue
 from kbtui.models.port import ToolSpec
 from kbtui.text import clean_line, shorten
 from kbtui.workspace import files
-from kbtui.workspace.layout import BOOTSTRAP_FILES
+from kbtui.workspace.layout import BOOTSTRAP_FILES, ENTRIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kbtui.search.search_index import SearchIndex
     from kbtui.sessions.store import SessionStore
     from kbtui.settings import Settings
-    from kbtui.workspace.layout import Workspace
+    from kbtui.workspace.layout import Layout, Workspace
 
 
 MOST_CHARACTERS = 16_000
@@ -230,12 +230,13 @@ def cap(output: str) -> str:
 AREAS = ("knowledge", "memory", "docs", "skills", *BOOTSTRAP_FILES)
 
 
-def checked_area(path: str, roots: Sequence[str] = ()) -> str:
+def checked_area(path: str, roots: Sequence[str] = (), layout: Layout | None = None) -> str:
     """Check that the agent may look at a path.
 
     Args:
-        path: The path.
+        path: The path; in a `layout` in place also as the user sees it, ``Work/The Plan.md``.
         roots: Folders of the user's own that may be looked at as well.
+        layout: Where the files lie.
 
     Raises:
         UnsafePathError: it leads outside.
@@ -243,6 +244,10 @@ def checked_area(path: str, roots: Sequence[str] = ()) -> str:
     """
     path = files.checked_path(path.strip())
     above = {path, *map(str, PurePosixPath(path).parents)} - {"."}
+    if above.isdisjoint([*AREAS, *roots]) and layout is not None and layout.in_place:
+        inner = files.checked_path(layout.path_of(path))
+        if inner.startswith(ENTRIES) and layout.place(inner).exists():
+            return inner
     if above.isdisjoint([*AREAS, *roots]):
         raise RefusedError(
             f"{clean_line(path)} is not for the agent to read.",

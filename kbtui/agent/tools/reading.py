@@ -164,7 +164,7 @@ class ReadFile:
             UnsafePathError: the path leads outside.
             RefusedError: it is private, no text, or in no area for the agent.
         """
-        path = checked_area(arguments["path"], context.settings.search.roots)
+        path = checked_area(arguments["path"], context.settings.search.roots, context.workspace)
         if context.conceals(path):
             raise not_there(path)
         if context.is_hidden(path):
@@ -261,7 +261,8 @@ def _whole_text(context: ToolContext, path: str) -> tuple[str, tuple[tuple[int, 
 
 def _texts(context: ToolContext, below: str) -> Iterator[tuple[str, str]]:
     roots = context.settings.search.roots
-    area = checked_area(below, roots) if below.strip() not in ("", ".", "/", "./") else ""
+    everywhere = below.strip() in ("", ".", "/", "./")
+    area = "" if everywhere else checked_area(below, roots, context.workspace)
     found = Scanner(context.workspace).scan(*((area,) if area else (*AREAS, *roots)))
     states = {path: state for path, state in found.items() if not context.conceals(path)}
     if area and not states:

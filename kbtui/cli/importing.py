@@ -138,7 +138,7 @@ class _Work:
                 with Documents(self._kb.workspace) as documents:
                     problem = documents.read(kept.path).problem
                 if problem:
-                    note(f"kbtui: {file} isn't searched: {problem}")
+                    note(f"kbtui: {file}: {problem}")
 
     def run(self) -> None:
         """Bring in what there is."""

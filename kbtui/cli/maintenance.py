@@ -155,7 +155,7 @@ def reindex(place: Place) -> None:
     found = f"{counted(report.files, 'file')}, {counted(report.chunks, 'passage')}"
     say(f"{found}, {status.embedded:,} by meaning")
     for path, why in report.skipped:
-        note(f"kbtui: {path} is not indexed: {why}")
+        note(f"kbtui: {kb.workspace.file(path)}: {why}")
 
 
 @click.command()

@@ -14,6 +14,7 @@ import os
 import re
 import resource
 import sys
+import time
 import types
 import zipfile
 from typing import IO, TYPE_CHECKING, Any
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 _MEMORY = 2 << 30
 _MOST_UNPACKED = 512 << 20
 _MOST_TEXT = 20_000_000  # characters
+_MOST_CELLS = 100  # in a row; of a wider one those that are filled
+_SECONDS = 45.0  # after which what was read so far has to do
 _NICENESS = 10
 _OLE = b"\xd0\xcf\x11\xe0"
 _INVISIBLE = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufeff\ufffe\uffff\ud800-\udfff]")
@@ -98,11 +101,12 @@ _EMPTY = {"pdf": "it holds pictures of pages, and no text"}
 def _within_limit(found: Iterator[Part]) -> tuple[list[Part], bool]:
     parts: list[Part] = []
     left = _MOST_TEXT
+    until = time.monotonic() + _SECONDS
     for place, text in found:
         shown = _tidied(text)
         parts.append((" ".join(_tidied(place).split())[:120], shown[:left]))
         left -= len(shown)
-        if left < 0:
+        if left < 0 or time.monotonic() > until:
             return parts, True
     return parts, False
 
@@ -191,15 +195,18 @@ def _xlsx(file: IO[bytes]) -> tuple[str, Iterator[Part]]:
 
 def _rows(sheet: Any) -> Iterator[str]:
     left = _MOST_TEXT
+    until = time.monotonic() + _SECONDS
     for row in sheet.iter_rows(values_only=True):
         cells = ["" if value is None else " ".join(str(value).split()) for value in row]
         while cells and not cells[-1]:
             cells.pop()
+        if len(cells) > _MOST_CELLS:
+            cells = list(filter(None, cells))
         if cells:
             line = f"| {' | '.join(cells)} |"
             left -= len(line)
             yield line
-        if left < 0:
+        if left < 0 or time.monotonic() > until:
             return
 
 

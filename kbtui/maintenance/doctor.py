@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _PACKAGES = ("textual", "litellm", "dulwich", "whoosh-reloaded", "sentence-transformers", "torch")
 _SHOWN = 20
 _DOCUMENTS_SECONDS = 20.0
+_UNREAD = "What can't be read can't be found by what it says."
 _LOW_SPACE = 200 * 1024 * 1024
 
 
@@ -182,7 +183,7 @@ def _search(workspace: Workspace, search: SearchIndex, settings: Settings) -> It
         text=f"{counted(status.files, 'file')}, {counted(status.chunks, 'chunk')} indexed",
     )
     for path, why in report.skipped[:_SHOWN]:
-        yield Finding("search", ok=None, text=f"{workspace.file(path)} isn't searched: {why}")
+        yield Finding("search", ok=None, text=f"{workspace.file(path)}: {why}", hint=_UNREAD)
     if len(report.skipped) > _SHOWN:
         yield Finding("search", ok=None, text=f"and {len(report.skipped) - _SHOWN} more files")
     if not settings.search.semantic:

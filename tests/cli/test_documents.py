@@ -41,9 +41,7 @@ def test_what_cannot_be_read_is_said_when_it_is_shown_and_by_the_doctor(kbtui: C
     shown = kbtui("show", "docs/locked.pdf")
     assert (shown.status, "it is protected by a password" in shown.err) == (1, True)
     findings = kbtui("doctor", "--json").json
-    assert "docs/locked.pdf isn't searched: it is protected by a password" in [
-        each["text"] for each in findings
-    ]
+    assert "docs/locked.pdf: it is protected by a password" in [each["text"] for each in findings]
 
 
 def test_import_keeps_a_document_and_says_what_cannot_be_read(
@@ -56,7 +54,7 @@ def test_import_keeps_a_document_and_says_what_cannot_be_read(
     assert not kbtui.file("docs/a.pdf").exists()
     done = kbtui.ok("import", str(tmp_path / "a.pdf"), str(tmp_path / "locked.pdf"))
     assert done.out == "Kept as docs/a.pdf\nKept as docs/locked.pdf\n"
-    assert "docs/locked.pdf isn't searched: it is protected by a password" in done.err
+    assert "docs/locked.pdf: it is protected by a password" in done.err
     hit = kbtui.ok("search", "nests tarn", "--lexical", "--json").json["hits"][0]
     assert (hit["path"], hit["heading"]) == ("docs/a.pdf", "page 2")
     assert "It is here already: docs/a.pdf" in kbtui.ok("import", str(tmp_path / "a.pdf")).out

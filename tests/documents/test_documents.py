@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.documents import documents
+from kbtui.documents import child, documents
 from kbtui.documents.documents import MISSING, Documents, Text, is_document
 from kbtui.errors import KbtuiError
 from kbtui.workspace.layout import Workspace
@@ -212,3 +212,10 @@ def test_documents_are_known_by_folder_and_ending() -> None:
     assert is_document("mine/x.docx", ["mine"])
     assert not is_document("memory/x.pdf")
     assert not is_document("docs/a.md")
+
+
+def test_what_takes_long_is_read_as_far_as_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = [("page 1", "One"), ("page 2", "Two")]
+    assert child._within_limit(iter(parts)) == (parts, False)
+    monkeypatch.setattr(child, "_SECONDS", -1.0)
+    assert child._within_limit(iter(parts)) == (parts[:1], True)

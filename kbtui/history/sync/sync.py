@@ -241,7 +241,8 @@ class Sync:
         edits |= {new: read(there[old]) for old, new in names.items()}
         before = {path: read(there[path]) if path in there else None for path in edits}
         notes = tuple(
-            f"{clean_line(old)} is {new} now: its name can't be used on every machine."
+            f"{clean_line(self._layout.file(old))} is {self._layout.file(new)} now:"
+            " its name can't be used on every machine."
             for old, new in names.items()
         )
         change = Change(self._layout, Actor.SYNC, "\n".join(notes), Origin(), adopted=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import platformdirs
@@ -82,7 +82,7 @@ class Syncing:
     def remembered(self) -> Address | None:
         """The place that was synced with before."""
         text = self._remotes.get()
-        return parse_address(text) if text else None
+        return replace(parse_address(text), known=True) if text else None
 
     def run(
         self,

@@ -60,6 +60,27 @@ def _in_step(here: KnowledgeBase, there: KnowledgeBase, place: str, words: dict[
     assert {i.path for i in here.library.infos()} == {i.path for i in there.library.infos()}
 
 
+@pytest.mark.parametrize("leaves", [None, "empty"])
+def test_nothing_is_made_where_a_stick_was(tmp_path: Path, leaves: str | None) -> None:
+    stick = tmp_path / "stick"
+    with KnowledgeBase.open(tmp_path / "notes", create=True) as kb:
+        kb.library.create("topic", "Kestrel", body="It hovers.")
+        kb.syncing.run(str(stick))
+        stick.rename(tmp_path / "away")
+        if leaves:
+            stick.mkdir()
+        with pytest.raises(RemoteError, match="is gone") as caught:
+            kb.syncing.run()
+        assert "connected?" in caught.value.hint
+        assert not stick.exists() or not any(stick.iterdir())
+        if leaves:
+            stick.rmdir()
+        (tmp_path / "away").rename(stick)
+        assert kb.syncing.run().report.sent == 0
+        stick.rename(tmp_path / "away")
+        assert kb.syncing.run(str(stick)).report.sent, "who names it begins anew"
+
+
 def test_a_place_inside_the_workspace_is_refused(tmp_path: Path) -> None:
     with KnowledgeBase.open(tmp_path / "notes", create=True) as kb:
         kb.library.create("topic", "Kestrel", body="It hovers.")

@@ -36,10 +36,14 @@ _HOW = (
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A checked address; `text` may hold a password, `shown` never does."""
+    """A checked address; `text` may hold a password, `shown` never does.
+
+    One that is `known` was synced with before: nothing is made there any more.
+    """
 
     text: str
     folder: Path | None = None
+    known: bool = False
 
     @property
     def shown(self) -> str:

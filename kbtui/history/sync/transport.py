@@ -147,7 +147,7 @@ class Transport:
             PurgedTipError: It is built on a purged commit.
         """
         if self._address.folder is not None:
-            prepare_folder(self._address.folder)
+            prepare_folder(self._address.folder, known=self._address.known)
         with storage_errors("Can't keep what was fetched"):
             incoming = Incoming(self._repository)
         try:
@@ -354,8 +354,10 @@ class Transport:
             raise known from error
 
 
-def prepare_folder(folder: Path) -> None:
+def prepare_folder(folder: Path, *, known: bool = False) -> None:
     """Make an empty or missing folder a repository that others can sync with as well.
+
+    Where a `known` one was nothing is made: an empty folder is what a stick leaves behind.
 
     Raises:
         RemoteError: There is something else, or the disk isn't there.
@@ -367,6 +369,11 @@ def prepare_folder(folder: Path) -> None:
         if (folder / "objects").is_dir() or (folder / ".git").exists():
             return
         taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+        if known:
+            raise RemoteError(
+                f"{folder} is gone: what was synced with it before isn't there.",
+                f"Is the disk connected? To begin anew there say `kbtui sync {folder}`.",
+            )
         if taken or not folder.parent.is_dir():
             raise RemoteError(
                 f"{folder} is no place to sync with: there is no history there.",

@@ -26,6 +26,8 @@ _GAP = timedelta(minutes=30)
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _SIGN = re.compile(rb'"(?:header|products)"\s*:\s*\[?\s*"[^"]*(?:Gemini|Bard)[^"]*"')
 _ACTIVITY = re.compile(rb'"(?:safeHtmlItem|activityControls|titleUrl|time)"\s*:')
+_PAGE = re.compile(rb"<title>My Activity[^<]*</title>|mdl-typography--title")
+_HEAD, _MOST_PAGES = 1 << 20, 50
 _PRODUCT = re.compile(r"gemini|\bbard\b", re.IGNORECASE)
 _CHAT = re.compile(r"https://(?:gemini|bard)\.google\.com/(?:app|chat)/([\w-]{6,64})")
 # Takeout puts a verb before what was asked, in the language of the account.
@@ -53,10 +55,16 @@ class _Gemini:
 
     def recognises(self, opened: Opened) -> bool:
         """True if a list in it tells of activities in Gemini, or in Bard, as it was called."""
-        return next(_lists(opened), None) is not None
+        return next(_lists(opened), None) is not None or bool(_pages(opened))
 
     def read(self, opened: Opened) -> Iterator[Item]:
         """Twice: to see what belongs together, then to read it a conversation at a time."""
+        pages = _pages(opened)
+        if pages and next(_lists(opened), None) is None:
+            raise UnreadableError(
+                f"{line_of(pages[0])} has Gemini's activities as a web page, without their order.",
+                "Ask takeout.google.com for My Activity in the format JSON.",
+            )
         for name in _lists(opened):
             try:
                 yield from _conversations(opened, name)
@@ -71,6 +79,13 @@ def _lists(opened: Opened) -> Iterator[str]:
     for name, head in json_members(opened):
         if _SIGN.search(head) and _ACTIVITY.search(head):
             yield name
+
+
+def _pages(opened: Opened) -> list[str]:
+    """The activities in Takeout's other format, which is what it offers first."""
+    names = [name for name in opened.names if name.lower().endswith((".html", ".htm"))]
+    heads = ((name, opened.head(name, _HEAD)) for name in names[:_MOST_PAGES])
+    return [name for name, head in heads if _PAGE.search(head) and b"Gemini Apps" in head]
 
 
 def _conversations(opened: Opened, name: str) -> Iterator[Item]:

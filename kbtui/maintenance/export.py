@@ -22,6 +22,7 @@ from kbtui.knowledge import frontmatter
 from kbtui.text import clean, clean_line
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
+from kbtui.workspace.layout import MACHINE
 from kbtui.workspace.scan import Scanner, attachments_in
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from kbtui.workspace.layout import Workspace
 
 _LARGEST = 4 << 30
+_SIGN = f"{MACHINE}/format"  # by which a folder of notes in place is known
 _SPEAKERS = {"user": "You", "assistant": "kbtui"}
 _FIRST_TIME = (1980, 1, 1, 0, 0, 0)  # a zip knows none before
 
@@ -48,6 +50,9 @@ class Tree:
 
     def read(self, path: str) -> bytes:
         """Read one, an index as if there were no private entries where those are kept back."""
+        if path == _SIGN:
+            with storage_errors(f"Can't read {path}"):
+                return (self.workspace.root / path).read_bytes()
         data = files.read_bytes(self.workspace, path, _LARGEST)
         if self.kept_back and path.endswith("/INDEX.md") and not self.workspace.in_place:
             return self.library.catalog.public_text(path, data.decode("utf-8", "replace")).encode()
@@ -61,6 +66,8 @@ class Tree:
 def tree_of(workspace: Workspace, library: Library, *, private: bool = False) -> Tree:
     """See which files leave: notes, memory, how-tos, documents, and what lies beside notes."""
     found = {*Scanner(workspace).scan(), *attachments_in(workspace)}
+    if workspace.in_place:
+        found.add(_SIGN)
     hidden = {path for path in found if library.is_private(path)}
     if private or not hidden:
         return Tree(workspace, library, tuple(sorted(found)))
@@ -161,8 +168,9 @@ def write_folder(tree: Tree, target: Path, *, overwrite: bool = False) -> None:
                 file = part / tree.name(path)
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(tree.read(path))
-                status = files.file_status(tree.workspace, path)
-                os.utime(file, ns=(status.st_mtime_ns, status.st_mtime_ns)) if status else None
+                status = None if path == _SIGN else files.file_status(tree.workspace, path)
+                if status:
+                    os.utime(file, ns=(status.st_mtime_ns, status.st_mtime_ns))
             part.chmod(0o755)
             if is_there:
                 shutil.copytree(part, target, dirs_exist_ok=True)

@@ -147,3 +147,8 @@ def test_a_vault_leaves_as_it_lies(kbtui: Command, tmp_path: Path) -> None:
     assert done.status == 0, done
     assert done.json["private_kept_back"] == 0
     assert tree(tmp_path / "out") == tree(vault)
+    kbtui.bare("-w", str(vault), "remember", "I like tea.")
+    kbtui.bare("-w", str(vault), "export", "-o", "again")
+    listed = kbtui.bare("-w", str(tmp_path / "again"), "list", "--json")
+    assert "Sub/My note.md" in [each["path"] for each in listed.json]
+    assert "tea" in (tmp_path / "again/.kbtui/memory/MEMORY.md").read_text()

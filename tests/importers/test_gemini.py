@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kbtui.errors import UnreadableError
 from kbtui.importers.gemini import SOURCE
 from kbtui.importers.opened import Opened
 from kbtui.importers.port import Conversation, Skipped
@@ -109,3 +110,15 @@ def test_a_cut_list_gives_what_stood_before_and_says_so(tmp_path: Path, read: An
 def test_a_list_of_other_activities_is_not_recognised(tmp_path: Path) -> None:
     with Opened(put(tmp_path, [{"header": "Search", "title": "x", "time": "y"}])) as opened:
         assert not SOURCE.recognises(opened)
+
+
+def test_takeouts_web_page_is_known_and_its_other_format_asked_for(tmp_path: Path) -> None:
+    file = tmp_path / "MyActivity.html"
+    file.write_text(
+        "<html><head><title>My Activity History</title></head>"
+        '<p class="mdl-typography--title">Gemini Apps<br></p>Prompted Hello<br>'
+    )
+    with Opened(file) as opened:
+        assert SOURCE.recognises(opened)
+        with pytest.raises(UnreadableError, match="JSON"):
+            list(SOURCE.read(opened))

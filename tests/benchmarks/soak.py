@@ -135,8 +135,10 @@ def talk(run: Run, app: Terminal) -> Iterator[None]:
         app.send("\x7f")
         run.timed("app: message to answer", lambda: _send(app, answered))
         if number % 50 == 0:
-            app.send(f"/new round {number}{ENTER}")
-            app.wait_for(f"round {number}", timeout=_PATIENCE)
+            app.send("/new ")  # the blank closes the list of commands
+            yield from _idle(app, 1.0, run)
+            app.send(ENTER)
+            app.wait_gone(said, timeout=_PATIENCE)
         yield from _idle(app, 3.0, run)
 
 

@@ -78,3 +78,10 @@ def test_the_guide_shows_every_room() -> None:
     } - {"__init__.py"}
     assert names
     assert not [name for name in names if name not in picture]
+
+
+def test_every_test_that_the_guide_names_exists() -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", GUIDE.read_text("utf-8"))
+    assert len(named) > 15
+    for file, name in named:
+        assert f"def {name}(" in (ROOT / file).read_text("utf-8"), f"{file}::{name}"

@@ -97,6 +97,7 @@ class Kind:
         purges: Commits are replaced.
         partly: Files may be at any point between before and after, one by one.
         appends: Files may have any beginning of what they have afterwards.
+        says: What stands there once afterwards, where the rest isn't the same each time.
         adopts: What lies there already is what is recorded.
     """
 
@@ -105,6 +106,7 @@ class Kind:
     purges: bool = False
     partly: bool = False
     appends: bool = False
+    says: tuple[str, ...] = ()
     adopts: bool = False
 
 
@@ -312,7 +314,9 @@ class _Look:
         now = self.at.texts()
         everything = b"\n".join(now.values()).decode()
         lost = [f"acknowledged and gone: {text}" for text in self.told if text not in everything]
-        if self.kind.appends:
+        if self.kind.says:
+            pass
+        elif self.kind.appends:
             lost += [
                 f"{path} is no beginning of what it should be"
                 for path, data in now.items()
@@ -332,6 +336,10 @@ class _Look:
 
     def _settled(self, lost: list[str]) -> list[str]:
         now = self.at.texts()
+        if self.kind.says:
+            everything = b"".join(now.values()).decode()
+            counts = {text: everything.count(text) for text in self.kind.says}
+            return [f"{count} times: {text}" for text, count in counts.items() if count != 1]
         if now == self.after or lost:
             return []
         if self.kind.appends:  # a head that was torn is set aside; nobody said it

@@ -14,7 +14,10 @@ from kbtui.history.change import Actor
 from kbtui.history.history import History
 from kbtui.history.objects.packing import Packing
 from kbtui.history.sync.remote import parse_address
+from kbtui.importers.engine import find_source, run
+from kbtui.importers.opened import Opened
 from kbtui.knowledge.library import Library
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.maintenance.purge import Purging
 from kbtui.sessions.store import SessionStore
 from kbtui.workspace.opening import create_workspace, open_workspace
@@ -22,12 +25,14 @@ from kbtui.workspace.scan import Scanner
 from kbtui.workspace.secret import Secret
 from tests.faults.every_call import Kind, Place, kill_everywhere
 from tests.faults.world import A, B, apply, make_world
+from tests.importers.exports import claude, written
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.faults.every_call import Tally
 
+_SAID = ("What is a quince?", "A fruit.", "And a medlar?", "Another one.")
 SECRET = "hunter2-of-the-long-evening"
 
 
@@ -222,6 +227,36 @@ def _talk(at: Place) -> None:
     session.close()
 
 
+def _exported(at: Place) -> None:
+    _world(at)
+    written(at.folder / "export.json", [claude("c1", *_SAID[:2]), claude("c2", *_SAID[2:])])
+
+
+def _import(at: Place) -> None:
+    overrides = {"search": {"semantic": False}}
+    with (
+        KnowledgeBase.open(at.notes, overrides=overrides) as kb,
+        Opened(at.folder / "export.json") as opened,
+    ):
+        source = find_source(opened)
+        assert source is not None
+        run(kb.services, opened, source)
+
+
+def _large(at: Place) -> None:
+    create_workspace(at.notes)
+    with at.history().change(Actor.YOU, "notes") as change:
+        for number in range(60):
+            change.write(f"knowledge/topics/note-{number}.md", f"# {number}\n")
+
+
+def _rewrite(at: Place) -> None:
+    with at.history().change(Actor.YOU, "rewritten") as change:
+        for number in range(60):
+            change.write(f"knowledge/topics/note-{number}.md", f"# {number}\n\nMore.\n")
+    at.told.append("More.")
+
+
 def _begin(at: Place) -> None:
     create_workspace(at.notes)
     apply(at.history(), 1)
@@ -246,6 +281,8 @@ KINDS = {
     "a sync, then the other's": Kind(_apart, _sync_after_the_other),
     "a purge": Kind(_secret, _purge, purges=True, partly=True),
     "packing": Kind(_many, _tidy),
+    "a change of sixty files": Kind(_large, _rewrite),
+    "an import": Kind(_exported, _import, says=_SAID, partly=True),
     "a conversation": Kind(_world, _talk, appends=True),
 }
 

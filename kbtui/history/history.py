@@ -105,7 +105,9 @@ class History(HistoryReader):
             if not self._repository.exists:
                 raise
             return OpenReport(created=False, recovered="none")
-        for folder in (self._workspace.machine, self._workspace.sessions, self._workspace.root):
+        machine = self._workspace.machine
+        below = [folder for folder in machine.iterdir() if folder.is_dir()]
+        for folder in (machine, *below, self._workspace.sessions, self._workspace.root):
             sweep(folder)
         return report
 

@@ -350,7 +350,12 @@ class SearchIndex:
         """Embed all passages that have no vector yet; tells how many it did."""
         try:
             store = self._generations().serving.store
-            return self._semantic().embed_missing(store, self._stop, self._between_batches)
+            return self._semantic().embed_missing(
+                store,
+                self._stop,
+                self._between_batches,
+                roughly_first=self._background is not None,
+            )
         finally:
             self._tell()
 

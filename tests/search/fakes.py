@@ -31,6 +31,10 @@ class WordEmbedder:
         self.is_local = is_local
         self.seen: list[str] = []
         self.fail = False
+        self.rougher: WordEmbedder | None = None
+
+    def rough(self, _stop: threading.Event, *, make: bool) -> WordEmbedder | None:
+        return self.rougher if make else None
 
     def documents(self, texts: Sequence[str]) -> Vectors:
         if self.fail:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,6 +18,7 @@ from kbtui.text import shorten
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+    from threading import Event
 
     import numpy as np
     from numpy.typing import NDArray
@@ -106,6 +108,12 @@ class Embedder(Protocol):
     def query(self, text: str) -> Vectors:
         """Embed one query."""
 
+    def rough(self, stop: Event, *, make: bool) -> Embedder | None:
+        """A far quicker embedder that comes near to this one; None if there is none.
+
+        With `make` it is made now, which takes half a minute, unless `stop` is set meanwhile.
+        """
+
     def close(self) -> None:
         """Let go of memory and processes."""
 
@@ -133,6 +141,10 @@ class PreparedEmbedder:
         """Floats in a vector."""
         return self.model.dimension
 
+    def rough(self, _stop: Event, *, make: bool) -> Embedder | None:  # noqa: ARG002
+        """None, unless it can be made."""
+        return None
+
 
 class OnnxEmbedder(PreparedEmbedder):
     """A prepared sentence-transformers model, on one thread.
@@ -148,6 +160,7 @@ class OnnxEmbedder(PreparedEmbedder):
             UnreadableError: the prepared files are damaged; prepare the model again.
         """
         super().__init__(ModelIdentity.read(folder))
+        self._folder = folder
         self._tokenizer = _load_tokenizer(folder, self.model.max_tokens)
         self._session = _load_session(folder, self.model.graph_bytes)
         self._check()
@@ -161,27 +174,56 @@ class OnnxEmbedder(PreparedEmbedder):
         )
         found = np.empty((len(texts), self.model.dimension), dtype=np.float32)
         for batch in _batches([len(encoding.ids) for encoding in encodings]):
-            found[batch] = self._run([encodings[i] for i in batch])
+            found[batch] = self._run([encodings[i].ids for i in batch])
         return found
 
     def query(self, text: str) -> Vectors:
         """Embed one query as a flat vector."""
         text = _sound(self.model.query_prompt + text)
-        vector: Vectors = self._run([self._tokenizer.encode(text)])[0]
+        vector: Vectors = self._run([self._tokenizer.encode(text).ids])[0]
         return vector
 
     def close(self) -> None:
         """Nothing to do: memory goes with the object."""
 
-    def _run(self, encodings: Sequence[Any]) -> Vectors:
+    def rough(self, stop: Event, *, make: bool) -> Embedder | None:
+        """Open the rough model that is kept beside this one, or make it."""
+        from kbtui.search.embedding import rough_embedder
+
+        count = self._tokenizer.get_vocab_size()
+        table = rough_embedder.read_table(self._folder, count)
+        if table is None and make:
+            names = [self._tokenizer.id_to_token(n) or "" for n in range(count)]
+            table = rough_embedder.make_table(names, self._run_bare, stop)
+            if table is not None:
+                with suppress(OSError):
+                    rough_embedder.write_table(self._folder, table)
+        if table is None:
+            return None
+        identity = f"{self.identity}-{rough_embedder.FILE.removesuffix('.npy')}"
+        return rough_embedder.RoughEmbedder(self.name, identity, table, self._bare_tokens)
+
+    def _bare_tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        sound = [_sound(text) for text in texts]
+        encodings = self._tokenizer.encode_batch(sound, add_special_tokens=False)
+        return [encoding.ids for encoding in encodings]
+
+    def _run_bare(self, lists: list[list[int]]) -> Vectors:
+        """Embed bare tokens, each list between the marks that the model knows a text by."""
+        (bare,), whole = self._bare_tokens(["a"]), self._tokenizer.encode("a").ids
+        at = whole.index(bare[0])
+        before, after = whole[:at], whole[at + len(bare) :]
+        return self._run([[*before, *ids, *after] for ids in lists])
+
+    def _run(self, lists: Sequence[Sequence[int]]) -> Vectors:
         import numpy as np
 
-        width = max(len(encoding.ids) for encoding in encodings)
-        ids = np.zeros((len(encodings), width), dtype=np.int64)
+        width = max(map(len, lists))
+        ids = np.zeros((len(lists), width), dtype=np.int64)
         mask = np.zeros_like(ids)
-        for row, encoding in enumerate(encodings):
-            ids[row, : len(encoding.ids)] = encoding.ids
-            mask[row, : len(encoding.ids)] = 1
+        for row, tokens in enumerate(lists):
+            ids[row, : len(tokens)] = tokens
+            mask[row, : len(tokens)] = 1
         feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         try:
             (vectors,) = self._session.run(None, {name: feeds[name] for name in self.model.inputs})
@@ -199,7 +241,7 @@ class OnnxEmbedder(PreparedEmbedder):
         if expected.shape != (self.model.dimension,):
             raise UnreadableError(f"The prepared model {self.name} has no usable probe.")
         try:
-            found = self._run([self._tokenizer.encode(PROBE)])[0]
+            found = self._run([self._tokenizer.encode(PROBE).ids])[0]
         except ModelError as error:
             raise UnreadableError(f"The prepared model can't be used. {error.message}") from error
         if found.shape != expected.shape or float(found @ expected) < _LEAST_COSINE:

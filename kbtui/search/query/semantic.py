@@ -1,9 +1,16 @@
-"""Search by meaning: the model, and the vectors of all passages."""
+"""Search by meaning: the model, and the vectors of all passages.
+
+Where much has no vector yet, a rough model made from the real one embeds everything first, and
+questions are compared by that until the real one has caught up.
+"""
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -37,6 +44,20 @@ _STORED_AT_ONCE = 128
 _SYNC_EMBED_LIMIT = 32  # passages
 # A commit of which less has vectors is searched by words alone.
 _MOST_OF_A_TREE = 0.8
+_WORTH_ROUGH = 500  # passages: the model itself takes well over half a minute for them
+_ROUGH_BATCH = 1024
+_MOST_OF_A_CORPUS = 0.9
+_ASKED_FOR = 50
+
+
+@dataclass(slots=True)
+class _Rough:
+    """The rough model, and what it has embedded."""
+
+    embedder: Embedder
+    folder: Path
+    vectors: VectorStore
+    view: View | None = None
 
 
 class Semantic:
@@ -64,6 +85,8 @@ class Semantic:
         self._vectors: VectorStore | None = None
         self._view: View | None = None
         self._tree_view: View | None = None
+        self._rough: _Rough | None = None
+        self._wanted: frozenset[int] = frozenset()  # chunks whose vectors are to be made first
         self._left = 0
         self._counted = -1  # the last chunk that was looked at for vectors
         self._keys = _KeysOfChunks()
@@ -94,8 +117,20 @@ class Semantic:
                 self.state, self.message = "failed", explain(error)
                 return False
             self._embedder = embedder
+            with suppress(OSError):
+                self._open_rough(stop, make=False)
             self.state = "ready"
             return True
+
+    def _open_rough(self, stop: threading.Event, *, make: bool) -> _Rough | None:
+        """The rough model with its vectors; without `make` only if there are some already."""
+        if self._rough is None and self._embedder is not None:
+            rough = self._embedder.rough(stop, make=make)
+            if rough is not None:
+                folder = self._folder / rough.identity
+                if make or folder.is_dir():
+                    self._rough = _Rough(rough, folder, VectorStore(folder, rough.dimension))
+        return self._rough
 
     def _open_vectors(self, embedder: Embedder) -> VectorStore:
         try:
@@ -148,10 +183,34 @@ class Semantic:
 
     def compare(self, text: str, corpus: Corpus, store: StateStore) -> Comparison | None:
         """Compare a query with every document; None without a model, or where it fails."""
-        vector = self._embed_query(text)
-        if vector is None or self._vectors is None:
+        if self._embedder is None or self._vectors is None or not text.strip():
             return None
-        return self._comparison(vector, self._view_of(corpus, store), self._vectors)
+        view = self._view_of(corpus, store)
+        if len(view.documents) < _MOST_OF_A_CORPUS * corpus.count:
+            rough = self._compare_roughly(text, corpus, store, len(view.documents))
+            if rough is not None:
+                return rough
+        vector = self._embed_query(text)
+        return None if vector is None else self._comparison(vector, view, self._vectors)
+
+    def _compare_roughly(
+        self, text: str, corpus: Corpus, store: StateStore, known: int
+    ) -> Comparison | None:
+        """Compare by the rough model, where it knows more documents than the real one does."""
+        with self._lock:
+            rough = self._rough
+            if rough is None:
+                return None
+            if rough.view is None or not rough.view.fits(corpus, len(rough.vectors), busy=True):
+                rough.view = View(corpus, rough.vectors, self._keys.read(store))
+            view = rough.view
+        if len(view.documents) <= known:
+            return None
+        vector = rough.embedder.query(text)
+        found = Comparison(vector, view, rough.vectors.matrix, is_calibrated=False)
+        nearest = np.argsort(-np.nan_to_num(found.cosines, nan=-1.0), kind="stable")[:_ASKED_FOR]
+        self._wanted = frozenset(corpus.chunks[nearest].tolist())
+        return found
 
     def compare_tree(
         self, text: str, tree: TreeIndex, stop: threading.Event, *, load: bool, wait: bool
@@ -218,8 +277,13 @@ class Semantic:
         store: StateStore,
         stop: threading.Event,
         progress: Callable[[int, int], None] = lambda _done, _left: None,
+        *,
+        roughly_first: bool = False,
     ) -> int:
         """Embed every passage that has no vector; tells how many it did.
+
+        What a question was near to goes first, then what was written last. With `roughly_first`,
+        the rough model embeds all before, if that is worth it.
 
         Raises:
             KbtuiError: the model failed (a remote one may), what is done is stored; or there is no
@@ -229,18 +293,25 @@ class Semantic:
             return 0
         self._vectors.refresh()
         waiting = self._count(store)
+        if roughly_first and len(waiting) >= _WORTH_ROUGH:
+            self._embed_roughly(waiting, store, stop)
         done = 0
         pending: list[tuple[bytes, NDArray[np.float32]]] = []
         try:
             while waiting and not stop.is_set():
+                wanted, self._wanted = self._wanted, frozenset()
+                if wanted:
+                    waiting.sort(key=lambda each: each[1] in wanted)
                 batch = waiting[-_BATCH:]
                 del waiting[-_BATCH:]
-                pending += self._embed(batch, store)
+                pending += self._embed(batch, store, self._embedder)
                 if len(pending) >= _STORED_AT_ONCE:
                     done += self._store(pending)
                 self._left, self.message = len(waiting) + len(pending), ""
                 progress(done + len(pending), len(waiting))
             done += self._store(pending)
+            if not waiting:
+                self._drop_rough()
         except KbtuiError as error:
             self.message, self._counted = explain(error), -1
             raise
@@ -248,6 +319,31 @@ class Semantic:
             done += self._store(pending)
             self._left = len(waiting)
         return done
+
+    def _embed_roughly(
+        self, waiting: list[tuple[bytes, int, int]], store: StateStore, stop: threading.Event
+    ) -> None:
+        """Embed passages by the rough model, as far as they aren't."""
+        try:
+            rough = self._open_rough(stop, make=True)
+            if rough is None:
+                return
+            missing = [each for each in waiting if each[0] not in rough.vectors]
+            for start in range(0, len(missing), _ROUGH_BATCH):
+                if stop.is_set():
+                    return
+                made = self._embed(missing[start : start + _ROUGH_BATCH], store, rough.embedder)
+                if made:
+                    rough.vectors.add([key for key, _ in made], np.stack([v for _, v in made]))
+        except OSError as error:
+            raise _not_kept(error) from error
+
+    def _drop_rough(self) -> None:
+        """Throw the rough vectors away: all have the model's own."""
+        with self._lock:
+            rough, self._rough = self._rough, None
+        if rough is not None:
+            shutil.rmtree(rough.folder, ignore_errors=True)
 
     def tidy(self, store: StateStore) -> bool:
         """Write the vectors in fewer files, if there are many."""
@@ -263,15 +359,16 @@ class Semantic:
         if embedder is not None:
             embedder.close()
 
+    @staticmethod
     def _embed(
-        self, batch: list[tuple[bytes, int, int]], store: StateStore
+        batch: list[tuple[bytes, int, int]], store: StateStore, embedder: Embedder | None
     ) -> list[tuple[bytes, NDArray[np.float32]]]:
         rows = store.rows([chunk for _, chunk, _ in batch])
         batch = self._sendable(batch, rows)
         found = [(key, rows[chunk].passage_texts()[n]) for key, chunk, n in batch if chunk in rows]
-        if not found or self._embedder is None:
+        if not found or embedder is None:
             return []
-        vectors = self._embedder.documents([text for _, text in found])
+        vectors = embedder.documents([text for _, text in found])
         return [(key, vectors[i]) for i, (key, _) in enumerate(found)]
 
     def _store(self, pending: list[tuple[bytes, NDArray[np.float32]]]) -> int:

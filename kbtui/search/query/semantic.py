@@ -359,9 +359,11 @@ class Semantic:
         if embedder is not None:
             embedder.close()
 
-    @staticmethod
     def _embed(
-        batch: list[tuple[bytes, int, int]], store: StateStore, embedder: Embedder | None
+        self,
+        batch: list[tuple[bytes, int, int]],
+        store: StateStore,
+        embedder: Embedder | None,
     ) -> list[tuple[bytes, NDArray[np.float32]]]:
         rows = store.rows([chunk for _, chunk, _ in batch])
         batch = self._sendable(batch, rows)

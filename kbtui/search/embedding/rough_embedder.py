@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kbtui.search.embedding.embedder import Vectors
+    Vectors = NDArray[np.float32]
 
 FILE = "rough-1.npy"  # counts up whenever it is made differently
 DIMENSION = 256

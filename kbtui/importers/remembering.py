@@ -49,6 +49,11 @@ _STATED = re.compile(
     r"|\b(?:meine?|unsere?) [\w-]+ (?:ist|heißt|wohnt|arbeitet|hat)\b"
     r"|\b(?:recuerda que|vivo en|trabajo (?:en|como|para)|me llamo|prefiero|decidimos)\b"
     r"|\b(?:mi|nuestr[oa]) [\w-]+ (?:es|se llama|vive|trabaja|tiene)\b"
+    r"|\bmy (?:\w+ )?(?:wife|husband|partner|girlfriend|boyfriend|sister|brother|mother|father|mom"
+    r"|mum|dad|son|daughter|kids?|child|friend|boss|colleague|manager|doctor|landlord|neighbou?r|dog|cat)\b"
+    r"|\b(?:meine?|unsere?) (?:Frau|Mann|Partner(?:in)?|Schwester|Bruder|Mutter|Vater|Sohn|Tochter"
+    r"|Freund(?:in)?|Chef(?:in)?|Hund|Katze)\b"
+    r"|\bmi (?:mujer|marido|pareja|hermana|hermano|madre|padre|hij[oa]|amig[oa]|jef[ea]|perro)\b"
 )
 
 

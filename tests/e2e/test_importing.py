@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.pty
-COUNT = 1500
+COUNT = 700
 
 
 @pytest.fixture
 def export(tmp_path: Path) -> Path:
     talks = [claude(f"c{n}", f"What about number {n}?", "It is fine.") for n in range(COUNT)]
-    talks[700] = claude("anna", "My sister Anna keeps llamas in Bergen.", "How nice.")
+    talks[300] = claude("anna", "My sister Anna keeps llamas in Bergen.", "How nice.")
     return written(tmp_path / "conversations.json", talks)
 
 
@@ -51,7 +51,7 @@ def test_an_import_that_is_killed_goes_on_is_asked_about_and_is_taken_back(
     with _import(workspace, export) as terminal:
         terminal.wait_for("%")
         terminal.wait_for("Take it back with")
-        terminal.wait_for("Memory:")
+        terminal.wait_for("Memory of")
     listed = ok("sessions", "--json", workspace=workspace).json
     assert len(listed) == COUNT
     assert len({each["url"] for each in listed}) == COUNT
@@ -59,6 +59,7 @@ def test_an_import_that_is_killed_goes_on_is_asked_about_and_is_taken_back(
     (answer,) = [each for each in events if each["event"] == "turn_finished"]
     assert "llamas" in answer["text"]
     assert answer["citations"]
+    assert "llamas" in ok("show", "people/anna", workspace=workspace).out
     batches = {each.stem for each in (workspace / ".kbtui/imports").glob("*.json")}
     assert len(batches) == 1
     undone = ok("undo", "--json", "--batch", *batches, workspace=workspace).json

@@ -186,7 +186,8 @@ class Purging:
         """Every file and link below a folder, or every folder; other histories are left alone."""
 
         def unread(error: OSError) -> None:
-            self._apart[Path(error.filename)] = "can't be read, and was not looked at"
+            if not isinstance(error, NotADirectoryError | FileNotFoundError):
+                self._apart[Path(error.filename)] = "can't be read, and was not looked at"
 
         for place, inner, names in os.walk(top, onerror=unread):
             folder = Path(place)

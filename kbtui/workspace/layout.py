@@ -18,8 +18,9 @@ from pathlib import Path
 
 MACHINE = ".kbtui"
 TAKING_OVER = f"{MACHINE}/taking-over"
-TAKEN_OVER = f"{MACHINE}/taken-over.md"
 """Stands from the first opening of another program's workspace until all is taken over."""
+TAKEN_OVER = f"{MACHINE}/taken-over.md"
+"""The report of that."""
 ENTRIES = "knowledge/"
 RECORDED_FOLDERS = ("knowledge", "memory", "skills")
 BOOTSTRAP_FILES = ("SOUL.md", "USER.md", "AGENTS.md", "TOOLS.md", "IDENTITY.md")

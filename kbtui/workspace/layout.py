@@ -100,7 +100,7 @@ class Workspace(Layout):
 
     @property
     def docs(self) -> Path:
-        """Project documents: searched, never written."""
+        """Project documents: kept and searched, never changed."""
         return self.place("docs")
 
     @property

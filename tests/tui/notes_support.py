@@ -10,6 +10,7 @@ from kbtui.history.history import History
 from kbtui.knowledge.library import Library
 from kbtui.search.results import Explain, Hit, SearchResult
 from kbtui.sessions.store import SessionStore
+from kbtui.settings import Settings
 from kbtui.tui.history.history import HistoryScreen
 from kbtui.tui.notes.notes_pane import NotesPane
 from kbtui.tui.terminal.type_ahead import KeysInOrder
@@ -99,6 +100,7 @@ def make_kb(root: Path, entries: Mapping[str, str | bytes] = DEFAULT) -> Any:
         library=library,
         sessions=SessionStore(workspace),
         search=ScriptedSearch(),
+        settings=Settings(),
     )
 
 

@@ -20,6 +20,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from kbtui.documents.documents import kind_of
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import bindings
@@ -319,6 +320,8 @@ def replace_lines(area: NoteArea, text: str) -> None:
 def why_not_editable(document: Document) -> str:
     """The reason why a document can't be edited in place; empty where it can."""
     if not document.editable:
+        if kind_of(document.path):
+            return "This is the text that was read out of a document; the document stays as it is."
         return "This file can't be edited here without changing other bytes of it."
     if len(document.text) > MAX_EDITED_CHARACTERS:
         return "This file is too long to be edited here; E opens it in your editor."

@@ -3,7 +3,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kbtui.errors import UsageError
+from kbtui.tui.notes.documents import load_document
+from kbtui.tui.notes.entry_editor import why_not_editable
 from kbtui.tui.search.search import SearchScreen
+from tests.documents import make
 from tests.tui.notes_support import NotesApp, hit, make_kb, ready, shown, text_of, until
 
 LONG = "# Long\n\n" + "\n\n".join(f"Paragraph {n}." for n in range(1, 100))
@@ -142,3 +145,21 @@ async def test_enter_takes_the_suggestion_where_nothing_is_found_and_so_does_a_c
         await until(pilot, lambda: screen.answered == "pargraph")
         await pilot.click("#search-state", offset=(state(screen).index("did you") + 3, 0))
         await until(pilot, lambda: screen.field.value == "paragraph")
+
+
+async def test_a_hit_in_a_document_opens_the_text_of_its_page_and_is_not_for_editing(tmp_path):
+    kb = make_kb(tmp_path)
+    kb.workspace.docs.mkdir(exist_ok=True)
+    pages = [[f"Line {line} of page {page}." for line in range(40)] for page in (1, 2)]
+    (kb.workspace.docs / "a.pdf").write_bytes(make.pdf(pages))
+    kb.search.hits = (hit("docs/a.pdf", 74, "Line 30 of page 2.", heading="page 2"),)
+    app = NotesApp(kb)
+    async with app.run_test(size=(120, 30)) as pilot:
+        screen = await searching(pilot, "line")
+        await until(
+            pilot, lambda: "Line 30 of page 2." in text_of(screen.query_one("#search-preview"))
+        )
+        assert "page 2" in text_of(screen.hits)
+        await pilot.press("enter")
+        await until(pilot, lambda: "Line 30 of page 2." in text_of(app.notes.view.body))
+    assert why_not_editable(load_document(kb, "docs/a.pdf")).startswith("This is the text that was")

@@ -11,7 +11,7 @@ import sqlite3
 import zlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -45,6 +45,7 @@ SCHEMA = (
     "CREATE INDEX commits_of_batch ON commits (batch) WHERE batch IS NOT NULL",
     "CREATE INDEX merges ON commits (seq) WHERE parent LIKE '% %'",
 )
+_LARGE = 1 << 14  # characters of the list of paths
 PAGE = 256
 NEWEST = 1 << 62
 _COLUMNS = "seq, id, parent, time, actor, turn, batch, message, paths, author, crc"
@@ -209,6 +210,16 @@ def _select(
 
 
 def _commit(row: tuple[Any, ...]) -> Commit:
+    # The histories of all files end at the large one that brought them.
+    return _read_large(row) if len(row[-3]) > _LARGE else _read(row)
+
+
+@lru_cache(maxsize=8)
+def _read_large(row: tuple[Any, ...]) -> Commit:
+    return _read(row)
+
+
+def _read(row: tuple[Any, ...]) -> Commit:
     *fields, crc = row
     if zlib.crc32(repr(tuple(fields)).encode("utf-8", "replace")) != crc:
         raise sqlite3.DatabaseError("a row of the log's table is damaged")

@@ -354,6 +354,39 @@ def test_a_prune_that_was_cut_off_is_made_by_the_next_sync(
     assert not leaks([tmp_path / "remote.git"])
 
 
+@pytest.mark.parametrize("moment", [1, 2, 3])
+def test_a_prune_that_died_is_finished_by_the_next_sync(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: int
+) -> None:
+    address, remote = parse_address(str(tmp_path / "remote.git")), tmp_path / "remote.git"
+    history = history_of(workspace)
+    for text in ("first", SECRET, "last"):
+        (workspace.root / "USER.md").write_text(text)
+        history.adopt(settle=0)
+        history.sync(address)
+    loose = ["git", "--git-dir", remote, "hash-object", "-w", "--stdin"]
+    subprocess.run(loose, input=f"loose {SECRET}".encode(), check=True, capture_output=True)
+    Purging(workspace, history).run(Secret(SECRET))
+    history, seen, unlink = history_of(workspace), 0, Path.unlink
+
+    def die(file: Path, *, missing_ok: bool = False) -> None:
+        nonlocal seen
+        is_object = "/objects/" in str(file) and "remote.git" in str(file)
+        seen += is_object
+        if is_object and seen == moment:
+            raise SystemExit
+        unlink(file, missing_ok=missing_ok)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", die)
+        with pytest.raises(SystemExit):
+            history.sync(address)
+    assert leaks([remote])
+    history.sync(address)
+    assert not leaks([remote])
+    assert not list(remote.glob("kbtui-*"))
+
+
 def test_a_folder_with_other_branches_is_left_and_said(
     workspace: Workspace, tmp_path: Path
 ) -> None:

@@ -41,6 +41,7 @@ MAX_PACK = 4 << 30
 _GRACE = 600.0
 """Seconds after which nobody writes any more what was begun in a folder."""
 _MARK = "kbtui-writes-"
+_PRUNES = "kbtui-prunes"
 _LEFT_BEHIND = (
     *("*.lock", "info/*.lock", "refs/heads/*.lock", "objects/pack/*.lock", "objects/??/*.lock"),
     *("objects/pack/tmp*", "objects/??/tmp*", "objects/tmp*"),
@@ -203,7 +204,7 @@ class Transport:
         place = self._address.folder
         if place is None or not purged:
             return ""
-        with storage_errors(f"Can't tidy up {place}"):
+        with storage_errors(f"Can't tidy up {place}"), _writing(place):
             return _prune(place, purged, self._address.shown)
 
     def _refused(self, why: str) -> None:
@@ -467,7 +468,8 @@ def _prune(place: Path, purged: frozenset[str], shown: str) -> str:
         others = sorted(set(opened.refs.allkeys()) - {b"HEAD", _REF})
     remote = Repository(folder)
     with contextlib.closing(remote):
-        if not any(map(remote.has, purged)):
+        begun = folder / _PRUNES
+        if not begun.exists() and not any(map(remote.has, purged)):
             return ""
         if others or not is_bare:
             names = ", ".join(clean_line(name.decode("utf-8", "replace")) for name in others[:5])
@@ -482,11 +484,13 @@ def _prune(place: Path, purged: frozenset[str], shown: str) -> str:
         except FileExistsError:
             return f"Somebody is writing to {shown}: sync again to remove there what was purged."
         try:
+            begun.touch()
             count, records = pack_of(remote, everything(remote))
             remote.keep_only(remote.write_pack(count, records))
             shutil.rmtree(folder / "logs", ignore_errors=True)
             for name in ("ORIG_HEAD", "FETCH_HEAD"):
                 (folder / name).unlink(missing_ok=True)
+            begun.unlink()
         except NotFoundError as error:
             return f"{shown} may keep what was purged: {error.message}"
         finally:

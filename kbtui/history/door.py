@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import os
+import stat
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
@@ -40,7 +42,7 @@ from kbtui.history.objects.trees import git_object, serialize_tree, update_tree
 from kbtui.listeners import Listeners
 from kbtui.text import clean_line
 from kbtui.workspace import files
-from kbtui.workspace.durable import TOGETHER, FileBatch, storage_errors
+from kbtui.workspace.durable import TOGETHER, USUAL_MODE, FileBatch, storage_errors
 from kbtui.workspace.layout import MACHINE, conflict_copy_of, short_name
 from kbtui.workspace.lock import WorkspaceLock
 from kbtui.workspace.redact import redact
@@ -108,7 +110,7 @@ class CommitEvents:
 
 log = logging.getLogger(__name__)
 OUTSIDE = "Edited outside kbtui."
-_NAMES = f"{MACHINE}/names.json"
+_REMOVED = f"{MACHINE}/removed.json"
 Edits = dict[str, "bytes | None"]
 Redacted = dict[str, "tuple[bytes | None, bytes | None]"]
 
@@ -496,12 +498,14 @@ class Door:
         gone = [path for path, data in written.items() if data is None]
         kept = [(path, data) for path, data in written.items() if data is not None]
         watch(0, len(written))
-        names = self._decomposed_names() if any(not path.isascii() for path in written) else {}
-        with FileBatch(self._layout, names=names) as batch:
+        new = [path for path, _ in kept if intent.paths[path][0] is None]
+        known = self._removed() if gone or new else {}
+        with FileBatch(self._layout, known=known) as batch:
             for path in gone:
                 check(path)
-                if not path.isascii():
-                    self._remember_name(path, batch, names)
+                _, mode = self._remember(path, batch, known)
+                if len(gone) == len(new) == 1:  # a note that gets another name stays as it is
+                    known.setdefault(new[0], (new[0].rpartition("/")[2], mode))
                 batch.remove(path)
             for start in range(0, len(kept), TOGETHER):
                 watch(len(gone) + start, len(written))
@@ -509,21 +513,32 @@ class Door:
             watch(len(written), len(written))
             batch.sync()
 
-    def _decomposed_names(self) -> dict[str, str]:
-        """The names of removed files that were no NFC, by path, for when they come back."""
+    def _removed(self) -> dict[str, tuple[str, int]]:
+        """Name and mode of removed files where they weren't as usual, for when they come back."""
         try:
-            read = json.loads((self._workspace.root / _NAMES).read_bytes())
-        except (OSError, ValueError):
+            read = json.loads((self._workspace.root / _REMOVED).read_bytes())
+            return {
+                path: (name, mode & 0o777)
+                for path, (name, mode) in read.items()
+                if normalize("NFC", name) == path.rpartition("/")[2]
+            }
+        except (OSError, ValueError, TypeError, AttributeError):
             return {}
-        names = read.items() if isinstance(read, dict) else ()
-        return {p: n for p, n in names if normalize("NFC", str(n)) == p.rpartition("/")[2]}
 
-    def _remember_name(self, path: str, batch: FileBatch, names: dict[str, str]) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            name = batch.place(path)[1]
-            if name != names.get(path, path.rpartition("/")[2]):
-                names[path] = name
-                files.write_machine_file(self._workspace, _NAMES, json.dumps(names).encode())
+    def _remember(
+        self, path: str, batch: FileBatch, known: dict[str, tuple[str, int]]
+    ) -> tuple[str, int]:
+        """Keep the name and mode of a file that is about to be removed, if they aren't as usual."""
+        usual = path.rpartition("/")[2], USUAL_MODE
+        try:
+            folder, name = batch.place(path)
+            mode = stat.S_IMODE(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+        except FileNotFoundError:
+            return usual
+        if (name, mode) != known.get(path, usual):
+            known[path] = name, mode
+            files.write_machine_file(self._workspace, _REMOVED, json.dumps(known).encode())
+        return name, mode
 
     def _take_back(self, intent: Intent) -> None:
         """Put the files back after a failure; if even that fails, the next start does it."""

@@ -155,6 +155,10 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+USUAL_MODE = 0o644
+"""That of new files, as far as the umask lets it."""
+
+
 class FileBatch:
     """Files below one folder, each replaced atomically; `sync` makes all of them durable.
 
@@ -165,12 +169,12 @@ class FileBatch:
         self,
         root: Path | Layout,
         temporary: str = TEMPORARY,
-        names: Mapping[str, str] | None = None,
+        known: Mapping[str, tuple[str, int]] | None = None,
     ) -> None:
-        """Open nothing yet; `names` are those of new files by path where they aren't NFC."""
+        """Open nothing yet; `known` are the name and mode of new files that aren't as usual."""
         self._root = root
         self._temporary = temporary
-        self._names = names or {}
+        self._known = {} if known is None else known
         self._folders: dict[tuple[Path, tuple[str, ...]], int] = {}
         self._touched: set[int] = set()
 
@@ -184,7 +188,7 @@ class FileBatch:
         self,
         path: str,
         data: bytes,
-        mode: int = 0o644,
+        mode: int = USUAL_MODE,
         just_before: Callable[[str], None] = lambda _path: None,
     ) -> None:
         """Replace one file; raises and does as `write_together`."""
@@ -193,7 +197,7 @@ class FileBatch:
     def write_together(
         self,
         files: Mapping[str, bytes],
-        mode: int = 0o644,
+        mode: int = USUAL_MODE,
         just_before: Callable[[str], None] = lambda _path: None,
     ) -> None:
         """Replace files one after the other, having synced all of them at once, which is faster.
@@ -215,11 +219,11 @@ class FileBatch:
                 folder = self._folder(root, tuple(parts))
                 name = real_name(folder, last)
                 old = _regular(folder, name)
-                if old is None:
-                    name = self._names.get(path, name)
+                usual = name, mode
+                name, its_mode = self._known.get(path, usual) if old is None else usual
                 temporary = temporary_name(self._temporary)
                 ready.append((path, folder, name, temporary))
-                self._fill(folder, temporary, data, mode, old)
+                self._fill(folder, temporary, data, its_mode, old)
             _sync_all([(folder, temporary) for _path, folder, _name, temporary in ready])
             while ready:
                 path, folder, name, temporary = ready[0]
@@ -283,6 +287,8 @@ class FileBatch:
                 if (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
                     with contextlib.suppress(PermissionError):
                         os.fchown(file, old.st_uid, old.st_gid)
+            elif mode != USUAL_MODE:
+                os.fchmod(file, mode)
             write_all(file, data)
         finally:
             os.close(file)

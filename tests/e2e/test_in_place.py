@@ -53,6 +53,11 @@ def tree_of(root: Path) -> dict[str, str]:
     }
 
 
+def modes_of(root: Path) -> dict[str, int]:
+    """The mode of every note."""
+    return {path.name: path.stat().st_mode for path in root.glob("*.md")}
+
+
 def undo(vault: Path) -> None:
     """Take back the newest change."""
     newest = ok("log", "--json", workspace=vault).json[0]
@@ -157,6 +162,22 @@ def test_an_edit_a_rename_and_a_deletion_are_recorded_and_undone(vault: Path) ->
     ok("delete", "The Plan", workspace=vault)
     undo(vault)
     assert tree_of(vault) == before
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o664])
+def test_a_note_that_nobody_else_may_read_stays_so_when_it_is_renamed_and_brought_back(
+    vault: Path, mode: int
+) -> None:
+    (vault / "My Great Note.md").chmod(mode)
+    before = modes_of(vault)
+    with KnowledgeBase.open(vault, create=True) as kb:
+        kb.library.rename("My Great Note", "Falcons")
+        assert modes_of(vault)["Falcons.md"] == before["My Great Note.md"]
+        kb.history.undo("HEAD")
+        assert modes_of(vault) == before
+        kb.library.delete("My Great Note")
+        kb.history.undo("HEAD")
+        assert modes_of(vault) == before
 
 
 def test_a_folder_that_nobody_named_a_workspace_is_one_when_it_is_opened(vault: Path) -> None:

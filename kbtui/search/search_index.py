@@ -171,6 +171,8 @@ class SearchIndex:
                 self.refresh([path])
                 done += 1
             self._activity = ""
+        if done:
+            self._tell()
         return done
 
     def rebuild(self) -> SyncReport:

@@ -191,7 +191,9 @@ class _Talk:
         if file.exists():
             raise UsageError(f"{file} is there already.", "Name another: /export <file>")
         with new_file(file) as stream:
-            text = "\n".join(session_markdown(self.session.title, self.session.messages))
+            text = "\n".join(
+                session_markdown(self.session.id, self.session.title, self.session.messages)
+            )
             stream.write(text.encode())
         say(f"Written to {file}")
 

@@ -117,13 +117,14 @@ def _session(
     if len(found) > 1:
         ids = ", ".join(info.id for info in found[:_SHOWN])
         raise UsageError(f"{ref!r} may be {ids}.", "Name one of them by its id.")
-    log = kb.sessions.read_log(found[0].id if found else name)
+    session = found[0].id if found else name
+    log = kb.sessions.read_log(session)
     said = [each for each in log.messages if each.role in ("user", "assistant")]
     said = [each for each in said if each.content.strip()]
     shown = [each for each in said if private or not _is_private(each)]
     with _opened(file, overwrite=overwrite) as stream:
         if form == "md":
-            stream.write("\n".join(session_markdown(log.shown_title, shown)).encode())
+            stream.write("\n".join(session_markdown(session, log.shown_title, shown)).encode())
         else:
             said_by = [message_shape(each) for each in shown]
             shape = {"format": _FORMAT, **session_shape(found[0]), "messages": said_by}

@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 from kbtui.errors import UsageError
 from kbtui.knowledge import frontmatter
+from kbtui.sessions.imported import is_imported
 from kbtui.text import clean, clean_line
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 _LARGEST = 4 << 30
 _SIGN = f"{MACHINE}/format"  # by which a folder of notes in place is known
-_SPEAKERS = {"user": "You", "assistant": "kbtui"}
 _FIRST_TIME = (1980, 1, 1, 0, 0, 0)  # a zip knows none before
 
 
@@ -99,11 +99,13 @@ def _names(text: str, name: str) -> bool:
     return name in text or quote(name) in text
 
 
-def session_markdown(title: str, messages: Iterable[SessionMessage]) -> Iterator[str]:
-    """The lines of a conversation as Markdown, without what the tools said."""
+def session_markdown(session: str, title: str, messages: Iterable[SessionMessage]) -> Iterator[str]:
+    """The lines of a conversation as Markdown, without what the tools said; `session` is its id."""
+    answerer = "Assistant" if is_imported(session) else "kbtui"
+    speakers = {"user": "You", "assistant": answerer}
     yield f"# {clean_line(title)}\n"
     for message in messages:
-        name = _SPEAKERS.get(message.role)
+        name = speakers.get(message.role)
         if name and message.content.strip():
             yield f"## {name}, {message.time.astimezone():%Y-%m-%d %H:%M}\n"
             yield f"{clean(message.content).strip()}\n"

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.importers.exports import claude, written
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -152,3 +154,15 @@ def test_a_vault_leaves_as_it_lies(kbtui: Command, tmp_path: Path) -> None:
     listed = kbtui.bare("-w", str(tmp_path / "again"), "list", "--json")
     assert "Sub/My note.md" in [each["path"] for each in listed.json]
     assert "tea" in (tmp_path / "again/.kbtui/memory/MEMORY.md").read_text()
+
+
+def test_an_imported_conversation_names_no_answer_of_another_program_kbtuis(
+    filled: Command, tmp_path: Path
+) -> None:
+    talk = claude("a", "How long does a kettle last?", "Ten years.")
+    filled.ok("import", str(written(tmp_path / "conversations.json", [talk])))
+
+    out = filled.ok("export", "--session", "Talk a", "--format", "md", "-o", "-").out
+
+    assert "## Assistant, 2024-03-05" in out
+    assert "kbtui" not in out

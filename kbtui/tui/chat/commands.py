@@ -211,7 +211,7 @@ def export_session(session: Session, wanted: str) -> Path:
         StorageError: It can't be written.
     """
     file = _free_file(wanted, slugify(session.title))
-    text = "\n".join(session_markdown(session.title, session.messages))
+    text = "\n".join(session_markdown(session.id, session.title, session.messages))
     try:
         with file.open("x", encoding="utf-8") as stream:
             stream.write(text)

@@ -18,7 +18,7 @@ from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.logs import log_file
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.spotlight import MOST_LINES, count_lines, is_near_full
-from kbtui.settings import config_file
+from kbtui.settings import BUNDLED_EMBEDDING_MODEL, config_file
 from kbtui.text import counted
 from kbtui.workspace import files
 from kbtui.workspace.scan import LEFT_OUT
@@ -37,6 +37,10 @@ _PACKAGES = ("textual", "litellm", "dulwich", "whoosh-reloaded", "sentence-trans
 _SHOWN = 20
 _DOCUMENTS_SECONDS = 20.0
 _UNREAD = "What can't be read can't be found by what it says."
+_ENGLISH = (
+    "It was made for English: other languages are found by their words, hardly by meaning or across "
+    "languages. models.embed.model names another, a sentence-transformers folder or litellm:NAME."
+)
 _LOW_SPACE = 200 * 1024 * 1024
 
 
@@ -197,7 +201,8 @@ def _search(workspace: Workspace, search: SearchIndex, settings: Settings) -> It
         return
     embedded = counted(status.embedded, "passage")
     named = f" by {status.model}" if status.model else ""
-    yield Finding("search", ok=True, text=f"{embedded} embedded{named}", hint=status.message)
+    hint = status.message or (_ENGLISH if status.model == BUNDLED_EMBEDDING_MODEL else "")
+    yield Finding("search", ok=True, text=f"{embedded} embedded{named}", hint=hint)
 
 
 def _models(models: ModelRegistry) -> Iterator[Finding]:

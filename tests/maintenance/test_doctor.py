@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.knowledge_base import KnowledgeBase
+from kbtui.settings import BUNDLED_EMBEDDING_MODEL
 from tests.search.fakes import ReadyModel, WordEmbedder
 
 if TYPE_CHECKING:
@@ -52,6 +53,19 @@ def test_search_by_meaning_that_nobody_has_used_yet_is_tried(
     kb.search.embed_missing()
     *_, meaning = _of_search(kb)
     assert meaning.text == "1 passage embedded by words"
+
+
+def test_what_the_bundled_model_cannot_do_is_said(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundled = WordEmbedder()
+    bundled.name = BUNDLED_EMBEDDING_MODEL
+    _use(ReadyModel(bundled), monkeypatch)
+    kb.search.embed_missing()
+    *_, meaning = _of_search(kb)
+    assert meaning.ok is True
+    assert "made for English" in meaning.hint
+    assert "models.embed.model" in meaning.hint
 
 
 def test_a_model_that_cannot_be_loaded_is_named_with_the_reason(

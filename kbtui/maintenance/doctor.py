@@ -38,8 +38,8 @@ _SHOWN = 20
 _DOCUMENTS_SECONDS = 20.0
 _UNREAD = "What can't be read can't be found by what it says."
 _ENGLISH = (
-    "It was made for English: other languages are found by their words, hardly by meaning or across "
-    "languages. models.embed.model names another, a sentence-transformers folder or litellm:NAME."
+    "It was made for English: other languages are found by their words, and hardly by meaning. "
+    "models.embed.model names another, a sentence-transformers folder or litellm:NAME."
 )
 _LOW_SPACE = 200 * 1024 * 1024
 

@@ -61,6 +61,7 @@ def test_what_the_bundled_model_cannot_do_is_said(
     bundled = WordEmbedder()
     bundled.name = BUNDLED_EMBEDDING_MODEL
     _use(ReadyModel(bundled), monkeypatch)
+    _of_search(kb)
     kb.search.embed_missing()
     *_, meaning = _of_search(kb)
     assert meaning.ok is True

@@ -51,7 +51,7 @@ _WORD = re.compile(r"[a-z_-]{1,20}")
 # What kbtui looks for by its name.
 _OURS = {*RECORDED_AREAS, *CATEGORIES, "sessions", "docs", "INDEX.md", "MEMORY.md", "HISTORY.md"}
 _OURS |= {"SKILL.md", "history.jsonl", "tombstones.jsonl", "cursors.json", "kbtui.toml"}
-_COMMON_WORD, _COMMON = 20, 500
+_COMMON_WORD, _COMMON = 9, 500
 _IS_WORD = re.compile(r"[^\W\d_]+(?:[ '\u2019.-]+[^\W\d_]+)*")
 _TRAILER = re.compile(rb"([A-Z][a-z]+: )(.*)")
 _MOST_INSIDE = 1 << 26

@@ -90,8 +90,9 @@ class WorkspaceLock:
                 )
             # Not in step with the others who wait, or one could starve.
             time.sleep(random.uniform(0.002, 0.01))  # noqa: S311
-        os.ftruncate(file, 0)
-        os.pwrite(file, _describe_self(), 0)
+        with contextlib.suppress(OSError):  # a full disk keeps nobody from the lock, only unnamed
+            os.ftruncate(file, 0)
+            os.pwrite(file, _describe_self(), 0)
 
 
 def open_lock(file: Path) -> int:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 # A full disk still lets go of what is there.
 REFUSED = {
-    errno.EIO: {"open", "write", "fsync", "rename", "link", "unlink", "mkdir"},
-    errno.ENOSPC: {"open", "write", "fsync", "rename", "link", "mkdir"},
+    errno.EIO: {"open", "write", "fsync", "rename", "link", "unlink", "mkdir", "ftruncate"},
+    errno.ENOSPC: {"open", "write", "fsync", "rename", "link", "mkdir", "ftruncate"},
 }
 
 

@@ -60,12 +60,16 @@ def to_markdown(html: str, prepare: Callable[[Tree], None] | None = None) -> str
 
     from bs4 import BeautifulSoup, MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning
     from bs4.element import PreformattedString
+    from bs4.exceptions import ParserRejectedMarkup
     from markdownify import MarkdownConverter
 
     with warnings.catch_warnings():  # bs4's advice about texts that look like paths, or like XML
         warnings.simplefilter("ignore", MarkupResemblesLocatorWarning)
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
-        tree = BeautifulSoup(html, "html.parser")
+        try:
+            tree = BeautifulSoup(html, "html.parser")
+        except ParserRejectedMarkup:  # a section that is marked as nothing HTML knows
+            tree = BeautifulSoup(html.replace("<![", "&lt;!["), "html.parser")
     for text in tree.find_all(string=lambda text: isinstance(text, PreformattedString)):
         text.extract()  # comments, doctypes, instructions
     for tag in tree.select(",".join(_UNSEEN)):

@@ -20,6 +20,7 @@ from kbtui.importers.markup import to_markdown
         ("snake_case and 2*3*4&nbsp;m", "snake_case and 2*3*4 m"),
         ("<p>one<br>two</p>", "one\\\ntwo"),
         ("<p>left <b>open", "left **open**"),
+        ("<p>kept <![CDATtype:]]>", "kept <![CDATtype:]]>"),
         ("", ""),
     ],
 )  # fmt: skip

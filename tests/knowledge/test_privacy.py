@@ -27,6 +27,7 @@ from tests.search.fakes import WordEmbedder
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
+    from threading import Event
 
 SPELLINGS = {
     "true": "---\nprivate: true\n---\n",
@@ -275,6 +276,9 @@ class Elsewhere:
     def query(self, text: str) -> Any:
         self.sent.append(text)
         return self._words.query(text)
+
+    def rough(self, stop: Event, *, make: bool) -> None:
+        """There is none."""
 
     def close(self) -> None:
         pass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import re
 import runpy
@@ -247,12 +246,15 @@ def test_forms_that_people_paste_are_found(data_dir: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["ghp_{}", "token: {}", "the password is {}", "x{}"])
-def test_twenty_thousand_tokens_take_less_than_a_second(kind: str) -> None:
-    text = "\n".join(kind.format(f"{at:05}" + made(31)) for at in range(20_000))
-    started = time.process_time()
-    redact(text)
-    redact(text, keep=text[:-5])
-    assert time.process_time() - started < (4 if "CI" in os.environ else 2.5)
+def test_the_time_grows_with_the_tokens_and_not_with_their_square(kind: str) -> None:
+    def taken(count: int) -> float:
+        text = "\n".join(kind.format(f"{at:05}" + made(31)) for at in range(count))
+        started = time.process_time()
+        redact(text)
+        redact(text, keep=text[:-5])
+        return time.process_time() - started
+
+    assert taken(16_000) < 10 * taken(4_000)
 
 
 @pytest.mark.parametrize(

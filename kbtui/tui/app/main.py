@@ -32,7 +32,10 @@ from kbtui.tui.notes.notes_pane import NotesPane
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
+    from textual.message import Message
     from textual.widget import Widget
+
+    from kbtui.knowledge_base import KnowledgeBase
 
 
 _CENT = 0.01
@@ -75,6 +78,10 @@ class MainScreen(Screen[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (NARROW, "-wide")]  # noqa: RUF012 - as in Screen
     AUTO_FOCUS = "#prompt"
 
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - it is the widget's id
+        super().__init__(id=id)
+        self._wanted: Message | None = None
+
     def compose(self) -> ComposeResult:
         """Header, the two panes, hints."""
         yield HeaderLine(id="header")
@@ -100,6 +107,13 @@ class MainScreen(Screen[None]):
         """Hand the knowledge base to the chat; the notes have had it since there was one."""
         self.chat.knowledge_ready(event.kb)
         self.query_one(StatusLine).knowledge_ready(event.kb)
+        if self._wanted is not None:
+            self.post_message(self._wanted)
+
+    def _opened(self, wanted: Message) -> KnowledgeBase | None:
+        """The knowledge base; until it is open, what was wanted last is done then."""
+        self._wanted = wanted if self.chat.kb is None else None
+        return self.chat.kb
 
     @on(KnowledgeChanged)
     def _knowledge_changed(self, event: KnowledgeChanged) -> None:
@@ -193,19 +207,20 @@ class MainScreen(Screen[None]):
     @on(OpenHistory)
     def _open_history_wanted(self, event: OpenHistory) -> None:
         """Show the history."""
-        if self.chat.kb is not None:
+        kb = self._opened(event)
+        if kb is not None:
             from kbtui.tui.history.history import HistoryScreen
 
-            kb = event.kb or self.chat.kb
-            self.app.push_screen(HistoryScreen(kb, event.path, event.commit))
+            self.app.push_screen(HistoryScreen(event.kb or kb, event.path, event.commit))
 
     @on(OpenInbox)
     def _open_inbox_wanted(self, event: OpenInbox) -> None:
         """Show the inbox."""
-        if self.chat.kb is not None:
+        kb = self._opened(event)
+        if kb is not None:
             from kbtui.tui.inbox.inbox import InboxScreen
 
-            self.app.push_screen(InboxScreen(self.chat.kb, event.proposal))
+            self.app.push_screen(InboxScreen(kb, event.proposal))
 
     @on(InboxChanged)
     def _inbox_changed(self, event: InboxChanged) -> None:
@@ -216,27 +231,30 @@ class MainScreen(Screen[None]):
     @on(OpenPast)
     def _open_past_wanted(self, event: OpenPast) -> None:
         """Travel in time."""
-        if self.chat.kb is not None:
+        kb = self._opened(event)
+        if kb is not None:
             from kbtui.tui.history.time_travel import travel
             from kbtui.tui.terminal.background import run_latest
 
-            run_latest(self, "travel", travel, self, self.chat.kb, event.moment)
+            run_latest(self, "travel", travel, self, kb, event.moment)
 
     @on(OpenSearch)
     def _open_search_wanted(self, event: OpenSearch) -> None:
         """Show the search."""
-        if self.chat.kb is not None:
+        kb = self._opened(event)
+        if kb is not None:
             from kbtui.tui.search.search import SearchScreen
 
-            self.app.push_screen(SearchScreen(self.chat.kb, event.query))
+            self.app.push_screen(SearchScreen(kb, event.query))
 
     @on(OpenSwitcher)
     def _open_switcher_wanted(self, event: OpenSwitcher) -> None:
         """Show the switcher."""
-        if self.chat.kb is not None:
+        kb = self._opened(event)
+        if kb is not None:
             from kbtui.tui.search.switcher import SwitcherScreen
 
-            self.app.push_screen(SwitcherScreen(self.chat.kb, event.query))
+            self.app.push_screen(SwitcherScreen(kb, event.query))
 
     @on(ChatPane.Working)
     def _show_work(self, event: ChatPane.Working) -> None:

@@ -15,6 +15,8 @@ from kbtui.tui.app.help import HelpScreen
 from kbtui.tui.app.theme_manager import ThemeScreen
 from kbtui.tui.chat.items import UserItem
 from kbtui.tui.chat.pickers import ModelForm, ModelScreen, SessionsScreen
+from kbtui.tui.history.history import HistoryScreen
+from kbtui.tui.messages import OpenHistory, OpenSearch
 from kbtui.tui.terminal.state import Drafts
 from kbtui.tui.terminal.type_ahead import Moment
 from kbtui.tui.widgets.dialogs import PageScreen, PickDialog
@@ -461,3 +463,19 @@ async def test_a_folder_that_is_no_workspace_is_not_gone_to(shell, tmp_path: Pat
     await shell.until(lambda: shell.app._notifications)
     assert "is not a workspace" in next(iter(shell.app._notifications)).message
     assert shell.app.next_workspace is None
+
+
+async def test_what_is_wanted_while_the_workspace_is_opened_is_shown_then(tmp_path: Path) -> None:
+    door = Door()
+
+    def opener(_workspace):
+        door.wait()
+        return KnowledgeBase.open(tmp_path / "kb", create=True)
+
+    app = KbtuiApp(opener=opener)
+    async with app.run_test() as pilot:
+        app.main.post_message(OpenSearch("boat"))
+        app.main.post_message(OpenHistory())
+        door.open()
+        await until(pilot, lambda: isinstance(app.screen, HistoryScreen))
+        app.close_knowledge()

@@ -14,6 +14,7 @@ from kbtui.tui.terminal.process import DiskWatch, collect_rarely, spare_what_sta
 @pytest.fixture(autouse=True)
 def _usual_collector():
     threshold = gc.get_threshold()
+    gc.unfreeze()  # who imported litellm before has frozen it
     yield
     gc.set_threshold(*threshold)
     gc.unfreeze()

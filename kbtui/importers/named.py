@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kbtui.documents.documents import kind_of
 from kbtui.errors import KbtuiError
 from kbtui.importers.opened import Opened
+from kbtui.workspace.durable import storage_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,10 +36,14 @@ def expanded(paths: tuple[str, ...]) -> Iterator[tuple[Path, bool]]:
     """The paths, a folder followed by the zips in it: that is how parts of an export arrive.
 
     Beside each: True if it must be an export, as the folder of such parts need not.
+
+    Raises:
+        StorageError: A folder, or a zip in it, can't be read.
     """
     for name in paths:
         path = Path(name).expanduser()
-        zips = sorted(each for each in path.iterdir() if _is_zip(each)) if path.is_dir() else []
+        with storage_errors(f"Can't read {path}"):
+            zips = sorted(each for each in path.iterdir() if _is_zip(each)) if path.is_dir() else []
         yield path, not zips
         yield from ((each, True) for each in zips)
 

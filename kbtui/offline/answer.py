@@ -421,13 +421,12 @@ def _distinct(lines: Sequence[Line], most: int) -> tuple[Line, ...]:
 
 def _led_on(chosen: Sequence[Line], lines: Sequence[Line]) -> tuple[Line, ...]:
     """The chosen lines; one that only leads to what follows is followed by the beginning of it."""
-    found = dict.fromkeys(chosen[:1])
-    for line in chosen[:1]:
-        if line.text.endswith(":"):
-            at = next(n for n, each in enumerate(lines) if each is line)
-            after = lines[at + 1 : at + 1 + _MOST_LED_TO]
-            found |= dict.fromkeys(each for each in after if each.path == line.path)
-    return tuple(found | dict.fromkeys(chosen))
+    if not chosen or not chosen[0].text.endswith(":"):
+        return tuple(chosen)
+    first = chosen[0]
+    at = lines.index(first)
+    after = [line for line in lines[at + 1 : at + 1 + _MOST_LED_TO] if line.path == first.path]
+    return tuple(dict.fromkeys([first, *after, *chosen]))
 
 
 def _asks(line: Line) -> bool:

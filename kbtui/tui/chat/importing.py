@@ -86,8 +86,7 @@ async def import_command(host: ChatHost, kb: KnowledgeBase, argument: str) -> No
         return
     agreed = await _agreed(host, kb, Path(wanted))
     if agreed is not None:
-        paths, with_memory = agreed
-        await _bring(host, kb, paths, with_memory=with_memory)
+        await _bring(host, kb, Path(wanted), with_memory=agreed)
 
 
 async def _keep(host: ChatHost, kb: KnowledgeBase, source: str) -> None:
@@ -107,8 +106,8 @@ async def _keep(host: ChatHost, kb: KnowledgeBase, source: str) -> None:
     host.tell(LinkItem(label="kept" if kept.new else "here already", to=Target(kept.path)))
 
 
-async def _agreed(host: ChatHost, kb: KnowledgeBase, path: Path) -> tuple[list[Path], bool] | None:
-    """Show what is in it; the exports to import, and whether memory is to be made of them."""
+async def _agreed(host: ChatHost, kb: KnowledgeBase, path: Path) -> bool | None:
+    """Show what is in it; whether memory is to be made of it, None where nothing is wanted."""
     from kbtui.importers.telling import previewed
     from kbtui.tui.diff.confirm import ConfirmScreen, watched
 
@@ -130,7 +129,7 @@ async def _agreed(host: ChatHost, kb: KnowledgeBase, path: Path) -> tuple[list[P
     choices = {"y": "imports it", "c": "only the conversations, no memory of them"}
     screen = ConfirmScreen(f"Import from {found[0][1].source}?", "\n".join(lines[:-1]), choices)
     answer = await host.app.push_screen_wait(screen)
-    return None if answer is None else ([place for place, _, _ in found], answer == "y")
+    return None if answer is None else answer == "y"
 
 
 def _look(
@@ -148,7 +147,7 @@ def _look(
 
 
 def _exports(path: Path) -> Iterator[tuple[Opened, Source]]:
-    """The export, or the parts of one that a folder holds."""
+    """The export, and the parts of one that a folder holds; each is open until the next."""
     from kbtui.importers.engine import find_source
     from kbtui.importers.named import expanded
     from kbtui.importers.opened import Opened
@@ -168,13 +167,11 @@ def _exports(path: Path) -> Iterator[tuple[Opened, Source]]:
             raise unknown(opened)
 
 
-async def _bring(
-    host: ChatHost, kb: KnowledgeBase, paths: Sequence[Path], *, with_memory: bool
-) -> None:
+async def _bring(host: ChatHost, kb: KnowledgeBase, path: Path, *, with_memory: bool) -> None:
     from kbtui.importers.telling import remembered, reported
 
     reports, memory = await host.importing.run(
-        lambda tell, stopped: _work(kb, paths, _watching(tell, stopped), with_memory=with_memory)
+        lambda tell, stopped: _work(kb, path, _watching(tell, stopped), with_memory=with_memory)
     )
     for report in reports:
         text = "\n".join(_left_out(report.skipped))
@@ -226,7 +223,7 @@ def _watching(
 
 def _work(
     kb: KnowledgeBase,
-    paths: Sequence[Path],
+    path: Path,
     watch: Callable[[int, int, str], None],
     *,
     with_memory: bool,
@@ -234,12 +231,12 @@ def _work(
     from kbtui.importers.engine import run
     from kbtui.importers.remembering import batches_of, remember
 
-    reports = [
-        run(kb.services, opened, source, watch)
-        for path in paths
-        for opened, source in _exports(path)
-    ]
-    wanted = batches_of(kb.services, paths) if with_memory else []
+    reports: list[Report] = []
+    brought: list[Path] = []
+    for opened, source in _exports(path):
+        reports.append(run(kb.services, opened, source, watch))
+        brought.append(opened.path)
+    wanted = batches_of(kb.services, brought) if with_memory else []
     if not wanted:
         return reports, None
     return reports, asyncio.run(remember(kb.services, kb.memory, wanted, watch=watch))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zipfile import ZipFile
 
 import pytest
 from textual import events
@@ -12,6 +13,7 @@ from textual.widgets import Static
 from kbtui.importers import engine
 from kbtui.tui.app.tasks import TasksScreen
 from kbtui.tui.chat.importing import dropped_path
+from kbtui.tui.chat.items import NoticeItem
 from kbtui.tui.diff.confirm import ConfirmScreen
 from tests.importers.exports import claude, written
 from tests.tui.at_rest import Door
@@ -90,7 +92,7 @@ async def test_a_file_that_is_no_export_is_refused_by_name(tmp_path: Path) -> No
     other = written(tmp_path / "other.json", {"a": 1})
     async with running(tmp_path / "notes") as shell:
         await shell.say(f"/import {other}", wait=False)
-        await shell.until(lambda: "other.json" in shell.text.replace("\n", ""))
+        await shell.until(lambda: "other.json" in shell.text.replace("\n▎ ", ""))
 
 
 async def test_an_import_is_one_of_the_tasks_and_can_be_stopped_there(
@@ -130,3 +132,21 @@ async def test_a_document_is_kept_after_a_question(tmp_path: Path) -> None:
         await shell.until(lambda: "kettle.txt" in shell.text)
         kept = list((tmp_path / "notes" / "docs").rglob("kettle.txt"))
         assert [each.read_text() for each in kept] == ["Descale the kettle in May.\n"]
+
+
+async def test_a_folder_with_parts_of_an_export_brings_each_part_once(tmp_path: Path) -> None:
+    folder = tmp_path / "parts"
+    written(folder / "conversations.json", [claude("a", "Which tea?", "Assam.")])
+    part = written(tmp_path / "conversations.json", [claude("b", "Which cup?", "The blue one.")])
+    with ZipFile(folder / "conversations-001.zip", "w") as packed:
+        packed.write(part, "conversations.json")
+    async with running(tmp_path / "notes") as shell:
+        await shell.say(f"/import {folder}", wait=False)
+        await shell.until(lambda: isinstance(shell.app.screen, ConfirmScreen))
+        await shell.press("y")
+        await shell.until(lambda: "/sessions shows" in shell.text)
+        titles = [item.title for item in shell.transcript.items if isinstance(item, NoticeItem)]
+        reports = [title for title in titles if title.startswith("Claude.ai: ")]
+        assert (
+            reports == ["Claude.ai: 1 conversation; 2 messages; 0 notes; 0 were here already."] * 2
+        )

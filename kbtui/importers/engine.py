@@ -38,16 +38,16 @@ if TYPE_CHECKING:
     from kbtui.sessions.imported import Brought, Line
 
 SOURCES = (
-    "kbtui.importers.claude",
-    "kbtui.importers.chatgpt",
-    "kbtui.importers.claude_code",
-    "kbtui.importers.codex",
-    "kbtui.importers.gemini",
-    "kbtui.importers.nanobot",
-    "kbtui.importers.evernote",
-    "kbtui.importers.notion",
-    "kbtui.importers.sharegpt",
-    "kbtui.importers.markdown_folder",
+    "kbtui.importers.sources.claude",
+    "kbtui.importers.sources.chatgpt",
+    "kbtui.importers.sources.claude_code",
+    "kbtui.importers.sources.codex",
+    "kbtui.importers.sources.gemini",
+    "kbtui.importers.sources.nanobot",
+    "kbtui.importers.sources.evernote",
+    "kbtui.importers.sources.notion",
+    "kbtui.importers.sources.sharegpt",
+    "kbtui.importers.sources.markdown_folder",
 )
 """The modules that each have a `SOURCE`; the first that recognises an export reads it."""
 

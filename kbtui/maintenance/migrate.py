@@ -137,7 +137,7 @@ def bring_up_to_date(workspace: Workspace, history: History, *, is_new: bool = F
     notices: list[str] = []
     takes_over = is_new or (workspace.root / TAKING_OVER).is_file()
     if takes_over:
-        from kbtui.importers import nanobot_workspace
+        from kbtui.importers.sources import nanobot_workspace
 
         takes_over = nanobot_workspace.begin(workspace, is_new=is_new)
         if takes_over:
@@ -168,7 +168,7 @@ def _tried(
 def _convert_sessions(workspace: Workspace, _history: History) -> list[str]:
     if next(workspace.sessions.glob("[!.]*.json"), None) is None:
         return []
-    from kbtui.importers.nanobot_sessions import convert_sessions
+    from kbtui.importers.sources.nanobot_sessions import convert_sessions
 
     done = convert_sessions(workspace)
     count = sum(each.session is not None for each in done)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbtui.errors import UnreadableError
-from kbtui.importers.claude import SOURCE
 from kbtui.importers.opened import Opened
 from kbtui.importers.port import Conversation, Note, Skipped
+from kbtui.importers.sources.claude import SOURCE
 from tests.importers.exports import ROOT, claude, claude_message, written
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kbtui.importers.claude_code import SOURCE
 from kbtui.importers.opened import Opened
 from kbtui.importers.port import Conversation, Skipped
+from kbtui.importers.sources.claude_code import SOURCE
 
 if TYPE_CHECKING:
     from pathlib import Path

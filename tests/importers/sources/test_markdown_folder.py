@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kbtui.importers.markdown_folder import SOURCE
 from kbtui.importers.opened import Opened
 from kbtui.importers.port import Note, Skipped
+from kbtui.importers.sources.markdown_folder import SOURCE
 
 if TYPE_CHECKING:
     from pathlib import Path

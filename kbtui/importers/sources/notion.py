@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from kbtui.errors import UnreadableError
-from kbtui.importers.markdown_folder import read_file
 from kbtui.importers.markup import line_of, relative_link, to_markdown, words_of
 from kbtui.importers.opened import Opened
 from kbtui.importers.port import Item, Note, Skipped
+from kbtui.importers.sources.markdown_folder import read_file
 from kbtui.workspace.durable import storage_errors
 
 if TYPE_CHECKING:

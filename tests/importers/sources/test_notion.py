@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kbtui.importers.notion import SOURCE
 from kbtui.importers.opened import Opened
 from kbtui.importers.port import Note, Skipped
+from kbtui.importers.sources.notion import SOURCE
 
 if TYPE_CHECKING:
     from pathlib import Path

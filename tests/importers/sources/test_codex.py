@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kbtui.importers.codex import SOURCE
 from kbtui.importers.port import Conversation, Skipped
+from kbtui.importers.sources.codex import SOURCE
 
 if TYPE_CHECKING:
     from pathlib import Path

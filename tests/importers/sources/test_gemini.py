@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbtui.errors import UnreadableError
-from kbtui.importers.gemini import SOURCE
 from kbtui.importers.opened import Opened
 from kbtui.importers.port import Conversation, Skipped
+from kbtui.importers.sources.gemini import SOURCE
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -145,7 +145,7 @@ def test_what_was_cut_off_is_taken_over_the_next_time(
 ) -> None:
     _lay(root, FIRST)
     with monkeypatch.context() as patch:
-        patch.setattr("kbtui.importers.nanobot_workspace._logs_beside", _fail_late())
+        patch.setattr("kbtui.importers.sources.nanobot_workspace._logs_beside", _fail_late())
         with pytest.raises(KeyboardInterrupt):
             KnowledgeBase.open(root, overrides=OVERRIDES)
     with KnowledgeBase.open(root, overrides=OVERRIDES) as kb:

@@ -9,7 +9,7 @@ import pytest
 
 from kbtui.importers.opened import Opened
 from kbtui.importers.port import Conversation, Skipped
-from kbtui.importers.sharegpt import SOURCE
+from kbtui.importers.sources.sharegpt import SOURCE
 
 if TYPE_CHECKING:
     from pathlib import Path

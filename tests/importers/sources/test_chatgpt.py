@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kbtui.importers.chatgpt import SOURCE, without_marks
 from kbtui.importers.opened import Opened
 from kbtui.importers.port import Conversation, Skipped
+from kbtui.importers.sources.chatgpt import SOURCE, without_marks
 from tests.importers.exports import chatgpt, node, written
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from kbtui.importers.nanobot import SOURCE
 from kbtui.importers.port import Conversation, Note, Skipped
+from kbtui.importers.sources.nanobot import SOURCE
 
 if TYPE_CHECKING:
     from pathlib import Path

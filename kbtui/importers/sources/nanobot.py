@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import UnreadableError
 from kbtui.importers.markup import line_of, words_of
-from kbtui.importers.nanobot_sessions import read_old_session
 from kbtui.importers.port import Item, Note, Said, Skipped
 from kbtui.importers.reading import json_members
 from kbtui.importers.records import conversation, json_lines
+from kbtui.importers.sources.nanobot_sessions import read_old_session
 from kbtui.sessions.log_records import SessionLog
 
 if TYPE_CHECKING:

@@ -12,8 +12,15 @@ from kbtui.cli.context import Place, json_option, pass_place
 from kbtui.cli.output import ProgressLine, note, say, say_json, say_line, say_styled
 from kbtui.documents.documents import Documents, kind_of
 from kbtui.errors import KbtuiError, StoppedError, UnreadableError
-from kbtui.importers.named import expanded, is_document
-from kbtui.importers.telling import previewed, remembered, reported, span, unknown
+from kbtui.importers.faces import (
+    expanded,
+    is_document,
+    previewed,
+    remembered,
+    reported,
+    span,
+    unknown,
+)
 from kbtui.text import counted
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
 from kbtui.history.change import Actor
@@ -63,7 +63,7 @@ _INDEX = "knowledge/INDEX.md"
 def find_source(opened: Opened) -> Source | None:
     """The program whose export this is, by what is in it; None: nobody knows it."""
     for name in SOURCES:
-        source = cast("Source", import_module(name).SOURCE)
+        source: Source = import_module(name).SOURCE
         if source.recognises(opened):
             return source
     return None

@@ -1,16 +1,16 @@
-"""The port that every importer fills: from an export to conversations, notes, and what was skipped.
+"""The port that every source fills: from an export to conversations, notes, and what was skipped.
 
-An importer is one file: a `SOURCE` of this module's `Source`. It recognises an export by what is
-in it, never by its name, and reads it piece by piece: nothing here holds a whole export.
+A source recognises an export by what is in it, never by its name, and reads it piece by piece:
+nothing here holds a whole export.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from datetime import datetime
 
     from kbtui.importers.opened import Opened
@@ -105,23 +105,19 @@ class Skipped:
 Item = Conversation | Note | Skipped
 
 
-class Source(Protocol):
-    """A program whose exports can be read."""
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A program whose exports can be read.
 
-    @property
-    def name(self) -> str:
-        """The program, as people call it: ``Claude.ai``."""
+    Attributes:
+        name: The program, as people call it: ``Claude.ai``.
+        key: The same for file names and identities, never changed: ``claude``.
+        recognises: True of such an export, by what is in it.
+        read: Reads all of it, piece by piece. Conversations may come more than once. Raises
+            `UnreadableError` where the whole can't be read: what, why, and what to do.
+    """
 
-    @property
-    def key(self) -> str:
-        """The same for file names and identities, never changed: ``claude``."""
-
-    def recognises(self, opened: Opened) -> bool:
-        """True if this is such an export, by what is in it."""
-
-    def read(self, opened: Opened) -> Iterator[Item]:
-        """Read all of it, piece by piece.
-
-        Raises:
-            UnreadableError: The whole can't be read: what, why, and what to do.
-        """
+    name: str
+    key: str
+    recognises: Callable[[Opened], bool]
+    read: Callable[[Opened], Iterator[Item]]

@@ -10,20 +10,19 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from kbtui.errors import UnreadableError
-from kbtui.importers.json_stream import Broken, elements
-from kbtui.importers.port import Conversation, Said, Skipped
+from kbtui.importers.markup import line_of
+from kbtui.importers.port import Conversation, Said, Skipped, Source
 from kbtui.importers.reading import (
-    broken,
+    json_list,
     json_members,
     mapping,
     mappings,
     newest,
     place_of,
+    read_each,
     text_of,
     time_of,
 )
-from kbtui.text import clean_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,28 +42,8 @@ _ASSETS = {
 }
 
 
-class ChatGPT:
-    """Exports of ChatGPT."""
-
-    name = "ChatGPT"
-    key = "chatgpt"
-
-    def recognises(self, opened: Opened) -> bool:
-        """True if a member holds conversations as trees of messages."""
-        return any(_is_export(head) for _, head in json_members(opened))
-
-    def read(self, opened: Opened) -> Iterator[Item]:
-        """Read all of it, piece by piece; conversations may come more than once."""
-        for name in [name for name, head in json_members(opened) if _is_export(head)]:
-            try:
-                with opened.open(name) as stream:
-                    for element in elements(stream):
-                        yield _element(name, element)
-            except UnreadableError as error:
-                yield Skipped(clean_line(name), error.message)
-
-
-SOURCE = ChatGPT()
+def _exports(opened: Opened) -> Iterator[str]:
+    return (name for name, head in json_members(opened) if _is_export(head))
 
 
 def _is_export(head: bytes) -> bool:
@@ -75,14 +54,24 @@ def _is_export(head: bytes) -> bool:
     return timed and (b'"mapping"' in head or (b'"conversation_id"' in head and b'"title"' in head))
 
 
-def _element(name: str, element: Any) -> Item:
-    if isinstance(element, Broken):
-        return broken(name, element)
-    if not isinstance(element, dict):
-        return Skipped(clean_line(name), "It holds something that is no conversation.")
+def _conversations(opened: Opened, name: str) -> Iterator[Item]:
+    for each in json_list(opened, name):
+        yield each if isinstance(each, Skipped) else _conversation(name, each)
+
+
+SOURCE = Source(
+    "ChatGPT",
+    "chatgpt",
+    lambda opened: any(True for _ in _exports(opened)),
+    lambda opened: read_each(opened, [*_exports(opened)], _conversations),
+)
+
+
+def _conversation(name: str, element: dict[str, Any]) -> Item:
     id_ = text_of(element.get("conversation_id")) or text_of(element.get("id"))
-    title = clean_line(text_of(element.get("title")))
-    nodes = {key: node for key, node in mapping(element.get("mapping")).items() if _is_node(node)}
+    title = line_of(element.get("title"))
+    tree = mapping(element.get("mapping"))
+    nodes = {key: node for key, node in tree.items() if isinstance(node, dict)}
     if not nodes:
         return Skipped(place_of(name, title, id_), "It has no messages: its tree is missing.")
     line, branches = _branch(nodes, text_of(element.get("current_node")))
@@ -100,10 +89,6 @@ def _element(name: str, element: Any) -> Item:
         url=f"https://chatgpt.com/c/{id_}" if re.fullmatch(r"[\w-]+", id_) else "",
         branches=branches,
     )
-
-
-def _is_node(node: Any) -> bool:
-    return isinstance(node, dict)
 
 
 def _branch(nodes: dict[str, dict[str, Any]], current: str) -> tuple[list[dict[str, Any]], int]:
@@ -155,7 +140,7 @@ def _said(node: dict[str, Any]) -> Said | None:
     ):
         return None
     text, attached = _content(content)
-    named = (clean_line(text_of(each.get("name"))) for each in mappings(about.get("attachments")))
+    named = (line_of(each.get("name")) for each in mappings(about.get("attachments")))
     attached = list(dict.fromkeys(filter(None, named))) or attached
     if not text and not attached:
         return None

@@ -11,19 +11,19 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import UnreadableError
-from kbtui.importers.json_stream import Broken, elements
-from kbtui.importers.port import Conversation, Note, Said, Skipped
+from kbtui.importers.markup import line_of
+from kbtui.importers.port import Conversation, Note, Said, Skipped, Source
 from kbtui.importers.reading import (
-    broken,
+    json_list,
     json_members,
     mapping,
     mappings,
     newest,
     place_of,
+    read_each,
     text_of,
     time_of,
 )
-from kbtui.text import clean_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,30 +54,22 @@ _PARTS = (
 )
 
 
-class Claude:
-    """Exports of Claude.ai."""
-
-    name = "Claude.ai"
-    key = "claude"
-
-    def recognises(self, opened: Opened) -> bool:
-        """True if a member holds conversations, projects, memories, or the manifest."""
-        return any(_kind(head) in ("data", "manifest") for _, head in json_members(opened))
-
-    def read(self, opened: Opened) -> Iterator[Item]:
-        """Read all of it, piece by piece; conversations may come more than once."""
-        kinds = [(name, _kind(head)) for name, head in json_members(opened)]
-        known = [(name, kind) for name, kind in kinds if kind in ("data", "manifest")]
-        if all(kind == "manifest" for _, kind in known):
-            raise _manifest(opened, known[0][0])
-        for name, kind in kinds:
-            if kind == "data" or (not kind and "design_chats/" in name):
-                yield from _member(opened, name)
-            elif not kind:
-                yield Skipped(clean_line(name), "It holds no conversations, projects or memories.")
+def _recognises(opened: Opened) -> bool:
+    return any(_kind(head) in ("data", "manifest") for _, head in json_members(opened))
 
 
-SOURCE = Claude()
+def _read(opened: Opened) -> Iterator[Item]:
+    kinds = {name: _kind(head) for name, head in json_members(opened)}
+    if "data" not in kinds.values():
+        raise _manifest(opened, next(name for name, kind in kinds.items() if kind == "manifest"))
+    for name, kind in kinds.items():
+        if kind == "data" or (not kind and "design_chats/" in name):
+            yield from read_each(opened, [name], _member)
+        elif not kind:
+            yield Skipped(line_of(name), "It holds no conversations, projects or memories.")
+
+
+SOURCE = Source("Claude.ai", "claude", _recognises, _read)
 
 
 def _kind(head: bytes) -> str:
@@ -97,10 +89,10 @@ def _manifest(opened: Opened, name: str) -> UnreadableError:
         listed = mapping(json.loads(opened.head(name, 8 << 20))).get("data_files")
     except (ValueError, RecursionError):
         listed = None
-    names = [clean_line(str(each.get("filename") or "")) for each in mappings(listed)]
+    names = [line_of(each.get("filename")) for each in mappings(listed)]
     shown = ", ".join(filter(None, names[:20])) + (", …" if len(names) > 20 else "")  # noqa: PLR2004
     return UnreadableError(
-        f"{clean_line(name)} holds no conversations: it lists the files of the export"
+        f"{line_of(name)} holds no conversations: it lists the files of the export"
         f"{': ' if shown else ''}{shown}.",
         "Download each of them (the links are its `export_url`, and expire), put them into one"
         " folder, and import that folder.",
@@ -108,17 +100,11 @@ def _manifest(opened: Opened, name: str) -> UnreadableError:
 
 
 def _member(opened: Opened, name: str) -> Iterator[Item]:
-    try:
-        with opened.open(name) as stream:
-            for element in elements(stream):
-                if isinstance(element, Broken):
-                    yield broken(name, element)
-                elif isinstance(element, dict):
-                    yield from _element(name, element)
-                else:
-                    yield Skipped(clean_line(name), "It holds something that is no conversation.")
-    except UnreadableError as error:
-        yield Skipped(clean_line(name), error.message)
+    for each in json_list(opened, name):
+        if isinstance(each, Skipped):
+            yield each
+        else:
+            yield from _element(name, each)
 
 
 def _element(name: str, value: dict[str, Any]) -> Iterator[Item]:
@@ -149,7 +135,7 @@ def _of_design(value: dict[str, Any]) -> dict[str, Any]:
 
 def _conversation(name: str, value: dict[str, Any]) -> Item:
     id_ = text_of(value.get("uuid"))
-    title = clean_line(text_of(value.get("name")))
+    title = line_of(value.get("name"))
     listed = mappings(value.get("chat_messages"))
     branch, branches = _branch(listed)
     said = tuple(each for message in branch if (each := _said(message)) is not None)
@@ -216,7 +202,7 @@ def _said(message: dict[str, Any]) -> Said | None:
     attached: tuple[str, ...] = ()
     if message.get("attachments") or message.get("files"):
         files = (*mappings(message.get("attachments")), *mappings(message.get("files")))
-        names = (clean_line(text_of(each.get("file_name"))) for each in files)
+        names = (line_of(each.get("file_name")) for each in files)
         attached = tuple(dict.fromkeys(filter(None, names)))
     if not text and not attached:
         return None
@@ -253,7 +239,7 @@ def _block(block: dict[str, Any]) -> str:
         return text_of(block.get("text")).strip()
     made = mapping(block.get("input"))
     if kind == "tool_use" and block.get("name") == "artifacts" and text_of(made.get("content")):
-        title = clean_line(text_of(made.get("title")))
+        title = line_of(made.get("title"))
         return f"[{title or 'Artifact'}]\n{text_of(made.get('content')).strip()}"
     return ""
 
@@ -266,7 +252,7 @@ def _artifact_tag(tag: re.Match[str]) -> str:
 
 
 def _project(value: dict[str, Any]) -> Iterator[Item]:
-    name = clean_line(text_of(value.get("name"))) or "Untitled project"
+    name = line_of(value.get("name")) or "Untitled project"
     id_ = text_of(value.get("uuid")) or name
     created, updated = time_of(value.get("created_at")), time_of(value.get("updated_at"))
     about = (
@@ -280,7 +266,7 @@ def _project(value: dict[str, Any]) -> Iterator[Item]:
         text = "\n\n".join(parts)
         yield Note(f"project {id_}", name, text, updated, created, folder=name)
     for number, doc in enumerate(mappings(value.get("docs")), 1):
-        title = clean_line(text_of(doc.get("filename"))) or f"Document {number}"
+        title = line_of(doc.get("filename")) or f"Document {number}"
         if not text_of(doc.get("content")).strip():
             yield Skipped(f"{name}: {title}", "It is empty.")
             continue
@@ -302,10 +288,10 @@ def _memories(value: dict[str, Any]) -> Iterator[Item]:
     projects = value.get("project_memories")
     for id_, text in projects.items() if isinstance(projects, dict) else ():
         if text_of(text).strip():
-            title = f"What Claude remembered of project {clean_line(str(id_))}"
+            title = f"What Claude remembered of project {line_of(str(id_))}"
             yield Note(f"memory {id_}", title, text_of(text), folder="memories")
     for number, file in enumerate(mappings(value.get("memory_files")), 1):
-        path = clean_line(text_of(file.get("path"))) or f"memory {number}"
+        path = line_of(file.get("path")) or f"memory {number}"
         if text_of(file.get("content")).strip():
             folder, _, name = path.strip("/").rpartition("/")
             yield Note(

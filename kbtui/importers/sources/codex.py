@@ -13,11 +13,19 @@ from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from kbtui.errors import UnreadableError
 from kbtui.importers.markup import line_of, words_of
-from kbtui.importers.port import Conversation, Item, Said, Skipped
-from kbtui.importers.reading import mapping, mappings, time_of
-from kbtui.importers.records import Records, conversation, has_log, json_lines, logs
+from kbtui.importers.port import Conversation, Item, Said, Skipped, Source
+from kbtui.importers.reading import (
+    Records,
+    conversation,
+    has_log,
+    json_lines,
+    logs,
+    mapping,
+    mappings,
+    read_each,
+    time_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,26 +39,6 @@ _WRAPPED = re.compile(
 )
 _MOST_OLD = 32 << 20
 _REQUEST = "## My request for Codex:"
-
-
-class _Codex:
-    name = "Codex CLI"
-    key = "codex"
-
-    def recognises(self, opened: Opened) -> bool:
-        """True if one of its first files is a session as Codex writes it."""
-        return has_log(opened, _is_session)
-
-    def read(self, opened: Opened) -> Iterator[Item]:
-        """A conversation a file."""
-        for name in logs(opened, _is_session):
-            try:
-                yield from _session(opened, name)
-            except UnreadableError as error:
-                yield Skipped(line_of(name), str(error))
-
-
-SOURCE = _Codex()
 
 
 def _is_session(records: Records) -> bool:
@@ -165,3 +153,11 @@ def _users_words(text: str) -> str:
 
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
+
+
+SOURCE = Source(
+    "Codex CLI",
+    "codex",
+    lambda opened: has_log(opened, _is_session),
+    lambda opened: read_each(opened, logs(opened, _is_session), _session),
+)

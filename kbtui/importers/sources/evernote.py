@@ -18,7 +18,8 @@ from xml.parsers import expat
 
 from kbtui.errors import UnreadableError
 from kbtui.importers.markup import digest, line_of, relative_link, to_markdown, words_of
-from kbtui.importers.port import Item, Note, Skipped
+from kbtui.importers.port import Item, Note, Skipped, Source
+from kbtui.importers.reading import read_each
 from kbtui.text import slugify
 
 if TYPE_CHECKING:
@@ -43,26 +44,18 @@ _FIELDS = frozenset(
 )
 
 
-class _Evernote:
-    name = "Evernote"
-    key = "evernote"
+def _read(opened: Opened) -> Iterator[Item]:
+    """The notes of each file, which is a notebook."""
+    notes = _Notes()
 
-    def recognises(self, opened: Opened) -> bool:
-        """True if a member is an ENEX file by its first element."""
-        return next(_files(opened), None) is not None
+    def read(opened: Opened, name: str) -> Iterator[Item]:
+        notes.folder = slugify(PurePosixPath(name).stem, 60)
+        return _notes_in(opened, name, notes)
 
-    def read(self, opened: Opened) -> Iterator[Item]:
-        """The notes of each file, which is a notebook."""
-        notes = _Notes()
-        for name in _files(opened):
-            notes.folder = slugify(PurePosixPath(name).stem, 60)
-            try:
-                yield from _notes_in(opened, name, notes)
-            except UnreadableError as error:
-                yield Skipped(line_of(name), str(error))
+    return read_each(opened, _files(opened), read)
 
 
-SOURCE = _Evernote()
+SOURCE = Source("Evernote", "evernote", lambda opened: any(True for _ in _files(opened)), _read)
 
 
 def _files(opened: Opened) -> Iterator[str]:

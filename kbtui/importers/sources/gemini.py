@@ -13,9 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import UnreadableError
 from kbtui.importers.markup import digest, line_of, to_markdown, words_of
-from kbtui.importers.port import Item, Said, Skipped
-from kbtui.importers.reading import json_members, mappings, time_of
-from kbtui.importers.records import conversation, json_list
+from kbtui.importers.port import Item, Said, Skipped, Source
+from kbtui.importers.reading import (
+    conversation,
+    json_list,
+    json_members,
+    mappings,
+    read_each,
+    time_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,30 +55,21 @@ class _Act:
     attached: tuple[str, ...]
 
 
-class _Gemini:
-    name = "Gemini"
-    key = "gemini"
-
-    def recognises(self, opened: Opened) -> bool:
-        """True if a list in it tells of activities in Gemini, or in Bard, as it was called."""
-        return next(_lists(opened), None) is not None or bool(_pages(opened))
-
-    def read(self, opened: Opened) -> Iterator[Item]:
-        """Twice: to see what belongs together, then to read it a conversation at a time."""
-        pages = _pages(opened)
-        if pages and next(_lists(opened), None) is None:
-            raise UnreadableError(
-                f"{line_of(pages[0])} has Gemini's activities as a web page, without their order.",
-                "Ask takeout.google.com for My Activity in the format JSON.",
-            )
-        for name in _lists(opened):
-            try:
-                yield from _conversations(opened, name)
-            except UnreadableError as error:
-                yield Skipped(line_of(name), str(error))
+def _recognises(opened: Opened) -> bool:
+    return next(_lists(opened), None) is not None or bool(_pages(opened))
 
 
-SOURCE = _Gemini()
+def _read(opened: Opened) -> Iterator[Item]:
+    pages = _pages(opened)
+    if pages and next(_lists(opened), None) is None:
+        raise UnreadableError(
+            f"{line_of(pages[0])} has Gemini's activities as a web page, without their order.",
+            "Ask takeout.google.com for My Activity in the format JSON.",
+        )
+    yield from read_each(opened, _lists(opened), _conversations)
+
+
+SOURCE = Source("Gemini", "gemini", _recognises, _read)
 
 
 def _lists(opened: Opened) -> Iterator[str]:
@@ -89,6 +86,7 @@ def _pages(opened: Opened) -> list[str]:
 
 
 def _conversations(opened: Opened, name: str) -> Iterator[Item]:
+    """Read twice: to see what belongs together, then a conversation at a time."""
     keys = _keys([(act.time, act.chat) for act in _acts(opened, name) if isinstance(act, _Act)])
     left: dict[str, int] = {}
     for key in keys:

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from kbtui.errors import UnreadableError
 from kbtui.importers.markup import line_of
-from kbtui.importers.port import Item, Note, Skipped
+from kbtui.importers.port import Item, Note, Skipped, Source
+from kbtui.importers.reading import read_each
 from kbtui.text import clean, counted
 
 if TYPE_CHECKING:
@@ -35,38 +35,37 @@ _LARGEST_NOTE = 16 << 20
 _SHOWN = 5
 
 
-class _MarkdownFolder:
-    name = "a folder of Markdown"
-    key = "markdown"
-
-    def recognises(self, opened: Opened) -> bool:
-        """True if a folder, or a zip of one, has Markdown files."""
-        return opened.is_folder and any(name.lower().endswith(_NOTES) for name in opened.names)
-
-    def read(self, opened: Opened) -> Iterator[Item]:
-        """Each note and each picture or paper; of the rest, how much there is."""
-        others: Counter[str] = Counter()
-        for name in opened.names:
-            path = PurePosixPath(name)
-            suffix = path.suffix.lower()
-            if _PASSED.intersection(path.parts):
-                continue
-            try:
-                if suffix in _NOTES:
-                    yield _note(opened, name, path)
-                elif suffix in BESIDE:
-                    yield read_file(opened, name, name)
-                else:
-                    others[suffix or path.name] += 1
-            except UnreadableError as error:
-                yield Skipped(line_of(name), str(error))
-        if others:
-            kinds = ", ".join(line_of(kind) for kind, _ in others.most_common(_SHOWN))
-            place = counted(others.total(), "other file")
-            yield Skipped(place, f"Neither a note nor a picture or paper: {kinds}.")
+def _recognises(opened: Opened) -> bool:
+    return opened.is_folder and any(name.lower().endswith(_NOTES) for name in opened.names)
 
 
-SOURCE = _MarkdownFolder()
+def _read(opened: Opened) -> Iterator[Item]:
+    """Each note and each picture or paper; of the rest, how much there is."""
+    others: Counter[str] = Counter()
+    taken: list[str] = []
+    for name in opened.names:
+        path = PurePosixPath(name)
+        suffix = path.suffix.lower()
+        if _PASSED.intersection(path.parts):
+            continue
+        if suffix in _NOTES or suffix in BESIDE:
+            taken.append(name)
+        else:
+            others[suffix or path.name] += 1
+    yield from read_each(opened, taken, _one)
+    if others:
+        kinds = ", ".join(line_of(kind) for kind, _ in others.most_common(_SHOWN))
+        place = counted(others.total(), "other file")
+        yield Skipped(place, f"Neither a note nor a picture or paper: {kinds}.")
+
+
+def _one(opened: Opened, name: str) -> Iterator[Item]:
+    path = PurePosixPath(name)
+    is_note = path.suffix.lower() in _NOTES
+    yield _note(opened, name, path) if is_note else read_file(opened, name, name)
+
+
+SOURCE = Source("a folder of Markdown", "markdown", _recognises, _read)
 
 
 def read_file(opened: Opened, name: str, at: str) -> Item:

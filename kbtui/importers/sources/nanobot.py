@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import UnreadableError
 from kbtui.importers.markup import line_of, words_of
-from kbtui.importers.port import Item, Note, Said, Skipped
-from kbtui.importers.reading import json_members
-from kbtui.importers.records import conversation, json_lines
+from kbtui.importers.port import Item, Note, Said, Skipped, Source
+from kbtui.importers.reading import conversation, json_lines, json_members, read_each
 from kbtui.importers.sources.nanobot_sessions import read_old_session
 from kbtui.sessions.log_records import SessionLog
 
@@ -30,41 +29,31 @@ _NOTES = re.compile(r"(?:^|/)(?:memory/[^/]+\.md|USER\.md)\Z")
 _SHOWN = ("user", "assistant")
 
 
-class _Nanobot:
-    name = "nanobot"
-    key = "nanobot"
-
-    def recognises(self, opened: Opened) -> bool:
-        """True if a member is a session as nanobot writes it, or as we do."""
-        return any(_is_session(head) for _, head in json_members(opened))
-
-    def read(self, opened: Opened) -> Iterator[Item]:
-        """The conversations, and what was remembered as notes."""
-        for name, head in json_members(opened):
-            if not _is_session(head):
-                continue
-            try:
-                yield from _session(opened, name, head)
-            except UnreadableError as error:
-                yield Skipped(line_of(name), str(error))
-        for name in opened.names if opened.is_folder else ():
-            if _NOTES.search(name) and opened.size(name) < _LARGEST:
-                with opened.open(name) as stream:
-                    text = words_of(stream.read().decode("utf-8", "replace"))
-                if text:
-                    yield Note(name, PurePosixPath(name).stem, text, folder="memory")
+def _sessions(opened: Opened) -> Iterator[str]:
+    return (name for name, head in json_members(opened) if _is_session(head))
 
 
-SOURCE = _Nanobot()
+def _read(opened: Opened) -> Iterator[Item]:
+    """The conversations, and what was remembered as notes."""
+    yield from read_each(opened, _sessions(opened), _session)
+    for name in opened.names if opened.is_folder else ():
+        if _NOTES.search(name) and opened.size(name) < _LARGEST:
+            with opened.open(name) as stream:
+                text = words_of(stream.read().decode("utf-8", "replace"))
+            if text:
+                yield Note(name, PurePosixPath(name).stem, text, folder="memory")
+
+
+SOURCE = Source("nanobot", "nanobot", lambda opened: any(True for _ in _sessions(opened)), _read)
 
 
 def _is_session(head: bytes) -> bool:
     return bool(_OLD.match(head) or _LOG.match(head))
 
 
-def _session(opened: Opened, name: str, head: bytes) -> Iterator[Item]:
+def _session(opened: Opened, name: str) -> Iterator[Item]:
     stem = PurePosixPath(name).stem
-    if _OLD.match(head):
+    if _OLD.match(opened.head(name)):
         if opened.size(name) > _LARGEST:
             raise UnreadableError(f"It is larger than {_LARGEST >> 20} MB.")
         with opened.open(name) as stream:

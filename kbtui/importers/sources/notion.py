@@ -21,7 +21,7 @@ from urllib.parse import unquote
 from kbtui.errors import UnreadableError
 from kbtui.importers.markup import line_of, relative_link, to_markdown, words_of
 from kbtui.importers.opened import Opened
-from kbtui.importers.port import Item, Note, Skipped
+from kbtui.importers.port import Item, Note, Skipped, Source
 from kbtui.importers.sources.markdown_folder import read_file
 from kbtui.workspace.durable import storage_errors
 
@@ -42,30 +42,26 @@ _LARGEST_PAGE = 32 << 20
 _MOST_ROWS = 5_000
 
 
-class _Notion:
-    name = "Notion"
-    key = "notion"
-
-    def recognises(self, opened: Opened) -> bool:
-        """True if names of pages end in Notion's ids, or if it is made of such zips."""
-        return opened.is_folder and any(_PAGE.search(n) or _PART.search(n) for n in opened.names)
-
-    def read(self, opened: Opened) -> Iterator[Item]:
-        """Pages, databases, and the files in them."""
-        with ExitStack() as stack:
-            parts, problems = _parts(opened, stack)
-            yield from problems
-            tree = _Pages(parts)
-            for path in tree.paths:
-                try:
-                    yield from tree.read(path)
-                except UnreadableError as error:
-                    yield Skipped(line_of(path), str(error))
-                except csv.Error as error:
-                    yield Skipped(line_of(path), f"It is no table: {error}.")
+def _recognises(opened: Opened) -> bool:
+    """True if names of pages end in Notion's ids, or if it is made of such zips."""
+    return opened.is_folder and any(_PAGE.search(n) or _PART.search(n) for n in opened.names)
 
 
-SOURCE = _Notion()
+def _read(opened: Opened) -> Iterator[Item]:
+    with ExitStack() as stack:
+        parts, problems = _parts(opened, stack)
+        yield from problems
+        tree = _Pages(parts)
+        for path in tree.paths:
+            try:
+                yield from tree.read(path)
+            except UnreadableError as error:
+                yield Skipped(line_of(path), str(error))
+            except csv.Error as error:
+                yield Skipped(line_of(path), f"It is no table: {error}.")
+
+
+SOURCE = Source("Notion", "notion", _recognises, _read)
 
 
 def _parts(opened: Opened, stack: ExitStack) -> tuple[list[Opened], list[Skipped]]:

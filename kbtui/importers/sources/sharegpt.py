@@ -8,11 +8,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from kbtui.errors import UnreadableError
 from kbtui.importers.markup import digest, line_of, to_markdown, words_of
-from kbtui.importers.port import Conversation, Item, Said, Skipped
-from kbtui.importers.reading import json_members, mappings, time_of
-from kbtui.importers.records import conversation, json_lines, json_list
+from kbtui.importers.port import Conversation, Item, Said, Skipped, Source
+from kbtui.importers.reading import (
+    conversation,
+    json_lines,
+    json_list,
+    json_members,
+    mappings,
+    read_each,
+    time_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,32 +35,14 @@ _ROLES = {"human": "user", "user": "user", "assistant": "assistant", "model": "a
 _ROLES |= dict.fromkeys(("gpt", "chatgpt", "bing", "bard", "ai", "claude"), "assistant")
 
 
-class _ShareGPT:
-    name = "ShareGPT"
-    key = "sharegpt"
-
-    def recognises(self, opened: Opened) -> bool:
-        """True if a member holds lists of turns."""
-        return any(_SIGN.search(head) for _, head in json_members(opened))
-
-    def read(self, opened: Opened) -> Iterator[Item]:
-        """A conversation a list."""
-        for name, head in json_members(opened):
-            if not _SIGN.search(head):
-                continue
-            try:
-                yield from _conversations(opened, name, head)
-            except UnreadableError as error:
-                yield Skipped(line_of(name), str(error))
+def _exports(opened: Opened) -> Iterator[str]:
+    return (name for name, head in json_members(opened) if _SIGN.search(head))
 
 
-SOURCE = _ShareGPT()
-
-
-def _conversations(opened: Opened, name: str, head: bytes) -> Iterator[Item]:
+def _conversations(opened: Opened, name: str) -> Iterator[Item]:
     taken: dict[str, int] = {}
     alone: list[dict[str, Any]] = []
-    for number, record in enumerate(_records(opened, name, head), 1):
+    for number, record in enumerate(_records(opened, name), 1):
         if isinstance(record, Skipped):
             yield record
         elif _turns(record):
@@ -68,12 +56,12 @@ def _conversations(opened: Opened, name: str, head: bytes) -> Iterator[Item]:
         yield found
 
 
-def _records(opened: Opened, name: str, head: bytes) -> Iterator[dict[str, Any] | Skipped]:
-    text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+def _records(opened: Opened, name: str) -> Iterator[dict[str, Any] | Skipped]:
+    text = opened.head(name).lstrip(b"\xef\xbb\xbf \t\r\n")
     first = text.split(b"\n", 1)[0].rstrip()
     if text.startswith(b"{") and (first.endswith(b"}") or len(first) == len(text.rstrip())):
         return json_lines(opened, name)
-    return json_list(opened, name, "conversations")
+    return json_list(opened, name)
 
 
 def _turns(record: dict[str, Any]) -> list[dict[str, Any]]:
@@ -107,3 +95,11 @@ def _said(turn: dict[str, Any]) -> Iterator[Said]:
             yield Said("user", text, time)
         elif text and role:
             yield Said("assistant", text, time)
+
+
+SOURCE = Source(
+    "ShareGPT",
+    "sharegpt",
+    lambda opened: any(True for _ in _exports(opened)),
+    lambda opened: read_each(opened, _exports(opened), _conversations),
+)

@@ -70,7 +70,7 @@ def is_there(path: Path) -> bool:
 async def import_command(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
     """Carry out ``/import``."""
     from kbtui.documents.keeping import is_address
-    from kbtui.importers.named import is_document
+    from kbtui.importers.faces import is_document
 
     if argument == STOP:
         if not host.importing.running:
@@ -108,7 +108,7 @@ async def _keep(host: ChatHost, kb: KnowledgeBase, source: str) -> None:
 
 async def _agreed(host: ChatHost, kb: KnowledgeBase, path: Path) -> bool | None:
     """Show what is in it; whether memory is to be made of it, None where nothing is wanted."""
-    from kbtui.importers.telling import previewed
+    from kbtui.importers.faces import previewed
     from kbtui.tui.diff.confirm import ConfirmScreen, watched
 
     try:
@@ -149,9 +149,8 @@ def _look(
 def _exports(path: Path) -> Iterator[tuple[Opened, Source]]:
     """The export, and the parts of one that a folder holds; each is open until the next."""
     from kbtui.importers.engine import find_source
-    from kbtui.importers.named import expanded
+    from kbtui.importers.faces import expanded, unknown
     from kbtui.importers.opened import Opened
-    from kbtui.importers.telling import unknown
 
     some = False
     for place, must_be in expanded((str(path),)):
@@ -168,7 +167,7 @@ def _exports(path: Path) -> Iterator[tuple[Opened, Source]]:
 
 
 async def _bring(host: ChatHost, kb: KnowledgeBase, path: Path, *, with_memory: bool) -> None:
-    from kbtui.importers.telling import remembered, reported
+    from kbtui.importers.faces import remembered, reported
 
     reports, memory = await host.importing.run(
         lambda tell, stopped: _work(kb, path, _watching(tell, stopped), with_memory=with_memory)

@@ -1,24 +1,67 @@
-"""What an export holds and what an import did, as sentences for a person."""
+"""What the app and the command line share: what a person names, and how imports are told of."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kbtui.errors import UnreadableError, UsageError
+from kbtui.documents.documents import kind_of
+from kbtui.errors import KbtuiError, UnreadableError, UsageError
+from kbtui.importers.opened import Opened
 from kbtui.text import counted
+from kbtui.workspace.durable import storage_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kbtui.errors import KbtuiError
     from kbtui.importers.engine import Preview, Report
-    from kbtui.importers.opened import Opened
     from kbtui.importers.remembering import Estimate, Remembered
 
 WHAT_IS_KNOWN = (
     "kbtui knows what Claude.ai, ChatGPT, Claude Code, Codex CLI, Gemini, Notion, Evernote,"
     " nanobot and ShareGPT keep or export, and folders of Markdown: as a file, a folder or a zip."
 )
+
+
+def is_document(name: str) -> bool:
+    """True for an address, and for a file that is a document and no export."""
+    from kbtui.documents.keeping import is_address, is_keepable
+    from kbtui.importers.engine import find_source
+
+    if is_address(name):
+        return True
+    file = Path(name).expanduser()
+    try:
+        if not is_keepable(file):
+            return False
+        with Opened(file) as opened:
+            is_text = opened.head(opened.names[0], 64).lstrip()[:1] not in (b"", b"[", b"{")
+            return is_text and find_source(opened) is None
+    except KbtuiError:
+        return bool(kind_of(name))
+
+
+def expanded(paths: tuple[str, ...]) -> Iterator[tuple[Path, bool]]:
+    """The paths, a folder followed by the zips in it: that is how parts of an export arrive.
+
+    Beside each: True if it must be an export, as the folder of such parts need not.
+
+    Raises:
+        StorageError: A folder, or a zip in it, can't be read.
+    """
+    for name in paths:
+        path = Path(name).expanduser()
+        with storage_errors(f"Can't read {path}"):
+            zips = sorted(each for each in path.iterdir() if _is_zip(each)) if path.is_dir() else []
+        yield path, not zips
+        yield from ((each, True) for each in zips)
+
+
+def _is_zip(path: Path) -> bool:
+    if path.suffix.lower() != ".zip" or not path.is_file() or path.is_symlink():
+        return False
+    with path.open("rb") as file:
+        return file.read(4) == b"PK\x03\x04"
 
 
 def previewed(found: Preview, told: Estimate) -> Iterator[str]:

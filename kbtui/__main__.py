@@ -42,8 +42,8 @@ def _names_no_command(argv: Sequence[str]) -> bool:
         return True
     first = argv[0]
     if first in {"-w", "--workspace"}:
-        return len(argv) == 2  # noqa: PLR2004  # the option and its value
-    attached = first.startswith("--workspace=") or (first[:2] == "-w" and len(first) > 2)  # noqa: PLR2004
+        return len(argv) == 2  # the option and its value
+    attached = first.startswith("--workspace=") or (first[:2] == "-w" and len(first) > 2)
     return attached and len(argv) == 1
 
 
@@ -51,7 +51,7 @@ def _named_workspace(argv: Sequence[str]) -> str | None:
     if not argv:
         return None
     first = argv[0]
-    if len(argv) == 2:  # noqa: PLR2004
+    if len(argv) == 2:
         return argv[1]
     return first.partition("=")[2] if first.startswith("--") else first[2:]
 

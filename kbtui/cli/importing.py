@@ -250,7 +250,7 @@ class _Work:
                 return
             last = now
             share = done / total if total else 1.0
-            left = (now - begun) / share * (1 - share) if share > 0.01 else None  # noqa: PLR2004
+            left = (now - begun) / share * (1 - share) if share > 0.01 else None
             rest = f", about {span(left)} left" if left is not None else ""
             self._line(f"{share:4.0%}{rest}  {what}")
 

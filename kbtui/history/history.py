@@ -176,7 +176,7 @@ class History(HistoryReader):
         self,
         change: Change,
         *,
-        id: str | None = None,  # noqa: A002  # what it is called everywhere
+        id: str | None = None,
         bases: Mapping[str, bytes | None] | None = None,
         when: datetime | None = None,
     ) -> Proposal:
@@ -204,7 +204,7 @@ class History(HistoryReader):
         """All proposals that wait, the oldest first; `changes_of(each.commit.id)` is the diff."""
         return self._proposals.all()
 
-    def proposal(self, id: str) -> Proposal:  # noqa: A002
+    def proposal(self, id: str) -> Proposal:
         """One proposal by its id.
 
         Raises:
@@ -216,13 +216,13 @@ class History(HistoryReader):
         """A number that changes whenever a proposal comes, goes or changes, in any process."""
         return self._repository.proposals.stamp()
 
-    def accept_preview(self, id: str) -> Plan:  # noqa: A002
+    def accept_preview(self, id: str) -> Plan:
         """Show what accepting would do to the files as they are now; raises as `proposal`."""
         return self._proposals.plan(self._proposals.get(id))
 
     def accept(
         self,
-        id: str,  # noqa: A002
+        id: str,
         *,
         actor: Actor = Actor.YOU,
         places: Collection[str] | None = None,
@@ -260,7 +260,7 @@ class History(HistoryReader):
 
     def drop(
         self,
-        id: str,  # noqa: A002
+        id: str,
         *,
         actor: Actor = Actor.YOU,
         places: Collection[str] | None = None,
@@ -279,7 +279,7 @@ class History(HistoryReader):
             self._proposals.keep(plan.proposal, plan.left(dropped=chosen))
         return plan.proposal
 
-    def reword(self, id: str, place: str, text: str, *, seen: str | None = None) -> Proposal:  # noqa: A002
+    def reword(self, id: str, place: str, text: str, *, seen: str | None = None) -> Proposal:
         """Let another text take the place of what is proposed; nothing is written.
 
         Args:

@@ -117,7 +117,7 @@ class IntentLog:
     def _is_behind(self, commit: str, head: str | None) -> bool:
         """True if the branch has gone on from `commit` since."""
         seen = 0
-        while head is not None and seen < 1000:  # noqa: PLR2004 — far more than one crash apart
+        while head is not None and seen < 1000:  # far more than one crash apart
             if head == commit:
                 return True
             parents = self._repository.read_commit(head).parents

@@ -444,7 +444,7 @@ def _clean_title(title: str) -> str:
 
 def _stem(session: str) -> str:
     head, _, tail = session.rpartition("-")
-    return head if tail.isdecimal() and len(tail) < 5 else session  # noqa: PLR2004 - a part, no mark
+    return head if tail.isdecimal() and len(tail) < 5 else session  # a part, no mark
 
 
 def _iso(time: datetime) -> str:

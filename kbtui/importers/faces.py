@@ -116,6 +116,6 @@ def unknown(opened: Opened) -> KbtuiError:
 
 def span(seconds: float) -> str:
     """A time to wait, roughly."""
-    if seconds < 90:  # noqa: PLR2004 - of a minute and a half
+    if seconds < 90:  # of a minute and a half
         return counted(max(1, round(seconds)), "second")
     return counted(round(seconds / 60), "minute")

@@ -28,7 +28,7 @@ class Redactor:
 
     def __init__(self) -> None:
         self._pool: ProcessPoolExecutor | None = None
-        self._alone = (os.cpu_count() or 1) < 2  # noqa: PLR2004 - of one core there is no more
+        self._alone = (os.cpu_count() or 1) < 2  # of one core there is no more
 
     def __enter__(self) -> Self:
         return self

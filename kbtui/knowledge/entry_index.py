@@ -385,7 +385,7 @@ class EntryIndex:
 
 def _count(connection: sqlite3.Connection) -> int:
     where = "path >= 'knowledge/' AND path < 'knowledge0'"
-    row = connection.execute(f"SELECT count(*) FROM entries WHERE {where}").fetchone()  # noqa: S608
+    row = connection.execute(f"SELECT count(*) FROM entries WHERE {where}").fetchone()
     return int(row[0])
 
 

@@ -156,7 +156,7 @@ class Library(Reader):
 
     def create(
         self,
-        type: str,  # noqa: A002  # the word of the frontmatter
+        type: str,
         title: str,
         *,
         day: date | None = None,
@@ -235,7 +235,7 @@ class Library(Reader):
         """True for somebody's own folder, where notes are named and filed as its owner does."""
         return self._workspace.in_place
 
-    def same_name(self, type: str, title: str) -> list[EntryInfo]:  # noqa: A002
+    def same_name(self, type: str, title: str) -> list[EntryInfo]:
         """The entries of a type that are called like this already; in place, of whatever type.
 
         Whoever makes an entry asks this first, because `create` finds another free name.

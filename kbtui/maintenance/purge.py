@@ -153,7 +153,7 @@ class Purging:
         else:
             yield from self._walk(self._workspace.root)
         for place in self._beside():
-            yield from [place] if os.path.isfile(place) else self._walk(place)  # noqa: PTH113 — never raises
+            yield from [place] if os.path.isfile(place) else self._walk(place)  # never raises
 
     def _others(self) -> Iterator[Path]:
         """The files of a folder in place that are its owner's, and no notes."""

@@ -161,7 +161,7 @@ def _is_news(record: logging.LogRecord) -> bool:
 
 async def _refuse(send: Send, status: int, text: str) -> None:
     headers = [(b"content-type", b"text/plain; charset=utf-8")]
-    if status == 401:  # noqa: PLR2004
+    if status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": f"{text}\n".encode()})

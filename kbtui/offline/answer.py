@@ -259,7 +259,7 @@ class _Asked:
             self.words.setdefault(bare, weight)
         for word in set(w.words(beside)) - set(w.words(main)):
             self.words.pop(word, None)
-        if self.words and all(weight < 0.5 for weight in self.words.values()):  # noqa: PLR2004
+        if self.words and all(weight < 0.5 for weight in self.words.values()):
             self.words = dict.fromkeys(self.words, 1.0)
 
     def score(self, line: Line, file: set[str]) -> float:
@@ -352,7 +352,7 @@ def _same_value(one: w.Value, other: w.Value) -> bool:
     mine, theirs = set(w.words(one.text)), set(w.words(other.text))
     if one.kind in ("date", "month") and other.kind in ("date", "month"):
         digits = {word.rstrip("stndrh") for word in mine if word[0].isdigit()}
-        months = {word[:3] for word in mine if word.isalpha() and len(word) > 2}  # noqa: PLR2004
+        months = {word[:3] for word in mine if word.isalpha() and len(word) > 2}
         return digits <= {word.rstrip("stndrh") for word in theirs if word[0].isdigit()} and (
             months <= {word[:3] for word in theirs if word.isalpha()}
         )

@@ -365,7 +365,7 @@ def _key(text: str) -> tuple[str, ...] | None:
     mine = re.match(r"(?:my|our|mein|unser|mi\b|nuestr)", text, re.IGNORECASE)
     if not mine and not w.values(match["value"]):
         return None
-    if len(match["value"].split()) > 5:  # noqa: PLR2004
+    if len(match["value"].split()) > 5:
         return None
     return tuple(w.stem(word) for word in w.content(match["key"])) or None
 

@@ -209,7 +209,7 @@ def _second(text: str, fact: str) -> tuple[str, str] | None:
     lines = text.splitlines()
     wanted = _words(fact)
     places = [number for number, line in enumerate(lines) if _words(line) == wanted]
-    if len(places) < 2:  # noqa: PLR2004 - twice
+    if len(places) < 2:  # twice
         return None
     end = places[1]
     for begin in range(end - 1, -1, -1):

@@ -362,7 +362,7 @@ def label_of(text: str) -> tuple[str, str] | None:
     if match is None:
         return None
     label = match["label"].strip()
-    if not label or len(label.split()) > 6 or re.search(r"https?$|\d$", label):  # noqa: PLR2004
+    if not label or len(label.split()) > 6 or re.search(r"https?$|\d$", label):
         return None
     if match["sign"] == ":" and text[match.end("sign") : match.end("sign") + 1] not in (" ", "\n"):
         return None
@@ -429,7 +429,7 @@ def _form(text: str, said: str) -> tuple[Form, str, float]:  # noqa: PLR0911 - a
 
 def _is_wish(said: str) -> bool:
     """True if it asks for something to be so from now on: "keep answers under 5 lines"."""
-    if _WISH_ABOUT.search(said) and len(said.split()) < 16:  # noqa: PLR2004
+    if _WISH_ABOUT.search(said) and len(said.split()) < 16:
         return True
     if _POLITE.search(said) and _ALWAYS.search(said):
         return True
@@ -491,14 +491,14 @@ def signs_of(text: str, said: str) -> dict[str, float]:
         "not": bool(_NEGATED & here),
         "we": bare[0] in _WE or (code == "es" and bool(re.fullmatch(r"\w+[aei]mos", bare[0]))),
         "has": bool(_HAS & set(bare[1:5])) and bare[0] not in w.FIRST_PERSON | w.PRONOUN,
-        "thing": bare[0] in w.ARTICLE - w.PRONOUN and len(bare) > 2,  # noqa: PLR2004
+        "thing": bare[0] in w.ARTICLE - w.PRONOUN and len(bare) > 2,
         "does": bool(_DOES.match(said)),
         "ruled out": bool(_RULED_OUT.match(said)),
         "did": bool(_DID.match(said) and len(telling) > 1),
         "standing": bool(_STANDING.search(said)),
         "label": label_of(plain) is not None,
-        "three": len(telling) >= 3,  # noqa: PLR2004
-        "six": len(telling) >= 6,  # noqa: PLR2004
+        "three": len(telling) >= 3,
+        "six": len(telling) >= 6,
         "titled": bool(_TITLED.search(plain)),
         "cries": bare[0] in w.INTERJECTION or fold(text.strip()).startswith(("omg", "lol", "ugh")),
         "laughs": bool(laughs) and not kinds,
@@ -515,7 +515,7 @@ def signs_of(text: str, said: str) -> dict[str, float]:
         "you": bare[0] in w.SECOND_PERSON or bool({"your", "you"} & set(bare[:3])),
         "pronoun": bare[0] in w.PRONOUN | {"there"} and not (durable or kinds),
         "bang": said.rstrip().endswith("!") and not kinds,
-        "short": len(telling) < 2,  # noqa: PLR2004
+        "short": len(telling) < 2,
     }
     return {sign: float(much) for sign, much in signs.items() if much}
 

@@ -46,7 +46,7 @@ class Line:
     def kind(self) -> str:
         """The type of the entry that it stands in; ``fact`` elsewhere."""
         parts = self.path.split("/")
-        return TYPE_OF_FOLDER.get(parts[1], "fact") if len(parts) > 2 else "fact"  # noqa: PLR2004
+        return TYPE_OF_FOLDER.get(parts[1], "fact") if len(parts) > 2 else "fact"
 
 
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?|^\s*>\s?")

@@ -265,7 +265,7 @@ def _phrase(tokens: Sequence[str], text: str) -> str:
 
 def _speaks_first(tokens: Sequence[str]) -> bool:
     """Whether a sentence begins with *I* or *we* and a verb."""
-    return len(tokens) > 2 and fold(tokens[0]) in _SPEAKER and tokens[1].islower()  # noqa: PLR2004
+    return len(tokens) > 2 and fold(tokens[0]) in _SPEAKER and tokens[1].islower()
 
 
 def _verb_behind_noun(tokens: Sequence[str], code: str) -> int:

@@ -189,7 +189,7 @@ class _Reader:
     def _one_correction(self) -> Sentence | None:
         """All that is stated as one piece, where only together it corrects something."""
         stated = [each for each in self._parts if each.form in ("statement", "remember")]
-        if len(stated) < 2 or any(each.bullets for each in stated):  # noqa: PLR2004 - together
+        if len(stated) < 2 or any(each.bullets for each in stated):  # together
             return None
         whole = self._join(stated[0], stated[-1])
         alone = any(self._corrects(each) for each in stated)
@@ -206,7 +206,7 @@ class _Reader:
     @staticmethod
     def _adds(each: Sentence) -> bool:
         """True if a sentence beside one that is kept says something itself."""
-        return bool(each.bullets) or (len(w.content(each.said)) > 0 and each.worth > -2.0)  # noqa: PLR2004
+        return bool(each.bullets) or (len(w.content(each.said)) > 0 and each.worth > -2.0)
 
     def _goes_on(self, last: Sentence, each: Sentence) -> bool:
         """True if a sentence goes on about what the one before it is about."""
@@ -253,7 +253,7 @@ class _Reader:
                 continue
             if match["verb"] and about(head)[0] == "decision":
                 continue
-            if worth_of(tail, tail) < WORTH_KEEPING or len(w.content(head)) < 2:  # noqa: PLR2004
+            if worth_of(tail, tail) < WORTH_KEEPING or len(w.content(head)) < 2:
                 continue
             first = replace(piece, text=head, said=head)
             return [first, *self._clauses(replace(piece, text=tail, said=tail))]
@@ -485,7 +485,7 @@ def _kind(  # noqa: PLR0911 - a kind each
         told = set(w.words(text))
         if told & w.THANKS:
             return "thanks"
-        return "greeting" if told & w.GREETING and len(told) < 8 else "chat"  # noqa: PLR2004
+        return "greeting" if told & w.GREETING and len(told) < 8 else "chat"
     if all(each.worth <= _REACTION for each in parts):
         return "chat"
     return "statement"

@@ -220,7 +220,7 @@ def concepts(word: str) -> frozenset[int]:
     return frozenset(
         number
         for number, group in enumerate(_CONCEPTS)
-        if word in group or any(stem(word) == stem(other) for other in group if len(other) > 4)  # noqa: PLR2004
+        if word in group or any(stem(word) == stem(other) for other in group if len(other) > 4)
     )
 
 

@@ -267,7 +267,7 @@ class SessionStore:
         """All sessions, the one last spoken in first."""
         return self._list.refresh()
 
-    def create(self, channel: str = "tui", *, title: str = "", id: str = "") -> Session:  # noqa: A002 - it is the session's id
+    def create(self, channel: str = "tui", *, title: str = "", id: str = "") -> Session:
         """Start a session; it has a file as soon as this returns.
 
         Args:

@@ -117,7 +117,7 @@ def sweep(folder: Path, *, everybody: bool = False, temporary: str = TEMPORARY) 
     lock which the caller holds.
     """
     try:
-        names = os.listdir(folder)  # noqa: PTH208 — names are all we need
+        names = os.listdir(folder)  # names are all we need
     except OSError:
         return
     for name in names:

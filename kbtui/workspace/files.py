@@ -218,7 +218,7 @@ def is_gone(root: Layout, path: str) -> bool:
         try:
             status = place.lstat()
         except FileNotFoundError:
-            if os.path.exists(place.with_name(f".{part}.icloud")):  # noqa: PTH110 — never raises
+            if os.path.exists(place.with_name(f".{part}.icloud")):  # never raises
                 return False  # it lies in iCloud until somebody opens it
             return unicodedata.is_normalized("NFD", part) or not _has_other_form(place)
         except OSError:
@@ -251,7 +251,7 @@ def twin(root: Layout, path: str) -> str | None:
     except OSError:
         return None
     try:
-        names = os.listdir(folder)  # noqa: PTH208 — a descriptor, not a path
+        names = os.listdir(folder)  # a descriptor, not a path
     finally:
         os.close(folder)
     wanted = name.casefold()

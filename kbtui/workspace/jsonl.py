@@ -132,7 +132,7 @@ def _settle(file: Path) -> tuple[bytes, bytes | None]:
     except PermissionError:
         return _split_end(file.read_bytes())
     except OSError as error:
-        if error.errno != 30:  # noqa: PLR2004 — EROFS: reading still works
+        if error.errno != 30:  # EROFS: reading still works
             raise
         return _split_end(file.read_bytes())
 

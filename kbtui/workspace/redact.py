@@ -474,7 +474,7 @@ def _is_password(secret: str, *, said: bool) -> bool:
         secret: The word.
         said: "Is", a colon or the like stands right before it.
     """
-    if len(secret) < 4 or _PLACEHOLDER.search(secret):  # noqa: PLR2004
+    if len(secret) < 4 or _PLACEHOLDER.search(secret):
         return False
     letters = sum(map(str.isalpha, secret))
     digits = sum(map(str.isdigit, secret))
@@ -483,7 +483,7 @@ def _is_password(secret: str, *, said: bool) -> bool:
     if not said:
         return mixed or odd
     plain = secret.casefold() not in _words("words") and not secret.endswith(("ed", "ing", "ly"))
-    return mixed or odd or digits > 3 or (plain and not re.search(r"[(){}\[\]<>|\\]", secret))  # noqa: PLR2004
+    return mixed or odd or digits > 3 or (plain and not re.search(r"[(){}\[\]<>|\\]", secret))
 
 
 def _is_random(secret: str, *, is_password: bool = False) -> bool:
@@ -495,7 +495,7 @@ def _is_random(secret: str, *, is_password: bool = False) -> bool:
         return False
     kinds = sum(any(map(test, secret)) for test in _KINDS)
     odd = re.search(r"[^\w./:-]", secret) is not None
-    if is_password and kinds + odd > 2:  # noqa: PLR2004 — of four
+    if is_password and kinds + odd > 2:  # of four
         return True
     return len(secret) >= _MIN_LENGTH and kinds > 1 and _is_made(secret)
 

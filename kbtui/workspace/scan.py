@@ -462,7 +462,7 @@ def _is_note(name: str) -> bool:
 
 def _may_hold_notes(folder: os.DirEntry[str]) -> bool:
     """True for folders that are no other program's and no other workspace."""
-    return folder.name not in _NO_NOTES and not os.path.isdir(  # noqa: PTH112 — never raises
+    return folder.name not in _NO_NOTES and not os.path.isdir(  # never raises
         f"{folder.path}/{MACHINE}"
     )
 

@@ -102,7 +102,7 @@ def append(
     db.execute("DELETE FROM paths WHERE seq > ?", (base,))
     for seq, (identifier, raw, paths) in enumerate(rows, base + 1):
         db.execute(
-            f"INSERT INTO commits ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+            f"INSERT INTO commits ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             _row(seq, identifier, raw, paths),
         )
         db.executemany(
@@ -190,7 +190,7 @@ def has_merges(db: sqlite3.Connection) -> bool:
 def merges(db: sqlite3.Connection) -> list[tuple[int, Commit]]:
     """The commits with several parents, oldest first."""
     rows = db.execute(
-        f"SELECT {_COLUMNS} FROM commits WHERE parent LIKE '% %' ORDER BY seq",  # noqa: S608
+        f"SELECT {_COLUMNS} FROM commits WHERE parent LIKE '% %' ORDER BY seq",
     )
     return [(row[0], _commit(row)) for row in rows]
 
@@ -203,7 +203,7 @@ def _select(
     limit: int | None = None,
 ) -> list[tuple[int, Commit]]:
     rows = db.execute(
-        f"SELECT {_COLUMNS} FROM commits WHERE {where} ORDER BY seq {order} LIMIT {limit or PAGE}",  # noqa: S608
+        f"SELECT {_COLUMNS} FROM commits WHERE {where} ORDER BY seq {order} LIMIT {limit or PAGE}",
         values,
     )
     return [(row[0], _commit(row)) for row in rows]

@@ -66,7 +66,7 @@ def _blocks(
     work: list[tuple[int, int, int, int] | Block] = [(a1, a2, b1, b2)]
     while work:
         item = work.pop()
-        if len(item) == 3:  # noqa: PLR2004 — a finished block
+        if len(item) == 3:  # a finished block
             yield item
             continue
         work.extend(reversed(_split(a, b, *item)))
@@ -353,7 +353,7 @@ def _align(
 ) -> dict[int, int]:
     """Pair lines in order so that the sum of their likeness is greatest."""
     rows, columns = len(left), len(right)
-    if rows * columns > 10_000:  # noqa: PLR2004 — a rewritten text: no line is worth following
+    if rows * columns > 10_000:  # a rewritten text: no line is worth following
         return {}
     alike = [[_likeness(old[i], new[j]) for j in right] for i in left]
     best = [[0.0] * (columns + 1) for _ in range(rows + 1)]

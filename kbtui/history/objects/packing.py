@@ -86,7 +86,7 @@ def _common(a: bytes, b: bytes) -> int:
 def _size(number: int) -> bytes:
     """A length, seven bits a byte, the lowest first."""
     result = bytearray()
-    while number > 0x7F:  # noqa: PLR2004
+    while number > 0x7F:
         result.append(number & 0x7F | 0x80)
         number >>= 7
     result.append(number)

@@ -135,7 +135,7 @@ class Repository:
     @property
     def exists(self) -> bool:
         """True if it has been made, and may be looked at."""
-        return os.path.isdir(self._folder / "objects")  # noqa: PTH112 — never raises
+        return os.path.isdir(self._folder / "objects")  # never raises
 
     def prepare(self) -> bool:
         """Make the repository, or bring HEAD and the configuration back to what they must be.
@@ -332,18 +332,18 @@ class Repository:
     def count_loose(self) -> int:
         """About how many loose objects there are, by one of their 256 folders, as git counts."""
         try:
-            return len(os.listdir(self._folder / "objects" / "17")) * 256  # noqa: PTH208
+            return len(os.listdir(self._folder / "objects" / "17")) * 256
         except OSError:
             return 0
 
     def is_loose(self, identifier: str) -> bool:
         """True if an object lies in a file of its own."""
-        return os.path.exists(self._loose_path(identifier))  # noqa: PTH110 — asked very often
+        return os.path.exists(self._loose_path(identifier))  # asked very often
 
     def all_objects(self) -> Iterator[str]:
         """The id of every object that is kept, whether anything refers to it or not."""
         for folder in sorted((self._folder / "objects").glob("[0-9a-f][0-9a-f]")):
-            for name in sorted(os.listdir(folder)):  # noqa: PTH208 — names are all we need
+            for name in sorted(os.listdir(folder)):  # names are all we need
                 if len(name) == _LOOSE_NAME:
                     yield folder.name + name
         yield from sorted(

@@ -57,7 +57,7 @@ def check_pack(stream: BinaryIO) -> None:
     """
     stream.seek(0)
     head = stream.read(12)
-    if len(head) != 12 or head[:4] != b"PACK":  # noqa: PLR2004 — the header's length
+    if len(head) != 12 or head[:4] != b"PACK":  # the header's length
         raise _refused("what it sent is no git pack")
     count = struct.unpack(">L", head[8:])[0]
     if count > MAX_OBJECTS:
@@ -87,10 +87,10 @@ class _PackReader:
             shift += 7
         if size > MAX_OBJECT:
             raise _too_large(size)
-        if kind == 6:  # noqa: PLR2004 — a delta to an object at an offset
+        if kind == 6:  # a delta to an object at an offset
             while self._byte() & 0x80:
                 pass
-        elif kind == 7:  # noqa: PLR2004 — a delta to a named object
+        elif kind == 7:  # a delta to a named object
             for _ in range(20):
                 self._byte()
         self._inflate(size, is_delta=kind in {6, 7})
@@ -104,7 +104,7 @@ class _PackReader:
             piece = inflater.decompress(self._buffer, _PIECE)
             self._buffer = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
             done += len(piece)
-            start = (start + piece)[:24] if len(start) < 24 else start  # noqa: PLR2004
+            start = (start + piece)[:24] if len(start) < 24 else start
             if done > size:
                 raise _refused("an object is larger than it says")
             if inflater.eof:

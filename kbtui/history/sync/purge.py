@@ -132,7 +132,7 @@ class Rewriting:
         self._look_through_blobs(commits)
         for identifier, _ in commits:
             self._rewrite(identifier)
-            if len(self._new) >= 1000:  # noqa: PLR2004 — a portion
+            if len(self._new) >= 1000:  # a portion
                 yield self._portion()
         yield self._portion()
 

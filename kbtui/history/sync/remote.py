@@ -92,7 +92,7 @@ def parse_address(text: str, beside: Path | None = None) -> Address:
         raise UsageError("That is no address to sync with.", _HOW)
     if "://" in text:
         return _parse_url(text)
-    is_there = os.path.exists(text)  # noqa: PTH110 — never raises
+    is_there = os.path.exists(text)  # never raises
     if _SSH_SHORT.fullmatch(text) and not is_there:
         return Address(text)
     if ":" in text.partition("/")[0] and not is_there:

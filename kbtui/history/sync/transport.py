@@ -326,7 +326,7 @@ class Transport:
                 line.on_end(protocol.close)
                 wanted = 2 if protocol_version is None else protocol_version
                 self.protocol_version = wanted if cmd == b"upload-pack" else 0
-                version = b"\0\0version=%d\0" % wanted if self.protocol_version == 2 else b""  # noqa: PLR2004
+                version = b"\0\0version=%d\0" % wanted if self.protocol_version == 2 else b""
                 place = path if isinstance(path, bytes) else path.encode()
                 place = place[1:] if place.startswith(b"/~") else place
                 host = b"host=" + self._host.encode("idna")

@@ -90,7 +90,7 @@ def _manifest(opened: Opened, name: str) -> UnreadableError:
     except (ValueError, RecursionError):
         listed = None
     names = [line_of(each.get("filename")) for each in mappings(listed)]
-    shown = ", ".join(filter(None, names[:20])) + (", …" if len(names) > 20 else "")  # noqa: PLR2004
+    shown = ", ".join(filter(None, names[:20])) + (", …" if len(names) > 20 else "")
     return UnreadableError(
         f"{line_of(name)} holds no conversations: it lists the files of the export"
         f"{': ' if shown else ''}{shown}.",

@@ -137,7 +137,7 @@ class Page:
 
     def halves(self) -> tuple[Page, Page] | None:
         """It in two, at a turn's end where there is one near the middle; None: it is one unit."""
-        if len(self.units) < 2:  # noqa: PLR2004 - two halves
+        if len(self.units) < 2:  # two halves
             return None
         middle = len(self.units) // 2
         turns = [n for n in range(1, len(self.units)) if self.units[n].starts_turn] or [middle]

@@ -326,7 +326,7 @@ def _by_heading(body: str) -> dict[str, str]:
     heading = ""
     for line in body.splitlines():
         title = _HEADING.match(line)
-        if title and len(title[1]) == 2:  # noqa: PLR2004 - the level of sections
+        if title and len(title[1]) == 2:  # the level of sections
             heading = title[2].strip()
             parts.setdefault(heading, [])
         else:

@@ -109,7 +109,7 @@ def _dropped(value: Any) -> tuple[tuple[int, str], ...]:
         (pair[0], pair[1])
         for pair in pairs
         if isinstance(pair, list)
-        and len(pair) == 2  # noqa: PLR2004 — id and reason
+        and len(pair) == 2  # id and reason
         and isinstance(pair[0], int)
         and isinstance(pair[1], str)
     )

@@ -38,7 +38,7 @@ def count(ranges: Iterable[Range]) -> int:
 
 def read_range(value: Any) -> Range | None:
     """Read ``[a, b]`` out of JSON; None where it isn't a range of ids."""
-    if not isinstance(value, (list, tuple)) or len(value) != 2:  # noqa: PLR2004 — two ends
+    if not isinstance(value, (list, tuple)) or len(value) != 2:  # two ends
         return None
     first, last = value
     ids = all(isinstance(end, int) and not isinstance(end, bool) for end in (first, last))

@@ -129,7 +129,7 @@ class RemoteEmbedder:
             vectors: Vectors = np.asarray([row["embedding"] for row in rows], dtype=np.float32)
         except (KeyError, TypeError, ValueError) as error:
             raise ModelAnswerError(f"{self._model} did not answer with vectors.") from error
-        if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():  # noqa: PLR2004
+        if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
             raise ModelAnswerError(f"{self._model} did not answer with one vector a text.")
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors / np.where(norms > 0, norms, 1), dtype=np.float32)
@@ -298,7 +298,7 @@ class ConfiguredModel:
         if self._is_remote:
             return True
         fingerprint = locate(self._role.model).fingerprint
-        return os.path.isfile(models_folder() / fingerprint / IDENTITY_FILE)  # noqa: PTH113 — never raises
+        return os.path.isfile(models_folder() / fingerprint / IDENTITY_FILE)  # never raises
 
     def load(self, stop: Event) -> Embedder:
         """Load the model, preparing it first where that is needed."""
@@ -306,7 +306,7 @@ class ConfiguredModel:
             return RemoteEmbedder(self._role)
         source = locate(self._role.model)
         folder = models_folder() / source.fingerprint
-        if os.path.isfile(folder / IDENTITY_FILE):  # noqa: PTH113 — never raises
+        if os.path.isfile(folder / IDENTITY_FILE):  # never raises
             try:
                 return _open(folder, source, stop)
             except UnreadableError:

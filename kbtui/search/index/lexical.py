@@ -153,7 +153,7 @@ class LexicalIndex:
         self._storage = FileStorage(str(folder))
         self._cache = cache or PostingsCache()
         self._open: dict[str, WhooshSegment] = {}
-        if TOC._latest_generation(self._storage, "MAIN") < 0:  # noqa: SLF001
+        if TOC._latest_generation(self._storage, "MAIN") < 0:
             self._storage.create_index(_schema())
         self._index = self._storage.open_index()
 
@@ -203,7 +203,7 @@ class LexicalIndex:
         """The files that make up the present state."""
         toc = TOC.read(self._storage, "MAIN")
         names = [f"{segment.segment_id()}." for segment in toc.segments]
-        found = [self._folder / TOC._filename("MAIN", toc.generation)]  # noqa: SLF001
+        found = [self._folder / TOC._filename("MAIN", toc.generation)]
         return found + [
             file for file in self._folder.iterdir() if file.name.startswith(tuple(names))
         ]
@@ -262,7 +262,7 @@ class WhooshSegment:
         """Read one term's postings, a block at a time."""
         with self._lock:
             try:
-                matcher = self._reader._terms.matcher(  # noqa: SLF001
+                matcher = self._reader._terms.matcher(
                     field, term.encode("utf-8", "surrogatepass"), self._reader.schema[field].format
                 )
             except (TermNotFound, KeyError):
@@ -281,16 +281,16 @@ class WhooshSegment:
         with self._lock:
             found = [
                 (info.doc_frequency(), field, term.decode("utf-8", "surrogatepass"), info)
-                for (field, term), info in self._reader._terms.items()  # noqa: SLF001
+                for (field, term), info in self._reader._terms.items()
                 if field in SCORED_FIELDS
             ]
         found.sort(key=itemgetter(0), reverse=True)
         return found
 
     def _postings_at(self, field: str, info: W3TermInfo) -> Postings:
-        terms = self._reader._terms  # noqa: SLF001
-        reader = terms._codec.postings_reader(  # noqa: SLF001
-            terms._postfile,  # noqa: SLF001
+        terms = self._reader._terms
+        reader = terms._codec.postings_reader(
+            terms._postfile,
             info,
             self._reader.schema[field].format,
         )
@@ -322,13 +322,13 @@ def _read_blocks(matcher: Any) -> Postings:
     ids: list[NDArray[np.int32]] = []
     weights: list[NDArray[np.float32]] = []
     while matcher.is_active():
-        matcher._read_data()  # noqa: SLF001
-        deltas, stored, _ = matcher._data  # noqa: SLF001
-        count = matcher._blocklength  # noqa: SLF001
+        matcher._read_data()
+        deltas, stored, _ = matcher._data
+        count = matcher._blocklength
         ids.append(np.cumsum(np.array(deltas, dtype=np.int32), dtype=np.int32))
         plain = 1.0 if stored is None else stored
         weights.append(np.broadcast_to(np.array(plain, dtype=np.float32), (count,)))
-        matcher._next_block()  # noqa: SLF001
+        matcher._next_block()
     return np.concatenate(ids), np.concatenate(weights)
 
 
@@ -423,7 +423,7 @@ class _BulkFieldWriter(W3FieldWriter):  # type: ignore[misc]
         data = b"".join(parts)
         self._postfile.write(data)
         shortest, longest = _range_of(ids, bounds)
-        info = W3TermInfo._struct.pack(  # noqa: SLF001
+        info = W3TermInfo._struct.pack(
             0, sum(counts), len(ids), shortest, longest, max(counts), ids[0], ids[-1]
         )
         return bytes(info + pack_long(offset) + pack_int(len(data)))

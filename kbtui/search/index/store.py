@@ -38,8 +38,8 @@ KEY_BYTES = 16
 _BUSY_SECONDS = 10.0
 _IN_ONE_QUERY = 500
 _MARKS = ", ".join("?" * len(STORED.split(",")))
-_INSERT = f"INSERT INTO chunks (file, fresh, {STORED}) VALUES (?, 1, {_MARKS})"  # noqa: S608 — names
-_UPDATE = f"UPDATE chunks SET ({STORED}) = ({_MARKS}) WHERE id = ?"  # noqa: S608 — names of columns
+_INSERT = f"INSERT INTO chunks (file, fresh, {STORED}) VALUES (?, 1, {_MARKS})"
+_UPDATE = f"UPDATE chunks SET ({STORED}) = ({_MARKS}) WHERE id = ?"
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE files (
@@ -275,7 +275,7 @@ class StateStore:
             marks = ",".join("?" * len(part))
             with self._lock:
                 rows = self._connection.execute(
-                    f"SELECT {READ} FROM chunks JOIN files ON files.id = chunks.file"  # noqa: S608
+                    f"SELECT {READ} FROM chunks JOIN files ON files.id = chunks.file"
                     f" WHERE chunks.id IN ({marks})",
                     part,
                 ).fetchall()

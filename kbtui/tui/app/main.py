@@ -78,7 +78,7 @@ class MainScreen(Screen[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (NARROW, "-wide")]  # noqa: RUF012 - as in Screen
     AUTO_FOCUS = "#prompt"
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - it is the widget's id
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._wanted: Message | None = None
 

@@ -50,7 +50,7 @@ class StatusLine(Static):
     memory: reactive[str] = reactive("")
     inbox: reactive[int] = reactive(0)
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, markup=False)
         self._stop_listening: Callable[[], None] | None = None
         self._background: BackgroundWatch | None = None

@@ -138,7 +138,7 @@ def entry_paths(changes: Sequence[TurnChange]) -> tuple[str, ...]:
     return tuple(path for path in paths if not path.endswith("INDEX.md")) or paths
 
 
-def _arrow(expanded: bool) -> str:  # noqa: FBT001 - read as a word where it is called
+def _arrow(expanded: bool) -> str:
     return "▾" if expanded else "▸"
 
 

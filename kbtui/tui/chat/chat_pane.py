@@ -74,7 +74,7 @@ class ChatPane(Vertical):
             super().__init__()
             self.text = text
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.kb: KnowledgeBase | None = None
         self.model: ModelStatus | None = None

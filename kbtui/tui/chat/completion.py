@@ -43,7 +43,7 @@ class Popup(Static):
     class Picked(Message):
         """A choice was clicked."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, markup=False)
         self.choices: list[Choice] = []
         self.at = 0

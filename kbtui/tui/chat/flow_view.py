@@ -106,7 +106,7 @@ class FlowView(LineView):
             super().__init__()
             self.unseen = unseen
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._flow = Flow()
         self._dirty: int | None = None
@@ -296,7 +296,7 @@ class FlowView(LineView):
         if at_end or new < old:
             self._follow(at_end)
 
-    def _follow(self, follow: bool) -> None:  # noqa: FBT001
+    def _follow(self, follow: bool) -> None:
         self._following = follow
         if follow and self._unseen:
             self._unseen = 0

@@ -110,7 +110,7 @@ class Prompt(TextArea, inherit_bindings=False):
             super().__init__()
             self.what = what
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(
             id=id, highlight_cursor_line=False, placeholder="Write a message, or / for commands"
         )

@@ -119,7 +119,7 @@ class Transcript(FlowView, can_focus=True):
             super().__init__()
             self.link = link
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._cursor: Item | None = None
 

@@ -60,7 +60,7 @@ class DiffView(LineView):
     class Shown(Message):
         """The differences are laid out and on the screen."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._diffs: tuple[FileDiff, ...] = ()
         self._drawn: tuple[FileDiff, ...] = ()

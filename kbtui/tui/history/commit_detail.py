@@ -55,7 +55,7 @@ class CommitDetail(Vertical):
         history: HistoryReader,
         path: str | None,
         *,
-        id: str | None = None,  # noqa: A002
+        id: str | None = None,
         classes: str | None = None,
     ) -> None:
         super().__init__(id=id, classes=classes)

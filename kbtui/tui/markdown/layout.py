@@ -365,7 +365,7 @@ _WIKILINK = re.compile(r"(!?)\[\[([^\[\]\n|#]*)(#[^\[\]\n|]*)?(?:\\?\|([^\[\]\n]
 _TAG = re.compile(r"#(?=[^\d\W]|\d+[^\d\s])[\w/-]+")
 
 
-def _wikilink(state: StateInline, silent: bool) -> bool:  # noqa: FBT001
+def _wikilink(state: StateInline, silent: bool) -> bool:
     match = _WIKILINK.match(state.src, state.pos)
     if match is None or match.end() > state.posMax:
         return False
@@ -385,7 +385,7 @@ def _wikilink(state: StateInline, silent: bool) -> bool:  # noqa: FBT001
     return True
 
 
-def _tag(state: StateInline, silent: bool) -> bool:  # noqa: FBT001
+def _tag(state: StateInline, silent: bool) -> bool:
     if state.src[state.pos] != "#" or (state.pos and not state.src[state.pos - 1].isspace()):
         return False
     match = _TAG.match(state.src, state.pos)

@@ -109,7 +109,7 @@ class MarkdownView(LineView):
     class Shown(Message):
         """The whole text is laid out and on the screen."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._source = Source("")
         self._links: list[LinkRef] = []
@@ -235,7 +235,7 @@ class MarkdownView(LineView):
             return super()._ground(index) + self.get_visual_style("md--cursor", partial=True)
         return super()._ground(index)
 
-    def watch_has_focus(self, value: bool) -> None:  # noqa: FBT001
+    def watch_has_focus(self, value: bool) -> None:
         """The cursor is only shown where keys go."""
         super().watch_has_focus(value)
         self._redraw()

@@ -140,7 +140,7 @@ def _is_binary(data: bytes) -> bool:
 
 
 def _size(count: int) -> str:
-    if count < 1024:  # noqa: PLR2004
+    if count < 1024:
         return f"{count} bytes"
     return f"{count / 1024:,.0f} kB" if count < 1024**2 else f"{count / 1024**2:,.1f} MB"
 

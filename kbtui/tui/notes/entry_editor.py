@@ -80,7 +80,7 @@ class EntryEditor(Vertical):
         document: Document,
         *,
         line: int | None = None,
-        id: str | None = None,  # noqa: A002
+        id: str | None = None,
     ) -> None:
         super().__init__(id=id)
         self._kb = kb

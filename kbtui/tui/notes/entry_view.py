@@ -62,7 +62,7 @@ class LinksList(RowList):
             self.line = line
             self.target = target
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None) -> None:
         self._items: list[_Item] = []
         super().__init__(id=id)
 
@@ -152,7 +152,7 @@ class EntryView(Vertical):
             super().__init__()
             self.target = target
 
-    def __init__(self, kb: KnowledgeBase, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, kb: KnowledgeBase, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._kb = kb
         self._past: list[_Place] = []

@@ -155,7 +155,7 @@ class _Scorer:
 def _with_typos(query: str, candidates: Sequence[_Candidate]) -> list[Match]:
     from rapidfuzz import fuzz, process
 
-    if len(query) <= 2:  # noqa: PLR2004 - two letters resemble everything
+    if len(query) <= 2:  # two letters resemble everything
         return []
     names = [candidate.names[0] if candidate.names else "" for candidate in candidates]
     similar = process.extract(query, names, scorer=fuzz.WRatio, score_cutoff=_TYPO_SCORE, limit=20)

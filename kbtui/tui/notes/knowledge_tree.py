@@ -138,7 +138,7 @@ class KnowledgeTree(RowList):
         Binding("right", "unfold", "Unfold", show=False),
     ]
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None) -> None:
         self._root = Folder("", "")
         self._rows: list[Row] = []
         self._expanded: set[str] = set()

@@ -71,7 +71,7 @@ class NoteArea(TextArea):
         Binding("shift+tab", "indent(-1)", "Unindent", show=False),
     ]
 
-    def __init__(self, text: str, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, text: str, *, id: str | None = None) -> None:
         self._note_styles: dict[str, Style] = {}
         self._areas: list[str] = []
         self._areas_for = -1

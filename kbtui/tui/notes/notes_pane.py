@@ -103,7 +103,7 @@ class NotesPane(Vertical):
     """
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("notes")]
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self.kb: KnowledgeBase | None = None
         self.view: EntryView | None = None

@@ -54,7 +54,7 @@ class TreePanel(Vertical):
             super().__init__()
             self.path = path
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._kb: KnowledgeBase | None = None
         self._field: Input | None = None

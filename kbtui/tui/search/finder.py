@@ -43,7 +43,7 @@ class Preview(MarkdownView):
     }
     """
 
-    def __init__(self, kb: KnowledgeBase, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, kb: KnowledgeBase, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._kb = kb
         self._query = ""

@@ -40,7 +40,7 @@ class HitList(RowList):
 
     ROW_HEIGHT: ClassVar[int] = 3
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None) -> None:
         self.hits: tuple[Hit, ...] = ()
         self.nothing = "Type to search in the text of all entries."
         super().__init__(id=id)

@@ -71,7 +71,7 @@ class Line:
         content: Content,
         source: int = 0,
         fill: str = "",
-        joined: bool = False,  # noqa: FBT001, FBT002 - reads well as the last of the four
+        joined: bool = False,  # noqa: FBT002 - reads well as the last of the four
     ) -> None:
         self.text = content.plain
         self._spans = tuple((start, end, style) for start, end, style in content.spans)
@@ -109,7 +109,7 @@ class LineView(ScrollView, can_focus=True):
         Binding("G", "scroll_end", "End", show=False),
     ]
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.lines: Sequence[Line] = ()
         self._sources: list[int] = []

@@ -96,7 +96,7 @@ class RowList(ScrollView, can_focus=True):
     class Selected(Highlighted):
         """A row was chosen with Enter or the mouse."""
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._strips: LRUCache[tuple[int, int, str], list[Strip]] = LRUCache(512)
         self._hover = -1
@@ -234,7 +234,7 @@ class RowList(ScrollView, can_focus=True):
         super().notify_style_update()
         self._strips.clear()
 
-    def watch_has_focus(self, _has_focus: bool) -> None:  # noqa: FBT001
+    def watch_has_focus(self, _has_focus: bool) -> None:
         """The cursor looks different without focus."""
         super().watch_has_focus(_has_focus)
         self._strips.clear()
@@ -288,7 +288,7 @@ class ChoiceList(RowList):
         self,
         choices: Sequence[Choice] = (),
         *,
-        id: str | None = None,  # noqa: A002
+        id: str | None = None,
     ) -> None:
         self._choices = list(choices)
         super().__init__(id=id)

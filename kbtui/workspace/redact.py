@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-import string
 from bisect import bisect, bisect_right
 from collections import Counter, deque
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 Span = tuple[int, int, str]
 _CLASSES = {
@@ -130,6 +129,7 @@ _REVERSED = re.compile(
     r"(?:still |now |also |jetzt |ahora )?(?:my|the|our|his|her|their|your|mein|meine|unser|das|die|der|mi|la|el"
     rf"|nuestra|mon|notre|le)[ \t](?:[\w'’-]{{1,24}}[ \t]){{0,3}}?(?:(?P<code>{_CODE_WORD}|code)|{_PASSWORD_WORD}|{_SECRET_WORD})(?!\w)"
 )
+_WORD_SAID = re.compile(rf"(?i)(?:{_CODE_WORD}|code|{_PASSWORD_WORD}|{_SECRET_WORD})(?!\w)")
 _PHRASE = re.compile(
     r"(?i)\b(?:(?:seed|recovery|backup|mnemonic|secret|wallet|wiederherstellungs|semilla)[ -]?(?:phrase|words?|seed)"
     r"|mnemonic|frase (?:semilla|de recuperación))\b[^\n:=]{0,30}(?:(?:[:=]|\bis\b|\bare\b|\bist\b|\bes\b)[\s\"'`]{0,8}|\n\s{0,8}(?=(?:[\d.) ]{0,4}[a-z]{2,12}[ ,\n]{1,3}){11}))"
@@ -151,7 +151,44 @@ _COLUMN = re.compile(
 _CELL = re.compile(r"[^|]+")
 # Without gaps only as long as cards are: times and ids of posts have 13, 18 and 19 digits.
 _CARD = re.compile(
-    r"(?<![\w./-])(?P<secret>\d{4}([ -])\d{4}\2\d{4}\2\d{1,7}|\d{4}[ -]\d{6}[ -]\d{5}|[3-6]\d{14,15})(?![\w-])"
+    r"(?P<secret>\d(?<![\w./-]\d)(?:\d{3}([ -])\d{4}\2\d{4}\2\d{1,7}|\d{3}[ -]\d{6}[ -]\d{5}|(?<=[3-6])\d{14,15}))"
+    r"(?![\w-])"
+)
+
+
+def _either(words: str) -> frozenset[str]:
+    return frozenset(words.split("|"))
+
+
+# All that a pattern finds begins with one of these, so that it is tried there alone; what `_NAME` and
+# `_REVERSED` find holds one, in one line.
+_QUOTED_HEADS = _either("pass|kennwort|contraseña|pwd|secret")
+_BEARER_HEADS = _either("bearer|basic|token")
+_PAIR_HEADS = _either(
+    "login|log-in|cred|account|zugangsdaten|user|benutzer|usuario|acceso|wifi|wi-fi|wlan|router"
+)
+_PASSWORD_HEADS = _either(
+    "pass|kennw|pw|losung|contraseña|mot de|mdp|senha|wachtwoord|parola d|lösenord|adgangskode|hasło"
+    "|пароль|密码|密碼|パスワード|비밀번호|wifi|wi-fi|wlan|wpa|network|answer to|clave|api|access|auth|secret"
+    "|bearer|token|the secret|my secret|our secret|cred|login"
+)
+_CODE_HEADS = _either(
+    "pin|geheimzahl|puk|cvv|cvc|tan|otp|ssn|combination|passcode|open|unlock|öffnet|código|codigo|code"
+    "|codice|combo|clave|combinaci|social sec|tür|tor|zugangs|tresor|sicherheits|schloss|zahlen"
+)
+_PLACE_HEADS = _either(_PLACES.replace("key ?safe", "key").replace("one[- ]", "one-time|one "))
+_PLACES_HAVE = _either("code|combination|combo")
+_PHRASE_HEADS = _either(
+    "seed|recovery|backup|mnemonic|secret|wallet|wiederherstellungs|semilla|frase|pass"
+)
+_LIST_HEADS = _either("backup|recovery|rescue|wiederherstellungs|2fa")
+_NAMES = _either(
+    "pass|pwd|kennwort|contrase|senha|wachtwoord|parola|key|secret|token|cred|auth|bearer|webhook|cookie"
+    "|session|jwt|dsn|salt|seed|nonce|otp|hmac|signature|appid=|app_id="
+)
+_HEADS = frozenset().union(
+    *(_QUOTED_HEADS, _BEARER_HEADS, _PAIR_HEADS, _PASSWORD_HEADS, _CODE_HEADS, _PHRASE_HEADS),
+    *(_LIST_HEADS, _NAMES),
 )
 # "The password is separate from ...": how a sentence goes on behind a word that is no secret.
 _GOES_ON = re.compile(
@@ -164,8 +201,8 @@ _PLACEHOLDER = re.compile(
     r"|os\.environ|getenv|test[_-]?key|^\$|^%\w+%$|^[.~]?/|://|^\[|^@|\]\(|:://|^(?:https?|file|mailto):"
 )
 _SPLITS = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad]|\\\\(?=[_*.~-])")
+_IS_WIDE = re.compile("[\uff01-\uff5e\u3000\xa0]")
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20, 0xA0: 0x20}
-_SMALL = {ord(char): ord(char) + 32 for char in string.ascii_uppercase}
 _TURN = re.compile(r"(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[a-z0-9]|(?<=[0-9])[A-Za-z]")
 _KINDS = (str.isdigit, str.islower, str.isupper)
 _MIN_ENTROPY = 3.0
@@ -177,6 +214,8 @@ _LOOK_BACK = 40
 _LOOK_AHEAD = 110
 _MOST_WORDS = 6
 _SINGLE_LOOKUPS = 500
+_LEAST_ISSUED = 15  # characters of the shortest key that is known by how it begins
+_REVERSED_LINES = 6  # over which the name of a code may stretch
 _LUHN = 10
 _MOST_LINES = 60
 
@@ -199,14 +238,78 @@ class Redaction:
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
-    """How one kind looks: a text that every match holds, and the pattern."""
+class _Issued:
+    """How an issuer's keys look: their beginning, and the pattern."""
 
     kind: str
-    marker: str
+    prefix: str
     pattern: re.Pattern[str]
-    issued: bool = False
-    weak: bool = False
+    is_weak: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Shaped:
+    """How one kind looks: texts of which each match holds one, in small letters, and the pattern."""
+
+    kind: str
+    markers: tuple[str, ...]
+    pattern: re.Pattern[str]
+    in_a_line: bool
+
+
+class _Read:
+    """A text, and where the words stand in it that tell of secrets."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        # As long as the text: of one letter `lower` makes two. `re` takes the others for small ones.
+        even = text.replace("İ", "i").replace("ı", "i").replace("ſ", "s")
+        self.lowered = even.lower()
+        self.heads = {head for head in _HEADS if head in self.lowered}
+        if not self.heads.isdisjoint(_PLACES_HAVE):
+            self.heads |= {head for head in _PLACE_HEADS if head in self.lowered}
+
+    def begun(
+        self, pattern: re.Pattern[str], heads: frozenset[str], *, small: bool = False
+    ) -> Iterator[re.Match[str]]:
+        """All that a pattern finds, in `small` letters or as they are, and begins with such a word."""
+        text = self.lowered if small else self.text
+        end = 0
+        for place in self.places(heads & self.heads):
+            if place >= end and (match := pattern.match(text, place)):
+                end = match.end()
+                yield match
+
+    def lines(self, places: Iterable[int], more: int = 0) -> Iterator[tuple[int, int]]:
+        """Where the lines of these places begin and end, with so many more each."""
+        first = last = line = 0
+        for place in places:
+            if place < line:
+                continue
+            begin = self.text.rfind("\n", 0, place) + 1
+            end = line = self._end(place)
+            for _ in range(more):
+                end = self._end(end)
+            if begin >= last:
+                if last:
+                    yield first, last
+                first = begin
+            last = end
+        if last:
+            yield first, last
+
+    def places(self, words: Iterable[str]) -> list[int]:
+        """Where one of these words stands, in order."""
+        places = set[int]()
+        for word in words:
+            at = self.lowered.find(word)
+            while at >= 0:
+                places.add(at)
+                at = self.lowered.find(word, at + 1)
+        return sorted(places)
+
+    def _end(self, place: int) -> int:
+        return self.text.find("\n", place) + 1 or len(self.text)
 
 
 def redact(text: str, keep: str = "") -> Redaction:
@@ -277,8 +380,10 @@ def _kept(spans: list[Span], text: str, keep: str) -> set[str]:
 
 def _secrets(text: str) -> list[Span]:
     """Where secrets stand, in order; of two that overlap the one that is more certain stays."""
-    plain = text if text.isascii() else text.translate(_WIDE)
-    cuts = [match.start() for match in _SPLITS.finditer(plain)]
+    plain = text.translate(_WIDE) if not text.isascii() and _IS_WIDE.search(text) else text
+    cuts: list[int] = []
+    if not plain.isascii() or "\\" in plain:
+        cuts = [match.start() for match in _SPLITS.finditer(plain)]
     if cuts:
         plain = _SPLITS.sub("", plain)
         moved = [cut - nth for nth, cut in enumerate(cuts)]
@@ -300,41 +405,54 @@ def _secrets(text: str) -> list[Span]:
 
 def _spans(text: str) -> Iterator[Span]:
     """Where secrets stand, the certain kinds first."""
-    yield from _formed(text)
-    for match in _IN_URL.finditer(text):
-        if not _PLACEHOLDER.search(match["secret"]):
-            yield *match.span("secret"), "password"
-    lowered = text.lower()
-    if len(lowered) != len(text):  # a few letters become two
-        lowered = text.translate(_SMALL)
-    yield from _assigned(text, lowered)
-    yield from _codes_told(text, lowered)
-    yield from _passwords_told(text, lowered)
-    yield from _told_otherwise(text)
+    read = _Read(text)
+    yield from _shaped(read)
+    yield from _issued(text)
+    if "://" in text:
+        for match in _IN_URL.finditer(text):
+            if not _PLACEHOLDER.search(match["secret"]):
+                yield *match.span("secret"), "password"
+    if read.heads:
+        yield from _assigned(read)
+        yield from _codes_told(read)
+        yield from _passwords_told(read)
+        yield from _told_otherwise(read)
     for match in _CARD.finditer(text):
         if _is_card(match["secret"]):
             yield *match.span("secret"), "card number"
 
 
-def _formed(text: str) -> Iterator[Span]:
-    """Secrets that have a form of the table."""
-    for form in _forms():
-        if form.marker in text:
+def _shaped(read: _Read) -> Iterator[Span]:
+    """Secrets that have a form of the table without being known by how they begin."""
+    lowered = read.lowered
+    for form in _forms()[0]:
+        for marker in form.markers:
+            if marker in lowered:
+                break
+        else:
+            continue
+        within = read.lines(read.places(form.markers)) if form.in_a_line else ((0, len(lowered)),)
+        for match in (each for part in within for each in form.pattern.finditer(read.text, *part)):
+            group = 0 if "label" in form.pattern.groupindex else match.lastindex or 0
+            yield *match.span(group), form.kind
+
+
+def _issued(text: str) -> Iterator[Span]:
+    """Keys that are known by how they begin."""
+    words = " ".join(word for word in text.split() if len(word) >= _LEAST_ISSUED)
+    for form in _forms()[1] if words else ():
+        if form.prefix in words:
             for match in form.pattern.finditer(text):
-                group = 0 if "label" in form.pattern.groupindex else match.lastindex or 0
-                first, last = match.span(group)
-                secret = match[group]
-                if form.issued:  # markup may follow
-                    last = first + len(secret.rstrip("-_."))
-                if not form.weak or _is_made(secret.removeprefix(form.marker)):
-                    yield first, last, form.kind
+                secret = match[0].rstrip("-_.")  # markup may follow
+                if not form.is_weak or _is_made(match[0].removeprefix(form.prefix)):
+                    yield match.start(), match.start() + len(secret), form.kind
 
 
 @cache
-def _forms() -> tuple[_Form, ...]:
-    """The rows of the table, read once; forms without a prefix come first."""
-    issued: list[_Form] = []
-    shaped: list[_Form] = []
+def _forms() -> tuple[list[_Shaped], list[_Issued]]:
+    """The rows of the table, read once."""
+    issued: list[_Issued] = []
+    shaped: list[_Shaped] = []
     for row in _section("issued"):
         kind, prefixes, rest = row.split("\t")
         chars, counts = _CLASSES[rest[0]], rest[1:].rstrip("!")
@@ -344,12 +462,12 @@ def _forms() -> tuple[_Form, ...]:
             begin = re.escape(prefix)
             # Begins with the text itself, so that `re` can look for that first.
             form = f"{begin}(?<![A-Za-z0-9]{begin}){chars}{{{least}{dash and ','}{most}}}{ends}"
-            pattern, weak = re.compile(form, re.ASCII), rest.endswith("!")
-            issued.append(_Form(kind, prefix, pattern, issued=True, weak=weak))
+            issued.append(_Issued(kind, prefix, re.compile(form, re.ASCII), rest.endswith("!")))
     for row in _section("shaped"):
-        kind, marker, form = row.split("\t")
-        shaped.append(_Form(kind, marker, re.compile(form)))
-    return (*shaped, *issued)
+        kind, where, markers, form = row.split("\t")
+        marked = tuple(markers.lower().split("|"))
+        shaped.append(_Shaped(kind, marked, re.compile(form), where == "line"))
+    return shaped, issued
 
 
 def _section(name: str) -> Iterator[str]:
@@ -363,10 +481,11 @@ def _words(section: str) -> frozenset[str]:
     return frozenset(" ".join(_section(section)).split())
 
 
-def _assigned(text: str, lowered: str) -> Iterator[Span]:
+def _assigned(read: _Read) -> Iterator[Span]:
     """Secrets behind a name that says so, and that look made by a machine."""
-    end = 0
-    for named in _NAME.finditer(lowered):
+    text, end = read.text, 0
+    lines = read.lines(read.places(_NAMES & read.heads))
+    for named in (each for line in lines for each in _NAME.finditer(read.lowered, *line)):
         match = _ASSIGNED.match(text, named.end()) if named.start() >= end else None
         if match is None:
             continue
@@ -376,20 +495,21 @@ def _assigned(text: str, lowered: str) -> Iterator[Span]:
         if (mixed or _is_random(secret, is_password=is_password)) and not _is_in_link(text, named):
             end = first + len(secret)
             yield first, end, "password" if is_password else "secret"
-    for match in _QUOTED.finditer(text):
+    for match in read.begun(_QUOTED, _QUOTED_HEADS):
         if _is_password(match["secret"], said=" " not in match["secret"] or "phrase" in match[0]):
             yield *match.span("secret"), "password"
-    for match in _BEARER.finditer(text):
+    for match in read.begun(_BEARER, _BEARER_HEADS):
         if _is_random(match["secret"]):
             yield *match.span("secret"), "token"
-    for match in _PAIR.finditer(text):
+    for match in read.begun(_PAIR, _PAIR_HEADS):
         if _is_password(match["secret"], said=False):
             yield *match.span("secret"), "password"
 
 
-def _codes_told(text: str, lowered: str) -> Iterator[Span]:
+def _codes_told(read: _Read) -> Iterator[Span]:
     """PINs, and codes of doors and the like, that are told in plain words."""
-    for match in _CODE_SAID.finditer(lowered):
+    text, lowered = read.text, read.lowered
+    for match in read.begun(_CODE_SAID, _CODE_HEADS | _PLACE_HEADS, small=True):
         before = lowered[max(0, match.start() - _LOOK_BACK) : match.start()]
         word = _LAST_WORD.search(before) if match["any"] else None
         if before.endswith(("/", ".", "#")) or (word and word[1] in _words("codes")):
@@ -400,9 +520,10 @@ def _codes_told(text: str, lowered: str) -> Iterator[Span]:
                 yield *code.span(), "PIN or code"
 
 
-def _passwords_told(text: str, lowered: str) -> Iterator[Span]:
+def _passwords_told(read: _Read) -> Iterator[Span]:
     """Passwords and tokens that are told in plain words."""
-    for match in _PASSWORD_SAID.finditer(lowered):
+    text, lowered = read.text, read.lowered
+    for match in read.begun(_PASSWORD_SAID, _PASSWORD_HEADS, small=True):
         if _NOT_BEFORE.match(lowered, match.start() - 1) and match.start():
             continue
         is_token = match[0].endswith("token")
@@ -417,18 +538,24 @@ def _passwords_told(text: str, lowered: str) -> Iterator[Span]:
                 break
 
 
-def _told_otherwise(text: str) -> Iterator[Span]:
+def _told_otherwise(read: _Read) -> Iterator[Span]:
     """Secrets before the word that tells of them, phrases, and those in lists and tables."""
-    for match in _REVERSED.finditer(text):
+    text = read.text
+    said = [
+        each.start()
+        for each in read.begun(_WORD_SAID, _CODE_HEADS | _PLACE_HEADS | _PASSWORD_HEADS)
+    ]
+    lines = read.lines(said, _REVERSED_LINES)
+    for match in (each for line in lines for each in _REVERSED.finditer(text, *line)):
         secret = match["secret"]
         is_secret = _CODE.fullmatch(secret) if match["code"] else _is_password(secret, said=False)
         if is_secret:
             yield *match.span("secret"), "PIN or code" if match["code"] else "password"
-    for match in _PHRASE.finditer(text):
+    for match in read.begun(_PHRASE, _PHRASE_HEADS):
         yield *match.span(match.lastgroup or 0), "recovery phrase"
-    for match in _LIST.finditer(text):
+    for match in read.begun(_LIST, _LIST_HEADS):
         yield match.start("secret"), match.start("secret") + len(match["secret"].rstrip()), "codes"
-    for table in _TABLE.finditer(text):
+    for table in _TABLE.finditer(text) if "|" in text else ():
         yield from _in_columns(text, table)
 
 

@@ -10,7 +10,10 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given, settings
+from hypothesis.strategies import from_regex
 
+from kbtui.workspace import redact as redacting
 from kbtui.workspace.files import decode
 from kbtui.workspace.redact import redact
 
@@ -207,6 +210,23 @@ def test_redacting_twice_changes_nothing_more() -> None:
 )
 def test_everyday_text_is_left_alone(text: str) -> None:
     assert redact(text).text == text
+
+
+@pytest.mark.parametrize("pattern", ["_QUOTED", "_BEARER", "_PAIR", "_PASSWORD_SAID", "_CODE_SAID"])
+def test_all_that_a_pattern_finds_begins_with_one_of_its_heads(pattern: str) -> None:
+    rule = getattr(redacting, pattern)
+    heads = getattr(redacting, pattern.removesuffix("_SAID") + "_HEADS")
+    if pattern == "_CODE_SAID":
+        heads |= redacting._PLACE_HEADS
+
+    @settings(max_examples=40, deadline=None, database=None, derandomize=True)
+    @given(from_regex(rule))
+    def check(text: str) -> None:
+        for match in rule.finditer(text):
+            found = redacting._Read(match[0])
+            assert 0 in found.places(found.heads & heads), match[0]
+
+    check()
 
 
 @pytest.mark.data

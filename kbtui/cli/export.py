@@ -84,13 +84,21 @@ def export(
 
             tree = tree_of(kb.workspace, kb.library, private=private)
             _tree(kb, tree, file, form, overwrite=overwrite)
-            count, kept = len(tree.paths), tree.kept_back
+            count, kept = sum(path not in tree.left_out for path in tree.paths), tree.kept_back
             told = counted(count, "file")
+            _tell_left_out(tree)
     if kept:
         note(f"kbtui: {counted(kept, 'private one')} stayed here; --private takes them along.")
     if not to_output:
         shape = {"target": str(file), "format": form, "count": count, "private_kept_back": kept}
         say_json(shape) if as_json else say(f"{told} written to {file}")
+
+
+def _tell_left_out(tree: Tree) -> None:
+    for path, why in list(tree.left_out.items())[:_SHOWN]:
+        note(f"kbtui: Left out: {tree.workspace.file(path)}: {why.rstrip('.')}.")
+    if (more := len(tree.left_out) - _SHOWN) > 0:
+        note(f"kbtui: And {more} more; `kbtui check` names them.")
 
 
 def _usual(ref: str | None, target: str | None) -> str:
@@ -151,9 +159,11 @@ def _tree(kb: KnowledgeBase, tree: Tree, file: Path, form: str, *, overwrite: bo
                 stream.write(piece.encode("utf-8", "replace"))
         else:
             notes = [path for path in tree.paths if path in entries]
-            for number, path in enumerate(notes):
-                text = markdown_of(tree.name(path), tree.read(path))
-                stream.write(f"{_BETWEEN if number else ''}{text}".encode())
+            between = ""
+            for path in notes:
+                if (data := tree.read(path)) is not None:
+                    stream.write(f"{between}{markdown_of(tree.name(path), data)}".encode())
+                    between = _BETWEEN
 
 
 def _json(kb: KnowledgeBase, tree: Tree) -> Iterator[str]:
@@ -170,6 +180,8 @@ def _json(kb: KnowledgeBase, tree: Tree) -> Iterator[str]:
             if (path in infos) != is_entry:
                 continue
             data = tree.read(path)
+            if data is None:
+                continue
             shape: dict[str, Any] = file_shape(tree.name(path), data)
             if is_entry:
                 text = data.decode("utf-8-sig", "replace")

@@ -12,12 +12,13 @@ import shutil
 import tempfile
 import zipfile
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from kbtui.errors import UsageError
+from kbtui.errors import KbtuiError, UnsafePathError, UsageError
 from kbtui.knowledge import frontmatter
 from kbtui.sessions.imported import is_imported
 from kbtui.text import clean, clean_line
@@ -34,29 +35,43 @@ if TYPE_CHECKING:
     from kbtui.sessions.log_records import SessionMessage
     from kbtui.workspace.layout import Workspace
 
-_LARGEST = 4 << 30
 _SIGN = f"{MACHINE}/format"  # by which a folder of notes in place is known
 _FIRST_TIME = (1980, 1, 1, 0, 0, 0)  # a zip knows none before
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The files that leave, as workspace paths; `kept_back` is how many private ones don't."""
+    """The files that leave, as workspace paths; `kept_back` is how many private ones don't.
+
+    What can't be read is `left_out`: path and reason.
+    """
 
     workspace: Workspace
     library: Library
     paths: tuple[str, ...]
     kept_back: int = 0
+    left_out: dict[str, str] = field(default_factory=dict)
 
-    def read(self, path: str) -> bytes:
+    def read(self, path: str) -> bytes | None:
         """Read one, an index as if there were no private entries where those are kept back."""
+        pieces = self.pieces(path)
+        return None if pieces is None else b"".join(pieces)
+
+    def pieces(self, path: str) -> Iterator[bytes] | None:
+        """Read one as `read` does, a large one piece by piece."""
         if path == _SIGN:
             with storage_errors(f"Can't read {path}"):
-                return (self.workspace.root / path).read_bytes()
-        data = files.read_bytes(self.workspace, path, _LARGEST)
+                return iter([(self.workspace.root / path).read_bytes()])
+        rest = files.read_pieces(self.workspace, path)
+        try:
+            first = next(rest, b"")
+        except KbtuiError as error:
+            self.left_out[path] = error.message
+            return None
         if self.kept_back and path.endswith("/INDEX.md") and not self.workspace.in_place:
-            return self.library.catalog.public_text(path, data.decode("utf-8", "replace")).encode()
-        return data
+            text = b"".join([first, *rest]).decode("utf-8", "replace")
+            return iter([self.library.catalog.public_text(path, text).encode()])
+        return chain([first], rest)
 
     def name(self, path: str) -> str:
         """The name that it leaves under: that of its file."""
@@ -65,15 +80,33 @@ class Tree:
 
 def tree_of(workspace: Workspace, library: Library, *, private: bool = False) -> Tree:
     """See which files leave: notes, memory, how-tos, documents, and what lies beside notes."""
-    found = {*Scanner(workspace).scan(), *attachments_in(workspace)}
+    scanner = Scanner(workspace)
+    found = {*scanner.scan()}
+    left_out = scanner.left_out()
+    for path in {*attachments_in(workspace)} - found:
+        if why := _trouble(workspace, path):
+            left_out.setdefault(clean_line(path.encode("utf-8", "replace").decode()), why)
+        else:
+            found.add(path)
+    left_out = {path: why for path, why in left_out.items() if path not in found}
     if workspace.in_place:
         found.add(_SIGN)
     hidden = {path for path in found if library.is_private(path)}
     if private or not hidden:
-        return Tree(workspace, library, tuple(sorted(found)))
+        return Tree(workspace, library, tuple(sorted(found)), left_out=left_out)
     hidden |= _shown_by_private_alone(workspace, found, hidden)
     records = {path for path in found - hidden if _is_record(path)}
-    return Tree(workspace, library, tuple(sorted(found - hidden - records)), len(hidden))
+    paths = tuple(sorted(found - hidden - records))
+    return Tree(workspace, library, paths, len(hidden), left_out)
+
+
+def _trouble(workspace: Workspace, path: str) -> str:
+    """Say why a file can't leave; nothing where it can."""
+    try:
+        is_file = files.exists(workspace, path)
+    except UnsafePathError as error:
+        return error.message.rpartition("can't be used: ")[2].rstrip(".")
+    return "" if is_file else "it is a link, or no ordinary file"
 
 
 def _is_record(path: str) -> bool:
@@ -86,8 +119,13 @@ def _shown_by_private_alone(workspace: Workspace, found: set[str], hidden: set[s
     said: dict[bool, list[str]] = {True: [], False: []}
     for path in found:
         if path.endswith(".md"):
-            data = files.read_bytes(workspace, path, _LARGEST)
-            said[path in hidden].append(data.decode("utf-8", "replace"))
+            try:
+                text = files.read_text(workspace, path)
+            except KbtuiError:
+                if path in hidden:
+                    return {each for each in found - hidden if not each.endswith(".md")}
+                continue
+            said[path in hidden].append(text)
     private, public = ("\n".join(said[is_hidden]) for is_hidden in (True, False))
     names = {path: path.rpartition("/")[2] for path in found - hidden if not path.endswith(".md")}
     return {
@@ -167,9 +205,13 @@ def write_folder(tree: Tree, target: Path, *, overwrite: bool = False) -> None:
         part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
         try:
             for path in tree.paths:
+                pieces = tree.pieces(path)
+                if pieces is None:
+                    continue
                 file = part / tree.name(path)
                 file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(tree.read(path))
+                with file.open("wb") as stream:
+                    stream.writelines(pieces)
                 status = None if path == _SIGN else files.file_status(tree.workspace, path)
                 if status:
                     os.utime(file, ns=(status.st_mtime_ns, status.st_mtime_ns))
@@ -186,9 +228,14 @@ def write_zip(tree: Tree, stream: IO[bytes]) -> None:
     """Write the files as a zip; the same tree gives the same bytes."""
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as packed:
         for path in tree.paths:
+            pieces = tree.pieces(path)
+            if pieces is None:
+                continue
             info = zipfile.ZipInfo(tree.name(path), _FIRST_TIME)
             info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
-            packed.writestr(info, tree.read(path))
+            with packed.open(info, "w", force_zip64=True) as member:
+                for piece in pieces:
+                    member.write(piece)
 
 
 @contextmanager

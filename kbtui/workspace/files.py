@@ -140,6 +140,19 @@ def read_bytes(root: Layout, path: str, limit: int = READ_LIMIT) -> bytes:
             os.close(folder)
 
 
+def read_pieces(root: Layout, path: str) -> Iterator[bytes]:
+    """Read one file of any size, 50 MB at a time; raises as `read_bytes`."""
+    path = checked_path(path)
+    top, file = located(root, path)
+    *parts, name = file.split("/")
+    with storage_errors(f"Can't read {file}"):
+        folder = open_folder(top, parts)
+        try:
+            yield from _pieces(folder, real_name(folder, name), file, None)
+        finally:
+            os.close(folder)
+
+
 def read_each(root: Layout, paths: Iterable[str]) -> Iterator[tuple[str, bytes | None]]:
     """Read many files, each folder opened once; None: it isn't there. Raises as `read_bytes`."""
     with FileBatch(root) as folders:
@@ -155,6 +168,10 @@ def read_each(root: Layout, paths: Iterable[str]) -> Iterator[tuple[str, bytes |
 
 
 def _read(folder: int, name: str, path: str, limit: int) -> bytes:
+    return b"".join(_pieces(folder, name, path, limit))
+
+
+def _pieces(folder: int, name: str, path: str, limit: int | None) -> Iterator[bytes]:
     # O_NONBLOCK: opening a named pipe would otherwise wait for its writer forever.
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     descriptor = os.open(name, flags, dir_fd=folder)
@@ -162,13 +179,11 @@ def _read(folder: int, name: str, path: str, limit: int) -> bytes:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise UnreadableError(f"{path} is not a file.")
-        if status.st_size > limit:
+        if limit is not None and status.st_size > limit:
             size, most = status.st_size / 2**20, limit / 2**20
             raise UnreadableError(f"{path} is too large: {size:,.1f} MB, at most {most:,.1f} MB.")
-        pieces = []
-        while piece := os.read(descriptor, status.st_size + 1):
-            pieces.append(piece)
-        return b"".join(pieces)
+        while piece := os.read(descriptor, min(status.st_size, READ_LIMIT) + 1):
+            yield piece
     finally:
         os.close(descriptor)
 

@@ -265,18 +265,21 @@ class Scanner:
                 if trouble and not self._keeps(path):
                     tell(name, f"its name can't be used on every machine: {trouble}")
                     continue
-                is_folder = entry.is_dir(follow_symlinks=False)
+                is_folder = _is(entry.is_dir)
                 file = layout.file(path)
                 if ignored is not None and ignored.match_file(f"{file}/" if is_folder else file):
                     continue
                 if is_folder:
                     waiting.append(path)
-                elif not entry.is_file(follow_symlinks=False):
+                elif not _is(entry.is_file):
                     tell(name, "it is a link" if entry.is_symlink() else "it is no ordinary file")
                 elif conflicts or not is_conflict_copy(name):
-                    status = _status(entry)
-                    if status is not None:
-                        yield path, status
+                    try:
+                        yield path, entry.stat(follow_symlinks=False)
+                    except FileNotFoundError:
+                        pass  # gone meanwhile
+                    except OSError as error:
+                        tell(name, f"it can't be looked at ({(error.strerror or '').lower()})")
 
     def _keeps(self, path: str) -> bool:
         """True if the history has a file, or something in a folder, already."""
@@ -382,14 +385,14 @@ def folders_of(layout: Layout, areas: Iterable[str]) -> Iterator[Path]:
             yield folder
             if layout.in_place and area == ENTRIES[:-1]:
                 below = _entries(folder, wanted=_is_note)
-                waiting += [folder / e.name for _, e in below if e.is_dir(follow_symlinks=False)]
+                waiting += [folder / e.name for _, e in below if _is(e.is_dir)]
 
 
 def notes_in(layout: Layout) -> Iterator[Path]:
     """The notes of somebody's own folder, as they come; nothing is read."""
     for folder in folders_of(layout, [ENTRIES[:-1]]):
         for _, entry in _entries(folder, wanted=_is_note):
-            if entry.is_file(follow_symlinks=False) and not is_conflict_copy(entry.name):
+            if _is(entry.is_file) and not is_conflict_copy(entry.name):
                 yield folder / entry.name
 
 
@@ -400,7 +403,7 @@ def attachments_in(layout: Layout) -> Iterator[str]:
     while waiting:
         folder = waiting.pop()
         for name, entry in _entries(top / folder.removeprefix(ENTRIES[:-1]).lstrip("/")):
-            if entry.is_dir(follow_symlinks=False):
+            if _is(entry.is_dir):
                 if _may_hold_notes(entry):
                     waiting.append(f"{folder}/{name}")
             elif not _is_note(name):
@@ -436,11 +439,7 @@ def _entries(
         found = [
             entry
             for entry in found
-            if (
-                _may_hold_notes(entry)
-                if entry.is_dir(follow_symlinks=False)
-                else wanted(entry.name)
-            )
+            if (_may_hold_notes(entry) if _is(entry.is_dir) else wanted(entry.name))
         ]
     seen: set[str] = set()
     for entry in found:
@@ -478,11 +477,12 @@ def _is_ignored(path: str, ignored: GitIgnoreSpec | None, *, is_file: bool) -> b
     )
 
 
-def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
+def _is(kind: Callable[..., bool]) -> bool:
+    """True if an entry is of a kind, and no link; some disks have to be asked, and may refuse."""
     try:
-        return entry.stat(follow_symlinks=False)
+        return kind(follow_symlinks=False)
     except OSError:
-        return None
+        return False
 
 
 def hash_file(file: Path, size: int) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
 
+from kbtui.workspace import files
 from tests.importers.exports import claude, written
 
 if TYPE_CHECKING:
@@ -166,3 +168,22 @@ def test_an_imported_conversation_names_no_answer_of_another_program_kbtuis(
 
     assert "## Assistant, 2024-03-05" in out
     assert "kbtui" not in out
+
+
+@pytest.mark.parametrize("target", ["out", "out.zip", "out.json", "out.md"])
+def test_what_cant_be_read_stays_here_by_name_and_all_else_leaves(
+    filled: Command, tmp_path: Path, target: str
+) -> None:
+    folder = filled.root / "knowledge/topics"
+    os.mkfifo(folder / "pipe.png")
+    (folder / "loop").symlink_to(".")
+    (folder / "line\nbreak.png").write_bytes(b"x")
+    with (folder / "film.mp4").open("wb") as film:
+        film.truncate(files.READ_LIMIT + 1)
+    said = filled.ok("export", "-o", target).err
+    assert all(name in said for name in ("topics/pipe.png: ", "topics/loop: ", "line break.png: "))
+    assert "film.mp4: " not in said
+    if target == "out":
+        there = tree(tmp_path / "out")
+        assert len(there["knowledge/topics/film.mp4"]) == files.READ_LIMIT + 1
+        assert "knowledge/topics/boat.md" in there

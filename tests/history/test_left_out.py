@@ -30,6 +30,15 @@ def _unreadable(folder: Path) -> str:
     return "locked.md is left out of the history: it can't be read"
 
 
+def _unlookable(folder: Path) -> str:
+    if os.getuid() == 0:
+        pytest.skip("root looks at everything")
+    (folder / "listed").mkdir()
+    (folder / "listed/inner.md").write_text("x")
+    (folder / "listed").chmod(0o444)
+    return "listed/inner.md is left out of the history: it can't be looked at"
+
+
 def _pipe(folder: Path) -> str:
     os.mkfifo(folder / "pipe.md")
     return "pipe.md is left out of the history: it is no ordinary file"
@@ -89,8 +98,8 @@ def _odd_clock(folder: Path) -> str:
     return ""
 
 
-ATTACKS = [_too_large, _unreadable, _pipe, _socket, _link, _unusual_name, _no_text, _two_forms]
-ATTACKS += [_too_deep, _odd_clock]
+ATTACKS = [_too_large, _unreadable, _unlookable, _pipe, _socket, _link, _unusual_name, _no_text]
+ATTACKS += [_two_forms, _too_deep, _odd_clock]
 
 
 @pytest.mark.parametrize("attack", ATTACKS)

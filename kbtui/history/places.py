@@ -24,7 +24,7 @@ from kbtui.errors import (
 from kbtui.history.looking.diff import split_lines
 from kbtui.history.looking.matching import common_ends, keys_of, opcodes
 from kbtui.history.merging.line_merge import Decisions, Side
-from kbtui.history.merging.undo_merge import LATER_WINS, split_front
+from kbtui.history.merging.undo_merge import LATER_WINS, later_wins, split_front
 from kbtui.text import clean_line, shorten
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
@@ -603,7 +603,8 @@ def _dated(base: str, text: str) -> str:
     was, front = split_front(base), split_front(text)
     if was is None or front is None:
         return text
-    dates = {key: was.units[key] for key in LATER_WINS if {key} <= was.units.keys() & front.units}
+    both = was.units.keys() & front.units.keys() & LATER_WINS
+    dates = {key: was.units[key] for key in both if later_wins(key, front.units[key])}
     units = {**front.units, **dates}
     return "".join([*replace(front, units=units).lines(), *front.body])
 

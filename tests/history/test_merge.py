@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.history.looking import matching
+from kbtui.history.merging.tree_merge import Merged, merge_three
 from kbtui.history.merging.undo_merge import take_out, without_detours
 from tests.history.random_notes import Edit, Note
 
@@ -266,3 +267,40 @@ def test_what_led_back_is_left_out_however_long_the_way_was() -> None:
     way = [*versions, versions[100], Text("new"), versions[50], Text("end")]
     assert without_detours(way) == [*versions[:51], "end"]
     assert Text.compared < 2000
+
+
+@pytest.mark.parametrize("key", ["created", "updated"])
+@pytest.mark.parametrize("words", ["2026-01-05 at sea, with Ann", "on the ferry", "2026 # Ann"])
+@pytest.mark.parametrize("base", [None, "2026-01-02"])
+def test_words_beside_a_date_are_merged_like_any_others(
+    key: str, words: str, base: str | None
+) -> None:
+    plain, told = (front(**{key: value}).encode() for value in ("2026-01-03", words))
+    was = front(**{key: base}).encode() if base else None
+    for ours, theirs in ((plain, told), (told, plain)):
+        merged = merge_three(PATH, was, ours, theirs)
+        assert merged is not None
+        assert (merged.data, merged.theirs) == (ours, theirs)
+
+
+@pytest.mark.parametrize("moment", ["Monday 5th January 2026, 10:00 pm", "20260105", "1/5/2026"])
+def test_a_date_in_anybodys_form_is_no_conflict(moment: str) -> None:
+    ours, theirs = (front(updated=value).encode() for value in ("2026-01-03", moment))
+    merged = merge_three(PATH, None, ours, theirs)
+    assert merged == Merged(ours)
+
+
+def test_of_several_lines_that_became_one_none_is_lost() -> None:
+    base = "".join(f"the {number} line of them all\n" for number in ("first", "second", "third"))
+    ours = "the line of them all\n"
+    theirs = base.replace("all", "all, and one more")
+    merged = merge_three(PATH, base.encode(), ours.encode(), theirs.encode())
+    assert merged is not None
+    assert merged.data == ours.encode()
+    assert set((merged.theirs or b"").decode().splitlines()) >= set(theirs.splitlines())
+
+
+def test_lists_that_come_together_stay_no_conflict() -> None:
+    base, ours, theirs = (front(tags=tags) for tags in ("[a, b]", "[a, b, c]", "[b, d]"))
+    merged = merge_three(PATH, base.encode(), ours.encode(), theirs.encode())
+    assert merged == Merged(front(tags="[b, d, c]").encode())

@@ -125,7 +125,8 @@ class LineMerge:
         self._fates = follow(self._versions, returns)
         self._known = {fate.index for fate in self._fates}
         self._place: dict[int, int] = {}  # target line -> current line
-        self._replaced: dict[int, str] = {}
+        self._replaced: dict[int, list[str]] = {}
+        self._settled: dict[int, list[str]] = {}  # current line -> what was decided for it
         self._removed: set[int] = set()
         self._inserts: dict[int, list[str]] = {}  # instead of this target line
         self._inserted: dict[int, list[str]] = {}  # before this current line
@@ -167,6 +168,12 @@ class LineMerge:
                     self._remove(i)
             for j in sorted(set(rest) - set(pairs.values())):
                 self._bring_back(j, back.get(j))
+        for index, texts in self._settled.items():  # several lines may have become this one
+            kept = list(dict.fromkeys(filter(None, texts)))
+            if not kept:
+                self._removed.add(index)
+            elif kept != [self._now[index]]:
+                self._replaced[index] = kept
 
     def _brought_back(self) -> dict[int, Fate]:
         """The lines of the target that an undo or a restore since has brought back, by number."""
@@ -208,7 +215,7 @@ class LineMerge:
         fate = self._fates[base]
         self._locate(target, fate)
         if fate.state == "same":
-            self._replaced[fate.index] = self._target_lines[target]
+            self._replaced[fate.index] = [self._target_lines[target]]
         elif fate.index < 0:
             text = self._decide(self._base[base], fate, self._target_lines[target])
             if isinstance(text, str) and text:
@@ -227,10 +234,8 @@ class LineMerge:
     def _settle(self, written: str, fate: Fate, theirs: str) -> None:
         """Put what was decided in the place of a line that still stands there."""
         text = self._decide(written, fate, theirs)
-        if text == "":
-            self._removed.add(fate.index)
-        elif isinstance(text, str) and text != self._now[fate.index]:
-            self._replaced[fate.index] = text
+        if isinstance(text, str):
+            self._settled.setdefault(fate.index, []).append(text)
 
     def _decide(
         self, written: str, fate: Fate, theirs: str, kind: Kind = "line"
@@ -313,8 +318,9 @@ class LineMerge:
             if index < len(self._lines) and index not in self._removed:
                 line = self._lines[index]
                 if index in self._replaced:
-                    line = _with_end(self._replaced[index], end)
-                result.append(line if line.endswith("\n") else line + end)
+                    result += [_with_end(text, end) for text in self._replaced[index]]
+                else:
+                    result.append(line if line.endswith("\n") else line + end)
         text = "".join(result)
         is_open = bool(self._lines) and not self._lines[-1].endswith("\n")
         return text.removesuffix(end) if is_open else text

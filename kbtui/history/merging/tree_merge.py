@@ -7,7 +7,6 @@ edits along. Nothing of this writes: the plan is the door's to apply.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -15,16 +14,21 @@ from typing import TYPE_CHECKING
 from kbtui.history.looking.diff import find_renames, split_lines
 from kbtui.history.looking.matching import keys_of, matching_blocks
 from kbtui.history.merging.line_merge import Decisions, Side
-from kbtui.history.merging.undo_merge import Front, common_items, split_front, take_out
+from kbtui.history.merging.undo_merge import (
+    Front,
+    common_items,
+    date_of,
+    holds_all_of,
+    later_wins,
+    split_front,
+    take_out,
+)
 from kbtui.workspace import files
 from kbtui.workspace.layout import RECORDED_AREAS, conflict_copy_of, short_name
 
 if TYPE_CHECKING:
     from kbtui.history.objects.repository import Repository
     from kbtui.history.objects.trees import Tree, TreeEntry
-
-
-_DATE = re.compile(r"^[^:\n]+:\s*['\"]?(?P<date>\d{4}-\d{2}-\d{2}[^'\"\n#]*?)['\"]?\s*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,9 @@ class Merged:
 def merge_three(path: str, base: bytes | None, ours: bytes, theirs: bytes) -> Merged | None:
     """Bring two versions of a file together; None where they aren't texts in one encoding.
 
+    Where a line of either would be in neither text, as several changed ones come down to the same
+    place, each side stays whole and a person decides.
+
     Args:
         path: The file, for what is said about it.
         base: What both began with; None where each side created it by itself.
@@ -60,12 +67,30 @@ def merge_three(path: str, base: bytes | None, ours: bytes, theirs: bytes) -> Me
     one, other = _agree_on_dates(decoded[0].text, decoded[1].text)
     start = _common(one, other) if base is None else decoded[2].text
     merge = take_out(path, [start, one], other)
-    if not merge.conflicts:
-        return Merged(merge.text.encode(encoding))
-    settled = Decisions(dict.fromkeys(merge.conflicts, Side.THEIRS))
-    swapped = take_out(path, [start, one], other, settled)
+    here, there = merge.text, None
+    if merge.conflicts:
+        settled = Decisions(dict.fromkeys(merge.conflicts, Side.THEIRS))
+        there = take_out(path, [start, one], other, settled).text
+    if any(_loses(start, side, [here, there or here]) for side in (one, other)):
+        here, there = one, other
     places = tuple(conflict.ours or conflict.written for conflict in merge.conflicts)
-    return Merged(merge.text.encode(encoding), swapped.text.encode(encoding), places)
+    return Merged(here.encode(encoding), None if there is None else there.encode(encoding), places)
+
+
+def _loses(base: str, side: str, results: list[str]) -> bool:
+    """True if something that a side wrote is in none of the texts; items may be in any list."""
+    kept = {line.strip() for text in (base, *results) for line in split_lines(text)}
+    missing = {line.strip() for line in split_lines(side)} - kept - {""}
+    if not missing:
+        return False
+    front, was = split_front(side), split_front(base)
+    lists = [split_front(text) for text in results]
+    for key, unit in front.units.items() if front else ():
+        known = was.units.get(key, ()) if was else ()
+        heads = [each.units.get(key, ()) for each in lists if each]
+        if later_wins(key, unit) or any(holds_all_of(each, unit, known) for each in heads):
+            missing.difference_update(line.strip() for line in unit)
+    return bool(missing)
 
 
 def _agree_on_dates(ours: str, theirs: str) -> tuple[str, str]:
@@ -75,18 +100,13 @@ def _agree_on_dates(ours: str, theirs: str) -> tuple[str, str]:
         return ours, theirs
     choose: dict[str, Callable[[str, str], str]] = {"updated": max, "created": min}
     for key, chosen in choose.items():
-        dates = [_date(front.units.get(key)) for front in (one, other)]
+        dates = [date_of(front.units.get(key, ())) for front in (one, other)]
         if dates[0] is None or dates[1] is None or dates[0] == dates[1]:
             continue
         winner = one if chosen(dates[0], dates[1]) == dates[0] else other
         for front in (one, other):
             front.units[key] = winner.units[key]
     return _whole(one), _whole(other)
-
-
-def _date(unit: tuple[str, ...] | None) -> str | None:
-    found = _DATE.match(unit[0]) if unit and len(unit) == 1 else None
-    return found["date"] if found else None
 
 
 def _whole(front: Front) -> str:

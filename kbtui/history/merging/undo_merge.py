@@ -9,6 +9,7 @@ line or key was changed again.
 
 from __future__ import annotations
 
+import calendar
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 _KEY = re.compile(r"^(?P<key>[^\s#\-\[\]{},&*!|>'\"%@`][^:\n]*|\"[^\"\n]*\"|'[^'\n]*')\s*:(?=\s|$)")
 _FLOW = re.compile(r"^[^:]+:\s*\[(?P<items>[^\[\]{}\"'#\n]*)\]\s*$")
 _BLOCK_ITEM = re.compile(r"^(?P<lead>\s*-\s+)(?P<item>\S.*?)\s*$")
+_DATE = re.compile(
+    r"[^:\n]+:\s*(?P<quote>['\"]?)(?P<date>\d{4}-\d\d-\d\d(?:[T ][\dT:.+\- ]*Z?)?)(?P=quote)\s*"
+)
 _MAX_LINES = 2000
 
 
@@ -108,10 +112,10 @@ def _place(item: str, wanted: list[str], merged: list[str]) -> int:
 
 
 def _items(unit: tuple[str, ...]) -> list[str] | None:
-    flow = _FLOW.match(unit[0])
+    flow = _FLOW.match(unit[0]) if unit else None
     if flow and not any(line.strip() for line in unit[1:]):
         return [item.strip() for item in flow["items"].split(",") if item.strip()]
-    if unit[0].partition(":")[2].strip():
+    if not unit or unit[0].partition(":")[2].strip():
         return None
     matches = [_BLOCK_ITEM.match(line) for line in unit[1:] if line.strip()]
     if not matches or not all(matches):
@@ -140,12 +144,22 @@ def common_items(ours: tuple[str, ...], theirs: tuple[str, ...]) -> tuple[str, .
     return _render([item for item in here if item in there], ours, theirs)
 
 
-def holds_all_of(unit: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """True if a key says what another says, or is a list that holds all of its items."""
+def holds_all_of(
+    unit: tuple[str, ...], other: tuple[str, ...], known: tuple[str, ...] = ()
+) -> bool:
+    """True if a key says what another says, or is a list of all its items but known ones."""
     if [line.rstrip() for line in unit] == [line.rstrip() for line in other]:
         return True
     items, wanted = _items(unit), _items(other)
-    return items is not None and wanted is not None and set(wanted) <= set(items)
+    if items is None or wanted is None:
+        return False
+    return set(wanted) <= {*items, *(_items(known) or ())}
+
+
+def date_of(unit: tuple[str, ...]) -> str | None:
+    """The day, or the moment, that a key says and nothing else; None where it says more."""
+    found = _DATE.fullmatch(unit[0]) if len(unit) == 1 else None
+    return found["date"].strip() if found else None
 
 
 __all__ = ["Conflict", "Merge", "take_out", "take_out_creation"]
@@ -153,7 +167,26 @@ __all__ = ["Conflict", "Merge", "take_out", "take_out_creation"]
 LATER_WINS = frozenset({"updated"})
 """Keys that follow every change by themselves."""
 
+_MOMENT = frozenset(
+    word.lower()
+    for words in (calendar.month_name, calendar.month_abbr, calendar.day_name, calendar.day_abbr)
+    for word in (*words, "at", "utc", "gmt", "am", "pm", "st", "nd", "rd", "th")
+)
+_WORD = re.compile(r"[^\W\d_]+")
+_DIGITS = re.compile(r"[\d\s:.,/+'\"-]*")
 _Unit = tuple[str, ...]
+
+
+def later_wins(key: str, unit: _Unit | None) -> bool:
+    """True for a key that follows every change, as long as it says when and nothing else."""
+    if key not in LATER_WINS or not unit:
+        return key in LATER_WINS
+    if len(unit) > 1 or date_of(unit):
+        return len(unit) == 1
+    value = unit[0].partition(":")[2].lower()
+    return bool(_DIGITS.fullmatch(_WORD.sub("", value))) and _MOMENT.issuperset(
+        _WORD.findall(value)
+    )
 
 
 @dataclass(slots=True)
@@ -276,7 +309,7 @@ def _merge_keys(path: str, base: Front, target: Front, ours: Front, decisions: D
             continue
         if not _same(now, was):
             both = merge_lists(was, wanted, now) if was and wanted and now else None
-            if both is None and key not in LATER_WINS:
+            if both is None and not all(later_wins(key, unit) for unit in (wanted, now)):
                 line = _line_of(ours, key)
                 text = decisions.text_of(
                     Conflict(path, line, _shown(was), _shown(now), _shown(wanted), "key")

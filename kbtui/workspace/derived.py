@@ -16,6 +16,20 @@ _BUSY_SECONDS = 2.0
 _MEMORY = ":memory:"
 
 
+_HINDERED = {
+    *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_FSYNC),
+    *(sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMMAP, sqlite3.SQLITE_IOERR_SHMOPEN),
+}
+
+
+def is_hindered(error: Exception) -> bool:
+    """True if a full disk or another process stands in the way, rather than damage."""
+    if not isinstance(error, sqlite3.OperationalError):
+        return False
+    said, code = str(error), getattr(error, "sqlite_errorcode", None)
+    return code in _HINDERED or "full" in said or "locked" in said
+
+
 class DerivedDatabase:
     """Runs work on a database that holds nothing which can't be worked out again.
 
@@ -52,7 +66,7 @@ class DerivedDatabase:
             except sqlite3.Error as error:
                 self.close()
                 self.generation += 1
-                if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
+                if is_hindered(error):
                     self._connection = self._open(_MEMORY)
                 else:
                     self._delete()

@@ -155,6 +155,30 @@ def test_a_full_disk_is_said_and_loses_nothing(
 
 
 @pytest.mark.faults
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE])
+def test_an_index_that_a_full_disk_keeps_closed_is_whole_afterwards(
+    notes: Desk, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    notes.index().sync()
+    real = StateStore.__init__
+
+    def full(self: StateStore, file: Path) -> None:
+        if file.is_relative_to(notes.workspace.cache):
+            error = sqlite3.OperationalError("disk I/O error")
+            error.sqlite_errorcode = code
+            raise error
+        real(self, file)
+
+    kept = set(notes.workspace.cache.rglob("*.toc"))
+    with monkeypatch.context() as patch:
+        patch.setattr(StateStore, "__init__", full)
+        assert len(notes.index().search("wombat", limit=50).hits) == 40
+    assert kept
+    assert kept == set(notes.workspace.cache.rglob("*.toc"))
+    assert notes.index().sync().rebuilt == ""
+
+
+@pytest.mark.faults
 @pytest.mark.parametrize("step", ["write", "corpus"])
 def test_an_indexing_that_fails_half_way_is_made_good(
     notes: Desk, monkeypatch: pytest.MonkeyPatch, step: str

@@ -31,6 +31,7 @@ from kbtui.search.index.bm25f import PostingsCache
 from kbtui.search.index.lexical import LexicalIndex
 from kbtui.search.index.rows import DamagedStoreError, lexical_document
 from kbtui.search.index.store import VERSION, StateStore
+from kbtui.workspace.derived import is_hindered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -303,13 +304,18 @@ class Generations:
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             return self._open_or_replace(self._folder / self._name)
-        except OSError as error:
+        except (OSError, sqlite3.OperationalError) as error:
             if self._temporary is not None:
                 raise StorageError(f"The search index can't be kept: {error}") from error
             _LOG.warning("The search index is kept in a temporary folder: %s", error)
+        try:
             self._temporary = tempfile.TemporaryDirectory(prefix="kbtui-search-")
             self._folder = Path(self._temporary.name)
             return Generation(self._folder / self._name)
+        except (OSError, sqlite3.OperationalError) as error:
+            raise StorageError(
+                f"The search index can't be kept: {error}.", "Free some space on that disk."
+            ) from error
 
     def _open_or_replace(self, folder: Path) -> Generation:
         with suppress(Exception):  # damaged files raise anything; so do ones just being changed
@@ -317,7 +323,9 @@ class Generations:
         with _undisturbed(self._folder):
             try:
                 return Generation(folder)
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:
+                if is_no_room(error):
+                    raise  # what is there may be whole
                 _LOG.warning("The search index can't be read: %s: %s", type(error).__name__, error)
                 self.rebuilt = f"{type(error).__name__}: {error}"
                 _delete(folder)
@@ -356,8 +364,7 @@ def is_no_room(error: Exception) -> bool:
     """True if the machine is at its limits, rather than the index damaged."""
     if isinstance(error, OSError):
         return error.errno in _NO_ROOM
-    said = str(error)
-    return isinstance(error, sqlite3.OperationalError) and ("full" in said or "locked" in said)
+    return is_hindered(error)
 
 
 def _delete(folder: Path) -> None:

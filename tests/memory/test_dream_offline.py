@@ -143,12 +143,15 @@ async def test_entries_that_speak_of_a_person_or_a_project_are_linked(room: Room
     room.write(
         "knowledge/topics/mine.md", "---\nrelated: []\n---\n# Mine\n\nAlice, rent, billing.\n"
     )
-    archive(room, "They spoke of billing, mine and rent.")
+    bare = "---\ntype: topic\n---\n# Bare\n\nAlice, rent, billing.\n"
+    room.write("knowledge/topics/bare.md", bare)
+    archive(room, "They spoke of billing, mine, bare and rent.")
     await run(room)
     room.library.refresh()
     assert room.library.get("knowledge/topics/billing.md").related == ("people/alice",)
     assert room.library.get("knowledge/topics/rent.md").related == ()
     assert room.library.get("knowledge/topics/mine.md").related == ()
+    assert room.read("knowledge/topics/bare.md") == bare
     assert proposals(room) == []
 
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UsageError
+from kbtui.history.change import Actor
 from kbtui.knowledge.entry import parse_entry, slug_of
 from kbtui.knowledge.entry_index import is_entry
 from kbtui.knowledge.facts import normalise
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
-    from kbtui.history.change import Actor, Change
+    from kbtui.history.change import Change
     from kbtui.history.history import History
     from kbtui.history.objects.commit import Origin
     from kbtui.knowledge.entry import Entry
@@ -82,7 +83,8 @@ class Operation:
 
     Attributes:
         work: Works out the new content of each file; None deletes one.
-        optional: Left out, instead of proposed, where it would need a person's consent.
+        optional: Upkeep that nobody asked for. Left out, instead of proposed, where it would need a
+            person's consent, and in files that nobody but a person has written.
         ref: What the file that it is about is called; empty for what isn't there yet.
     """
 
@@ -167,7 +169,7 @@ class WorkingCopy:
             KbtuiError: it can't be done, or must not; nothing is changed.
         """
         edits = self._work(operation)
-        if not edits:
+        if not edits or (operation.optional and any(map(self._is_theirs, edits))):
             return Done()
         around = self.around
         guards.check(self.files, edits, self.must_not, by_tool=around.by_tool)
@@ -233,6 +235,11 @@ class WorkingCopy:
         """True for what was forgotten, or taken out by the user, and not said again since."""
         around = self.around
         return around.tombstones.buried(fact, said=around.said) or around.refuse(fact)
+
+    def _is_theirs(self, path: str) -> bool:
+        """True for a file that no machine has written a line of."""
+        authors = self.authors(path)
+        return bool(authors) and all(author is Actor.YOU for author in authors)
 
     def authors(self, path: str) -> Sequence[Actor]:
         """Who wrote each line of a file as it is on disk; what isn't recorded yet is the user's."""

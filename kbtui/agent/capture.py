@@ -77,7 +77,7 @@ class Gathering:
             paths |= dict.fromkeys(hit.path for hit in self._hits(text, "knowledge", _HITS))
         titles = {info.path: info for info in infos}
         lines = [line for path in paths if path in titles for line in self._entry(titles[path])]
-        return [*lines, *self._memory()]
+        return [line for line in (*lines, *self._memory()) if not line.code]
 
     def candidates(self, question: str, known: Sequence[Line], message: int) -> list[Line]:
         """Lines that may answer a question; those of this very message are left out.

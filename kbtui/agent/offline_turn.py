@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from kbtui.agent.events import TextDelta, ToolStarted, UsageReported
@@ -135,12 +136,19 @@ class OfflineTurn(Turn):
         day = ""
         if found.lines[0].source not in _SPOKEN:
             yield "From your notes:"
-        for line in found.lines:
-            if line.source in _SPOKEN and line.day != day:
-                day = line.day
-                yield f"{_SPOKEN[line.source]} on {day}:" if day else f"{_SPOKEN[line.source]}:"
-            source = self.context.sources.add(line.path, max(1, line.number), line.text, line.title)
-            yield f"> {line.text} [{source.n}]"
+        for code, lines in groupby(found.lines, lambda line: line.code):
+            if code:
+                yield "\n".join(["```", *(line.text for line in lines), "```"])
+                continue
+            for line in lines:
+                if line.source in _SPOKEN and line.day != day:
+                    day = line.day
+                    on = f" on {day}" if day else ""
+                    yield f"{_SPOKEN[line.source]}{on}:"
+                source = self.context.sources.add(
+                    line.path, max(1, line.number), line.text, line.title
+                )
+                yield f"> {line.text} [{source.n}]"
 
 
 def _told(kept: Kept) -> Iterator[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from kbtui.offline import words as w
@@ -19,7 +20,7 @@ from kbtui.offline.subjects import is_named
 from kbtui.text import fold
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from kbtui.offline.lines import Line
 
@@ -135,6 +136,7 @@ _PROSE, _STRAY = 160, 0.25  # characters of a paragraph, and the relevance that 
 _MOST = 3
 _MOST_ABOUT = 6
 _MOST_LED_TO = 3
+_MOST_CODE = 12
 _MOST_OF_ME = 12
 _NEAR_BEST, _NEAR_ENOUGH = 0.93, 0.8
 _RANK: Mapping[str, int] = {"entry": 0, "memory": 0, "note": 1, "said": 2, "told": 3}
@@ -161,7 +163,7 @@ def answer(question: str, lines: Sequence[Line]) -> Answer:
     asked = _Asked(question)
     if not asked.words:
         return Answer((), about)
-    told = [line for line in lines if not _asks(line) and not _is_stray(line)]
+    told = [line for line in lines if not (line.code or _asks(line) or _is_stray(line))]
     by_file: dict[str, set[str]] = {}
     for line in told:
         if line.source == "entry":
@@ -184,7 +186,7 @@ def answer(question: str, lines: Sequence[Line]) -> Answer:
     if past is not None and not current:
         return Answer(tuple(_instead(past[1], told)), about)
     if not good:
-        return Answer(_led_on(_from_passage(asked, told), told), about)
+        return Answer(_led_on(_from_passage(asked, told), lines), about)
     first = min(_RANK[line.source] for _, line in good)
     current = [(score, line) for score, line in good if _RANK[line.source] == first]
     best = max(score for score, _ in current)
@@ -193,7 +195,7 @@ def answer(question: str, lines: Sequence[Line]) -> Answer:
         ((s, line) for s, line in current if s >= best * near), key=lambda each: -each[0]
     )
     distinct = _distinct([line for _, line in chosen], _MOST_ABOUT if asked.told else _MOST)
-    return Answer(_led_on(distinct, told), about)
+    return Answer(_led_on(distinct, lines), about)
 
 
 def _trusted(score: float, line: Line) -> float:
@@ -421,12 +423,22 @@ def _distinct(lines: Sequence[Line], most: int) -> tuple[Line, ...]:
 
 def _led_on(chosen: Sequence[Line], lines: Sequence[Line]) -> tuple[Line, ...]:
     """The chosen lines; one that only leads to what follows is followed by the beginning of it."""
-    if not chosen or not chosen[0].text.endswith(":"):
-        return tuple(chosen)
-    first = chosen[0]
-    at = lines.index(first)
-    after = [line for line in lines[at + 1 : at + 1 + _MOST_LED_TO] if line.path == first.path]
-    return tuple(dict.fromkeys([first, *after, *chosen]))
+    found: dict[Line, None] = {}
+    for line in chosen:
+        found[line] = None
+        if line.text.endswith(":"):
+            found |= dict.fromkeys(_follows(line, lines))
+    return tuple(found)
+
+
+def _follows(line: Line, lines: Sequence[Line]) -> Iterator[Line]:
+    """A block of code, or the first lines, right after a line."""
+    at = lines.index(line) + 1
+    after = takewhile(lambda each: each.path == line.path, lines[at : at + _MOST_CODE])
+    for n, each in enumerate(after):
+        if each.code != lines[at].code or (n >= _MOST_LED_TO and not each.code):
+            return
+        yield each
 
 
 def _asks(line: Line) -> bool:

@@ -30,6 +30,7 @@ class Line:
         heading: The section that it stands in.
         day: When it was said, as YYYY-MM-DD; "" where that isn't known.
         relevance: How well search found it to fit, from 0 to 1; 0 where it didn't look.
+        code: True for a line of a fenced block: it says nothing by itself.
     """
 
     path: str
@@ -41,6 +42,7 @@ class Line:
     heading: str = ""
     day: str = ""
     relevance: float = 0.0
+    code: bool = False
 
     @property
     def kind(self) -> str:
@@ -62,7 +64,7 @@ _NOT_SAID = re.compile(
 
 
 def lines_of(path: str, title: str, text: str, source: Source, first: int = 1) -> Iterator[Line]:
-    """What a Markdown text says, line by line; headings, rules, tables and code say nothing.
+    """What a Markdown text says, line by line; headings, rules and tables say nothing.
 
     Args:
         path: The file.
@@ -76,11 +78,15 @@ def lines_of(path: str, title: str, text: str, source: Source, first: int = 1) -
         if raw.lstrip().startswith(("```", "~~~")):
             fence = not fence
             continue
+        if fence:
+            if raw.strip():
+                yield Line(path, title, raw.rstrip(), number, source, heading=heading, code=True)
+            continue
         if head := _HEADING.match(raw):
             heading = head[2] if len(head[1]) > 1 else heading
             continue
         said = clean_line(_BULLET.sub("", raw))
-        if fence or not said or _NOT_SAID.match(said):
+        if not said or _NOT_SAID.match(said):
             continue
         past = source == "entry" and heading.casefold() == EVOLUTION.casefold()
         if past:

@@ -77,3 +77,23 @@ def test_a_line_that_only_leads_on_is_followed_by_what_it_leads_to() -> None:
         "A file",
         "The API",
     ]
+
+
+def test_a_line_that_leads_to_code_is_followed_by_all_of_the_block() -> None:
+    text = (
+        "Learn about the iframe element to embed pages in your notes.\n\n"
+        "To embed a web page, add this:\n\n```html\n<iframe\n  src='URL'></iframe>\n```\n\nDone.\n"
+    )
+    lines = list(lines_of("knowledge/embed.md", "Embed web pages", text, "entry"))
+
+    found = [line.text for line in answer("how do I embed a web page?", lines).lines]
+    at = found.index("To embed a web page, add this:")
+    assert found[at + 1 : at + 3] == ["<iframe", "  src='URL'></iframe>"]
+    assert "Done." not in found
+
+
+def test_code_answers_nothing_by_itself() -> None:
+    text = "```\nthe wifi password is hunter2\n```\n"
+    lines = list(lines_of("knowledge/wifi.md", "Wifi", text, "entry"))
+
+    assert not answer("what is the wifi password?", lines).lines

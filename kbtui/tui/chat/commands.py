@@ -121,10 +121,11 @@ def _named(infos: list[SessionInfo], wanted: str) -> SessionInfo | None:
 
 
 async def first_model(host: ChatHost, kb: KnowledgeBase) -> None:
-    """See which model answers, and say what can be done if none does."""
+    """See which model answers; where none does, tell who is new here what can be done."""
     status = await _read_model(host, kb)
     if status.offline and status.reason:
-        host.tell(NoticeItem(title=status.reason, text=OFFLINE_CARD))
+        new = not await asyncio.to_thread(kb.sessions.list)
+        host.tell(NoticeItem(title=status.reason, text=OFFLINE_CARD if new else ""))
     elif status.reason:
         host.tell(
             NoticeItem(title=f"Using {status.name}", text=f"{status.reason} /model changes it.")

@@ -147,7 +147,7 @@ class KnowledgeBase:
     @cached_property
     def memory(self) -> Memory:
         """The memory of conversations: its background work, and the answers to a person."""
-        from kbtui.importers.sources.nanobot_sessions import count_consolidated
+        from kbtui.importers.sources.nanobot import count_consolidated
         from kbtui.memory.background.service import Memory
 
         memory = Memory(

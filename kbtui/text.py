@@ -1,9 +1,11 @@
-"""Text as it comes in from outside, made safe to show and to name files after."""
+"""Text as it comes in from outside: made safe to show and to name files after, read as JSON."""
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
+from typing import Any
 
 _UNSAFE = re.compile(
     "["
@@ -66,3 +68,12 @@ def shorten(text: str, width: int) -> str:
 def counted(count: int, one: str, many: str = "") -> str:
     """A number with what it counts: ``1 file``, ``2,000 files``; `many` where an s won't do."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def json_object(data: bytes | str | None) -> dict[str, Any] | None:
+    """The object that some JSON is; None for anything else, however damaged or deep."""
+    try:
+        value = json.loads(data) if data else None
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None

@@ -1,10 +1,11 @@
-"""Setting up and keeping in order: init, reindex, doctor, check, sync."""
+"""Setting up and keeping in order: init, reindex, doctor, check, sync, purge."""
 
 from __future__ import annotations
 
 import json
 import shlex
 import shutil
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,9 +20,11 @@ from kbtui.text import counted
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.maintenance.doctor import Finding
+    from kbtui.maintenance.purge import Purged, Purging
     from kbtui.maintenance.sync import Synced
 
 _SEARCH = "search"  # the folder of the index in the cache
+_SHOWN = 20
 _MARKS = {True: ("ok  ", "green"), False: ("FAIL", "red"), None: ("    ", None)}
 
 
@@ -277,4 +280,115 @@ def _shape(done: Synced) -> dict[str, Any]:
         "proposals": list(done.proposals),
         "notes": list(report.notes),
         "replaced": report.replaced,
+    }
+
+
+@click.command()
+@click.argument("text", required=False)
+@click.option("--dry-run", is_flag=True, help="Show where it stands, and change nothing.")
+@click.option("--yes", is_flag=True, help="Don't ask.")
+@click.option("--count", type=int, help="How often it stands there; needed for a common word.")
+@click.option("--delete-binaries", is_flag=True, help="Delete files that can't be rewritten.")
+@json_option
+@pass_place
+def purge(
+    place: Place,
+    text: str | None,
+    dry_run: bool,
+    yes: bool,
+    count: int | None,
+    delete_binaries: bool,
+    as_json: bool,
+) -> int:
+    """Remove a secret from history, notes, conversations, logs.
+
+    Without TEXT it is asked for, or read from standard input, so that it needn't stand in your
+    shell's history. Close the app first. Exits with 1 if it stands nowhere, or still somewhere.
+    """
+    from kbtui.workspace.secret import Secret
+
+    secret = Secret(text if text is not None else _asked_secret())
+    purging = _purging(place)
+    if dry_run or not (yes or as_json or not sys.stdin.isatty()):
+        found = purging.find(secret)
+        _say_found(found, as_json=as_json and dry_run)
+        if dry_run or not (found.found or found.objects):
+            return 0 if found.found or found.objects else 1
+        click.confirm("Remove it for good?", abort=True, err=True)
+    done = purging.run(secret, _tell_step, confirmed=count, delete_binaries=delete_binaries)
+    return _say_purged(done, as_json=as_json)
+
+
+def _purging(place: Place) -> Purging:
+    """The history alone: nothing that would keep what it has read in a cache."""
+    from kbtui.history.history import History
+    from kbtui.maintenance.purge import Purging
+    from kbtui.workspace.opening import find_workspace, open_workspace
+    from kbtui.workspace.scan import Scanner
+
+    workspace = open_workspace(find_workspace(place.named))
+    history = History(workspace, Scanner(workspace))
+    history.open()
+    return Purging(workspace, history)
+
+
+def _asked_secret() -> str:
+    if sys.stdin.isatty():
+        return str(click.prompt("What is to be removed", hide_input=True, err=True))
+    text = sys.stdin.read().rstrip("\r\n")
+    if not text:
+        raise UsageError("There is nothing to remove.", "Give the secret on standard input.")
+    return text
+
+
+def _say_purged(done: Purged, *, as_json: bool) -> int:
+    nowhere = not done.found and not done.objects
+    if as_json:
+        say_json(_purge_shape(done))
+    elif nowhere:
+        note("It stands nowhere.")
+    else:
+        say(
+            f"Removed from {done.objects:,} objects of the history ({done.commits:,} commits"
+            f" written anew) and {len(done.found):,} files."
+        )
+    if not nowhere:
+        note("Change the key or password itself: it may have been seen.")
+    if done.epoch is not None:
+        note(
+            "If you sync: `kbtui sync` now replaces the history there, and clears it out of a"
+            " folder. Other machines have to start from a new workspace; theirs still have the"
+            " secret, and so may a server, forks and backups."
+        )
+    for line in done.left:
+        note(f"kbtui: Not removed: {line}")
+    return 1 if nowhere or any("not looked at" not in line for line in done.left) else 0
+
+
+def _tell_step(text: str) -> None:
+    if sys.stderr.isatty():
+        note(f"{text} ...")
+
+
+def _say_found(found: Purged, *, as_json: bool) -> None:
+    if as_json:
+        say_json(_purge_shape(found))
+        return
+    for each in found.found[:_SHOWN]:
+        say(f"{each.count:>5}  {each.name}")
+    if len(found.found) > _SHOWN:
+        say(f"       and {len(found.found) - _SHOWN:,} more files")
+    if found.objects:
+        say(f"{found.objects:>5}  objects of the history")
+    if not found.found and not found.objects:
+        note("It stands nowhere.")
+
+
+def _purge_shape(done: Purged) -> dict[str, Any]:
+    return {
+        "files": [{"path": each.name, "count": each.count} for each in done.found],
+        "objects": done.objects,
+        "commits": done.commits,
+        "epoch": done.epoch,
+        "left": list(done.left),
     }

@@ -31,7 +31,6 @@ from kbtui.cli.importing import import_command
 from kbtui.cli.inbox import inbox
 from kbtui.cli.mcp import mcp
 from kbtui.cli.output import INTERRUPTED, complain, report
-from kbtui.cli.purge import purge
 from kbtui.cli.why import why
 from kbtui.errors import StorageError
 
@@ -116,7 +115,7 @@ for _command in (
     memory.dream_restore,
     inbox,
     maintenance.sync,
-    purge,
+    maintenance.purge,
     memory.audit,
     maintenance.reindex,
     maintenance.doctor,

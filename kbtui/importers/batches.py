@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from kbtui.text import json_object
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.files import write_machine_file
 from kbtui.workspace.layout import MACHINE
@@ -35,10 +36,9 @@ class Batch:
     def read(self) -> dict[str, Any]:
         """What is known of it; empty where nothing is."""
         try:
-            value = json.loads(self._file(".json").read_bytes())
-        except (OSError, ValueError, RecursionError):
+            return json_object(self._file(".json").read_bytes()) or {}
+        except OSError:
             return {}
-        return value if isinstance(value, dict) else {}
 
     def note(self, **more: Any) -> None:
         """Write down more about it."""

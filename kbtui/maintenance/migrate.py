@@ -168,7 +168,7 @@ def _tried(
 def _convert_sessions(workspace: Workspace, _history: History) -> list[str]:
     if next(workspace.sessions.glob("[!.]*.json"), None) is None:
         return []
-    from kbtui.importers.sources.nanobot_sessions import convert_sessions
+    from kbtui.importers.sources.nanobot import convert_sessions
 
     done = convert_sessions(workspace)
     count = sum(each.session is not None for each in done)

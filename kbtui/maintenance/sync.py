@@ -23,7 +23,7 @@ from kbtui.history.sync.sync import SyncReport, SyncRules
 from kbtui.knowledge.catalog import without_block
 from kbtui.knowledge.shipped import SKILLS
 from kbtui.memory.records.record_merge import resolver_of
-from kbtui.text import counted
+from kbtui.text import counted, json_object
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.known import former_paths
@@ -195,10 +195,9 @@ class Remotes:
 
     def _all(self) -> dict[str, object]:
         try:
-            value = json.loads((_folder() / _REMOTES).read_bytes())
-        except (OSError, ValueError, RecursionError):
+            return json_object((_folder() / _REMOTES).read_bytes()) or {}
+        except OSError:
             return {}
-        return value if isinstance(value, dict) else {}
 
 
 def _folder() -> Path:

@@ -321,7 +321,7 @@ class SessionStore:
             if lines.torn is not None:
                 session.notices.append("Its last line was cut short by a crash and is set aside.")
             if lines.bad:
-                numbers = ", ".join(str(number) for number, _ in lines.bad[:5])
+                numbers = ", ".join(str(line.number) for line in lines.bad[:5])
                 session.notices.append(f"Lines that can't be read were passed over: {numbers}.")
             return session
 

@@ -1,7 +1,8 @@
 """JSON lines that survive a crash: whole lines are appended, a torn last one is set aside.
 
 The writer holds a file lock while it appends, and a reader takes it before it judges the end of
-the file: what looks torn may only be half written.
+the file: what looks torn may only be half written. Files that go through the door are read whole
+and get a record at their end; there a torn last line is closed with a newline, never cut off.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kbtui.text import json_object
 from kbtui.workspace.durable import FileBatch, storage_errors, sync_folder, write_all
 
 if TYPE_CHECKING:
@@ -23,6 +25,30 @@ if TYPE_CHECKING:
 _READING = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 _FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 _TAIL = 64 * 1024
+_SHOWN = 80
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that is kept but can't be used; `number` is 1-based."""
+
+    path: str
+    number: int
+    data: bytes
+    reason: str
+
+    def __str__(self) -> str:
+        start = self.data[:_SHOWN].decode("utf-8", "backslashreplace")
+        return f"{self.path}:{self.number}: {self.reason}: {start}"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A line that is a JSON object, as it was written and as it reads."""
+
+    number: int
+    data: bytes
+    value: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +58,12 @@ class JsonLines:
     Attributes:
         records: The objects, in order.
         torn: The end of the file, where an append was cut short; None when all is whole.
-        bad: (line number, bytes) of lines in the middle that are no JSON object; they stay.
+        bad: Lines in the middle that are no JSON object; they stay.
     """
 
     records: tuple[dict[str, Any], ...]
     torn: bytes | None = None
-    bad: tuple[tuple[int, bytes], ...] = ()
+    bad: tuple[BadLine, ...] = ()
 
 
 def append_line(file: Path, record: Mapping[str, Any]) -> None:
@@ -78,7 +104,8 @@ def read_lines(file: Path) -> JsonLines:
         torn = None
         if data and not data.endswith(b"\n"):
             data, torn = _settle(file)
-    return _parse(data, torn)
+    records, bad = parse_records(data, file.name)
+    return JsonLines(tuple(each.value for each in records), torn, tuple(bad))
 
 
 def rewrite(file: Path, change: Callable[[bytes], bytes]) -> None:
@@ -97,26 +124,26 @@ def rewrite(file: Path, change: Callable[[bytes], bytes]) -> None:
         batch.sync()
 
 
-def _parse(data: bytes, torn: bytes | None) -> JsonLines:
-    records: list[dict[str, Any]] = []
-    bad: list[tuple[int, bytes]] = []
+def parse_records(data: bytes, path: str) -> tuple[list[Record], list[BadLine]]:
+    """Read all lines of a file's content; never raises."""
+    records: list[Record] = []
+    bad: list[BadLine] = []
     for number, line in enumerate(data.split(b"\n"), 1):
         if not line.strip():
             continue
-        record = _record(line)
-        if record is None:
-            bad.append((number, line))
+        value = json_object(line)
+        if value is None:
+            bad.append(BadLine(path, number, line, "not a JSON object"))
         else:
-            records.append(record)
-    return JsonLines(tuple(records), torn, tuple(bad))
+            records.append(Record(number, line, value))
+    return records, bad
 
 
-def _record(line: bytes) -> dict[str, Any] | None:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
+def add_record(data: bytes, record: Mapping[str, Any]) -> bytes:
+    """Add a record behind everything that is there."""
+    line = json.dumps(record, ensure_ascii=False, separators=(", ", ": "))
+    gap = b"" if not data or data.endswith(b"\n") else b"\n"
+    return data + gap + line.encode("utf-8", "replace") + b"\n"
 
 
 def _settle(file: Path) -> tuple[bytes, bytes | None]:
@@ -140,7 +167,7 @@ def _settle(file: Path) -> tuple[bytes, bytes | None]:
 def _split_end(data: bytes) -> tuple[bytes, bytes | None]:
     end = data.rfind(b"\n") + 1
     tail = data[end:]
-    if not tail or _record(tail) is not None:
+    if not tail or json_object(tail) is not None:
         return data, None
     return data[:end], tail
 
@@ -184,7 +211,7 @@ def _mend_end(file: Path, descriptor: int) -> int:
             break
         wanted *= 2
     tail = tail[tail.rfind(b"\n") + 1 :]
-    if _record(tail) is not None:
+    if json_object(tail) is not None:
         os.pwrite(descriptor, b"\n", size)
         return size + 1
     _set_aside(file, tail)

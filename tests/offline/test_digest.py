@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbtui.offline.digest import digest
+from kbtui.offline.condensing import digest
 from kbtui.offline.understand import Said
 
 

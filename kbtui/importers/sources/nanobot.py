@@ -1,29 +1,57 @@
-"""Conversations of a nanobot workspace, or files of its ``sessions/``, brought into another one.
+"""Sessions of nanobot: brought into another workspace, or read where they lie.
 
-To take a whole workspace over with its memory, open it: `kbtui -w DIR`.
+Where a workspace of nanobot is opened, its newer logs (``.jsonl`` with a metadata line) are read as
+they are. The older ones (one ``.json`` each) are converted into a log of ours; the original stays
+beside it as ``.json.bak``. What nanobot had condensed of either isn't condensed again.
 """
 
 from __future__ import annotations
 
+import json
+import logging
 import re
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from kbtui.errors import UnreadableError
+from kbtui.errors import KbtuiError, UnreadableError
+from kbtui.history.change import Actor, Origin
 from kbtui.importers.markup import line_of, words_of
 from kbtui.importers.port import Item, Note, Said, Skipped, Source
 from kbtui.importers.reading import conversation, json_lines, json_members, read_each
-from kbtui.importers.sources.nanobot_sessions import read_old_session
-from kbtui.sessions.log_records import SessionLog
+from kbtui.sessions.log_records import (
+    SessionLog,
+    SessionMessage,
+    message_from,
+    message_record,
+    session_record,
+)
+from kbtui.text import clean_line, json_object
+from kbtui.workspace import files
+from kbtui.workspace.durable import storage_errors
+from kbtui.workspace.jsonl import read_lines
+from kbtui.workspace.redact import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
+    from kbtui.history.history import History
     from kbtui.importers.opened import Opened
+    from kbtui.memory.records.archive import Archive
     from kbtui.sessions.log_records import SessionMessage
+    from kbtui.workspace.layout import Workspace
 
-_OLD = re.compile(rb'\s*\{\s*"key"\s*:\s*"[^"]*"\s*,.*?"messages"\s*:\s*\[', re.DOTALL)
-_LOG = re.compile(rb'\s*\{[^{}\n]*"(?:_type"\s*:\s*"metadata|kind"\s*:\s*"session)"')
+log = logging.getLogger(__name__)
+_OLD, _LOG, _BACKUP = ".json", ".jsonl", ".json.bak"
+_ROLES = frozenset({"system", "user", "assistant", "tool"})
+_KEPT = ("tools_used", "media", "reasoning_content")
+_CONSOLIDATED = "last_consolidated"
+_CONVERTED = "converted"
+_FIRST_LINE = 64 * 1024
+_OLD_SIGN = re.compile(rb'\s*\{\s*"key"\s*:\s*"[^"]*"\s*,.*?"messages"\s*:\s*\[', re.DOTALL)
+_LOG_SIGN = re.compile(rb'\s*\{[^{}\n]*"(?:_type"\s*:\s*"metadata|kind"\s*:\s*"session)"')
 _LARGEST = 128 << 20
 _NOTES = re.compile(r"(?:^|/)(?:memory/[^/]+\.md|USER\.md)\Z")
 _SHOWN = ("user", "assistant")
@@ -48,12 +76,12 @@ SOURCE = Source("nanobot", "nanobot", lambda opened: any(True for _ in _sessions
 
 
 def _is_session(head: bytes) -> bool:
-    return bool(_OLD.match(head) or _LOG.match(head))
+    return bool(_OLD_SIGN.match(head) or _LOG_SIGN.match(head))
 
 
 def _session(opened: Opened, name: str) -> Iterator[Item]:
     stem = PurePosixPath(name).stem
-    if _OLD.match(opened.head(name)):
+    if _OLD_SIGN.match(opened.head(name)):
         if opened.size(name) > _LARGEST:
             raise UnreadableError(f"It is larger than {_LARGEST >> 20} MB.")
         with opened.open(name) as stream:
@@ -80,3 +108,189 @@ def _said(messages: Any) -> Iterator[Said]:
         if text and message.role in _SHOWN:
             role: Any = message.role
             yield Said(role, text, message.time if message.time.timestamp() else None)
+
+
+@dataclass(frozen=True, slots=True)
+class OldSession:
+    """A session as nanobot kept it; `consolidated` messages of it were condensed already."""
+
+    key: str
+    created: datetime
+    messages: tuple[SessionMessage, ...]
+    consolidated: int
+    problems: tuple[str, ...] = ()
+
+    @property
+    def channel(self) -> str:
+        """The program it was started from: the part of the key before the colon."""
+        return self.key.partition(":")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """The outcome for one old file; `session` is None when it couldn't be read."""
+
+    file: str
+    session: str | None
+    problems: tuple[str, ...] = ()
+
+
+def read_old_session(data: bytes, name: str) -> OldSession:
+    """Read a ``.json`` session of nanobot; secrets are redacted.
+
+    Raises:
+        UnreadableError: it isn't one.
+    """
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableError(f"The old session {name} is not valid JSON: {error}.") from None
+    if not isinstance(value, dict) or not isinstance(value.get("messages"), list):
+        raise UnreadableError(f"{name} is no session: it has no list of messages.")
+    created = _time(value.get("created_at")) or datetime.fromtimestamp(0, UTC)
+    problems: list[str] = []
+    messages = tuple(_messages(value["messages"], created, problems))
+    key = clean_line(str(value.get("key") or ""))
+    consolidated = min(_count(value.get(_CONSOLIDATED)), len(messages))
+    return OldSession(key, created, messages, consolidated, tuple(problems))
+
+
+def convert_sessions(workspace: Workspace) -> list[Conversion]:
+    """Turn every old ``.json`` session into a log of ours; what can't be read stays as it is.
+
+    Doing it again, or after a crash in the middle, does nothing twice.
+    """
+    if not workspace.writable:
+        return []
+    old = sorted(workspace.sessions.glob(f"[!.]*{_OLD}"))
+    return [_convert(workspace, file) for file in old if file.is_file() and not file.is_symlink()]
+
+
+def count_consolidated(workspace: Workspace, history: History, archive: Archive) -> int:
+    """Enter into the archive what nanobot had condensed, so that it isn't condensed again.
+
+    Returns:
+        How many sessions were entered.
+    """
+    due = [file for file in _condensed(workspace) if not archive.covered(_name(file))]
+    for file in due:
+        session, messages = _name(file), (1, _consolidated_in(file))
+        text = f"nanobot had condensed messages 1 to {messages[1]} of {session} before."
+        with history.change(Actor.IMPORT, text, Origin(session=session)) as change:
+            archive.stage(
+                change, text, session=session, messages=messages, timestamp=_modified(file)
+            )
+    return len(due)
+
+
+def _convert(workspace: Workspace, file: Path) -> Conversion:
+    try:
+        with storage_errors(f"Can't read {file.name}"):
+            session = read_old_session(file.read_bytes(), file.name)
+        name = _converted_name(file)
+        if not file.with_name(f"{name}{_LOG}").exists():
+            lines = [_first_record(name, file, session), *map(message_record, session.messages)]
+            text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+            data = text.encode("utf-8", "replace")
+            files.write_machine_file(workspace, f"sessions/{name}{_LOG}", data)
+        with storage_errors(f"Can't put {file.name} aside"):
+            file.rename(_free_backup(file))
+    except KbtuiError as error:
+        log.warning("%s", error)
+        return Conversion(file.name, None, (str(error),))
+    return Conversion(file.name, name, session.problems)
+
+
+def _first_record(name: str, file: Path, session: OldSession) -> dict[str, Any]:
+    channel = session.channel or name.partition("_")[0]
+    return {
+        **session_record(name, channel, "", session.created),
+        "key": session.key,
+        _CONVERTED: file.name,
+        _CONSOLIDATED: session.consolidated,
+    }
+
+
+def _converted_name(file: Path) -> str:
+    """The name of the log: one that isn't taken, or that of this very file's from before."""
+    name, number = file.stem, 1
+    while (taken := file.with_name(f"{name}{_LOG}")).exists():
+        if _first_of(taken).get(_CONVERTED) == file.name:
+            return name
+        number += 1
+        name = f"{file.stem}-{number}"
+    return name
+
+
+def _free_backup(file: Path) -> Path:
+    backup, number = file.with_name(file.stem + _BACKUP), 1
+    while backup.exists():
+        number += 1
+        backup = file.with_name(f"{file.stem}{_BACKUP}{number}")
+    return backup
+
+
+def _messages(
+    values: list[Any], created: datetime, problems: list[str]
+) -> Iterator[SessionMessage]:
+    number, last = 0, created
+    for place, value in enumerate(values, 1):
+        if not isinstance(value, dict) or value.get("role") not in _ROLES:
+            problems.append(f"item {place} is no message; it stays in the backup")
+            continue
+        number += 1
+        last = _time(value.get("timestamp")) or last
+        message = message_from({**value, "id": number}, number)
+        yield replace(
+            message,
+            time=last,
+            content=redact(message.content).text,
+            tool_calls=tuple(
+                replace(call, arguments=redact(call.arguments).text) for call in message.tool_calls
+            ),
+            meta={key: value[key] for key in _KEPT if value.get(key)},
+        )
+
+
+def _condensed(workspace: Workspace) -> Iterator[Path]:
+    """The logs whose first line says that nanobot had condensed some of it."""
+    for file in sorted(workspace.sessions.glob(f"[!.]*{_LOG}")):
+        if not file.is_symlink() and file.is_file() and _consolidated_in(file):
+            yield file
+
+
+def _consolidated_in(file: Path) -> int:
+    """How many messages nanobot had condensed, of those that it wrote (they have no ids)."""
+    first = _first_of(file)
+    said = _count(first.get(_CONSOLIDATED))
+    if not said or _CONVERTED in first:
+        return said
+    records = read_lines(file).records
+    return min(said, sum(1 for each in records if each.get("role") in _ROLES and "id" not in each))
+
+
+def _first_of(file: Path) -> Mapping[str, Any]:
+    with storage_errors(f"Can't read {file.name}"), file.open("rb") as stream:
+        line = stream.readline(_FIRST_LINE)
+    return json_object(line) or {}
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def _modified(file: Path) -> datetime:
+    with storage_errors(f"Can't read {file.name}"):
+        return datetime.fromtimestamp(file.stat().st_mtime).astimezone()
+
+
+def _name(file: Path) -> str:
+    return file.name.removesuffix(_LOG)
+
+
+def _time(value: Any) -> datetime | None:
+    try:
+        time = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return None
+    return time if time.tzinfo else time.astimezone()

@@ -17,6 +17,7 @@ import platformdirs
 
 from kbtui.errors import BudgetError, ModelAnswerError
 from kbtui.models.port import Usage
+from kbtui.text import json_object
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.files import write_machine_file
 
@@ -128,10 +129,9 @@ class Budget:
 
     def _read(self) -> dict[str, Any]:
         try:
-            value = json.loads((self._folder / "background.json").read_text("utf-8"))
-        except (OSError, ValueError, RecursionError):
+            return json_object((self._folder / "background.json").read_bytes()) or {}
+        except OSError:
             return {}
-        return value if isinstance(value, dict) else {}
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[dict[str, Any]]:

@@ -18,8 +18,8 @@ from kbtui.memory.background.session_job import SessionWork
 from kbtui.memory.background.worker import BackgroundWorker
 from kbtui.memory.consolidation.consolidator import Consolidator, Outcome, Trigger
 from kbtui.memory.consolidation.notes import SessionMemoryWriter
+from kbtui.memory.consolidation.page import Pending
 from kbtui.memory.consolidation.page_writer import MemoryWriter
-from kbtui.memory.consolidation.pending import Pending
 from kbtui.memory.dream.dream import Dream
 from kbtui.memory.dream.writing import DreamLog
 from kbtui.memory.edits.editor import Editor

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from kbtui.memory.consolidation.consolidator import Consolidator, Progress
     from kbtui.memory.consolidation.notes import SessionMemoryWriter
-    from kbtui.memory.consolidation.pending import Pending
+    from kbtui.memory.consolidation.page import Pending
 
     Tell = Callable[[WorkerEvent], None]
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Literal
 from kbtui.errors import KbtuiError, ModelError, WorkspaceBusyError
 from kbtui.memory.consolidation.answer import Answer
 from kbtui.memory.consolidation.ask import TRANSIENT, Condenser
-from kbtui.memory.consolidation.offline import answer_of
-from kbtui.memory.consolidation.pending import pages_for, prompt_cost, tokens_in
+from kbtui.memory.consolidation.page import pages_for, prompt_cost, tokens_in
+from kbtui.offline.condensing import Message, facts_of, history_entry, notes_of, slug_of
 from kbtui.sessions.slices import oldest_units
 from kbtui.settings import OFFLINE
 
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kbtui.knowledge.library import Library
-    from kbtui.memory.consolidation.page import Page
+    from kbtui.memory.consolidation.page import Page, Pending
     from kbtui.memory.consolidation.page_writer import MemoryWriter, Saved
-    from kbtui.memory.consolidation.pending import Pending
     from kbtui.memory.records.committing import MemoryLock
     from kbtui.memory.records.ranges import Range
     from kbtui.memory.records.transcript import Conversation
@@ -237,7 +236,7 @@ class Consolidator:
             run.add(page, await asyncio.to_thread(self._writer.save, page, nothing, OFFLINE))
             return
         if page.private or model.name == OFFLINE:
-            told = await asyncio.to_thread(answer_of, page)
+            told = await asyncio.to_thread(_without_model, page)
             run.add(page, await asyncio.to_thread(self._writer.save, page, told, OFFLINE))
             run.title = told.title or run.title
             return
@@ -332,3 +331,15 @@ class _Run:
         if self.error is not None and not isinstance(self.error, WorkspaceBusyError):
             said.append(f"Messages stay to be condensed later: {self.error}")
         return " ".join(said)
+
+
+def _without_model(page: Page) -> Answer:
+    """The remains of a page: its summary, what its user messages state, and their notes."""
+    of = page.conversation
+    judged = {each.turn for each in of.messages if each.turn and each.meta.get("judged")}
+    said = [
+        Message(each.id, each.role, of.spoken(each), each.turn in judged)
+        for each in filter(page.shows, page.messages)
+        if each.role in ("user", "assistant")
+    ]
+    return Answer(history_entry(said), tuple(facts_of(said)), tuple(notes_of(said)), slug_of(said))

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     from kbtui.history.change import Change
     from kbtui.history.history import History
-    from kbtui.memory.consolidation.page import Page
-    from kbtui.memory.consolidation.pending import Pending
+    from kbtui.memory.consolidation.page import Page, Pending
     from kbtui.memory.records.archive import Archive
     from kbtui.memory.records.committing import MemoryLock
     from kbtui.memory.records.transcript import Conversation

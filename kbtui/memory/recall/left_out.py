@@ -16,7 +16,7 @@ from kbtui.workspace import files
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from kbtui.memory.consolidation.pending import Pending
+    from kbtui.memory.consolidation.page import Pending
     from kbtui.memory.records.archive import ArchiveEntry
     from kbtui.memory.services import Services
 

@@ -17,9 +17,11 @@ from kbtui.workspace.redact import redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import date
 
     from kbtui.history.change import Change
     from kbtui.history.history import History
+    from kbtui.knowledge.library import Library
     from kbtui.memory.records.tombstones import Tombstones
     from kbtui.workspace.layout import Workspace
 
@@ -109,3 +111,21 @@ def _warning(fact: str) -> str:
     if not found:
         return ""
     return f"That looks like a secret ({found[0].kind}): everything in memory goes to your model."
+
+
+def todays_note(workspace: Workspace, history: History, library: Library, day: date) -> str:
+    """The path of a day's note, which is begun where there is none.
+
+    In a vault whose owner keeps such notes it is the owner's.
+
+    Raises:
+        StorageError: it can't be written.
+    """
+    own = library.daily_note(day)
+    path, text = own or (f"memory/{day.isoformat()}.md", f"# {day.isoformat()}\n\n")
+    try:
+        files.read_bytes(workspace, path)
+    except NotFoundError:
+        with history.change(Actor.YOU, "Begun with /today.") as change:
+            change.write(path, text, expecting=None)
+    return path

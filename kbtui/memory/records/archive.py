@@ -36,9 +36,9 @@ from kbtui.memory.records.archive_lines import (
 )
 from kbtui.memory.records.cursors import Cursors
 from kbtui.memory.records.ranges import Range, merged
-from kbtui.memory.records.records import BadLine, add_record, parse_records
 from kbtui.text import clean
 from kbtui.workspace import files
+from kbtui.workspace.jsonl import BadLine, add_record, parse_records
 
 if TYPE_CHECKING:
     from kbtui.history.change import Change

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import platformdirs
 
 from kbtui.memory.records.ranges import Range, read_range
-from kbtui.memory.records.records import BadLine, parse_records
 from kbtui.text import slugify
+from kbtui.workspace.jsonl import BadLine, parse_records
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

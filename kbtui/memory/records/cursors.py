@@ -10,6 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.text import json_object
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
@@ -100,11 +101,8 @@ class Cursors:
 
 def _parse(data: bytes | None) -> dict[str, dict[str, int]] | None:
     """Read the file; None where it says nothing that can be trusted."""
-    try:
-        value = json.loads(data) if data else None
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(value, dict):
+    value = json_object(data)
+    if value is None:
         return None
     return {reader: _origins(each) for reader, each in value.items() if isinstance(each, dict)}
 

@@ -260,7 +260,7 @@ class _WholeLog:
         self.taken_back = self.messages.keys() - {message.id for message in log.messages}
         self.bad = len(lines.bad)
         self.problems = (
-            *(f"line {number} can't be read" for number, _ in lines.bad),
+            *(f"line {line.number} can't be read" for line in lines.bad),
             *(f"{torn.name} holds a line cut short" for torn in _torn(file)),
         )
 

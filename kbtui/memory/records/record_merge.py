@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.memory.records.archive_lines import read_entry
 from kbtui.memory.records.cursors import CURSORS
-from kbtui.memory.records.records import parse_records
+from kbtui.text import json_object
+from kbtui.workspace.jsonl import parse_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -84,11 +85,8 @@ def _further(was: Any, here: Any, there: Any) -> Any:
 
 
 def _cursors(data: bytes | None) -> dict[str, dict[str, Any]] | None:
-    try:
-        value = json.loads(data) if data else None
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(value, dict):
+    value = json_object(data)
+    if value is None:
         return None
     return {reader: each for reader, each in value.items() if isinstance(each, dict)}
 

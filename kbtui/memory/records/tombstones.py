@@ -18,9 +18,9 @@ from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.knowledge.facts import normalise, restated, states
 from kbtui.memory.records.archive import is_record
 from kbtui.memory.records.ranges import Range, read_range
-from kbtui.memory.records.records import BadLine, add_record, parse_records
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
+from kbtui.workspace.jsonl import BadLine, add_record, parse_records
 from kbtui.workspace.layout import MACHINE
 
 if TYPE_CHECKING:

@@ -258,7 +258,7 @@ async def _audit(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
 
 
 async def _today(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
-    from kbtui.memory.recall.today import todays_note
+    from kbtui.memory.recall.remember import todays_note
 
     day = datetime.now().astimezone().date()
     path = await asyncio.to_thread(todays_note, kb.workspace, kb.history, kb.library, day)

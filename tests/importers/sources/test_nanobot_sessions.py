@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbtui.errors import UnreadableError
-from kbtui.importers.sources.nanobot_sessions import (
+from kbtui.importers.sources.nanobot import (
     convert_sessions,
     count_consolidated,
     read_old_session,

@@ -37,12 +37,7 @@ def _now() -> datetime:
 
 
 class Agent:
-    """Runs turns over the rooms of one workspace.
-
-    Attributes:
-        services: The rooms.
-        find_editor: Gives the edit engine; without it nothing is written.
-    """
+    """Runs turns over the rooms of one workspace; without the edit engine nothing is written."""
 
     find_editor: Callable[[], Editor] | None = None
 
@@ -62,13 +57,9 @@ class Agent:
     ) -> AsyncGenerator[Event, None]:
         """Answer what the user says; yields the events of `kbtui.agent.events`.
 
-        Closing the generator, or cancelling who iterates over it, stops the model at once; what
-        was said until then is kept. Nothing is raised for what may go wrong: it is an event.
-
-        Args:
-            session: The conversation that it belongs to.
-            text: What the user says; stored with secrets redacted, asked as it is.
-            model: Who answers; the chat's model if None.
+        Closing the generator, or cancelling who iterates over it, stops the model at once; what was
+        said until then is kept. Nothing is raised for what may go wrong: it is an event. The text
+        is stored with secrets redacted, and asked as it is.
         """
         if session.id in self._running:
             yield _failure(_busy(session), session, "")
@@ -107,10 +98,7 @@ class Agent:
         """Keep what the user said in a message after all, whatever it is worth; blocks.
 
         Raises:
-            UsageError: the message says nothing that can be kept.
-            WorkspaceBusyError: somebody else kept writing.
-            ConflictError: the files kept changing; nothing is written.
-            StorageError: the file system refused; nothing is written.
+            UsageError: the message says nothing that can be kept. Else as `committed`.
         """
         said = next(each for each in session.messages if each.id == message)
         facts = understand("Remember that.", [Said("user", said.content)]).facts

@@ -84,13 +84,8 @@ def attachments_of(
 ) -> list[Attachment]:
     """The files that a message refers to, each once; what names nothing is just text.
 
-    Args:
-        text: The message.
-        workspace: Where the files are.
-        library: What entries are called.
-        is_local: Whether the model may see private ones.
-        roots: Folders of the user's own that may be looked at as well.
-        sees: Whether the model takes pictures; asked if there is one.
+    A local model may see private ones; `roots` are folders of the user's own that may be looked at
+    as well. `sees` says if the model takes pictures, asked if there is one.
     """
     found = (_path_of(name, workspace, library, roots) for name in references(text))
     paths = dict.fromkeys(path for path in found if path)

@@ -80,13 +80,7 @@ class Gathering:
         return [line for line in (*lines, *self._memory()) if not line.code]
 
     def candidates(self, question: str, known: Sequence[Line], message: int) -> list[Line]:
-        """Lines that may answer a question; those of this very message are left out.
-
-        Args:
-            question: What is asked.
-            known: What was gathered already.
-            message: The id of the message that asks.
-        """
+        """Lines that may answer a question, and those known, but for the message that asks."""
         found: dict[tuple[str, int, str], Line] = {}
         infos = {info.path: info for info in self._context.library.infos()}
         scope = ",".join(
@@ -233,14 +227,9 @@ class Kept:
 
 
 class Capture:
-    """Understands what the user says in a turn, and keeps it through the one edit engine.
+    """Understands what the user says in a turn, secrets and all, and keeps it by the edit engine.
 
-    Args:
-        editor: Gives the engine.
-        now: The clock.
-        text: What the user says, secrets and all.
-        before: The messages before it.
-        gathering: Finds the lines that it may be about.
+    `gathering` finds the lines that it may be about.
     """
 
     def __init__(

@@ -112,15 +112,10 @@ def assemble(
     before: Sequence[SessionMessage] | None = None,
     now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
 ) -> Prompt:
-    """Put a prompt together; reads files, so not on the app's event loop.
+    """Put a prompt together for the session so far, if any; reads files: not on the app's loop.
 
-    Args:
-        rooms: Where everything is.
-        session: The conversation so far; None for a new one.
-        text: What the user says now; "" leaves that part out.
-        model: Who is asked; the chat's model if None.
-        before: The messages before `text`, if those aren't all of the session.
-        now: The clock.
+    `text` is what the user says now; "" leaves that part out. `before` are the messages before it,
+    if those aren't all of the session. The chat's model is asked unless said otherwise.
     """
     model = model or _chat_model(rooms)
     limits = rooms.settings.context
@@ -178,14 +173,7 @@ def _session_budget(limits: ContextSettings, window: int, fixed: int) -> int:
 def session_tokens(
     rooms: Rooms, session: str, messages: Sequence[SessionMessage], model: ChatModel | None = None
 ) -> int:
-    """Estimate what a session takes of a prompt now: its messages, and the summary of the rest.
-
-    Args:
-        rooms: Where everything is.
-        session: Its id.
-        messages: The whole of it.
-        model: Who is asked; the chat's model if None.
-    """
+    """Estimate what a session takes of a prompt now: its messages, and the summary of the rest."""
     model = model or _chat_model(rooms)
     budget = rooms.settings.context.session_share(model.context_window)
     window = _session(rooms, session, messages, budget, is_local=model.is_local)
@@ -274,11 +262,7 @@ def _subject(text: str, before: Sequence[SessionMessage]) -> str:
 def _known_parts(rooms: Rooms, shown: _Files, text: str, frame: _Frame) -> Iterator[Part]:
     """The parts that stand in every prompt, the index last; one's spare room goes to the next.
 
-    Args:
-        rooms: Where everything is.
-        shown: Reads the files.
-        text: The subject, to rank the index by.
-        frame: How much room there is, and the time.
+    The index is ranked by the text; `frame` is how much room there is, and the time.
     """
     limits = rooms.settings.context
     place = f"Workspace “{clean_line(rooms.workspace.root.name)}”, on {_platform()}."

@@ -28,12 +28,7 @@ T = TypeVar("T")
 
 
 async def in_thread(work: Callable[[], T], done: Callable[[T], None] | None = None) -> T:
-    """Run `work` in a thread, to its end even when the caller is cancelled.
-
-    Args:
-        work: What to do.
-        done: Called with its result, before anything else, cancelled or not.
-    """
+    """Run `work` in a thread, to its end even when the caller is cancelled; then at once `done`."""
     running = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         result = await asyncio.shield(running)
@@ -69,11 +64,8 @@ _STOPPED = Outcome(ok=False, output="Error: Not run: the user stopped the turn."
 class ToolRounds:
     """The tool calls of one turn, round by round.
 
-    Args:
-        toolbox: The tools.
-        context: What they may use.
-        keep: Stores an outcome; called in a thread, before anybody is told.
-        emit: Tells who watches the turn.
+    `keep` stores an outcome, in a thread, before anybody is told; `emit` tells who watches the
+    turn.
     """
 
     def __init__(

@@ -73,13 +73,8 @@ class Turn:
     """One turn that is running.
 
     Attributes:
-        id: Its name.
-        session: Where everything that is said is stored.
         said: The user's message as it was stored.
-        model: Who answers.
         prompt: What the model is given first.
-        context: What the tools may use.
-        toolbox: The tools.
         steps: How many times the model may be asked.
         log_prompts: Whether prompts and answers go into the log.
         capture: Keeps what the user states where the model wrote nothing.

@@ -43,12 +43,10 @@ class Condensed:
 
 @dataclass(frozen=True, slots=True)
 class SessionWindow:
-    """The part of a session that a prompt holds.
+    """The part of a session that a prompt holds: the newest messages, and what isn't condensed yet.
 
-    Attributes:
-        messages: The newest ones, and what isn't condensed yet.
-        condensed: What left the prompt and is summed up.
-        left_out: What fits no more and isn't condensed yet.
+    What left it is `condensed`, and summed up; what fits no more and isn't condensed yet,
+    `left_out`.
     """
 
     messages: tuple[Message, ...]

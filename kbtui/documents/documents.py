@@ -60,13 +60,9 @@ _KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "S
 
 @dataclass(frozen=True)
 class Text:
-    """The text of a document.
+    """The text of a document, in parts with their places, such as ``page 3``, or none.
 
-    Attributes:
-        parts: Each with its place, such as ``page 3``; the place is empty where there is none.
-        title: As the document states it, maybe empty.
-        markdown: The text is Markdown, not plain.
-        problem: Why there is no text, or not all of it, as it follows "because"; else empty.
+    `problem` is why there is no text, or not all of it, as it follows "because"; else empty.
     """
 
     parts: tuple[tuple[str, str], ...] = ()

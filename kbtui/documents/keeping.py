@@ -86,11 +86,7 @@ def is_keepable(file: Path) -> bool:
 
 
 def keep_document(workspace: Workspace, source: str) -> Kept:
-    """Keep a file, or what lies at an address; raises nothing but `KbtuiError`.
-
-    Args:
-        workspace: Where to.
-        source: A path, or an ``http(s)`` address, as a person gave it.
+    """Keep a file, or what lies at an ``http(s)`` address; raises nothing but `KbtuiError`.
 
     Raises:
         NotFoundError: There is no such file.

@@ -71,18 +71,11 @@ def find_source(opened: Opened) -> Source | None:
 
 @dataclass(slots=True)
 class Preview:
-    """What an export holds, and what importing it would do.
+    """An export's content, and what importing it would do.
 
-    Attributes:
-        source: The program that it is of.
-        conversations: How many there are; `messages` in them.
-        branches: How many other branches they have, which are left out.
-        notes: How many texts and files beside conversations.
-        first: The earliest message; `last` the latest.
-        new: How many conversations aren't here yet; `grown` have more messages than are here,
-            `known` have not.
-        tokens: About how many tokens the new messages are.
-        skipped: What couldn't be taken, and why.
+    `branches` are those that are left out, `notes` texts and files beside conversations, `first`
+    and `last` the times of messages. Of the conversations so many are `new`, `grown` (they have
+    more messages than are here) or `known`; the new messages are about so many `tokens`.
     """
 
     source: str
@@ -116,15 +109,9 @@ class Came:
 
 @dataclass(slots=True)
 class Report:
-    """What an import did.
+    """The result of an import: the sessions and the paths of notes that came or grew, and the rest.
 
-    Attributes:
-        batch: Its id, by which it can be taken back.
-        source: The program.
-        sessions: The conversations that came, or grew.
-        entries: The paths of the notes that came.
-        known: How many conversations and notes were here already.
-        skipped: What couldn't be taken, and why.
+    By the id of its `batch` it can be taken back.
     """
 
     batch: str
@@ -146,14 +133,7 @@ def preview(
     source: Source,
     watch: Callable[[int, int, str], None] = lambda _done, _of, _what: None,
 ) -> Preview:
-    """Read an export, and say what importing it would do; nothing is written.
-
-    Args:
-        services: The rooms.
-        opened: The export.
-        source: Its program.
-        watch: Told the bytes read, of how many, and what was read last; may raise `StoppedError`.
-    """
+    """Read an export, and say what importing it would do; `watch` as in `run`."""
     found = Preview(source.name)
     incoming = _Incoming(services, source, None, Redactor())
     seen: dict[str, int] = {}
@@ -193,12 +173,8 @@ def run(
 ) -> Report:
     """Import an export; one that was stopped goes on.
 
-    Args:
-        services: The rooms.
-        opened: The export.
-        source: Its program.
-        watch: Told the bytes read, of how many, and what was read last. What it raises, such as
-            a `StoppedError`, stops the import; what came so far stays.
+    `watch` is told the bytes read, of how many, and what was read last. What it raises, such as a
+    `StoppedError`, stops the import; what came so far stays.
 
     Raises:
         StorageError: There is no room, or the workspace can't be written; it can go on later.
@@ -467,17 +443,9 @@ def take_back(
 ) -> tuple[Commit | None, list[TakenBack]] | None:
     """Take back all of an import: what it wrote by commits, and the sessions that it brought.
 
-    Args:
-        services: The rooms.
-        batch: The import.
-        undo: Takes back the commits; where it refuses, nothing is done.
-
-    Returns:
-        The commit of the undo, if there was something to undo, and what became of each session;
-        None where no session is of this batch.
-
-    Raises:
-        UndoConflictError: As `History.undo_batch`.
+    `undo` takes back the commits; where it refuses (`UndoConflictError`), nothing is done. Gives
+    the commit of the undo, if there was something to undo, and what became of each session; None
+    where no session is of this batch.
     """
     imported, known = Imported(services.workspace), Batch(services.workspace, batch)
     if not known.kept() and not any(True for _ in imported.of_batch(batch)):

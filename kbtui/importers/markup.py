@@ -49,12 +49,9 @@ def digest(*parts: str) -> str:
 
 
 def to_markdown(html: str, prepare: Callable[[Tree], None] | None = None) -> str:
-    """Turn HTML, or a part of it, into Markdown.
+    """Turn HTML, or a part of it, broken in any way, into Markdown.
 
-    Args:
-        html: It; broken in any way.
-        prepare: Told of the tree before it is turned: a place to replace tags of a kind of one's
-            own, and to lead links elsewhere.
+    `prepare` is given the tree before: to replace tags of one's own, and to lead links elsewhere.
     """
     import warnings
 

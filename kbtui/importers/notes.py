@@ -40,13 +40,9 @@ _LONGEST_NAME = 120
 
 @dataclass(slots=True)
 class Notes:
-    """Brings the notes of one import, in lots.
+    """Brings the notes of one import, in lots: paths that `came`, notes `known` or `skipped`.
 
-    Attributes:
-        came: The paths that were written.
-        known: How many were here already.
-        skipped: What was left, and why.
-        keep_file: Told of a file under ``docs/`` before it is written, with its blob's id.
+    `keep_file` is told of a file under ``docs/`` before it is written, with its blob's id.
     """
 
     workspace: Workspace

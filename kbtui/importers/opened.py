@@ -33,7 +33,6 @@ class Opened:
     """A file, a folder or a zip that is being imported.
 
     Attributes:
-        path: Where it is.
         names: Its members, relative, slashes between, sorted; of a single file its own name.
         refused: Members that are not read, with the reason.
         done: How many bytes were read of its members so far.

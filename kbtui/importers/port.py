@@ -20,12 +20,8 @@ if TYPE_CHECKING:
 class Said:
     """One message of a conversation.
 
-    Attributes:
-        role: Who says it.
-        text: What a person saw; no thinking, no hidden context, no unsupported-block notices.
-        time: When, in UTC; None where the export doesn't say.
-        id: The export's own id of it, if it has one.
-        attached: The names of files that came with it.
+    `text` is what a person saw: no thinking, no hidden context, no notices of unsupported blocks.
+    `time` is in UTC; it and the export's own `id` may be missing. `attached` names files beside it.
     """
 
     role: Literal["user", "assistant"]
@@ -37,16 +33,10 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """One conversation as it stood at the end: one branch.
+    """One conversation as it stood at the end: one branch; `branches` says how many others it has.
 
-    Attributes:
-        id: The export's own id, else one made of what doesn't change when the export grows.
-        title: Its title, maybe empty.
-        created: When it was begun; None where neither it nor a message says.
-        updated: When it was last changed.
-        messages: In order; never empty.
-        url: Where it can be seen, if anywhere.
-        branches: How many other branches it has, which are left out.
+    `id` is the export's own, else one made of what doesn't change when the export grows. There is
+    always a message; a title, a time and a url may be missing.
     """
 
     id: str
@@ -64,12 +54,8 @@ class Note:
 
     Attributes:
         id: As with a conversation.
-        title: Its title.
         text: Markdown.
-        updated: When it was last changed.
-        created: When it was made.
         folder: Where it stood, slashes between; its tree is kept.
-        tags: Its tags.
         url: Where it came from.
         data: The bytes of a file that is no text (an image, a PDF); `text` is empty then, and
             `title` is its name.
@@ -91,12 +77,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A thing that could not be taken.
-
-    Attributes:
-        place: Which: a title, an id, a file with a line.
-        why: The reason, a sentence.
-    """
+    """A thing that could not be taken: a title, an id or a file with a line, and the reason."""
 
     place: str
     why: str

@@ -69,14 +69,9 @@ class Estimate:
 
 @dataclass(slots=True)
 class Remembered:
-    """What became of the memory of an import.
+    """The memory of an import: of how many sessions, at what cost; `left` wait for another time.
 
-    Attributes:
-        model: The model that condensed, or ``offline``.
-        sessions: How many conversations were looked at; `left`: how many wait for another time.
-        entries: The entries that were written for these imports.
-        usd: What it cost.
-        notice: Why it stopped early, ready to be shown; empty where it didn't.
+    `notice` says why it stopped early; empty where it didn't.
     """
 
     model: str
@@ -113,13 +108,8 @@ async def remember(
 ) -> Remembered:
     """Make memory of imported conversations that have none yet; a run that was stopped goes on.
 
-    Args:
-        services: The rooms.
-        memory: The memory of the workspace.
-        wanted: The imports.
-        usd: Spend at most so much, in place of what the day allows.
-        watch: Told how many conversations of how many are done, and which is next; may raise
-            `StoppedError`.
+    It spends at most `usd`, in place of what the day allows. `watch` is told how many conversations
+    of how many are done, and which is next; it may raise `StoppedError`.
     """
     model = services.models.chat("import")
     done = Remembered(model.name)

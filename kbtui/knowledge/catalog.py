@@ -147,10 +147,6 @@ class Catalog:
         """The text of an INDEX.md, as if there were no private entries.
 
         It is made anew: the file may still say what an entry said before it became private.
-
-        Args:
-            path: Which one.
-            text: What stands in it.
         """
         infos = [info for info in self._entries.infos() if not info.private]
         category = path.removeprefix("knowledge/").removesuffix("INDEX.md").rstrip("/")

@@ -57,9 +57,8 @@ class Fact:
         kind: The type of the entry that it belongs to, one of `templates.ENTRY_TYPES`.
         subject: What it is about, as a person would title it: a noun phrase of at most 6 words.
             Empty where it has no subject of its own.
-        message: The id of the message that says it; None where that isn't known.
-        replaces: The statement, or a telling part of it, that is no longer true because of this
-            one; empty where nothing is superseded.
+        message: The id of the message that says it, if known.
+        replaces: The statement, or a telling part of it, that isn't true any more by this one.
         place: ``entry``: the subject's own entry; ``memory``: MEMORY.md, for what every
             conversation needs.
         related: Names of other entries that it mentions.

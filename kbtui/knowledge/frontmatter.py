@@ -194,14 +194,9 @@ def tags(values: Mapping[str, Any], in_body: Iterable[str] = ()) -> tuple[str, .
 
 
 def items(values: Mapping[str, Any], key: str) -> tuple[str, list[Any]]:
-    """The items of a list as they are written, for who adds to it without changing the others.
+    """The items of ``tags``, ``aliases`` or ``related`` as they are written.
 
-    Args:
-        values: The frontmatter.
-        key: ``tags``, ``aliases`` or ``related``.
-
-    Returns:
-        The key that they stand under, as Obsidian once wrote ``tag`` and ``alias``, and the items.
+    Beside them the key that they stand under, as Obsidian once wrote ``tag`` and ``alias``.
     """
     singular = _SINGULAR.get(key, key)
     if key not in values and singular in values:
@@ -210,13 +205,7 @@ def items(values: Mapping[str, Any], key: str) -> tuple[str, list[Any]]:
 
 
 def with_items(values: Mapping[str, Any], key: str, items: list[Any]) -> list[Any] | str:
-    """The new value of a list: tags that are written in one line stay so, if they can.
-
-    Args:
-        values: The frontmatter.
-        key: The key that `items` gave.
-        items: What the list holds from now on.
-    """
+    """The new value of a list by the key that `items` gave: tags in a line stay so, if they can."""
     written = values.get(key)
     if key not in {"tags", "tag"} or not isinstance(written, str) or not items:
         return items

@@ -100,11 +100,8 @@ def naming_of(stem: str) -> Naming | None:
 class FileNames:
     """A way of making names by a template of zk's, which holds an id made at random, or a date.
 
-    Attributes:
-        template: The name with ``{{id}}``, ``{{title}}``, ``{{slug title}}`` and
-            ``{{format-date now '%Y-%m-%d'}}``.
-        letters: The letters of an id.
-        length: How many of them it has.
+    In `template` stand ``{{id}}``, of so many `letters`, ``{{title}}``, ``{{slug title}}`` and
+    ``{{format-date now '%Y-%m-%d'}}``.
     """
 
     template: str
@@ -149,15 +146,7 @@ class FileNames:
 
 
 class Habits:
-    """The habits of one workspace.
-
-    Args:
-        layout: Where its files lie.
-        infos: Its entries.
-
-    Attributes:
-        in_place: It is somebody's own folder.
-    """
+    """The habits of one workspace; `in_place`: it is somebody's own folder."""
 
     def __init__(self, layout: Layout, infos: Sequence[EntryInfo]) -> None:
         self._layout = layout

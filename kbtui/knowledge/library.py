@@ -139,12 +139,7 @@ class Library(Reader):
         return next(iter(paths)) if len(paths) == 1 else None
 
     def find_path(self, ref: str, *, show_private: bool = True) -> str:
-        """Like `find`, without reading it.
-
-        Args:
-            ref: What it is called.
-            show_private: Whether private entries may be found, and named where nothing is.
-        """
+        """Like `find`, without reading it; private ones only if they may be shown."""
         if show_private:
             return super().find_path(ref)
         return resolve.found_path(
@@ -164,15 +159,10 @@ class Library(Reader):
         origin: Origin = Origin(),  # noqa: B008  # frozen
         **content: Unpack[Content],
     ) -> Written:
-        """Write a new entry under a name that is free.
+        """Write a new entry under a name that is free, which is made of its title.
 
-        Args:
-            type: One of `ENTRY_TYPES`, or the folder of one.
-            title: What it is called; the file name is made of it.
-            day: When it is from; today if None. A decision's name begins with its month.
-            actor: Who writes it.
-            origin: Where it comes from.
-            content: What it says; see `Content`.
+        `type` is one of `ENTRY_TYPES`, or the folder of one; `day` is when it is from, today if
+        None: a decision's name begins with its month.
 
         Raises:
             UsageError: an unknown type, or no title.
@@ -257,12 +247,7 @@ class Library(Reader):
     ) -> Commit | None:
         """Write a file's whole text; a byte-order mark and CRLF line ends that it had stay.
 
-        Args:
-            path: Its workspace path.
-            text: The new text, as `Entry.text` gave the old one.
-            expecting: The blob id of what the writer read; None: the file must be new.
-            actor: Who writes it.
-            reason: Why; the body of the commit.
+        `expecting` is the blob id of what the writer read; None: the file must be new.
 
         Raises:
             ConflictError: somebody else changed it meanwhile; both versions are kept.
@@ -294,9 +279,7 @@ class Library(Reader):
         return Written(name.path, change.result)
 
     def delete(self, ref: str, *, sink: Sink | None = None) -> Commit | None:
-        """Delete an entry, and clean the links to it; the commit can be undone.
-
-        A `sink` may take the change; None is returned then.
+        """Delete an entry, and clean the links to it; None where a `sink` takes the change.
 
         Raises:
             NotFoundError: there is no such entry.
@@ -319,14 +302,9 @@ class Library(Reader):
         *,
         show_private: bool = True,
     ) -> str:
-        """The part of the catalogue for a prompt, at most `budget_tokens` long.
+        """The catalogue for a prompt, ranked for the `query`, at most `budget_tokens` long.
 
-        Args:
-            query: The conversation that the entries are ranked for.
-            budget_tokens: How long it may be.
-            count: Counts the tokens of a text.
-            show_private: Whether private entries may be described; a remote model only hears
-                that they exist.
+        A remote model only hears that private entries exist; `show_private` describes them.
         """
         return self._prompt_index.write(
             self._entries.infos(),
@@ -387,15 +365,9 @@ def _encoded_as(old: bytes, text: str, path: str) -> bytes:
 
 
 def retag(library: Library, path: str, words: Iterable[str]) -> tuple[str, ...]:
-    """Change the tags of an entry.
+    """Add tags to an entry, and take away those behind a ``-``; the tags that it has now.
 
-    Args:
-        library: Where it is.
-        path: Which one.
-        words: Tags to add, with or without a leading ``#``; one behind a ``-`` is taken away.
-
-    Returns:
-        The tags that it has now, those in its text among them.
+    Those in its text are among them.
 
     Raises:
         UsageError: there is no tag among the words, or one to be taken away stands in the text.

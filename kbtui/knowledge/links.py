@@ -89,10 +89,7 @@ class PlacedLink:
 def target_first(body: str, first_line: int, read: Callable[[Link], Link]) -> str:
     """Write each wikilink whose label comes first as Obsidian does; the lines stay the same.
 
-    Args:
-        body: The text.
-        first_line: The number of its first line.
-        read: Gives a link as it is meant.
+    `read` gives a link as it is meant.
     """
     for placed in reversed(links_in_body(body, first_line)):
         link = read(placed.link)

@@ -35,17 +35,10 @@ _BOM = "\ufeff"
 
 
 class Overlay:
-    """Files by workspace path.
+    """Files by workspace path: what they held `before`, if they were there, and the `edits` on top.
 
-    Args:
-        layout: Where the files lie.
-        entries: The entries that are there.
-
-    Attributes:
-        before: What each file that was looked at holds on disk; None: it isn't there.
-        edits: What it shall hold.
-        repaired: The files that were worked out to change only by a repair of their links.
-        moved: The paths that entries were worked out to have, each with the one that it had.
+    `repaired` are those that were worked out to change only by a repair of their links, `moved` the
+    paths that entries were worked out to have, each with the one that it had.
     """
 
     def __init__(self, layout: Layout, entries: Entries) -> None:
@@ -118,11 +111,8 @@ class Overlay:
     def stage(self, change: Change, edits: Mapping[str, bytes | None] | None = None) -> None:
         """Put edits into a running change, which is refused if a file isn't what it was.
 
-        Args:
-            change: The change.
-            edits: Which; None: those on top, as far as they change something.
-
-        What only repairs links is marked as that.
+        Without `edits` those on top, as far as they change something. What only repairs links is
+        marked.
         """
         edits = self.changed if edits is None else edits
         change.repairs.update(self.repaired, self.moved)
@@ -167,10 +157,8 @@ class Overlay:
     ) -> str:
         """The entry that a path, category/slug, slug, title or alias names.
 
-        Args:
-            ref: What it is called.
-            hides: True for an entry that isn't found, and not named where nothing is.
-            unnamed: True for an entry that is found, but not named where nothing is.
+        What `hides` is true of isn't found, and not named where nothing is; what `unnamed` is true
+        of is found, but not named.
 
         Raises:
             NotFoundError: nothing is called so; the hint names the nearest.
@@ -223,9 +211,7 @@ class Overlay:
     # Links -----------------------------------------------------------------------------------
 
     def renamed(self, path: str, name: NewName) -> Edits:
-        """The edits that give an entry another name and lead every link after it.
-
-        The old name becomes an alias.
+        """The edits that rename an entry, keep its name as an alias, and lead every link after it.
 
         Raises:
             UsageError: there is something under the new name already.

@@ -198,13 +198,8 @@ class Reader:
 class PastLibrary(Reader):
     """The library of one commit; what it says never changes. One object serves all threads.
 
-    Args:
-        history: Where the commit is; it may be somebody else's.
-        at: Which one, as `History.resolve` understands it.
-        today: The library of now, to which most entries are the same.
-
-    Attributes:
-        at: The full id of the commit.
+    The `history` may be somebody else's. `at` is any revision, and then its full id; `today` is the
+    library of now, to which most entries are the same.
 
     Raises:
         NotFoundError: there is no such commit.

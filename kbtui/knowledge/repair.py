@@ -153,10 +153,7 @@ def retargeted(
 ) -> bytes:
     """Rewrite the targets for which `decide` gives a new one; all other bytes stay.
 
-    Args:
-        data: The document.
-        read: Gives a link as it is meant (`LinkIndex.read`).
-        decide: Gives the new target of a link that was so read.
+    `read` gives a link as it is meant (`LinkIndex.read`), and `decide` is asked of it so.
     """
 
     def in_value(key: str, value: str) -> str | None:
@@ -233,12 +230,7 @@ def _edited(
 def new_target(link: Link, by: str, source: str, target: Named, index: LinkIndex) -> str:
     """Write the target for a link in the file `source` that shall lead to the entry `target`.
 
-    Args:
-        link: The link as it was written.
-        by: How it was found before (`Found.by`).
-        source: The file that it stands in now.
-        target: The entry that it means.
-        index: What finds entries from now on.
+    `by` is how it was found before (`Found.by`), `index` what finds entries from now on.
     """
     written = unquote(link.target) if link.kind == "markdown" else link.target
     for candidate in _candidates(written, by, source, target):

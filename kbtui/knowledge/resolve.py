@@ -84,12 +84,7 @@ class AttachedFiles(Protocol):
 class LinkIndex:
     """Finds entries by what they are called. Built once for a set of entries, then only read.
 
-    Args:
-        entries: Those that can be found.
-        label_first: The label of a wikilink may stand before the target, as in Dendron.
-
-    Attributes:
-        label_first: The same.
+    With `label_first` the label of a wikilink may stand before the target, as in Dendron.
     """
 
     def __init__(self, entries: Iterable[Named] = (), *, label_first: bool = False) -> None:
@@ -310,11 +305,8 @@ def found_path(
 ) -> str:
     """The path that a path, category/slug, slug, title or alias names.
 
-    Args:
-        ref: What it is called.
-        index: What finds entries by name.
-        infos: The entries, of which the nearest are named where nothing is called so.
-        is_file: Tells of a path if there is a file, which need be no entry.
+    Of `infos` the nearest are named where nothing is called so. `is_file` tells of a path if there
+    is a file, which need be no entry.
 
     Raises:
         NotFoundError: nothing is called so.

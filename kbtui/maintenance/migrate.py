@@ -124,15 +124,8 @@ def bring_up_to_date(workspace: Workspace, history: History, *, is_new: bool = F
     """Convert old sessions, take in an old HISTORY.md and INDEX.md, install the shipped skills.
 
     What can't be done now, for instance because somebody else is writing, is tried again the next
-    time. At the first opening of a workspace of nanobot a report is written of what was taken over.
-
-    Args:
-        workspace: Whose.
-        history: Its history.
-        is_new: There was no history before.
-
-    Returns:
-        What a person should know, one sentence each.
+    time. At the first opening of a workspace of nanobot (`is_new`: there was no history before) a
+    report is written of what was taken over. Gives what a person should know, one sentence each.
     """
     notices: list[str] = []
     takes_over = is_new or (workspace.root / TAKING_OVER).is_file()

@@ -56,14 +56,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """A purge: where the secret stood, and what was done.
+    """A purge: where the secret stood, in how many objects, and how many commits were written anew.
 
-    Attributes:
-        found: Where it stood.
-        objects: How many objects of the history held it.
-        commits: How many commits were written anew.
-        epoch: How many purges the history has seen now; None where it didn't hold the secret.
-        left: Where it still stands, and why.
+    `epoch` is how many purges the history has seen now; None where it didn't hold the secret.
+    `left` is where it still stands, and why.
     """
 
     found: tuple[Place, ...]
@@ -98,11 +94,8 @@ class Purging:
     ) -> Purged:
         """Remove it everywhere, and look again.
 
-        Args:
-            secret: What.
-            tell: Is told what is being done.
-            confirmed: How often it stands in the workspace's files; needed for what is common.
-            delete_binaries: Delete files that can't be rewritten.
+        `confirmed` is how often it stands in the workspace's files, needed for what is common. With
+        `delete_binaries` files that can't be rewritten are deleted.
 
         Raises:
             UsageError: It is a common word, and nobody confirmed how often it stands there.

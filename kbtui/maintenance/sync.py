@@ -92,13 +92,10 @@ class Syncing:
         stopped: Callable[[], bool] | None = None,
         replace_theirs: bool = False,
     ) -> Synced:
-        """Sync, and remember where with.
+        """Sync with an address, or the one that is remembered, and remember it.
 
-        Args:
-            remote: The address; None: the one that is remembered.
-            tell: Is told what is being done.
-            stopped: Says whether somebody wants to stop.
-            replace_theirs: After a purge: drop what the other side has that we don't.
+        `stopped` says whether somebody wants to stop; with `replace_theirs`, after a purge, what
+        the other side has that we don't is dropped.
 
         Raises:
             UsageError: No address is known.

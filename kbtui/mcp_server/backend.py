@@ -65,10 +65,7 @@ class Offer:
 class Backend:
     """Answers calls on one workspace; all methods may be called from any thread.
 
-    Args:
-        open_workspace: Opens it.
-        batch: What the changes of this connection are known by, all together.
-        read_only: Whether only tools that change nothing are offered.
+    `batch` is what the changes of this connection are known by, all together.
     """
 
     def __init__(
@@ -105,13 +102,10 @@ class Backend:
         )
 
     def call(self, name: str, arguments: str, client: str, connection: str = "") -> Outcome:
-        """Run a tool.
+        """Run a tool with a JSON object.
 
-        Args:
-            name: Which one.
-            arguments: A JSON object.
-            client: What the program that asks calls itself; its changes are known by that.
-            connection: Which one of several at once it is.
+        `client` is what the program that asks calls itself, by which its changes are known;
+        `connection` tells one of several at once from the others.
 
         Raises:
             KbtuiError: the workspace can't be used, or the arguments are too long.

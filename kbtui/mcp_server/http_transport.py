@@ -88,12 +88,7 @@ def read_token() -> str:
 
 
 class HttpTransport:
-    """Serves any number of clients until it is cancelled.
-
-    Args:
-        listener: A socket that listens.
-        token: To be shown with each request.
-    """
+    """Serves any number of clients that show the token, until it is cancelled."""
 
     def __init__(self, listener: socket.socket, token: str) -> None:
         self._listener = listener

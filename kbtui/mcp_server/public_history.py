@@ -30,14 +30,9 @@ _MOST_NAMES = 100  # that one file has had
 
 @dataclass(frozen=True, slots=True)
 class PublicCommit:
-    """A commit without what is private.
+    """A commit without what is private: `commit` is the whole of it, which isn't to be shown.
 
-    Attributes:
-        commit: The whole of it, which isn't to be shown.
-        subject: What happened to the files that may be shown.
-        reason: Why; empty where it might tell of others.
-        paths: Those files.
-        is_whole: Nothing was left out.
+    `reason` is empty where it might tell of others; `is_whole`: nothing was left out.
     """
 
     commit: Commit

@@ -36,15 +36,10 @@ def serve(
     read_only: bool = False,
     http: HttpTransport | None = None,
 ) -> int:
-    """Serve one client on standard input and output until it leaves, or many over HTTP.
+    """Serve one client on standard input and output until it leaves, or many over `http`.
 
-    Args:
-        open_workspace: Opens the workspace, when it is first needed and in any thread.
-        read_only: Offer nothing that changes anything.
-        http: Where clients connect to; None: the one of standard input and output.
-
-    Returns:
-        The exit code: 0 when the client has left, 128 and the signal's number after a signal.
+    The workspace is opened when it is first needed, in any thread. Gives the exit code: 0 when the
+    client has left, 128 and the signal's number after a signal.
     """
     if http is not None:
         _log_to_file()

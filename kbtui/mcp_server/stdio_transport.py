@@ -51,12 +51,7 @@ _POLL_SECONDS = 0.02
 
 
 class StdioTransport:
-    """The connection to the one client of this process.
-
-    Args:
-        source: The descriptor that messages come from.
-        sink: The descriptor that messages go to.
-    """
+    """The connection to the one client of this process, over two descriptors."""
 
     def __init__(self, source: int, sink: int) -> None:
         self._source = source

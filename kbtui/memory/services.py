@@ -18,18 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """One open workspace.
-
-    Attributes:
-        workspace: Where it is.
-        settings: What the user chose.
-        history: The one door for every write, and its log.
-        library: Entries, links, tags and the catalogue.
-        search: The index over all texts.
-        sessions: The conversations.
-        models: Which chat model does what.
-        archive: What was condensed of the conversations.
-    """
+    """One open workspace: the door for every write, and what knows its entries and texts."""
 
     workspace: Workspace
     settings: Settings

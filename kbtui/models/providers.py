@@ -41,13 +41,9 @@ _ANY_ADDRESS = ("0.0.0.0", "[::]")  # noqa: S104 - what a server listens on, not
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A provider by its litellm prefix.
+    """A provider by its litellm prefix, with the variables that hold its key, the usual one first.
 
-    Attributes:
-        prefix: What its models' names begin with.
-        title: What people call it.
-        variables: The environment variables that hold its key, the usual one first.
-        model: What is used when nobody chose; able to call tools, and not the dearest.
+    `model` is used when nobody chose; able to call tools, and not the dearest.
     """
 
     prefix: str

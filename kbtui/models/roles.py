@@ -120,13 +120,10 @@ class ModelRegistry:
         *,
         remember: bool,
     ) -> ModelStatus:
-        """Use a model for the chat from now on.
+        """Use a model, by its litellm name or ``offline``, for the chat from now on.
 
-        Args:
-            name: A litellm name, or ``offline``.
-            api_base: An OpenAI-compatible endpoint.
-            api_key: Its key; kept in the keyring or a 0600 file if `remember`.
-            remember: Write the choice into the user's settings.
+        If it is to be remembered, the choice goes into the user's settings, and the key into the
+        keyring or a 0600 file.
 
         Raises:
             UsageError: the name is empty.

@@ -151,12 +151,7 @@ class Answer:
 
 
 def answer(question: str, lines: Sequence[Line]) -> Answer:
-    """Choose the lines that answer a question.
-
-    Args:
-        question: What is asked; several sentences may ask.
-        lines: All that may answer, whatever it says; what was only asked is passed over.
-    """
+    """Choose the lines that answer a question, of which several sentences may ask."""
     about = asked_about(question)
     if _ABOUT_ME.search(question):
         return Answer(_of_me(lines), about)

@@ -128,13 +128,9 @@ def ends_something(said: str) -> bool:
 
 
 def find(said: str, known: Sequence[Line], before: Sequence[str], title: str) -> Correction | None:
-    """The line that a statement corrects, with what it says from now on; None: it corrects none.
+    """The known line that a statement corrects, with what it says from now on; None: none.
 
-    Args:
-        said: The statement.
-        known: What is known, the lines that may be meant.
-        before: What was said last, newest first: messages and what answers quoted.
-        title: What the statement is about.
+    `before` is what was said last, newest first: messages and what answers quoted.
     """
     current = [line for line in known if line.current and line.source in ("entry", "memory")]
     told = _read(said)

@@ -78,12 +78,7 @@ class Edit:
 
 
 def curate(problems: Iterable[Problem], texts: Mapping[str, str]) -> Iterator[Edit]:
-    """The edits that put problems right; what nobody can know is left alone.
-
-    Args:
-        problems: What is out of order.
-        texts: The files that hold repeated lines, by path.
-    """
+    """The edits that put problems right, as far as the texts tell; the rest is left alone."""
     for problem in problems:
         path, what, instead = problem.path, problem.what, problem.instead
         if problem.kind == "same twice" and instead:
@@ -113,12 +108,9 @@ class Archived:
 def learned(
     archive: Sequence[Archived], texts: Mapping[str, str], changed: str = ""
 ) -> Iterator[Edit]:
-    """What an archive states and no file says yet, as edits.
+    """What an archive, oldest first, states and no text by path says yet, as edits.
 
-    Args:
-        archive: The entries, oldest first.
-        texts: The files that may say it already, by path.
-        changed: When MEMORY.md was changed last: older values don't overrule what stands there.
+    Values older than the day on which MEMORY.md was `changed` last don't overrule what stands there.
     """
     said = [
         (path, _words(line) - _SILENT) for path, text in texts.items() for line in text.splitlines()

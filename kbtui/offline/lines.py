@@ -66,12 +66,7 @@ _NOT_SAID = re.compile(
 def lines_of(path: str, title: str, text: str, source: Source, first: int = 1) -> Iterator[Line]:
     """What a Markdown text says, line by line; headings, rules and tables say nothing.
 
-    Args:
-        path: The file.
-        title: What it is called.
-        text: Its text, or a part of it, without frontmatter.
-        source: What kind of file it is.
-        first: The number of the text's first line in the file.
+    The text may be a part of the file, without frontmatter; `first` is the number of its first line.
     """
     heading, fence = "", False
     for number, raw in enumerate(text.split("\n"), first):

@@ -72,14 +72,9 @@ _REMEMBER_THAT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Understood:
-    """What a message says.
+    """The meaning of a message: its kind on the whole, its facts, and the part that asks.
 
-    Attributes:
-        kind: What it is on the whole.
-        facts: The statements worth keeping.
-        question: The part that asks; "" where none does.
-        not_kept: A statement, or what looks like one, that isn't kept.
-        secret: The kind of secret that it holds; "" where it holds none.
+    `not_kept` is a statement, or what looks like one, that isn't kept; `secret` the kind of one, if any.
     """
 
     kind: Kind
@@ -98,12 +93,9 @@ class Said:
 
 
 def understand(text: str, before: Sequence[Said] = (), known: Sequence[Line] = ()) -> Understood:
-    """Read a message.
+    """Read a message, after the last messages before it, oldest first.
 
-    Args:
-        text: What somebody says.
-        before: The last messages before it, oldest first.
-        known: Lines that it may be about: of entries that it names, or that were spoken of last.
+    `known` are lines that it may be about: of entries that it names, or that were spoken of last.
     """
     spoken = _LONG_WORD.sub("", text.strip()[:_LONGEST]).strip()
     hidden = redact(spoken)

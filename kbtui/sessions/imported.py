@@ -35,14 +35,9 @@ Line = list[tuple[str, int]]
 class Brought:
     """The last that an import brought of a conversation.
 
-    Attributes:
-        session: Where it lies.
-        line: Each message of the conversation: its hash, and its id, 0 where that is of an earlier
-            session of the same conversation.
-        updated: When the conversation was last changed there, in ISO form; maybe empty.
-        title: The title that it had there.
-        last: The highest message id that is given in the log.
-        went_on: Something was said in the session here since.
+    `line` has of each of its messages the hash and the id, 0 where that is of an earlier session of
+    the same conversation. `updated` and `title` are those that it had there; `last` is the highest
+    message id in the log. `went_on`: something was said in the session here since.
     """
 
     session: str

@@ -49,8 +49,7 @@ class SessionMessage:
         role: Who speaks: user, assistant or tool.
         content: The text, with secrets redacted.
         tool_calls: What an assistant asked for.
-        tool_call_id: The call that a tool's message answers.
-        name: The tool's name.
+        tool_call_id: The call that a tool's message answers; `name` is the tool's.
         turn: The turn that it belongs to.
         interrupted: The turn was stopped or failed while this was being said.
         meta: Anything else worth keeping, e.g. ``citations``; JSON values.
@@ -74,12 +73,9 @@ class SessionMessage:
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Words of a message that are to be forgotten.
+    """Words of a message to be forgotten: `spans` of its content as it read, ends exclusive.
 
-    Attributes:
-        message: Its id.
-        spans: Where they stand in its content as it reads before, ends exclusive.
-        calls: Its tool calls say it as well.
+    `calls`: its tool calls say it as well.
     """
 
     message: int

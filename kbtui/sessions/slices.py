@@ -43,11 +43,9 @@ class Unit:
 
 
 def split_units(messages: Sequence[SessionMessage], *, closed: bool = False) -> list[Unit]:
-    """Cut messages at every place where no call stands before and its result behind it.
+    """Cut a session's messages at every place where no call stands before and its result behind it.
 
-    Args:
-        messages: Consecutive messages of one session.
-        closed: Nothing will be added: calls without a result have none.
+    Nothing will be added to a `closed` one: calls without a result have none.
     """
     cuts = _safe_cuts(messages)
     waiting = None if closed else _first_waiting_call(messages)

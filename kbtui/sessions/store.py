@@ -270,10 +270,7 @@ class SessionStore:
     def create(self, channel: str = "tui", *, title: str = "", id: str = "") -> Session:
         """Start a session; it has a file as soon as this returns.
 
-        Args:
-            channel: What it is started from.
-            title: A title of its own.
-            id: A name instead of one made from channel and time.
+        `id` is a name instead of one made from channel and time.
 
         Raises:
             ConflictError: a session of that id exists.
@@ -299,10 +296,9 @@ class SessionStore:
             return self._opened(file, SessionLog.of([record]), claim)
 
     def open(self, ref: str) -> Session:
-        """Open a session to go on with it; one that this process has open already is given again.
+        """Open a session, by its id, the beginning of it, or its title, to go on with it.
 
-        Args:
-            ref: Its id, the unique beginning of it, or its title.
+        One that this process has open already is given again.
 
         Raises:
             NotFoundError: there is none.
@@ -350,10 +346,8 @@ class SessionStore:
     def mask(self, ref: str, masks: Iterable[Mask], *, by: str = "") -> None:
         """Have words of a session forgotten by whoever reads it from now on; the log keeps them.
 
-        Args:
-            ref: The session, whoever has it open.
-            masks: The words, by places in the messages as they read now.
-            by: The commit that forgets them, for `unmask`.
+        They are given by places in the messages as they read now, `by` is the commit that forgets
+        them, for `unmask`. Somebody may have the session open.
 
         Raises:
             NotFoundError: there is none.

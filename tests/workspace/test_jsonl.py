@@ -88,7 +88,7 @@ def test_bad_lines_in_the_middle_are_reported_and_stay(tmp_path: Path) -> None:
     file.write_bytes(data)
     read = read_lines(file)
     assert [record["id"] for record in read.records] == [1, 2]
-    assert read.bad == ((2, b"not json"), (3, b"[1]"))
+    assert tuple((line.number, line.data) for line in read.bad) == ((2, b"not json"), (3, b"[1]"))
     assert file.read_bytes() == data
 
 

@@ -59,24 +59,17 @@ class ToolContext:
     """All that a tool may use, for one turn.
 
     Attributes:
-        workspace: Where the files are.
-        history: The door for writes.
-        library: The entries.
-        search: The index.
-        sessions: The conversations.
-        settings: What the user chose.
         origin: Where changes of this turn come from.
         sources: What may be cited.
-        is_local: Whether the model runs on this machine, so that it may read private entries.
+        is_local: The model runs on this machine, so that it may read private entries.
         session: The session that the turn belongs to.
         message: The user's message that the turn answers.
         find_editor: Gives the edit engine; without it nothing can be written.
         said: What the user says in this turn; empty where no person speaks.
         actor: Who asks, for what is written.
         now: The clock, in the user's time zone.
-        names_private: Whether somebody who must not see what a private entry says may know that
-            it is there.
-        recalls: Whether earlier conversations may be searched.
+        names_private: Whoever mustn't see what a private entry says may know that it is there.
+        recalls: Earlier conversations may be searched.
     """
 
     workspace: Workspace
@@ -231,12 +224,9 @@ AREAS = ("knowledge", "memory", "docs", "skills", *BOOTSTRAP_FILES)
 
 
 def checked_area(path: str, roots: Sequence[str] = (), layout: Layout | None = None) -> str:
-    """Check that the agent may look at a path.
+    """Check that the agent may look at a path, of the user's own folders `roots` as well.
 
-    Args:
-        path: The path; in a `layout` in place also as the user sees it, ``Work/The Plan.md``.
-        roots: Folders of the user's own that may be looked at as well.
-        layout: Where the files lie.
+    In a `layout` in place it may be as the user sees it, ``Work/The Plan.md``.
 
     Raises:
         UnsafePathError: it leads outside.

@@ -70,17 +70,9 @@ class Made:
 def write(context: ToolContext, operation: Operation, reason: Callable[[Edited], str]) -> Made:
     """Do what a tool is asked for, in one commit; what a person must decide on isn't done.
 
-    Args:
-        context: The turn.
-        operation: What to do.
-        reason: Says why, for the commit.
-
     Raises:
         NotFoundError: what is to be changed isn't there.
-        UsageError: it can't be done, or must not.
-        ConflictError: the files kept changing; nothing is written.
-        WorkspaceBusyError: somebody else kept writing.
-        StorageError: the file system refused; nothing is written.
+        UsageError: it can't be done, or must not. Else as `committed`.
     """
     author = Author(
         context.actor,
@@ -97,15 +89,10 @@ def write(context: ToolContext, operation: Operation, reason: Callable[[Edited],
 
 
 def asked_for(said: str, names: Sequence[str], lines: Sequence[str]) -> bool:
-    """True if somebody has asked in a message for a change.
+    """True if somebody has asked in a message for a change of what is called so, or of such lines.
 
     They have where they state what the lines say, or ask to change what is called so; a question
-    asks for nothing.
-
-    Args:
-        said: The message.
-        names: What that which would be changed is called.
-        lines: The lines that would go, and those that would come.
+    asks for nothing. The lines are those that would go, and those that would come.
     """
     called = {word for name in names for word in content(name)}
     told = {word for line in lines for word in content(line)}

@@ -50,12 +50,9 @@ _DAY_HOURS = 24.0
 
 @dataclass(frozen=True, slots=True)
 class NanobotSettings:
-    """The settings of a nanobot file.
+    """The settings of a nanobot file by our names, and the keys that mean nothing here.
 
-    Attributes:
-        values: Our settings by name.
-        notes: What a person should know of, such as legacy keys, a sentence each.
-        unknown: The keys that mean nothing here.
+    `notes` are what a person should know of, such as legacy keys, a sentence each.
     """
 
     values: Mapping[str, Any]

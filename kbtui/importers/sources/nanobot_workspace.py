@@ -80,16 +80,7 @@ def bring_home(workspace: Workspace, history: History) -> list[str]:
 
 
 def finish(workspace: Workspace, history: History, told: Sequence[str]) -> list[str]:
-    """Write the report, for good.
-
-    Args:
-        workspace: Whose.
-        history: Its history.
-        told: What was done, as the steps said.
-
-    Returns:
-        The report in a sentence.
-    """
+    """Write the report, with what the steps told, for good; it in a sentence."""
     found, left = list(_found(workspace, history)), list(_left(workspace))
     lines = ["# Taken over from nanobot", "", *(f"- {each}" for each in found)]
     if told:

@@ -50,12 +50,9 @@ class ConsentNeededError(BudgetError):
 
 
 class Budget:
-    """Keeps account of what background work has cost, and of what it may use.
+    """Keeps account, in `folder`, of what background work has cost, and of what it may use.
 
-    Args:
-        daily_usd: The cap for one day, in the user's time zone.
-        folder: Where it is written down; the user's state directory unless said otherwise.
-        clock: The time, aware.
+    `daily_usd` is the cap for one day in the user's time zone.
     """
 
     def __init__(
@@ -87,11 +84,7 @@ class Budget:
             state["consent"] = {**_mapping(state, "consent"), model: yes}
 
     def check(self, model: ChatModel, *, ask_first: bool) -> None:
-        """Refuse a call that may not be made.
-
-        Args:
-            model: Which one would be asked.
-            ask_first: Nobody chose it: it was found in the environment.
+        """Refuse a call that may not be made; `ask_first`: nobody chose the model, it was found.
 
         Raises:
             ConsentNeededError: it costs money and the user hasn't agreed.
@@ -150,13 +143,7 @@ class Budget:
 
 
 class MeteredModel:
-    """A chat model whose calls are checked against the budget, and charged to it.
-
-    Args:
-        model: The model that is asked.
-        budget: What checks and charges.
-        ask_first: Whether the user must have agreed.
-    """
+    """A chat model whose calls are checked against the budget, and charged to it."""
 
     def __init__(self, model: ChatModel, budget: Budget, *, ask_first: bool) -> None:
         self._model = model
@@ -229,13 +216,7 @@ class MeteredModel:
 
 
 class BackgroundModels:
-    """Hands out metered models.
-
-    Args:
-        registry: Knows which model does what.
-        settings: Where one may have been chosen.
-        budget: What checks and charges each call.
-    """
+    """Hands out metered models, as the registry and the settings choose them."""
 
     def __init__(self, registry: ModelRegistry, settings: Settings, budget: Budget) -> None:
         self._registry = registry

@@ -26,13 +26,7 @@ DREAMING = "dream"
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """How a job ended.
-
-    Attributes:
-        text: What a person should be told, ready to be shown; empty: nothing.
-        changed: Whether anything was written.
-        error: Why it could not be done; it is tried again later.
-    """
+    """The end of a job: `text` to be shown, if any; `error`: it is tried again later."""
 
     text: str = ""
     changed: bool = False
@@ -72,11 +66,8 @@ class WorkerEvent:
         kind: ``started``, ``progress`` and ``finished`` of a job; ``notice``: a person should be
             told `text`, which comes once; ``consent``: a person must say whether `model` may be
             used in the background (`BackgroundWorker.agree`).
-        job: Which one.
-        session: The session that it works on, if it is one.
-        text: Ready to be shown.
+        session: The session that the job works on, if it is one.
         page: Which page of `pages` is being worked on.
-        model: The model in question.
         outcome: How condensing a session ended.
     """
 
@@ -92,17 +83,10 @@ class WorkerEvent:
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
-    """The state of the worker.
+    """The worker's state: ``idle``, ``working``, ``waiting`` (something is put off), ``stopped``.
 
-    Attributes:
-        state: ``idle``, ``working``, ``waiting`` (something is put off), or ``stopped``.
-        text: The same for people; empty when idle.
-        job: What it works on.
-        session: Of which session.
-        waiting: The sessions that are put off.
-        consent: The model that a person must say yes or no to; empty: none.
-        spent_usd: What background work has cost today.
-        cap_usd: What it may cost a day.
+    `text` is the same for people; `waiting` are the sessions that are put off, `consent` the model
+    that a person must say yes or no to. `spent_usd` of `cap_usd` are spent today.
     """
 
     state: Literal["idle", "working", "waiting", "stopped"]
@@ -116,17 +100,10 @@ class WorkerStatus:
 
 
 class DreamJob:
-    """Says when Dream is due, and runs it.
+    """Says when Dream is due, and runs it; with `interval_hours` 0 it is never due by itself.
 
     When it ran last follows from its last commit; so one that is overdue runs soon after the
     start, once.
-
-    Args:
-        dream: What runs.
-        history: When it last did.
-        interval_hours: How often; 0: never by itself.
-        clock: The time, aware.
-        on_progress: Told how far it is.
     """
 
     name = DREAMING
@@ -173,13 +150,9 @@ _LONGEST_PAUSE = timedelta(minutes=30)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A session to look at.
+    """A session to look at; a `closing` one is condensed to its end, and its notes are written.
 
-    Attributes:
-        session: Its id.
-        closing: It is over: all of it is condensed, and its notes are written.
-        tries: How often it was put off.
-        not_before: Until when it is put off.
+    `tries` is how often it was put off, `not_before` until when.
     """
 
     session: str

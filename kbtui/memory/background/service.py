@@ -53,28 +53,9 @@ def _now() -> datetime:
 class Memory:
     """Everything that makes and keeps the memory of one workspace.
 
-    Args:
-        services: The rooms.
-        clock: The time, aware.
-        count_consolidated: Enters into the archive what another program had condensed.
-
-    Attributes:
-        archive: What was condensed.
-        ledger: What became of every message.
-        tombstones: What must not be remembered again.
-        inbox: What a person must decide on.
-        pending: What isn't condensed yet.
-        lock: One writer of memory at a time, over all processes.
-        budget: What background work may cost.
-        models: The models that it may use.
-        editor: Writes facts.
-        consolidator: Condenses conversations.
-        session_notes: Writes the file of an ended session.
-        dream: Curates the lasting files by what is new in the archive.
-        dream_log: What it did.
-        worker: Runs all that in the background, once it is started.
-        remembering: Keeps what a person says outright.
-        forgetting: Finds and removes what a person wants forgotten.
+    `count_consolidated` enters into the archive what another program had condensed. The rest of
+    what it holds (archive, ledger, tombstones, inbox, budget, editor, consolidator, dream, worker,
+    ...) is described where it is made.
     """
 
     def __init__(
@@ -198,14 +179,9 @@ class Memory:
         return await self._work.condense(session, Trigger.ASKED, everything=True)
 
     async def consolidate_if_due(self, session: str, seconds: float) -> Outcome | None:
-        """Condense a session if it is time to, and those that were left, for programs that end.
+        """Condense a session if it is due, then those that were left, within so many seconds.
 
-        Args:
-            session: Its id.
-            seconds: How long all that may take; the rest is left for later.
-
-        Returns:
-            What became of it; None where it wasn't due.
+        It is for programs that end. Gives what became of the session; None where it wasn't due.
         """
         if not self._services.settings.memory.consolidate or not self._services.workspace.writable:
             return None

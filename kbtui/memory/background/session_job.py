@@ -26,13 +26,7 @@ def _nobody(_event: WorkerEvent) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SessionReport:
-    """The outcome of a session.
-
-    Attributes:
-        outcome: How condensing ended; None: there was nothing to condense.
-        notice: What a person should be told; empty: nothing.
-        error: Why the session must be looked at again later.
-    """
+    """The outcome of a session; with an `error` it must be looked at again later."""
 
     outcome: Outcome | None = None
     notice: str = ""
@@ -50,12 +44,9 @@ class SessionWork:
         self._notes = notes
 
     async def run(self, session: str, *, closing: bool, tell: Tell = _nobody) -> SessionReport:
-        """Do what there is to do about a session; errors are reported, not raised.
+        """Do what there is to do about a session that may be `closing`; errors are reported.
 
-        Args:
-            session: Its id.
-            closing: It is over.
-            tell: Told what begins, how far it is, and what ended.
+        `tell` is told what begins, how far it is, and what ended.
         """
         try:
             if await asyncio.to_thread(self._is_untouched, session):
@@ -89,12 +80,7 @@ class SessionWork:
     ) -> Outcome:
         """Condense a session; nothing is raised, the outcome says it.
 
-        Args:
-            session: Its id.
-            trigger: Why.
-            tell: Told what begins, how far it is, and what ended.
-            everything: All that is pending; a session that is over or quiet is always condensed
-                to its end.
+        Of `everything`, as of a session that is over or quiet, nothing is left pending.
         """
         tell(WorkerEvent("started", CONDENSING, session, f"Condensing {session}"))
         outcome = await self._consolidator.run(

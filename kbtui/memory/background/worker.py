@@ -60,13 +60,7 @@ class _Step:
 class BackgroundWorker:
     """Runs what makes memory, one thing at a time.
 
-    Args:
-        sessions: Lists the sessions, to find those that are quiet.
-        work: Does what there is to do about one.
-        budget: What background work may cost.
-        settings: Whether to do it by itself, and after how long a quiet time.
-        clock: The time, aware.
-        tick_seconds: How often to look for quiet sessions and for jobs that are due.
+    It looks every `tick_seconds` for quiet sessions and for jobs that are due.
     """
 
     def __init__(
@@ -140,13 +134,7 @@ class BackgroundWorker:
     def submit(
         self, name: str, work: Callable[[], Coroutine[Any, Any, T]], session: str | None = None
     ) -> Future[T]:
-        """Run something on the worker's loop when what is running is done.
-
-        Args:
-            name: What it is called in events.
-            work: Makes the coroutine.
-            session: The session that it is about.
-        """
+        """Run something on the worker's loop behind what is running; events give its name."""
         future: Future[T] = Future()
 
         async def run() -> None:

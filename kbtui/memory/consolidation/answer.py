@@ -110,13 +110,9 @@ SAVE_MEMORY = ToolSpec(
 class Answer:
     """A whole accepted answer.
 
-    Attributes:
-        summary: The archive's paragraph.
-        facts: What is to be kept, in order; corrections are facts that replace something.
-        notes: The day's notes.
-        title: What the conversation is about; empty where it wasn't said.
-        memory: In the oldest form the entire MEMORY.md, rewritten.
-        is_old: It came in an older form, which asks for MEMORY.md and entries apart.
+    Corrections are `facts` that replace something; `title` is empty where it wasn't said. In the
+    oldest form `memory` is the entire MEMORY.md, rewritten; `is_old`: MEMORY.md and entries were
+    asked for apart.
     """
 
     summary: str

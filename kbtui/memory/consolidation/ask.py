@@ -59,13 +59,9 @@ _SENTENCE = re.compile(r"[^.!?\n]+")
 async def ask_tool(
     model: ChatModel, prompt: Sequence[Message], tool: ToolSpec, accept: Callable[[str], T]
 ) -> T:
-    """Have a model call one tool, and take its arguments.
+    """Have a model call one tool, and take its arguments by `accept`.
 
-    Args:
-        model: Which one.
-        prompt: What it is told.
-        tool: What it must call.
-        accept: Reads the arguments; raises `ModelAnswerError` where they can't be used.
+    It raises `ModelAnswerError` where they can't be used.
 
     Raises:
         ModelError: no usable answer in `TRIES` tries, or the model can't be reached.
@@ -129,10 +125,8 @@ class Condenser:
     async def extract(self, page: Page, memory: str, written: Sequence[Written]) -> Answer:
         """Condense a page; one message that is too long for a prompt goes in parts.
 
-        Args:
-            page: What was said.
-            memory: MEMORY.md as it is.
-            written: What the agent wrote down itself while it was said.
+        `memory` is MEMORY.md as it is, `written` what the agent wrote down itself while it was
+        said.
 
         Raises:
             ModelError: no usable answer, for at least one part.
@@ -277,13 +271,9 @@ def consolidation_prompt(
 ) -> list[Message]:
     """Ask for everything that a slice leaves behind, in one call.
 
-    Args:
-        conversation: The messages, a line each.
-        memory: MEMORY.md as it is.
-        catalogue: The lines of INDEX.md that matter here.
-        subjects: What the entries say that the conversation names.
-        written: What the agent wrote down itself while this was said, a line each.
-        part: Which part of a message too long for one page this is, e.g. ``2 of 3``.
+    `catalogue` are the lines of INDEX.md that matter here, `subjects` what the entries say that the
+    conversation names, `written` what the agent wrote down itself meanwhile, a line each. `part`
+    is such as ``2 of 3``, of a message too long for one page.
     """
     lead = "Process this conversation and call the save_memory tool with your consolidation."
     if part:

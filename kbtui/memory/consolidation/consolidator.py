@@ -61,15 +61,12 @@ class Outcome:
         kind: ``archived``; ``raw``: at least one page was kept whole; ``proposed``: archived, and
             something waits in the inbox; ``nothing`` was to be done; ``postponed``: the rest stays
             pending, for the reason in `error`; ``late``: there wasn't time for all of it.
-        session: Which session.
-        cursor: That of the last archive entry made.
+        cursor: That of the last archive entry made; `pages` is how many.
         messages: The range that is archived now and wasn't.
         commit: The last commit made.
-        pages: How many archive entries were made.
         proposals: The ids of what waits in the inbox.
-        notice: What a person should be told, ready to be shown; empty: nothing.
+        notice: What a person should be told; empty: nothing.
         title: What the session was about, as far as a model said so.
-        error: Why it was postponed.
     """
 
     kind: Kind
@@ -104,8 +101,8 @@ class Consolidator:
         model: Gives the model of the role ``consolidate``; may raise a `ModelError`.
         settings: Limits and triggers.
         clock: The time, aware.
-        share: Gives the tokens that a session may have in the prompts of whoever answers; by
-            the settings alone if None.
+        share: Gives the tokens that a session may have in the prompts of whoever answers; None: by
+            the settings alone.
     """
 
     def __init__(
@@ -166,15 +163,10 @@ class Consolidator:
         trigger: Trigger = Trigger.ASKED,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> Outcome:
-        """Condense a session: its oldest part, or `everything` that is pending.
+        """Condense a session: its oldest part, or `everything` pending; tells of each page before.
 
-        Nothing here raises what a model or another process did; the outcome says it.
-
-        Args:
-            session: Its id.
-            everything: All of it: the session is over, or has been quiet for long.
-            trigger: Why; a call without a result is waited for unless the session is over.
-            on_progress: Told before each page.
+        A call without a result is waited for unless the session is over, as `trigger` says. Nothing
+        here raises what a model or another process did; the outcome says it.
         """
         run = _Run(session)
         try:

@@ -36,12 +36,10 @@ _KEYS = ("type", "created", "updated", "related", "tags", "aliases", "sources", 
 
 @dataclass(frozen=True, slots=True)
 class LiveEdits:
-    """All of that for one page.
+    """All of that for one page, by file.
 
-    Attributes:
-        files: By file.
-        removed: When each statement was taken out, by what `normalise` makes of it.
-        waiting: The statements that are only proposed.
+    `removed` is when each statement was taken out, by what `normalise` makes of it; `waiting` are
+    those that are only proposed.
     """
 
     files: tuple[Written, ...] = ()

@@ -48,11 +48,7 @@ def stage_day_notes(
 ) -> None:
     """Add what a slice says to the notes of its day, in a running change.
 
-    Args:
-        change: The change.
-        page: The slice.
-        notes: A line each; those that the file has already, in whatever words, are left out.
-        buried: True for what was forgotten.
+    Notes that the file has already, in whatever words, and those that are `buried` are left out.
     """
     path = f"memory/{page.day.isoformat()}.md"
     before = files.decode(change.read(path) or b"").text
@@ -98,16 +94,7 @@ class SessionNotes:
 
 
 class SessionMemoryWriter:
-    """Writes one file for each ended session.
-
-    Args:
-        workspace: Where the files go.
-        history: The door, and what was written before.
-        pending: Reads sessions.
-        archive: What they were about.
-        lock: One at a time, over all processes.
-        settings: Whether, and of how many messages.
-    """
+    """Writes a file for each ended session of enough messages, one at a time."""
 
     def __init__(
         self,
@@ -126,14 +113,9 @@ class SessionMemoryWriter:
         self._settings = settings
 
     async def write_session_memory(self, session: str, title: str = "") -> SessionNotes | None:
-        """Write the file about what was said since the session ended last.
+        """Write the file about what was said since the session ended last; None: it is too short.
 
-        Args:
-            session: Its id.
-            title: What it was about; empty: its first words stand for that.
-
-        Returns:
-            The file; None where the session is too short to be worth one.
+        Without a title its first words stand for what it was about.
 
         Raises:
             WorkspaceBusyError: another process is at it.

@@ -56,15 +56,8 @@ class Saved:
 class MemoryWriter:
     """Writes pages. Whoever calls it holds the memory lock.
 
-    Args:
-        workspace: Where the files are.
-        history: The door.
-        archive: Where summaries go.
-        inbox: Where waits what a person must decide on.
-        editor: Writes the facts.
-        notes: Whether a page adds to the notes of its day.
-        batch: The import that the pages come from: MEMORY.md, which is about now, is left alone
-            by what a model makes of them.
+    By the settings in `notes` a page adds to the notes of its day. `batch` is the import that the
+    pages come from: what a model makes of them leaves MEMORY.md, which is about now, alone.
     """
 
     def __init__(
@@ -97,13 +90,7 @@ class MemoryWriter:
             return ""
 
     def save(self, page: Page, answer: Answer, model: str) -> Saved | None:
-        """Write an answer; None where another process has archived the page meanwhile.
-
-        Raises:
-            WorkspaceBusyError: somebody else kept writing.
-            ConflictError: the files kept changing; nothing is written.
-            StorageError: the file system refused; nothing is written.
-        """
+        """Write an answer; None where another process archived the page. Raises as `committed`."""
         if self._is_archived(page):
             return None
         origin = self._origin(page, model)

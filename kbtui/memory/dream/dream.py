@@ -53,16 +53,10 @@ _CHARACTERS_PER_TOKEN = 3
 
 
 class Dream:
-    """Dreams, one batch of archive entries at a time.
+    """Dreams, one batch of archive entries at a time, and one run at a time over all processes.
 
-    Args:
-        services: The rooms of the workspace.
-        inbox: Takes what a person must decide on.
-        editor: The files to work on.
-        pending: Reads sessions, to know what the user said himself.
-        lock: One at a time, over all processes.
-        model: Gives the model of the role ``dream``; may raise a `ModelError`.
-        clock: The time, aware.
+    `pending` reads sessions, to know what the user said himself; `model` gives that of the role
+    ``dream`` and may raise a `ModelError`.
     """
 
     def __init__(
@@ -109,15 +103,10 @@ class Dream:
         on_progress: Callable[[DreamProgress], None] | None = None,
         model: ChatModel | None = None,
     ) -> DreamReport:
-        """Dream about the next archive entries.
+        """Dream about the next archive entries; a `dry_run` only reports what it would write.
 
         Nothing here raises what a model or another process did; the report says it. Cancelling it
         leaves everything as it was.
-
-        Args:
-            dry_run: Write nothing, and report what would be written.
-            on_progress: Told how far it is.
-            model: In place of that of the role ``dream``.
         """
         run = _Run(on_progress or (lambda _progress: None))
         try:
@@ -270,13 +259,7 @@ _TOO_MANY = Outcome(f"Error: Not run: at most {MOST_CALLS} calls at once. Ask fo
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of an editing.
-
-    Attributes:
-        steps: Calls of the model.
-        tokens: The length of the conversation.
-        deadline: The time of the event loop at which it must be over.
-    """
+    """The limits of an editing: calls, tokens of the conversation, a time of the event loop."""
 
     steps: int
     tokens: int
@@ -284,15 +267,7 @@ class Limits:
 
 
 class Editing:
-    """One conversation with a model that edits.
-
-    Args:
-        model: Which one.
-        copy: What it edits.
-        toolbox: With what.
-        limits: How long.
-        tell: Told before each step.
-    """
+    """One conversation with a model that edits with tools; it tells of each step before."""
 
     def __init__(
         self,
@@ -311,12 +286,9 @@ class Editing:
         self._bad = self._useless = 0
 
     async def run(self, prompt: Sequence[Message]) -> str:
-        """Let the model edit until it is done or something runs out.
+        """Let the model edit until it is done, or something runs out: that is what it gives.
 
         What it has edited by then stays in the working copy; nothing is written.
-
-        Returns:
-            Why it was stopped; empty if the model said that it was done.
 
         Raises:
             ModelError: It gave no usable answer, or could not be reached.

@@ -236,14 +236,11 @@ _KEYED = re.compile(r"^(?P<key>[^\s:][^:\n]{0,59}?):[ \t]+(?P<value>\S.*)$")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is out of order.
+    """One thing that is out of order in the file `path`.
 
-    Attributes:
-        kind: ``broken link``, ``same twice`` (entries), ``repeated line``, ``old summary``,
-            ``not linked``.
-        path: The file.
-        what: The link's target, the line, the summary, or the name of the other entry.
-        instead: The entry or summary that is right; empty: none is known.
+    `kind` is ``broken link``, ``same twice`` (entries), ``repeated line``, ``old summary`` or ``not
+    linked``; `what` the link's target, the line, the summary or the name of the other entry;
+    `instead` the entry or summary that is right, if it is known.
     """
 
     kind: str
@@ -258,13 +255,7 @@ class Problem:
 
 
 def problems(library: Library, files: Overlay, shown: Iterable[str]) -> list[Problem]:
-    """The first problems of each kind; private entries and broken ones are passed over.
-
-    Args:
-        library: The entries.
-        files: Reads them.
-        shown: The files whose texts a model is shown.
-    """
+    """The first problems of each kind in the files `shown` to a model, without private ones."""
     infos = [info for info in library.infos() if not info.private and info.problem is None]
     texts = {path: shown_text(files.data(path)) for path in shown}
     share = MOST // 4

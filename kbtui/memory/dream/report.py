@@ -18,14 +18,7 @@ Kind = Literal["changed", "proposed", "read", "nothing", "dry-run", "postponed"]
 
 @dataclass(frozen=True, slots=True)
 class DreamProgress:
-    """How far a run is.
-
-    Attributes:
-        phase: ``reading``, ``editing`` or ``writing``.
-        text: Ready to be shown.
-        step: Which call of the model in this phase.
-        steps: How many there may be; 0: not known.
-    """
+    """How far a run is: `step` is the call of the model in this phase, of `steps`; 0: not known."""
 
     phase: Phase
     text: str
@@ -50,16 +43,12 @@ class DreamReport:
         kind: ``changed``; ``proposed``: nothing but proposals came of it; ``read``: there was
             nothing to change; ``nothing`` is new; ``dry-run``: nothing was written;
             ``postponed``: for the reason in `error`, and nothing is lost.
-        entries: How many archive entries were read.
-        remaining: How many wait for the next run.
+        entries: How many archive entries were read; `remaining` wait for the next run.
         commit: The commit; None: nothing was written.
         diffs: What was changed, or in a dry run would be.
         suggestions: What is left to a person, in the inbox unless it is a dry run.
-        model: The model's name.
-        steps: How often it was asked.
-        cost_usd: What that has cost, as far as it is known.
+        steps: How often the model was asked, at `cost_usd` as far as that is known.
         ended: Why the model was stopped before it said that it was done; empty: it wasn't.
-        error: Why the run is put off.
     """
 
     kind: Kind

@@ -199,15 +199,10 @@ def prompt(material: str) -> list[Message]:
 
 
 class Toolbox:
-    """Runs the calls of one run.
+    """Runs the calls of one run on a working copy.
 
-    Args:
-        copy: What they work on.
-        day: The day of the newest thing that is being worked in.
-        most_characters: How much of a file is shown at once.
-
-    Attributes:
-        done: What they did, in words; not what is only proposed.
+    `day` is that of the newest thing that is being worked in; a file is shown `most_characters` at
+    once. `done` is what was done, in words, without what is only proposed.
     """
 
     def __init__(self, copy: WorkingCopy, day: date, most_characters: int) -> None:

@@ -47,12 +47,8 @@ class Writer:
     ) -> DreamReport:
         """Make everything one commit, with the cursor in it, that says what was `done`.
 
-        Where a file was changed meanwhile the operations are done again on what it says now.
-
-        Raises:
-            WorkspaceBusyError: somebody else kept writing.
-            ConflictError: the files kept changing; nothing is written.
-            StorageError: the file system refused; nothing is written.
+        Where a file was changed meanwhile the operations are done again on what it says now. Raises
+        as `committed`.
         """
         origin = Origin(model=model, cursor=batch.cursor)
 
@@ -175,11 +171,7 @@ class DreamLog:
         return list(islice(self._changes(), limit))
 
     def show(self, rev: str | None = None, command: str = "kbtui dream") -> DreamChange:
-        """One change, the newest unless said otherwise.
-
-        Args:
-            rev: Which one.
-            command: Lets Dream run, where the person is.
+        """One change, else the newest; `command` lets Dream run where the person is.
 
         Raises:
             NotFoundError: there is no such commit, or Dream has changed nothing yet.
@@ -195,13 +187,10 @@ class DreamLog:
     def restore(
         self, rev: str, *, actor: Actor = Actor.YOU, sink: Sink | None = None
     ) -> Commit | None:
-        """Make everything durable what it was before a change of Dream's.
+        """Make everything durable what it was before a change of Dream's; None: it is so already.
 
         Dream's cursor goes back as well: it reads again what it had read since. To take back only
         that change there is `History.undo`.
-
-        Returns:
-            The commit; None when all of it is so already.
 
         Raises:
             NotFoundError: there is no such commit.

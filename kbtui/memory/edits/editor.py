@@ -66,7 +66,6 @@ class Outcome:
     """The outcome of one fact.
 
     Attributes:
-        fact: Which one.
         kind: ``created`` an entry; ``added`` to a file; ``corrected`` what was no longer true;
             ``known`` already; ``proposed``: a person must decide; ``refused``: must not be written.
         path: The file, by its workspace path; empty where it is refused.
@@ -83,13 +82,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The outcome of some facts.
-
-    Attributes:
-        outcomes: One for each fact, in order.
-        commit: What was written; None: nothing.
-        proposals: The ids of what waits for a person.
-    """
+    """The outcomes of some facts, in their order, the commit if any, and the ids of what waits."""
 
     outcomes: tuple[Outcome, ...]
     commit: Commit | None = None
@@ -129,7 +122,6 @@ class Author:
     """Who edits by a tool, and what holds for them.
 
     Attributes:
-        actor: Who it is.
         origin: The turn, or the program, that they edit for.
         said: What the user has said in this turn, by which a forgotten fact counts as stated anew.
         asked: True if the user has asked in this turn to change what is called so, where these
@@ -150,12 +142,9 @@ class Author:
 class Edited:
     """The outcome of an edit.
 
-    Attributes:
-        path: The file that it is about, under the name that it has now.
-        former: The file under the name that it had; empty for a new one.
-        commit: What was written; None: nothing was to be, or it isn't yet.
-        waits: The change that isn't made, as a person must decide on it.
-        why: Why they must.
+    `path` is the file under the name that it has now, `former` under the one that it had; `commit`
+    what was written, if anything; `waits` the change that a person must decide on, and `why` they
+    must.
     """
 
     path: str
@@ -193,12 +182,9 @@ class Editor:
     def open(
         self, actor: Actor, said: Sequence[tuple[datetime, str]] = (), *, shows_private: bool = True
     ) -> WorkingCopy:
-        """A working copy of the files as they are, for operations one by one.
+        """A working copy of the files as they are, for operations one by one; `said` as in `keep`.
 
-        Args:
-            actor: Who edits.
-            said: As in `keep`.
-            shows_private: The editor may read and change what only local models may see.
+        With `shows_private` what only local models may see can be read and changed.
         """
         self._library.refresh()
         return WorkingCopy(self._around(actor, said, shows_private=shows_private))
@@ -232,21 +218,12 @@ class Editor:
         reason: str,
         said: Sequence[tuple[datetime, str]] = (),
     ) -> Kept:
-        """Write facts, all in one commit.
+        """Write facts, all in one commit; a later one of them knows the earlier ones.
 
-        Args:
-            facts: What to keep; a later one of them knows the earlier ones.
-            actor: Who writes. What works in the background may only propose to change lines that
-                the user wrote; a live turn changes them.
-            origin: Where they come from.
-            day: The day on which they were said, in the user's time zone.
-            reason: Why; the body of the commit.
-            said: What the user said and when, by which a forgotten fact counts as stated anew.
-
-        Raises:
-            WorkspaceBusyError: somebody else kept writing.
-            ConflictError: the files kept changing; nothing is written.
-            StorageError: the file system refused; nothing is written.
+        What works in the background may only propose to change lines that the user wrote; a live
+        turn changes them. `day` is the day on which they were said, in the user's time zone; `said`
+        what the user said and when, by which a forgotten fact counts as stated anew. Raises as
+        `committed`.
         """
 
         def work(change: Change) -> tuple[Plan, tuple[str, ...]]:
@@ -270,22 +247,13 @@ class Editor:
     ) -> Edited:
         """Do what was asked for by a tool, in one commit, if a person needn't decide on it.
 
-        Args:
-            operation: What to do.
-            author: Who asks.
-            reason: Says why, for the commit.
-            reviewed: A person decides on all that this author does.
-
-        Returns:
-            What became of it. What waits isn't in the inbox yet; it is worked out as if all that
-            the author has proposed before were accepted.
+        What waits isn't in the inbox yet; it is worked out as if all that the author has proposed
+        before were accepted. `reviewed`: a person decides on all that this author does.
 
         Raises:
             NotFoundError: what is to be changed isn't there.
             UsageError: it can't be done, or must not.
-            ConflictError: the files kept changing; nothing is written.
-            WorkspaceBusyError: somebody else kept writing.
-            StorageError: the file system refused; nothing is written.
+            ConflictError: the files kept changing; nothing is written. Else as `committed`.
         """
         waiting = self.inbox.proposed_by(author.actor, author.origin)
         why = ""

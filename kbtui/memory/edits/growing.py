@@ -138,11 +138,11 @@ def grown_entry(
     head: bool = True,
     likeness: float = STRICT,
 ) -> str:
-    """Add to a known entry what a fact says beyond it.
+    """Add to a known entry what a fact, which may be several statements, says beyond it.
 
     Args:
         text: The whole entry.
-        fact: What is known of its subject; its text may be several statements.
+        fact: What is known of its subject.
         day: When that was said.
         related: Names of entries to link, all of which exist.
         add: Add what it doesn't say.

@@ -36,13 +36,9 @@ _LINK = re.compile(r"\[\[[^\]\n]*\]\]|\]\([^)\n]*\)")
 def check(
     files: Overlay, edits: Edits, must_not: Callable[[str], bool], *, by_tool: bool = False
 ) -> None:
-    """Refuse edits that would break something, or write what must not be written.
+    """Refuse edits that would break something, or say what was forgotten or taken out by the user.
 
-    Args:
-        files: The files with what was done so far.
-        edits: What is to be done.
-        must_not: True for a statement that was forgotten, or taken out by the user.
-        by_tool: Asked for by a tool: its caller decides what is worth writing, and how much.
+    Where it was asked for `by_tool` the caller decides what is worth writing, and how much.
 
     Raises:
         UsageError: the model is told why, and may do it differently.
@@ -96,14 +92,9 @@ def reason_to_ask_of_tool(
 ) -> str | None:
     """Say to a model why a person must decide on what a tool is to do; None: it may be done.
 
-    It may add, and change what machines wrote. A line that the user wrote only where they asked
-    for that; how the assistant is to be, and who the user is, never without their consent.
-
-    Args:
-        files: The files with what was done so far.
-        edits: What is to be done.
-        authors: Who wrote each line of a file.
-        asked: True if the user asked to change what is called so, where these lines go or come.
+    It may add, and change what machines wrote. A line that the user wrote only where they asked for
+    that; how the assistant is to be, and who the user is, never without their consent. `authors`
+    gives who wrote each line of a file, `asked` is as in `Author`.
     """
     for path in edits:
         if path in _GUIDING:

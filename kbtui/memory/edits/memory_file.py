@@ -66,15 +66,9 @@ def apply_facts(
 ) -> MemoryEdit:
     """Add facts below fitting headings, and replace lines that are no longer true.
 
-    A fact that is there in other words (see `normalise`) isn't added again. A correction needs
-    its old line exactly once; where the line isn't there, what is true now is added as a fact.
-
-    Args:
-        text: MEMORY.md as it is.
-        facts: What to add.
-        corrections: What to replace; an empty new text removes the line.
-        section_of: The heading that a fact belongs under.
-        refuse: Facts that must not be written, such as buried ones.
+    A fact that is there in other words (see `normalise`), or that is refused, isn't added. A
+    correction needs its old line exactly once, and an empty new one removes it; where the line
+    isn't there, what is true now is added as a fact.
     """
     memory = _Memory(text, section_of or default_section, refuse)
     for correction in corrections:
@@ -301,10 +295,7 @@ def lost_share(old: str, new: str) -> float:
 def review_reason(old: str, new: str, authors: Sequence[Actor | None] = ()) -> str | None:
     """Say why a background change must be proposed instead of made; None: it may be made.
 
-    Args:
-        old: The text as it is.
-        new: The text as it would be.
-        authors: Who wrote each line of `old`, see `History.authors`.
+    `authors` says who wrote each line of `old`, see `History.authors`.
     """
     share = lost_share(old, new)
     if share > MAX_LOST:

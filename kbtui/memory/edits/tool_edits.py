@@ -38,10 +38,8 @@ class Edit:
     """An edit of one file; what is empty stays as it is.
 
     Attributes:
-        old: A passage that stands there once.
-        new: What takes its place.
-        append: Text to add, at the end or of the heading `section`.
-        section: The heading; made where it is missing.
+        old: A passage that stands there once; `new` takes its place.
+        append: Text to add, at the end or of the heading `section`, made where it is missing.
         body: The new text below the frontmatter.
         summary: The line for the catalogue.
         lists: What to add to lists of the frontmatter, by their keys.
@@ -62,14 +60,7 @@ class Edit:
 
 
 def write_entry(kind: str, title: str, content: Content, day: date) -> Operation:
-    """Write an entry by the template of its type; there must be none about the same.
-
-    Args:
-        kind: One of `ENTRY_TYPES`.
-        title: What it is called.
-        content: What it says, as for `Library.create`.
-        day: When it is from.
-    """
+    """Write an entry of one of `ENTRY_TYPES` by its template; there must be none about the same."""
     name = clean_line(title)
 
     def work(copy: WorkingCopy) -> Edits:

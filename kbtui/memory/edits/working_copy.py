@@ -46,16 +46,12 @@ _NAMES = {name.lower(): path for path in NOTES for name in (path, path.rpartitio
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What stays the same over a run of edits.
+    """The things that stay the same over a run of edits.
 
     Attributes:
-        history: Who wrote each line.
-        library: The entries.
         subjects: Finds the entry about a subject.
-        tombstones: What must not be written again.
-        actor: Who edits.
+        tombstones: What must not be written again, as what `refuse` tells.
         said: What the user said in the conversations at hand, and when.
-        refuse: Tells what else must not be written.
         shows_private: The editor may read and change entries that only local models may see.
         by_tool: It was asked for by a tool, in words and a place of the caller's choice: it is no
             judge of what is worth keeping, and what other machines wrote may be changed.
@@ -79,13 +75,11 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One thing to do.
+    """One thing to do: `work` gives the new content of each file, where None deletes one.
 
-    Attributes:
-        work: Works out the new content of each file; None deletes one.
-        optional: Upkeep that nobody asked for. Left out, instead of proposed, where it would need a
-            person's consent, and in files that nobody but a person has written.
-        ref: What the file that it is about is called; empty for what isn't there yet.
+    Upkeep that nobody asked for is `optional`: left out, instead of proposed, where it would need a
+    person's consent, and in files that nobody but a person has written. `ref` is what the file that
+    it is about is called; empty for what isn't there yet.
     """
 
     work: Callable[[WorkingCopy], Edits]
@@ -95,12 +89,9 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The outcome of an operation.
+    """The outcome of an operation: `paths` it changed, or would change, of which it `made` some.
 
-    Attributes:
-        paths: The files that it changed, or would change; none: everything stood so already.
-        proposed: Why it is left to a person; empty: it is done.
-        made: The files that weren't there before.
+    `proposed` is why it is left to a person; empty: it is done.
     """
 
     paths: tuple[str, ...] = ()
@@ -127,17 +118,10 @@ class Wish:
 
 
 class WorkingCopy:
-    """The files of one run.
+    """The files of one run with the edits so far, and the `operations` done or `proposed`.
 
-    Args:
-        around: What stays the same.
-        careful: Leave to a person what takes facts away: the run ended before it was finished.
-        waiting: What was proposed already, by path: the files count as if it were accepted.
-
-    Attributes:
-        files: The files with the edits so far.
-        operations: What was done or proposed, in order.
-        proposed: What a person must decide on.
+    A `careful` one leaves to a person what takes facts away: the run ended before it was finished.
+    What is `waiting` was proposed already, by path: the files count as if it were accepted.
     """
 
     def __init__(

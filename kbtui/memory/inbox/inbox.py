@@ -81,14 +81,8 @@ class Inbox:
 
         The same change proposed again by the same actor is the same proposal. What the user has
         rejected of it before is left out, if anybody else than the agent proposes it unasked. See
-        `was_rejected` before asking a second time.
-
-        Args:
-            actor: Who proposes it.
-            reason: Why it isn't simply made.
-            edits: The new text of each path; None deletes the file.
-            origin: Where it comes from.
-            bases: What the files held when the texts were made; None: what they hold now.
+        `was_rejected` before asking a second time. An edit of None deletes the file; `bases` is
+        what the files held when the texts were made, None: what they hold now.
 
         Raises:
             UsageError: It changes nothing, or a path that the history doesn't keep.
@@ -134,13 +128,8 @@ class Inbox:
     ) -> Proposal:
         """Propose what an agent wants to do, together with what else it wants to do in its turn.
 
-        Args:
-            reason: What it is.
-            edits: As in `add`.
-            origin: Which turn it is.
-            built_on: The path whose text was made from the one that is proposed already.
-            actor: Who it is.
-            expected: The blob id of what the text of a path was made from; None: there was nothing.
+        `built_on` is the path whose text was made from the one that is proposed already, `expected`
+        the blob id of what the text of a path was made from; None: there was nothing.
 
         Raises:
             ConflictError: What it was made from is something else by now: a person has edited the

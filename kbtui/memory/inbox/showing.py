@@ -28,13 +28,9 @@ _MARK = re.compile(r"^(?:<{7} in the file now|>{7} proposed)\s*$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A text to start from.
+    """A text to start from; `seen` is what stands there now, handed back with the result.
 
-    Attributes:
-        path: The file.
-        text: What to show first.
-        seen: What stands in that place now, to be handed back with the result.
-        whole: It is the whole file, not some lines.
+    `whole`: it is the whole file, not some lines.
     """
 
     path: str

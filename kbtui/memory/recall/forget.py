@@ -54,7 +54,6 @@ class ForgetPlan:
     """The plan of forgetting something.
 
     Attributes:
-        text: What the person said.
         facts: What it is known by: the words of what the person said, and of each line that says
             it.
         matches: What would be taken out.
@@ -105,14 +104,7 @@ class ForgetPlan:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """The outcome of forgetting.
-
-    Attributes:
-        commits: The changes.
-        paths: The files changed.
-        entries: The entries deleted.
-        left: Where it stands still, a sentence each.
-    """
+    """The outcome of forgetting; `left` is where it stands still, a sentence each."""
 
     commits: tuple[str, ...]
     paths: tuple[str, ...]

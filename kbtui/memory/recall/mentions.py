@@ -33,12 +33,9 @@ _LEAD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A line that says it.
+    """A line that says it; 0 is the summary in the frontmatter.
 
-    Attributes:
-        line: Its number; 0 for the summary in the frontmatter.
-        text: The sentences that say it.
-        rest: What of the line stays when they are taken out; empty: nothing.
+    `text` are the sentences that say it, `rest` what of the line stays without them.
     """
 
     line: int
@@ -91,13 +88,9 @@ def _is_about(title: str, body: str, facts: Sequence[frozenset[str]]) -> bool:
 def spans_saying(
     text: str, facts: Sequence[frozenset[str]], asked: str = ""
 ) -> tuple[tuple[int, int], ...]:
-    """The sentences of a text that say one of some facts, as places in it.
+    """The sentences of a text that say one of some facts, each given by its words, as places in it.
 
-    Args:
-        text: What was said or written.
-        facts: Each by its words.
-        asked: The question that it answers: the words of a fact that stand in it needn't be said
-            again.
+    Words of a fact that stand in the question that it answers, `asked`, needn't be said again.
     """
     pieces = [(each.start(), each.end()) for each in _PIECE.finditer(text)]
     found: dict[tuple[int, int], None] = {}

@@ -47,14 +47,10 @@ class Why:
     """Where a line comes from.
 
     Attributes:
-        path: The file.
-        line: The line's number, 1-based.
-        text: What it says.
         origin: Who wrote it last; its `commit` is None where it isn't recorded yet.
         commit: That commit, with its reason.
         note: In a sentence or two what is known, and why there is no more.
-        session: The conversation that it was made of, also where that is gone.
-        title: What the conversation is called; empty where it is gone.
+        session: The conversation that it was made of, also where that is gone, with its `title`.
         messages: What was said there, of the turn or slice that the line was made of.
         telling: The ids of those that have the most in common with the line.
         archives: What the archive says of it, the likeliest first.
@@ -111,12 +107,7 @@ class Provenance:
         self._cursors = Cursors(workspace, history)
 
     def why(self, path: str, line: int, at: str | None = None) -> Why:
-        """Say where a line comes from.
-
-        Args:
-            path: The file.
-            line: The line, 1-based.
-            at: A revision; None: the file as it stands now.
+        """Say where a line, counted from 1, comes from; `at` is a revision, None: now.
 
         Raises:
             NotFoundError: There is no such file, line or revision, or the history doesn't keep it.

@@ -28,14 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """The outcome of it.
-
-    Attributes:
-        fact: As it stands in MEMORY.md.
-        line: Where.
-        commit: The change; None: it was known already.
-        warning: What a person should know; empty: nothing.
-    """
+    """The fact as it stands in MEMORY.md, and where; without a `commit` it was known already."""
 
     fact: str
     line: int
@@ -44,14 +37,7 @@ class Remembered:
 
 
 class Remembering:
-    """Adds facts to MEMORY.md for a person.
-
-    Args:
-        workspace: Where it lies.
-        history: The door.
-        tombstones: What was forgotten, and isn't any more once it is said again.
-        clock: The time, in the user's time zone.
-    """
+    """Adds facts to MEMORY.md for a person; what was forgotten may be said anew."""
 
     def __init__(
         self,
@@ -69,9 +55,7 @@ class Remembering:
         """Keep a fact under the heading where it belongs.
 
         Raises:
-            UsageError: it says nothing.
-            WorkspaceBusyError: somebody else kept writing.
-            StorageError: the file system refused.
+            UsageError: it says nothing. Else as `committed`.
         """
         fact = absolute_dates(plain_fact(text), self._clock().date())
         if not normalise(fact):
@@ -114,9 +98,7 @@ def _warning(fact: str) -> str:
 
 
 def todays_note(workspace: Workspace, history: History, library: Library, day: date) -> str:
-    """The path of a day's note, which is begun where there is none.
-
-    In a vault whose owner keeps such notes it is the owner's.
+    """The path of a day's note, which is begun where there is none; in a vault it is its owner's.
 
     Raises:
         StorageError: it can't be written.

@@ -121,9 +121,11 @@ class Archive:
         raw: bool = False,
         dropped: Iterable[tuple[int, str]] = (),
     ) -> int:
-        """Add one entry to a running change, to the archive and to HISTORY.md.
+        """Add one entry to a running change, to the archive and to HISTORY.md; its cursor.
 
-        The change's origin gets the cursor, and session and messages where it has none.
+        The change's origin gets the cursor, and session and messages where it has none. The cursor
+        is above that of every entry there is. Where another process adds one before the change is
+        applied, `change.origin.cursor` holds the final one afterwards.
 
         Args:
             change: The change; archive, facts and entries become one commit.
@@ -133,10 +135,6 @@ class Archive:
             timestamp: The time of the content, as ``YYYY-MM-DD HH:MM`` in the user's zone.
             raw: No model could condense it.
             dropped: Messages of the range that were left out, each with its reason.
-
-        Returns:
-            The cursor, above that of every entry there is. Where another process adds one before
-            the change is applied, `change.origin.cursor` holds the final one afterwards.
         """
         self._stage_migration(change)
         if isinstance(timestamp, datetime):
@@ -194,10 +192,8 @@ class Archive:
     def migrate(self) -> int:
         """Make archive entries of an old HISTORY.md, once; a copy stays in ``HISTORY.md.bak``.
 
-        Beside an archive that another program wrote, of what that doesn't say.
-
-        Returns:
-            How many entries were made; 0 when there was nothing to do.
+        Beside an archive that another program wrote, of what that doesn't say. Gives how many were
+        made.
         """
         if self._migrated(self._read):
             return 0
@@ -209,12 +205,7 @@ class Archive:
     def reword(self, change: Change, reword: Callable[[str], str]) -> int:
         """Change in a running change what the lines of the archive say; they stay what they count.
 
-        Args:
-            change: The change.
-            reword: Gives the new content of an entry; the same where nothing is to be changed.
-
-        Returns:
-            How many entries say something else now.
+        Gives how many entries say something else now.
         """
         count = 0
         for path in (*self._years(), ARCHIVE):
@@ -269,14 +260,11 @@ class Archive:
     def compact(
         self, change: Change, keep_after: int | Mapping[str, int], keep: int = KEPT_ENTRIES
     ) -> int:
-        """Keep the working files short: move old entries into a file for each year.
+        """Keep the working files short: move old entries into a file a year; how many were moved.
 
         Nothing is dropped, and what a reader hasn't seen isn't moved: only entries up to
-        `keep_after`, and of those not the newest `keep`. Coverage and cursors go on to count the
-        moved ones.
-
-        Returns:
-            How many entries were moved; 0 as well when it isn't worth the while yet.
+        `keep_after`, and of those not the newest `keep`, once it is worth the while. Coverage and
+        cursors go on to count the moved ones.
         """
         data = change.read(ARCHIVE) or b""
         records, _ = parse_records(data, ARCHIVE)

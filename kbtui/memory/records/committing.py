@@ -39,16 +39,8 @@ def committed(
 ) -> tuple[T, Commit | None]:
     """Make a change, a few times if its files are changed between the look and the write.
 
-    Args:
-        history: The door.
-        layout: Where the files lie.
-        actor: Who makes it.
-        reason: Why.
-        origin: Where it comes from.
-        work: Looks at the files and puts the edits into the change; may run again.
-
-    Returns:
-        What `work` returned, and the commit; None when nothing really changed.
+    `work` looks at the files and puts the edits into the change; it may run again. Gives what it
+    returned, and the commit; None when nothing really changed.
 
     Raises:
         ConflictError: the files kept changing; nothing is written.
@@ -106,10 +98,7 @@ class MemoryLock:
 
     @contextlib.asynccontextmanager
     async def hold(self, timeout: float = 0.0) -> AsyncIterator[None]:  # noqa: ASYNC109 - waits for a process, cancels nothing
-        """Hold the lock for the block.
-
-        Args:
-            timeout: Seconds to wait for another holder to finish.
+        """Hold the lock for the block; wait so many seconds for another holder to finish.
 
         Raises:
             WorkspaceBusyError: Another process, or another task of this one, is at it.

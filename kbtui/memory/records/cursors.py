@@ -54,12 +54,9 @@ class Cursors:
     def stage(
         self, change: Change, entries: Iterable[ArchiveEntry], reader: str = DREAM
     ) -> dict[str, int]:
-        """Move a reader's cursor behind `entries`, in a running change; it never moves back.
+        """Move a reader's cursor behind `entries`, in a running change; the cursors then.
 
-        The entries of an origin must be the next ones that the reader hadn't seen.
-
-        Returns:
-            The cursors as they are then.
+        It never moves back. The entries of an origin must be the next that the reader hadn't seen.
         """
         seen = self.seen(reader)
         for entry in entries:

@@ -102,16 +102,10 @@ class Tombstones:
         *,
         drop_messages: bool = False,
     ) -> int:
-        """Add tombstones to a running change.
+        """Add tombstones to a running change; how many facts were buried that hadn't been.
 
-        Args:
-            change: The change.
-            facts: What must not be written again.
-            sources: Where it had been said.
-            drop_messages: These messages say nothing but that: memory passes them over.
-
-        Returns:
-            How many facts were buried that hadn't been.
+        `sources` is where they had been said; with `drop_messages` these messages say nothing but
+        that: memory passes them over.
         """
         return self._add(change, facts, sources, lifted=False, drops=drop_messages)
 
@@ -126,13 +120,10 @@ class Tombstones:
         stated_after: datetime | None = None,
         said: Iterable[tuple[datetime, str]] = (),
     ) -> bool:
-        """True if a fact must not be written.
+        """True if a fact, in any wording that `normalise` makes the same, must not be written.
 
-        Args:
-            fact: In any wording that `normalise` makes the same.
-            stated_after: When the user stated it; later than the tombstone means anew.
-            said: What the user said, and when; a fact all of whose words stand in something said
-                after the tombstone was stated anew, unless it is what a sentence denies.
+        It may be stated anew after the tombstone: by `stated_after`, or by something that was
+        `said` since and holds all its words, unless it is what a sentence denies.
         """
         stone = self._stones().get(self._digest(fact))
         if stone is None or stone.lifted:

@@ -33,7 +33,6 @@ class Conversation:
     """A session as it stands, with what is known about its messages.
 
     Attributes:
-        id: The session.
         messages: What was said and not taken back.
         reasons: Why a message is left out, by id.
         taken_back: The ids of what the user took back.
@@ -102,11 +101,8 @@ def read_conversation(
 ) -> Conversation:
     """Read a session's log, whoever has it open.
 
-    Args:
-        session_id: Its id.
-        records: The lines of its log.
-        private_paths: The entries that only local models may read.
-        forgotten: The messages that the user wants passed over.
+    `private_paths` are the entries that only local models may read, `forgotten` the messages that
+    the user wants passed over.
     """
     log = SessionLog()
     known: set[int] = set()

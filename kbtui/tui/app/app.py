@@ -33,7 +33,9 @@ from kbtui.tui.messages import (
 from kbtui.tui.terminal.process import (
     DiskWatch,
     SignalWatch,
+    collect_in_quiet,
     collect_rarely,
+    let_go_of_widgets,
     spare_what_stays,
     switch_often,
 )
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 _QUIT_SECONDS = 1.0
 _TOLD_SECONDS = 8.0
+_COLLECT_SECONDS = 1.0
 _NOT_OPEN = "The workspace is still being opened; try again in a moment."
 _LEADS_AWAY = {
     "chat",
@@ -78,6 +81,7 @@ def run_app(workspace: Path | None = None) -> int:
     collect_rarely()
     switch_often()
     teach_alt_enter()
+    let_go_of_widgets()
     while True:
         app = KbtuiApp(workspace)
         disk = DiskWatch(app.folder, app.notice)
@@ -161,7 +165,13 @@ class KbtuiApp(KeysInOrder):
         """Listen for signals; open the knowledge base once the first frame is out."""
         self._signals = SignalWatch(self._save_draft, lambda code: self.exit(return_code=code))
         self.app_resume_signal.subscribe(self, self._back_in_front)
+        self._collect()
         self.call_after_refresh(self._open_knowledge)
+
+    def _collect(self) -> None:
+        """Free what is gone, now and from time to time, at most a twentieth of the time."""
+        took = collect_in_quiet(self.typed_at)
+        self.set_timer(max(_COLLECT_SECONDS, 20 * took), self._collect)
 
     def _back_in_front(self, _app: object) -> None:
         """Draw everything after `fg`: the terminal has kept nothing of it."""

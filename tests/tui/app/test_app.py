@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from typing import TYPE_CHECKING
 
 import pytest
+from textual._styles_cache import StylesCache
 from textual.widgets import Input
 
 from kbtui.errors import WorkspaceError
@@ -17,6 +19,7 @@ from kbtui.tui.chat.items import UserItem
 from kbtui.tui.chat.pickers import ModelForm, ModelScreen, SessionsScreen
 from kbtui.tui.history.history import HistoryScreen
 from kbtui.tui.messages import OpenHistory, OpenSearch
+from kbtui.tui.terminal.process import let_go_of_widgets
 from kbtui.tui.terminal.state import Drafts
 from kbtui.tui.terminal.type_ahead import Moment
 from kbtui.tui.widgets.dialogs import PageScreen, PickDialog
@@ -169,6 +172,17 @@ async def test_the_function_keys_lead_everywhere_and_esc_back(shell) -> None:
         await shell.press("escape")
         await shell.until(lambda: shell.app.screen is shell.app.main)
         assert shell.prompt.has_focus
+
+
+async def test_nothing_of_a_closed_screen_is_kept(shell) -> None:
+    let_go_of_widgets()
+    counts = []
+    for _ in range(3):
+        await shell.press("f4")
+        await shell.press("escape")
+        gc.collect()
+        counts.append(sum(isinstance(thing, StylesCache) for thing in gc.get_objects()))
+    assert counts[-1] <= counts[0]
 
 
 async def test_f1_opens_help_and_closes_it_again(shell) -> None:

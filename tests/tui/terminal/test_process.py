@@ -3,12 +3,19 @@ from __future__ import annotations
 import gc
 import os
 import threading
+import time
+import weakref
 from pathlib import Path
 from queue import SimpleQueue
 
 import pytest
 
-from kbtui.tui.terminal.process import DiskWatch, collect_rarely, spare_what_stays
+from kbtui.tui.terminal.process import (
+    DiskWatch,
+    collect_in_quiet,
+    collect_rarely,
+    spare_what_stays,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +52,23 @@ def test_what_is_made_afterwards_is_still_collected():
     node.itself = node
     del node
     assert gc.collect() >= 1
+
+
+@pytest.mark.parametrize(("typed_before", "freed"), [(0.0, False), (10.0, True)])
+def test_what_is_gone_is_freed_when_nobody_has_typed_for_a_moment(typed_before, freed):
+    collect_rarely()
+
+    class Node:
+        pass
+
+    node = Node()
+    node.itself = node
+    gc.collect(1)
+    gc.collect(1)  # as old as a screen is when it is closed
+    gone = weakref.ref(node)
+    del node
+    collect_in_quiet(time.monotonic() - typed_before)
+    assert (gone() is None) is freed
 
 
 def test_a_disk_that_does_not_answer_is_told_once_and_so_is_its_return(monkeypatch):

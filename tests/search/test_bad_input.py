@@ -166,10 +166,10 @@ def file_for_vectors(cache: Path) -> None:
 
 
 def other_dimension(cache: Path) -> None:
-    (file,) = cache.rglob("*.vectors")
+    (file,) = cache.rglob("*.rows")
     other = VectorStore(cache / "elsewhere", 8)
     other.add([b"k" * 16], np.full((1, 8), 0.5, dtype=np.float32))
-    (made,) = (cache / "elsewhere").glob("*.vectors")
+    (made,) = (cache / "elsewhere").glob("*.rows")
     made.replace(file)
 
 
@@ -182,7 +182,7 @@ def other_dimension(cache: Path) -> None:
         folder_for_file("state.sqlite"),
         folder_for_file("lock"),
         folder_for_file("in-use"),
-        folder_for_file("*.vectors"),
+        folder_for_file("*.rows"),
         folder_for_file("words-1"),
         file_for_vectors,
         other_dimension,

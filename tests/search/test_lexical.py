@@ -162,9 +162,9 @@ def test_the_postings_cache_keeps_to_its_limit(tmp_path: Path) -> None:
     corpus = index.corpus()
     for word in WORDS:
         corpus.postings("body", word)
-    assert cache._bytes <= 2000
+    assert cache.size <= 2000
     cache.keep_only([])
-    assert cache._bytes == 0
+    assert cache.size == 0
 
 
 def test_warmed_postings_give_the_same_scores_and_are_read_once(

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 import threading
+from array import array
 from collections import OrderedDict
 from datetime import date
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -43,7 +44,8 @@ MOST_EXPANSIONS = 64
 _MOST_EXPANDED = 2_000
 _NO_IDS: Ids = np.empty(0, dtype=np.int32)
 NO_POSTINGS: Postings = (_NO_IDS, np.empty(0, dtype=np.float32))
-_OVERHEAD = 400  # of two small arrays, a key and a place in a dictionary
+_OVERHEAD = 600  # of two small arrays, a key and a place in a dictionary
+_MOST_COUNTED = 65_535
 _WARMED = 0.9  # of the limit: what is asked for must find room as well
 _MOST_IMPACTS = 16 << 20  # bytes
 
@@ -79,38 +81,93 @@ class Segment(Protocol):
         """The terms of a field that start with `prefix`."""
 
 
+class _Packed:
+    """Postings of a segment's scored terms, one behind the other in a few arrays.
+
+    A term in arrays of its own takes 600 bytes, and most terms occur once or twice. Terms are known
+    by a hash of 64 bits: two of a million share one in one index of ten million.
+
+    Attributes:
+        is_whole: A term that isn't here is in no text.
+    """
+
+    def __init__(self) -> None:
+        self.is_whole = False
+        self._ids = array("i")
+        self._counts = array("H")
+        self._terms: Any = array("q")
+        self._ends: Any = array("L", [0])
+        self._order: NDArray[np.int32] = np.empty(0, dtype=np.int32)
+
+    @property
+    def size(self) -> int:
+        """Bytes held."""
+        terms = len(self._terms) * 12 + len(self._ends) * 8
+        return len(self._ids) * 4 + len(self._counts) * 2 + terms
+
+    def add(self, field: str, term: str, postings: Postings) -> None:
+        """Put the postings of one term behind the others."""
+        ids, weights = postings
+        self._ids.frombytes(ids.astype(np.intc, copy=False).tobytes())
+        self._counts.frombytes(np.minimum(weights, _MOST_COUNTED).astype(np.ushort).tobytes())
+        self._terms.append(hash((field, term)))
+        self._ends.append(len(self._ids))
+
+    def finish(self, *, is_whole: bool) -> None:
+        """Get ready for `get`; nothing is added any more."""
+        terms = np.frombuffer(self._terms, dtype=np.int64)
+        self._order = np.argsort(terms).astype(np.int32)
+        self._terms = terms[self._order]
+        self.is_whole = is_whole
+
+    def get(self, field: str, term: str) -> Postings | None:
+        """The postings of a term; None if it isn't here."""
+        wanted = hash((field, term))
+        place = int(np.searchsorted(self._terms, wanted))
+        if place == len(self._terms) or self._terms[place] != wanted:
+            return None
+        number = int(self._order[place])
+        start, end = self._ends[number], self._ends[number + 1]
+        ids = np.frombuffer(self._ids, np.int32, end - start, 4 * start)
+        counts = np.frombuffer(self._counts, np.uint16, end - start, 2 * start)
+        return ids, counts.astype(np.float32)
+
+
 class PostingsCache:
     """The postings of the terms that were asked for last, by segment; bounded in bytes."""
 
     def __init__(self, limit: int = 64 << 20) -> None:
         self._limit = limit
-        self._bytes = 0
+        self._bytes = 0  # of what was asked for
         self._held: OrderedDict[tuple[str, str, str], Postings] = OrderedDict()
-        self._whole: set[str] = set()
+        self._packed: dict[str, _Packed] = {}
         self._lock = threading.Lock()
 
     @property
     def size(self) -> int:
         """Bytes held, as far as they can be counted."""
-        return self._bytes
+        return self._bytes + sum(packed.size for packed in tuple(self._packed.values()))
 
     def get(self, segment: Segment, field: str, term: str) -> Postings:
         """Read the postings, from the segment only if they aren't here."""
+        packed = self._packed.get(segment.name)
+        if packed is not None and field in SCORED_FIELDS:
+            found = packed.get(field, term)
+            if found is not None or packed.is_whole:
+                return found or NO_POSTINGS
         key = (segment.name, field, term)
         with self._lock:
             held = self._held.get(key)
             if held is not None:
                 self._held.move_to_end(key)
                 return held
-            if segment.name in self._whole and field in SCORED_FIELDS:
-                return NO_POSTINGS
         read = segment.postings(field, term)
         with self._lock:
-            self._keep(key, read)
-            while self._bytes > self._limit and len(self._held) > 1:
-                (name, _, _), dropped = self._held.popitem(last=False)
-                self._bytes -= _size(dropped)
-                self._whole.discard(name)
+            if key not in self._held:
+                self._held[key] = read
+                self._bytes += _size(read)
+            while self.size > self._limit and len(self._held) > 1:
+                self._bytes -= _size(self._held.popitem(last=False)[1])
         return read
 
     def warm(self, segment: Segment, proceed: Callable[[], bool]) -> None:
@@ -119,32 +176,35 @@ class PostingsCache:
         Where all found room, a term that isn't held is known to be in no text. `proceed` is asked
         from time to time, and may take the time to let others work.
         """
-        with self._lock:
-            if segment.name in self._whole:
-                return
-        room = True
+        if segment.name in self._packed:
+            return
+        others = sum(packed.size for packed in tuple(self._packed.values()))
+        packed, room = _Packed(), True
         for read in segment.all_postings():
-            with self._lock:
-                for field, term, postings in read:
-                    self._keep((segment.name, field, term), postings)
-                room = self._bytes <= self._limit * _WARMED
-            if not room or not proceed():
+            for field, term, postings in read:
+                packed.add(field, term, postings)
+            room = others + packed.size <= self._limit * _WARMED
+            if not room:
+                break
+            if not proceed():
                 return
+        packed.finish(is_whole=room)
         with self._lock:
-            self._whole.add(segment.name)
+            self._packed[segment.name] = packed
+            self._forget(
+                [key for key in self._held if key[0] == segment.name and packed.get(*key[1:])]
+            )
 
-    def _keep(self, key: tuple[str, str, str], read: Postings) -> None:
-        if key not in self._held:
-            self._held[key] = read
-            self._bytes += _size(read)
+    def _forget(self, keys: Iterable[tuple[str, str, str]]) -> None:
+        for key in keys:
+            self._bytes -= _size(self._held.pop(key))
 
     def keep_only(self, names: Iterable[str]) -> None:
         """Forget the postings of segments that are gone."""
         kept = set(names)
         with self._lock:
-            self._whole &= kept
-            for key in [key for key in self._held if key[0] not in kept]:
-                self._bytes -= _size(self._held.pop(key))
+            self._packed = {name: found for name, found in self._packed.items() if name in kept}
+            self._forget([key for key in self._held if key[0] not in kept])
 
 
 def _size(postings: Postings) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import json
 import os
 import random
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import StorageError
+from kbtui.search.index.bm25f import PostingsCache
 from kbtui.search.index.chunker import ChunkLimits
 from kbtui.search.index.generation import Generation, generation_name
 from kbtui.search.index.lexical import LexicalIndex
@@ -97,6 +99,17 @@ def test_a_rebuild_says_why_and_happens_once(notes: Desk) -> None:
 
 
 @pytest.mark.faults
+def test_of_an_index_that_was_replaced_nothing_is_kept(notes: Desk) -> None:
+    index = notes.index(model=ReadyModel(WordEmbedder()))
+    for _ in range(2):
+        index.search("wombat", wait=True)
+        index.rebuild()
+    index.search("wombat", wait=True)
+    gc.collect()
+    for kind in (Generation, StateStore, PostingsCache):
+        assert sum(isinstance(thing, kind) for thing in gc.get_objects()) == 1, kind
+
+
 def test_the_cache_can_vanish_while_it_is_in_use(notes: Desk) -> None:
     index = notes.index()
     index.start()

@@ -226,7 +226,6 @@ class Generations:
         self._name = generation_name(limits)
         self._lock = threading.RLock()
         self._writer = threading.RLock()
-        self._retired: list[Generation] = []
         self.building = self._open_wanted()
         self.serving = self._older() or self.building
 
@@ -241,7 +240,6 @@ class Generations:
             self.building.mark_complete()
             if self.serving is not self.building:
                 self.serving.let_go()
-                self._retired.append(self.serving)
                 self.serving = self.building
             for other in self._others():
                 remove_generation(other)
@@ -255,7 +253,7 @@ class Generations:
         try:
             with self.writing(timeout), self._lock:
                 for generation in {self.building, self.serving}:
-                    self._retire(generation)
+                    _retire(generation)
                 self.serving = self.building = self._open_wanted()
         except CacheBusyError:
             raise StorageError(
@@ -269,7 +267,7 @@ class Generations:
                 return
             _LOG.warning("The search index is built anew: %s: %s", type(reason).__name__, reason)
             self.rebuilt = f"{type(reason).__name__}: {reason}"
-            self._retire(damaged)
+            _retire(damaged)
             if damaged is self.building:
                 self.building = self._open_wanted()
             self.serving = self.building
@@ -292,9 +290,8 @@ class Generations:
     def close(self) -> None:
         """Close everything."""
         with self._lock:
-            for generation in {self.building, self.serving, *self._retired}:
+            for generation in {self.building, self.serving}:
                 generation.close()
-            self._retired.clear()
             if self._temporary is not None:
                 self._temporary.cleanup()
                 self._temporary = None
@@ -353,11 +350,11 @@ class Generations:
             if folder.is_dir() and folder.name != self._name
         ]
 
-    def _retire(self, generation: Generation) -> None:
-        """Delete its files; searches that run on it may go on, as they have them open."""
-        generation.let_go()
-        _delete(generation.folder)
-        self._retired.append(generation)
+
+def _retire(generation: Generation) -> None:
+    """Delete its files; searches that run on it go on, and with the last of them it is closed."""
+    generation.let_go()
+    _delete(generation.folder)
 
 
 def is_no_room(error: Exception) -> bool:

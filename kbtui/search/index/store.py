@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+import weakref
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
@@ -71,6 +72,7 @@ class StateStore:
         self._connection = sqlite3.connect(
             file, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
+        weakref.finalize(self, self._connection.close)
         try:
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = NORMAL")

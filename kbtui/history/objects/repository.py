@@ -167,7 +167,7 @@ class Repository:
         """Remove what a git program that was killed left; none of its locks lives for minutes."""
         for folder in (self._folder, self._folder / "refs" / "heads"):
             for lock in folder.glob("*.lock"):
-                if time.time() - lock.stat().st_mtime > _LOCK_SECONDS:
+                if abs(time.time() - lock.stat().st_mtime) > _LOCK_SECONDS:
                     lock.unlink(missing_ok=True)
 
     def _holds(self, name: str, data: bytes) -> bool:

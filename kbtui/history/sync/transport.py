@@ -11,7 +11,6 @@ import os
 import platform
 import shutil
 import socket
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -415,8 +414,8 @@ def _writing(place: Path | None) -> Iterator[None]:
         return
     mark = folder / f"{_MARK}{platform.node()}-{os.getpid()}"
     with contextlib.suppress(OSError):  # where nothing can be written there is nothing to send
-        _clear(folder)
         mark.touch()
+        _clear(folder, mark)
     try:
         yield
     finally:
@@ -438,9 +437,9 @@ def _git_folder(place: Path | None) -> Path | None:
         return None
 
 
-def _clear(folder: Path) -> None:
+def _clear(folder: Path, own: Path) -> None:
     begun = f"{_MARK}{platform.node()}-"
-    marks = list(folder.glob(f"{_MARK}*"))
+    marks = [mark for mark in folder.glob(f"{_MARK}*") if mark != own]
     dead = [
         mark
         for mark in marks
@@ -448,14 +447,15 @@ def _clear(folder: Path) -> None:
         and mark.name.removeprefix(begun).isdecimal()
         and not is_alive(int(mark.name.removeprefix(begun)))
     ]
-    young = time.time() - _GRACE
+    now = own.stat().st_mtime  # by the clock that tells the age of all files there
     left = [path for pattern in _LEFT_BEHIND for path in folder.glob(pattern)]
     packs = folder.glob("objects/pack/*.pack")
     left += [pack for pack in packs if not pack.with_suffix(".idx").exists()]  # git sees none
     for path in [*left, *marks]:
         with contextlib.suppress(FileNotFoundError):
             is_theirs = path in dead or (len(dead) == len(marks) > 0)
-            if is_theirs or path.stat().st_mtime < young:
+            # What comes from the future is of a clock that was wrong.
+            if is_theirs or abs(now - path.stat().st_mtime) > _GRACE:
                 path.unlink()
 
 

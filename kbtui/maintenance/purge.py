@@ -27,7 +27,7 @@ from kbtui.workspace.durable import FileBatch, storage_errors
 from kbtui.workspace.jsonl import rewrite
 from kbtui.workspace.layout import MACHINE, is_conflict_copy
 from kbtui.workspace.scan import notes_in
-from kbtui.workspace.secret import MARKER, is_binary, packed_in
+from kbtui.workspace.secret import MARKER, is_binary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -364,9 +364,7 @@ def _count(file: Path, secret: Secret) -> int:
     with stream:
         size = os.fstat(stream.fileno()).st_size
         if size <= _PIECE or (size <= _WHOLE and is_binary(stream.peek(_PEEK))):
-            data = stream.read()
-            packed = sum(map(secret.count, packed_in(data))) if is_binary(data) else 0
-            return secret.count(data) + packed
+            return secret.count_inside(stream.read())
         count, rest = 0, b""
         while piece := stream.read(_PIECE):
             count += secret.count(rest + piece)

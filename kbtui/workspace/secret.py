@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import bz2
 import html
 import io
 import json
+import lzma
 import re
 import unicodedata
 import zipfile
@@ -56,6 +58,10 @@ _IS_WORD = re.compile(r"[^\W\d_]+(?:[ '\u2019.-]+[^\W\d_]+)*")
 _TRAILER = re.compile(rb"([A-Z][a-z]+: )(.*)")
 _MOST_INSIDE = 1 << 26
 _NESTED = 3
+_MARKS = (b"\xff\xfe", b"\xfe\xff")  # before UTF-16
+_LEVELS = 3
+_PACKED = (b"PK", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"%PDF")
+_UNREAD = (OSError, RuntimeError, ValueError, EOFError, NotImplementedError)
 _STREAM = re.compile(rb"stream\r?\n")
 
 
@@ -123,6 +129,15 @@ class Secret:
     def is_in(self, data: bytes) -> bool:
         """True if it stands in some bytes."""
         return any(form in data for form in self._forms)
+
+    def count_inside(self, data: bytes) -> int:
+        """How often it stands in some bytes, or in what a program's own format packs in them."""
+        packed = packed_in(data) if is_binary(data) else ()
+        return self.count(data) + sum(map(self.count, packed))
+
+    def is_inside(self, data: bytes) -> bool:
+        """True if it stands in some bytes, or in what a program's own format packs in them."""
+        return self.is_in(data) or (is_binary(data) and any(map(self.is_in, packed_in(data))))
 
     def is_common(self, times: int) -> bool:
         """True if what stands somewhere so often is rather a word than a secret."""
@@ -230,9 +245,12 @@ class Secret:
 
 def is_binary(data: bytes) -> bool:
     """True if some bytes are a program's own format, which other bytes in it would break."""
-    # UTF-16 has zeros as well, but hardly anything else that no text has.
     head = data[:_LOOKED_AT]
-    return data.startswith(_FORMATS) or (b"\0" in head and _NO_TEXT.search(head) is not None)
+    if data.startswith(_FORMATS) or b"\0" not in head:
+        return data.startswith(_FORMATS)
+    # UTF-16 has zeros as well: a mark before them, or one in each pair at most.
+    is_text = head.startswith(_MARKS) or not (b"\0" in head[::2] and b"\0" in head[1::2])
+    return not is_text or _NO_TEXT.search(head) is not None
 
 
 def _in_base64(data: bytes) -> set[bytes]:
@@ -279,17 +297,34 @@ def _parts(data: bytes) -> Iterator[tuple[bool, bytes]]:
             yield False, b"".join(lines)
 
 
-def packed_in(data: bytes) -> Iterator[bytes]:
-    """What is compressed in a zip (an office document is one), a gzip or a PDF, and can be read."""
-    with suppress(zipfile.BadZipFile, zlib.error, OSError, RuntimeError, ValueError, EOFError):
+def packed_in(data: bytes, levels: int = _LEVELS) -> Iterator[bytes]:
+    """What is compressed in a zip (an office document is one), a tar, a gzip or a PDF.
+
+    What can't be read is passed over; of what is packed in what is packed a few levels are seen.
+    """
+    for packed in _unpacked(data):
+        yield packed
+        if levels > 1 and packed.startswith(_PACKED):
+            yield from packed_in(packed, levels - 1)
+
+
+def _unpacked(data: bytes) -> Iterator[bytes]:
+    with suppress(zipfile.BadZipFile, zlib.error, lzma.LZMAError, *_UNREAD):
         if data.startswith(b"PK"):
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
                 for member in archive.infolist():
                     yield member.filename.encode("utf-8", "surrogatepass")
-                    with archive.open(member) as stream:
+                    with (
+                        suppress(zipfile.BadZipFile, zlib.error, lzma.LZMAError, *_UNREAD),
+                        archive.open(member) as stream,
+                    ):
                         yield stream.read(_MOST_INSIDE)
         elif data.startswith(b"\x1f\x8b"):
             yield zlib.decompressobj(31).decompress(data, _MOST_INSIDE)
+        elif data.startswith(b"BZh"):
+            yield bz2.BZ2Decompressor().decompress(data, _MOST_INSIDE)
+        elif data.startswith(b"\xfd7zXZ"):
+            yield lzma.LZMADecompressor().decompress(data, _MOST_INSIDE)
         elif data.startswith(b"%PDF"):
             for found in _STREAM.finditer(data):
                 with suppress(zlib.error):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import base64
+import bz2
+import gzip
 import hashlib
 import html
 import io
 import json
+import lzma
 import os
 import sqlite3
 import subprocess
+import tarfile
 import tempfile
 import unicodedata
 import zipfile
@@ -410,29 +414,35 @@ def packed(kind: str) -> bytes:
     if kind == "pdf":
         body = zlib.compress(b"BT (" + SECRET.encode() + b") Tj ET")
         return b"%PDF-1.7\n1 0 obj\n<</Filter/FlateDecode>>\nstream\n" + body + b"\nendstream\n"
-    if kind == "gz":
-        packer = zlib.compressobj(wbits=31)
-        return packer.compress(SECRET.encode()) + packer.flush()
+    if kind in PACKERS:
+        return PACKERS[kind](SECRET.encode())
+    inner = packed("docx") if kind == "zip" else f"<w:t>{html.escape(SECRET)}</w:t>".encode()
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("word/document.xml", f"<w:t>{html.escape(SECRET)}</w:t>")
+        archive.writestr("word/document.xml", inner)
     return stream.getvalue()
 
 
-@pytest.mark.parametrize("kind", ["pdf", "docx", "zip", "gz"])
+PACKERS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+
+
+@pytest.mark.parametrize("kind", ["pdf", "docx", "zip", *PACKERS])
+@pytest.mark.parametrize("folder", ["docs", "knowledge/topics"])
 def test_what_is_compressed_is_found_listed_and_deleted_when_asked(
-    workspace: Workspace, kind: str
+    workspace: Workspace, kind: str, folder: str
 ) -> None:
-    file = workspace.docs / f"paper.{kind}"
+    file = workspace.root / folder / f"paper.{kind}"
     data = packed(kind)
     file.write_bytes(data)
     history = history_of(workspace)
-    (left,) = Purging(workspace, history).run(Secret(SECRET)).left
+    left = Purging(workspace, history).run(Secret(SECRET)).left[0]
     assert f"paper.{kind}" in left
     assert "--delete-binaries" in left
     assert file.read_bytes() == data
     assert Purging(workspace, history).run(Secret(SECRET), delete_binaries=True).left == ()
     assert not file.exists()
+    kept = history_of(workspace).find_secret(Secret(SECRET))
+    assert kept == []
 
 
 def test_pictures_documents_and_databases_keep_every_byte(workspace: Workspace) -> None:
@@ -451,6 +461,12 @@ def test_pictures_documents_and_databases_keep_every_byte(workspace: Workspace) 
             ]
         )
     }
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
+        member = tarfile.TarInfo("a.txt")
+        member.size = len(SECRET.encode())
+        archive.addfile(member, io.BytesIO(SECRET.encode()))
+    files[workspace.docs / "a.tar"] = stream.getvalue()
     for file, data in files.items():
         file.write_bytes(data)
     Purging(workspace, history_of(workspace)).run(Secret(SECRET))

@@ -151,7 +151,7 @@ class Rewriting:
                     continue
                 seen.add(made)
                 kind, data = self._repository.read_object(made)
-                if kind == b"blob" and self._secret.is_in(data):
+                if kind == b"blob" and self._secret.is_inside(data):
                     if not is_binary(data):
                         data = self._secret.without(data)
                     elif made in self._present:
@@ -280,7 +280,7 @@ class Purge:
         return [
             identifier
             for identifier in self._repository.all_objects()
-            if secret.is_in(self._repository.read_object(identifier)[1])
+            if secret.is_inside(self._repository.read_object(identifier)[1])
         ]
 
     def run(self, secret: Secret, tell: Callable[[str], None]) -> HistoryPurge:

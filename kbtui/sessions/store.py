@@ -402,7 +402,7 @@ class SessionStore:
 
     def _opened(self, file: Path, log: SessionLog, claim: Claim) -> Session:
         session = Session(file, log, claim, self._clock)
-        self._open[session.id] = session
+        self._open = {each.id: each for each in (*self._open.values(), session) if each.is_open}
         return session
 
     def _take(self, session_id: str) -> Claim:

@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+import weakref
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -52,6 +53,15 @@ def test_what_was_said_is_there_after_a_restart(workspace: Workspace, store: Ses
     assert again.messages[1].tool_calls == tuple(calls)
     assert again.messages[3].meta == {"citations": [1]}
     assert again.channel == "tui"
+
+
+def test_a_closed_session_is_kept_in_no_memory(store: SessionStore) -> None:
+    session = store.create("tui")
+    gone = weakref.ref(session)
+    session.close()
+    del session
+    store.create("tui")
+    assert gone() is None
 
 
 def test_ids_begin_with_the_channel_and_the_time() -> None:

@@ -91,6 +91,7 @@ CONFIG = b"""\
 _HEAD = f"ref: {NAME}\n".encode()
 _LEVEL = 1  # trees are mostly hashes: a higher level costs time and saves nothing
 _TEMPORARY = "tmp_obj_"  # as git calls them, which throws them away as well
+_BASES = 4 << 20  # bytes of each pack, of which a history has ten; 96 MB by itself
 _PACK_FROM = 200  # objects at once that are better written as one pack
 _LOOSE_NAME = 38
 _LOCK_SECONDS = 600.0
@@ -463,6 +464,7 @@ class Repository:
             fsync_object_files=True,
             loose_compression_level=_LEVEL,
             pack_compression_level=level,
+            delta_base_cache_limit=_BASES,
         )
 
 

@@ -57,7 +57,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 _QUIT_SECONDS = 1.0
 _TOLD_SECONDS = 8.0
-_COLLECT_SECONDS = 1.0
 _NOT_OPEN = "The workspace is still being opened; try again in a moment."
 _LEADS_AWAY = {
     "chat",
@@ -169,9 +168,8 @@ class KbtuiApp(KeysInOrder):
         self.call_after_refresh(self._open_knowledge)
 
     def _collect(self) -> None:
-        """Free what is gone, now and from time to time, at most a twentieth of the time."""
-        took = collect_in_quiet(self.typed_at)
-        self.set_timer(max(_COLLECT_SECONDS, 20 * took), self._collect)
+        """Free what is gone, again and again."""
+        self.set_timer(collect_in_quiet(self.typed_at), self._collect)
 
     def _back_in_front(self, _app: object) -> None:
         """Draw everything after `fg`: the terminal has kept nothing of it."""

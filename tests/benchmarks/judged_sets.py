@@ -62,11 +62,12 @@ def load(name: str) -> JudgedSet:
 
 def half(judged: JudgedSet, which: str) -> JudgedSet:
     """The same set with half of its questions: those to ``tune`` on, or those ``held`` back."""
-    kept = {q: text for q, text in judged.questions.items() if _is_held(q) == (which == "held")}
+    kept = {q: text for q, text in judged.questions.items() if is_held(q) == (which == "held")}
     return replace(judged, questions=kept)
 
 
-def _is_held(question: str) -> bool:
+def is_held(question: str) -> bool:
+    """True if a question, by its id, is of the half that nothing is tuned on."""
     return hashlib.sha256(question.encode()).digest()[0] % 2 == 1
 
 

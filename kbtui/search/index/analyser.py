@@ -59,6 +59,9 @@ _STOP_WORDS = """
     where which while who whom whose why will with would you your
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
+# With any other stop word it is a possessive: Will's.
+_WITH_IS = frozenset("he here how it she that there this what when where which who why".split())
+_AROUND = ".,;:!?()[]{}\"'*_\N{HORIZONTAL ELLIPSIS}\N{FULLWIDTH QUESTION MARK}"
 
 _remembered: dict[str, tuple[str, ...]] = {}
 _telling: dict[str, tuple[str, ...]] = {}
@@ -139,6 +142,17 @@ def terms_of(word: str) -> tuple[str, ...]:
     return found
 
 
+def is_stop_word(word: str) -> bool:
+    """True of a word that tells nothing, as it stands in a text: ``What's``, ``don't``, ``for?``."""
+    bare = word.casefold().replace(_APOSTROPHE, "'").strip(_AROUND)
+    head, mark, tail = bare.partition("'")
+    if not mark:
+        return bare in STOP_WORDS
+    if tail == "t":
+        return head in {"can", "won"} or head.removesuffix("n") in STOP_WORDS
+    return head in (_WITH_IS if tail == "s" else STOP_WORDS)
+
+
 def telling_terms(text: str) -> list[str]:
     """The first term of each word that isn't a stop word, in order; of unspaced scripts all."""
     found: list[str] = []
@@ -151,7 +165,7 @@ def telling_terms(text: str) -> list[str]:
 
 
 def _telling_of(word: str) -> tuple[str, ...]:
-    telling = () if word.lower() in STOP_WORDS else terms_of(word)
+    telling = () if is_stop_word(word) else terms_of(word)
     telling = telling if is_unspaced(word) else telling[:1]
     if len(word) <= MAX_TERM:
         if len(_telling) >= _MAX_REMEMBERED:

@@ -92,7 +92,7 @@ class Query:
         said = [*self.words, *self.required]
         for phrase in self.phrases:
             said += phrase.split()
-        kept = [word for word in said if word.casefold() not in analyser.STOP_WORDS]
+        kept = [word for word in said if not analyser.is_stop_word(word)]
         found: dict[str, str] = {}
         for word in kept or said:
             for term in analyser.terms(word):

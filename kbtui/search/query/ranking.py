@@ -187,7 +187,7 @@ def _telling_words(corpus: Corpus, text: str) -> Iterator[tuple[float, str, dict
     """
     every = [(text[start:end], terms) for start, end, terms in analyser.spans(text) if terms]
     asking = [each for each in every if each[0].casefold() not in _SMALL_TALK]
-    telling = [each for each in asking if each[0].casefold() not in analyser.STOP_WORDS]
+    telling = [each for each in asking if not analyser.is_stop_word(each[0])]
     if not telling and asking == every:
         telling = every
     passages = corpus.count + _FURTHER_PASSAGES

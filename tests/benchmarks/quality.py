@@ -11,10 +11,10 @@ import math
 import shutil
 import statistics
 import tempfile
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kbtui.search.embedding.rough_embedder import RoughEmbedder
 from kbtui.search.search_index import SearchIndex
 from kbtui.settings import RoleSettings, SearchSettings
 from kbtui.workspace.opening import create_workspace
@@ -33,10 +33,7 @@ from tests.benchmarks.plain_bm25 import PlainBm25
 from tests.benchmarks.report import Table, versions
 
 if TYPE_CHECKING:
-    import threading
     from collections.abc import Callable, Mapping, Sequence
-
-    from kbtui.search.embedding.embedder import Embedder
 
     Figures = dict[str, float]
     Scores = dict[str, Figures]  # by question
@@ -77,21 +74,11 @@ def _mean(scores: Sequence[Figures]) -> Figures:
     return {key: statistics.fmean(figures[key] for figures in scores) for key in scores[0]}
 
 
-class _RoughModel:
-    """The rough model of another one, as if that hadn't read anything yet."""
-
-    def __init__(self, model: RememberingModel) -> None:
-        self._model = model
-
-    def is_prepared(self) -> bool:
-        return self._model.is_prepared()
-
-    def load(self, stop: threading.Event) -> Embedder:
-        rough = self._model.load(stop).rough(stop, make=True)
-        if not isinstance(rough, RoughEmbedder):
-            raise SystemExit("This model has no rough one.")
-        rough.name = "rough"  # how near an answer is isn't known of it
-        return rough
+def _read_roughly(index: SearchIndex) -> None:
+    """Embed all by the rough model, as if the model itself hadn't read anything yet."""
+    index.load_model()
+    meaning, store = index._semantic(), index._generations().serving.store
+    meaning._embed_roughly(meaning._missing(store), store, threading.Event())
 
 
 def measure(
@@ -112,14 +99,22 @@ def measure(
                 Scanner(workspace),
                 alone if way == "meaning" else settings,
                 RoleSettings(),
-                model=_RoughModel(model) if model and way == "rough" else model,
+                model=model,
             )
+            index.sync()
+            if way == "rough":
+                _read_roughly(index)
 
             def names(
                 question: str, most: int, index: SearchIndex = index, way: str = way
             ) -> list[str]:
-                semantic = way != "words"
-                result = index.search(question, "all", most, semantic=semantic, wait=semantic)
+                result = index.search(
+                    question,
+                    "all",
+                    most,
+                    semantic=way != "words",
+                    wait=way in {"meaning", "hybrid"},
+                )
                 return [name for hit in result.hits for name in judged.names_of(hit)]
 
             found[way] = _ask(judged, names)

@@ -82,3 +82,15 @@ def test_telling_terms_are_one_a_word_without_the_stop_words() -> None:
         "v1.2",
     ]
     assert analyser.telling_terms("黑豹队的") == ["黑豹", "豹队", "队的"]
+
+
+@pytest.mark.parametrize(
+    "word", ["What's", "don't", "can't", "they\N{RIGHT SINGLE QUOTATION MARK}re", "for?", "(it)"]
+)
+def test_contractions_of_stop_words_tell_nothing(word: str) -> None:
+    assert analyser.is_stop_word(word)
+
+
+@pytest.mark.parametrize("word", ["Will's", "Anna's", "d'accord", "c++", "cant"])
+def test_possessives_and_other_words_tell_something(word: str) -> None:
+    assert not analyser.is_stop_word(word)

@@ -71,6 +71,23 @@ def test_what_is_a_notes_text_stays_its_text(text: str) -> None:
     assert chunk.passage_texts()[0].endswith(text)
 
 
+def test_definitions_of_links_are_no_text() -> None:
+    (chunk,) = chunks(
+        "She owns the login service.\n\n"
+        '[//begin]: # "links"\n[sso]: ../login/sso.md "Single sign-on"\n[//end]: # (end)\n'
+    )
+    assert [text.partition("\n")[2] for text in chunk.passage_texts()] == [
+        "She owns the login service."
+    ]
+    assert "Single sign-on" in chunk.text
+
+
+@pytest.mark.parametrize("text", ["[^1]: said by Alice", "[Alice]: I'd rather not", "[x]:"])
+def test_footnotes_and_speakers_are_text(text: str) -> None:
+    (chunk,) = chunks(f"It is so.\n\n{text}\n")
+    assert chunk.passage_texts()[0].endswith(text)
+
+
 def test_sections_of_some_length_are_chunks_of_their_own() -> None:
     text = "Some words about it. " * 15
     found = chunks(f"# Trip\n\n## Tents\n\n{text}\n\n## Food\n\n{text}\n\n## Fuel\n\nGas.\n")

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbtui.search.query.fusion import MOST_BY_MEANING_ALONE, best_first, fuse, rank_of
+from kbtui.search.query.fusion import MOST_BY_MEANING_ALONE, VectorKind, best_first, fuse, rank_of
 
 WEIGHTS = (0.7, 0.3)
 
@@ -18,6 +18,7 @@ class Fixed:
     cosines: np.ndarray
     after: np.ndarray | None = None
     fed_back: list[int] = field(default_factory=list)
+    kind: VectorKind = field(default_factory=VectorKind)
 
     def nearer(self, numbers: np.ndarray) -> np.ndarray:
         self.fed_back = numbers.tolist()

@@ -55,6 +55,14 @@ def test_words_of_asking_count_nothing(talk: Desk) -> None:
     assert told.relevance == bare.relevance > 0.9
 
 
+@pytest.mark.parametrize(
+    "asked",
+    ["when's the ferry to Gozo", "who\N{RIGHT SINGLE QUOTATION MARK}s for the ferry to Gozo"],
+)
+def test_contractions_are_no_missing_words_or_names(talk: Desk, asked: str) -> None:
+    assert talk.index().search(asked, "all", relevant_only=True).hits
+
+
 def test_the_user_of_whom_a_model_asks_is_no_missing_name(talk: Desk) -> None:
     assert talk.index().search("what is the user's ferry to Gozo", "all", relevant_only=True).hits
 

@@ -60,7 +60,8 @@ _STOP_WORDS = """
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 # With any other stop word it is a possessive: Will's.
-_WITH_IS = frozenset("he here how it she that there this what when where which who why".split())
+_WORDS_WITH_IS = "he here how it she that there this what when where which who why"
+_WITH_IS = frozenset(_WORDS_WITH_IS.split())
 _AROUND = ".,;:!?()[]{}\"'*_\N{HORIZONTAL ELLIPSIS}\N{FULLWIDTH QUESTION MARK}"
 
 _remembered: dict[str, tuple[str, ...]] = {}
@@ -143,7 +144,7 @@ def terms_of(word: str) -> tuple[str, ...]:
 
 
 def is_stop_word(word: str) -> bool:
-    """True of a word that tells nothing, as it stands in a text: ``What's``, ``don't``, ``for?``."""
+    """True of a word that tells nothing, however it stands in a text: ``What's``, ``for?``."""
     bare = word.casefold().replace(_APOSTROPHE, "'").strip(_AROUND)
     head, mark, tail = bare.partition("'")
     if not mark:
@@ -165,7 +166,7 @@ def telling_terms(text: str) -> list[str]:
 
 
 def _telling_of(word: str) -> tuple[str, ...]:
-    telling = () if is_stop_word(word) else terms_of(word)
+    telling = () if word.lower() in STOP_WORDS else terms_of(word)
     telling = telling if is_unspaced(word) else telling[:1]
     if len(word) <= MAX_TERM:
         if len(_telling) >= _MAX_REMEMBERED:

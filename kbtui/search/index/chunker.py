@@ -25,6 +25,7 @@ from kbtui.search.index.markdown import (
     outline,
     pack,
     read_properties,
+    text_end,
 )
 from kbtui.sessions.log_records import FORGOTTEN_MARK, masked, read_spans, settled
 from kbtui.text import shorten
@@ -217,7 +218,7 @@ def _moment(time: str) -> datetime | None:
         return None
 
 
-VERSION = "3"
+VERSION = "4"
 # MiniLM reads 256 tokens; title and heading go before a passage, and an estimate needs slack.
 PASSAGE_TOKENS = 180
 _SHORT_PASSAGE = 90
@@ -404,6 +405,7 @@ def _passages(found: Outline, first: int, start: int, end: int, title: str) -> I
     """Pack the blocks of ``text[start:end]`` into passages, preferably one section each."""
     # The title goes before each passage anyway.
     begun = start + (0 if first else front_end(found.text[start:end], title))
+    end = begun + text_end(found.text[begun:end])
     at, size, section = begun, 0, -1
     for block, left, tokens in _pieces(found, first, begun, end):
         new_section = block.section != section and size >= _SHORT_PASSAGE

@@ -27,6 +27,12 @@ _NOT_TEXT = re.compile(
     r"(?:\([^()]*\)|\[[^\[\]]*\])|https?://\S+|<[^<>]*>|\{\{[^{}]*\}\}|(?<!\S)#[\w/-]+|[-*_]{3,}"
 )
 _LABEL = re.compile(r"\W*(?:\w[\w -]{0,20}::?)?\W*")
+# ``[label]: target "title"``: where links lead, which editors add below notes; no footnotes.
+_DEFINITION = re.compile(
+    r"^ {0,3}\[(?!\^)[^\]\n]+\]:[ \t]*(?:<[^>\n]*>|\S+)"
+    r"(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'|\([^()\n]*\)))?[ \t]*$\n?",
+    re.MULTILINE,
+)
 _OWN_CHUNK = 60  # tokens
 
 Piece = tuple[int, int, int]  # start, end, tokens
@@ -103,6 +109,29 @@ def front_end(text: str, title: str) -> int:
                 break
         at = stop
     return at if text[at:].strip() else 0
+
+
+def part_definitions(text: str) -> tuple[str, str]:
+    """A text without the definitions of its links, and these."""
+    if "]:" not in text:
+        return text, ""
+    return _DEFINITION.sub("", text), "".join(_DEFINITION.findall(text))
+
+
+def text_end(text: str) -> int:
+    """Where a text ends and the definitions of its links begin; of one that is nothing else, all."""
+    end = len(text.rstrip())
+    while (start := text.rfind("\n", 0, end) + 1) and _DEFINITION.fullmatch(text, start, end):
+        end = len(text[:start].rstrip())
+    return end if end and not _DEFINITION.fullmatch(text, 0, end) else len(text)
+
+
+def blank_definitions(text: str) -> str:
+    """The text with blanks where its links are defined; of one that is nothing else, all of it."""
+    if "]:" not in text:
+        return text
+    blank = _DEFINITION.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    return blank if blank.strip() else text
 
 
 def _line_end(text: str, at: int) -> int:

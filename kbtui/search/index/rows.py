@@ -27,7 +27,7 @@ from kbtui.search.index.chunker import (
     passage_key,
     read_document,
 )
-from kbtui.search.index.markdown import front_end, is_title
+from kbtui.search.index.markdown import front_end, is_title, part_definitions
 from kbtui.sessions.imported import is_imported
 from kbtui.workspace.files import blob_id
 
@@ -250,10 +250,11 @@ def _texts(row: ChunkRow) -> dict[str, str]:
     begun = 0 if row.ord else front_end(row.text, row.title)
     lines = row.text[:begun].splitlines()
     front = "\n".join(line for line in lines if not is_title(line.strip("# \t"), row.title))
+    body, definitions = part_definitions(row.text[begun:])
     return {
         "title": "\n".join((row.title, *row.aliases, name if says_more else "")),
-        "body": row.text if row.ord else f"{row.text[begun:]}\n{row.extra}",
-        "context": f"{front}\n{row.context}",
+        "body": body if row.ord else f"{body}\n{row.extra}",
+        "context": f"{front}\n{definitions}\n{row.context}",
     }
 
 

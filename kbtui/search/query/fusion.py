@@ -35,16 +35,33 @@ SHARE_OF_FILE = 0.3
 MOST_BY_MEANING_ALONE = 100
 _BEST = 100  # that tell how far the scores of a query lie apart
 _FED_BACK = 3
-# How far the best cosines of a query mostly lie apart; a query's own measure counts as much.
-_COSINES_APART = 0.06
 # Where all are nearly alike, their order is mostly chance: for cosines, and as a share of a score.
 _LEAST_COSINES_APART = 0.02
 _LEAST_APART = 0.05
 _DIGITS = 7
 
 
+@dataclass(frozen=True, slots=True)
+class VectorKind:
+    """What is measured of a kind of vectors.
+
+    `apart` is how far the best cosines of a query mostly lie apart; a query's own measure counts
+    as much. `feedback` is how far a query moves towards what answers it best.
+    """
+
+    apart: float = 0.06
+    feedback: float = 0.3
+
+
+ROUGH = VectorKind(apart=0.1, feedback=0.6)
+
+
 class Meaning(Protocol):
     """One query compared by meaning with every document."""
+
+    @property
+    def kind(self) -> VectorKind:
+        """What is measured of vectors of its kind."""
 
     @property
     def cosines(self) -> Scores:
@@ -91,9 +108,10 @@ def fuse(
     if meaning is None or not (live & np.isfinite(meaning.cosines)).any():
         return _spread(words, no_words, live, best_of_file, by_words)
     share = _share_of_meaning(weights)
-    total, _ = _join(words, meaning.cosines, live, share)
+    apart = meaning.kind.apart
+    total, _ = _join(words, meaning.cosines, live, share, apart)
     cosines = meaning.nearer(best_first(_even(total), live, _FED_BACK)[:_FED_BACK])
-    total, lowest = _join(words, cosines, live, share)
+    total, lowest = _join(words, cosines, live, share, apart)
     floor = share * lowest + (1 - share) * no_words
     candidates = by_words | _nearest(cosines, mask & np.isfinite(cosines))
     return _spread(total, floor, live, best_of_file, candidates)
@@ -104,12 +122,14 @@ def _share_of_meaning(weights: tuple[float, float]) -> float:
     return heavy / (heavy + light) if heavy + light else 0.5
 
 
-def _join(words: Scores, cosines: Scores, live: Mask, share: float) -> tuple[Scores, float]:
+def _join(
+    words: Scores, cosines: Scores, live: Mask, share: float, apart: float
+) -> tuple[Scores, float]:
     """The weighted sum; and where the scale of meaning ends below."""
     known = np.isfinite(cosines) & live
     lowest = float(cosines[known].min())
     filled = np.where(np.isfinite(cosines), cosines, lowest)
-    meant, _ = _in_deviations(filled, known, _LEAST_COSINES_APART, _COSINES_APART)
+    meant, _ = _in_deviations(filled, known, _LEAST_COSINES_APART, apart)
     joined: Scores = share * np.where(known, meant, words) + (1 - share) * words
     return joined, float(meant[known].min())
 
@@ -181,8 +201,6 @@ def _even(scores: Scores) -> Scores:
     return rounded
 
 
-# How far a query moves towards what answers it best; of 0 to 0.5 this measured best.
-_FEEDBACK = 0.3
 # How much the direction of a whole document counts beside that of its nearest passage.
 _WHOLE = 0.3
 # In a large corpus the moved query is compared with the nearest documents only: picking them out
@@ -198,9 +216,16 @@ class Comparison:
     """One query and the vectors of a corpus; see `fusion.Meaning`."""
 
     def __init__(
-        self, query: NDArray[np.float32], view: View, matrix: Matrix, *, is_calibrated: bool
+        self,
+        query: NDArray[np.float32],
+        view: View,
+        matrix: Matrix,
+        *,
+        is_calibrated: bool,
+        kind: VectorKind = VectorKind(),
     ) -> None:
         self.is_calibrated = is_calibrated
+        self.kind = kind
         self._query = query
         self._view = view
         self._matrix = matrix
@@ -211,7 +236,7 @@ class Comparison:
         towards = [mean for n in numbers.tolist() if (mean := self.direction(n)) is not None]
         if not towards:
             return self.cosines
-        moved = self._query + _FEEDBACK * np.mean(towards, axis=0)
+        moved = self._query + self.kind.feedback * np.mean(towards, axis=0)
         return self._view.nearest_again(self._matrix, _unit(moved), self.cosines)
 
     def direction(self, number: int) -> NDArray[np.float32] | None:

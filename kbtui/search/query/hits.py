@@ -14,6 +14,7 @@ import numpy as np
 
 from kbtui.search.index import analyser
 from kbtui.search.index.chunker import is_question
+from kbtui.search.index.markdown import blank_definitions
 from kbtui.search.query import parser as query
 from kbtui.search.query.fusion import best_first, rank_of
 from kbtui.search.results import Explain, Hit, Place
@@ -274,7 +275,8 @@ def _hit(row: ChunkRow, number: int, asked: Query, ranking: Ranking) -> Hit:
     semantic = ranking.semantic
     cosine = float(semantic[number]) if semantic is not None else float("nan")
     word_score = float(ranking.lexical[number])
-    snippet = query.make_snippet(row.text, ranking.terms, asked.phrases, _first_prose(row))
+    shown = blank_definitions(row.text)
+    snippet = query.make_snippet(shown, ranking.terms, asked.phrases, _first_prose(row))
     line = min(row.lines[0] + snippet.line, row.lines[1])
     return Hit(
         path=row.path,

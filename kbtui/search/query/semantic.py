@@ -19,7 +19,7 @@ from kbtui.errors import KbtuiError, StorageError
 from kbtui.search.embedding.prepared import StoppedError, explain
 from kbtui.search.embedding.vectors import VectorStore
 from kbtui.search.index.store import KEY_BYTES
-from kbtui.search.query.fusion import Comparison, View
+from kbtui.search.query.fusion import ROUGH, Comparison, View
 from kbtui.search.results import IndexStatus, State
 from kbtui.settings import BUNDLED_EMBEDDING_MODEL
 
@@ -207,7 +207,7 @@ class Semantic:
         if len(view.documents) <= known:
             return None
         vector = rough.embedder.query(text)
-        found = Comparison(vector, view, rough.vectors.matrix, is_calibrated=False)
+        found = Comparison(vector, view, rough.vectors.matrix, is_calibrated=False, kind=ROUGH)
         nearest = np.argsort(-np.nan_to_num(found.cosines, nan=-1.0), kind="stable")[:_ASKED_FOR]
         self._wanted = frozenset(corpus.chunks[nearest].tolist())
         return found

@@ -119,7 +119,7 @@ def part_definitions(text: str) -> tuple[str, str]:
 
 
 def text_end(text: str) -> int:
-    """Where a text ends and the definitions of its links begin; of one that is nothing else, all."""
+    """Where a text ends and definitions of links begin; its length if it is nothing else."""
     end = len(text.rstrip())
     while (start := text.rfind("\n", 0, end) + 1) and _DEFINITION.fullmatch(text, start, end):
         end = len(text[:start].rstrip())

@@ -227,7 +227,7 @@ class KnowledgeBase:
     def start(self) -> None:
         """Start what runs beside a person: indexing, watching, adopting, making memory."""
         self._outside.start()
-        self.search.on_outside_edit = lambda _paths: self._outside.hint()
+        self.search.on_outside_edit = self._outside.hint
         self.search.start()
         self.memory.start()
 

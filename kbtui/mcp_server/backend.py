@@ -307,6 +307,7 @@ class KeepingUp:
         self._lock = threading.Lock()
         self._telling = threading.Lock()
         self._changed: set[str] = set()
+        self._must_look = False
         self._watcher = Watcher(kb.workspace, _FOLDERS, self._note)
         self._looked_at = float("-inf")
         self._watch: object = None
@@ -335,20 +336,20 @@ class KeepingUp:
         committed, ignored = self._committed(), self._ignore_stamp()
         with self._telling:
             told, self._changed = self._changed, set()
+            must_look, self._must_look = self._must_look, False
         is_sure = watch is not None and watch is self._watch and ignored == self._ignored
         self._watch, self._ignored = watch, ignored
-        if not is_sure or now - self._looked_at > self._seconds or committed is None:
-            self._looked_at = now
-            return None
-        if any(self._is_folder(path) for path in told):
+        is_old = now - self._looked_at > self._seconds
+        if not is_sure or must_look or is_old or committed is None:
             self._looked_at = now
             return None
         return told | committed | set(BOOTSTRAP_FILES)
 
-    def _note(self, paths: set[str]) -> None:
+    def _note(self, paths: set[str] | None) -> None:
         """Keep what the watcher tells, in its thread."""
         with self._telling:
-            self._changed |= paths
+            self._changed |= paths or set()
+            self._must_look |= paths is None
 
     def _committed(self) -> set[str] | None:
         """The files of the commits since the last call; None if that is more than a few."""
@@ -372,8 +373,3 @@ class KeepingUp:
         except OSError:
             return None
         return status.st_mtime_ns, status.st_size
-
-    def _is_folder(self, path: str) -> bool:
-        """True if a change may be that of a folder, of whose files nothing is told."""
-        place = self._kb.workspace.place(path)
-        return not path.lower().endswith(".md") and (place.is_dir() or not place.exists())

@@ -68,8 +68,8 @@ class Work(Protocol):
     """The work that an index has; see `SearchIndex`, whose methods these are."""
 
     @property
-    def on_outside_edit(self) -> Callable[[frozenset[str]], None] | None:
-        """Told the paths that others edited, once they have settled; after the first look: none."""
+    def on_outside_edit(self) -> Callable[[], None] | None:
+        """Called after the first look at all files, and once what others edited has settled."""
 
     def sync(self) -> SyncReport:
         """Look at all files."""
@@ -108,8 +108,7 @@ class Background:
         self._changed = threading.Event()
         self._sync_wanted = threading.Event()
         self._lock = threading.Lock()
-        self._outside: set[str] = set()
-        self._outside_since = 0.0
+        self._settled_at: float | None = None
         self._watcher = Watcher(layout, areas, self._changed_outside)
         self._threads: list[threading.Thread] = []
         self._sweep_seconds = 60.0
@@ -152,10 +151,12 @@ class Background:
         self._sync_wanted.set()
         self._wake.set()
 
-    def _changed_outside(self, paths: set[str]) -> None:
+    def _changed_outside(self, paths: set[str] | None) -> None:
+        if paths is None:
+            self.sync_soon()
+            return
         with self._lock:
-            self._outside |= paths
-            self._outside_since = time.monotonic()
+            self._settled_at = time.monotonic() + _SETTLED_SECONDS
         self._index.refresh(paths)
 
     def _keep_up(self) -> None:
@@ -169,10 +170,11 @@ class Background:
                 report = self._safely(self._index.sync)
                 is_first, swept = not swept, time.monotonic()
                 self._watcher.follow()
-                if is_first:
-                    self._tell_outside(frozenset())
+                is_news = report and (report.added or report.changed or report.removed)
+                if is_first or is_news:
+                    self._tell_outside()
                 self._changed.set()
-                if report and (report.added or report.changed or report.removed):
+                if is_news:
                     self._embed.set()
                     idle_since, tidied = swept, False
             if self._safely(self._index.refresh_now):
@@ -192,22 +194,22 @@ class Background:
         """How long nothing needs to be done, unless somebody wakes us."""
         patience = swept + self._sweep_seconds - time.monotonic()
         with self._lock:
-            if self._outside:
+            if self._settled_at is not None:
                 patience = min(patience, _SETTLED_SECONDS / 4)
         return max(0.01, patience if tidied else min(patience, _IDLE_SECONDS))
 
     def _report_outside_edits(self) -> None:
         """Tell of edits that others made, once their files have settled."""
         with self._lock:
-            if not self._outside or time.monotonic() - self._outside_since < _SETTLED_SECONDS:
+            if self._settled_at is None or time.monotonic() < self._settled_at:
                 return
-            paths, self._outside = frozenset(self._outside), set()
-        self._tell_outside(paths)
+            self._settled_at = None
+        self._tell_outside()
 
-    def _tell_outside(self, paths: frozenset[str]) -> None:
+    def _tell_outside(self) -> None:
         hook = self._index.on_outside_edit
         if hook is not None:
-            self._safely(lambda: hook(paths))
+            self._safely(hook)
 
     def _warm_up(self) -> None:
         """Read what questions will need, whenever the index has changed; in small steps."""
@@ -267,9 +269,13 @@ class Watcher:
     """Watches folders of a workspace in a thread of its own, as long as that is possible."""
 
     def __init__(
-        self, layout: Layout, areas: Sequence[str], changed: Callable[[set[str]], None]
+        self, layout: Layout, areas: Sequence[str], changed: Callable[[set[str] | None], None]
     ) -> None:
-        """`changed` is told the workspace paths, in the watching thread."""
+        """`changed` is told workspace paths, in the watching thread; None: it must look at all.
+
+        That is so when watching has begun, and when a folder came or went: of what happened before,
+        and of the files in such a folder, nothing is told.
+        """
         self._layout = layout
         self._areas = areas
         self._changed = changed
@@ -330,12 +336,17 @@ class Watcher:
                 raise_interrupt=False,
                 ignore_permission_denied=True,
             ):
-                self._watching = stop
+                if self._watching is not stop:
+                    self._watching = stop
+                    self._moved.set()
+                    self._changed(None)
                 if any(Path(name) in folders or Path(name).is_dir() for _, name in changes):
                     self._moved.set()
-                paths = {path for _, name in changes if (path := self._relative(name))}
+                paths = {path: Path(name) for _, name in changes if (path := self._relative(name))}
                 if paths and not stop.is_set():
-                    self._changed(paths)
+                    self._changed(set(paths))
+                    if any(map(_may_be_folder, paths.values())):
+                        self._changed(None)
         except (OSError, RuntimeError) as error:
             # Too many folders for this machine, or one vanished: the sweep finds edits as well.
             _LOG.info("Folders can't be watched: %s", error)
@@ -348,3 +359,8 @@ class Watcher:
         path = self._layout.path_of(file)
         hidden = any(part.startswith(".") for part in path.split("/"))
         return "" if hidden else unicodedata.normalize("NFC", path)
+
+
+def _may_be_folder(place: Path) -> bool:
+    """True for a folder, and for what is gone and had a folder's kind of name."""
+    return place.is_dir() or not (place.suffix or place.exists())

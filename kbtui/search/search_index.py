@@ -95,7 +95,7 @@ class SearchIndex:
             drew_on_private: Which sessions it must not see either.
             model: The embedding model, if it is not the one that `embed` names.
         """
-        self.on_outside_edit: Callable[[frozenset[str]], None] | None = None
+        self.on_outside_edit: Callable[[], None] | None = None
         self._workspace = workspace
         self._scanner = scanner
         self._settings = settings

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class Desk:
     """A workspace with files to write and a search to ask; what it opens, it closes."""
 
-    def __init__(self, root: Path) -> None:
-        self.workspace = create_workspace(root)
+    def __init__(self, root: Path, *, in_place: bool = False) -> None:
+        self.workspace = create_workspace(root, in_place=in_place)
         self.root = root
         self._open: list[SearchIndex] = []
 

@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import KbtuiError
+from kbtui.search.background import Watcher
+from kbtui.settings import SearchSettings
 from tests.search.fakes import ReadyModel, WordEmbedder
-from tests.search.helpers import eventually, paths
+from tests.search.helpers import Desk, eventually, paths
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kbtui.search.results import IndexStatus
-    from tests.search.helpers import Desk
+
+_NO_SWEEP = SearchSettings(semantic=False, sync_interval_seconds=3600)
 
 
 def test_a_change_that_was_told_is_found_soon(desk: Desk) -> None:
@@ -25,14 +30,14 @@ def test_a_change_that_was_told_is_found_soon(desk: Desk) -> None:
 
 
 def test_an_edit_from_outside_is_found_and_told_once_it_has_settled(desk: Desk) -> None:
-    told: list[frozenset[str]] = []
+    told: list[bool] = []
     index = desk.index()
-    index.on_outside_edit = told.append
+    index.on_outside_edit = lambda: told.append(bool(index.search("quokka").hits))
     index.start()
     eventually(lambda: index.status().state == "lexical-only")
     eventually(lambda: any(t.name == "kbtui-watch" for t in threading.enumerate()))
     _write_until(desk, lambda: index.search("quokka").hits)
-    eventually(lambda: any("knowledge/topics/new.md" in paths for paths in told))
+    eventually(lambda: any(told))
 
 
 def _write_until(desk: Desk, found) -> None:
@@ -47,12 +52,39 @@ def _write_until(desk: Desk, found) -> None:
     pytest.fail("the edit was never seen")
 
 
+def test_a_note_in_a_new_folder_of_somebodys_own_is_found_at_once(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "vault", in_place=True)
+    desk.write("a.md", "# A\n")
+    index = desk.index(settings=_NO_SWEEP)
+    index.start()
+    eventually(lambda: index.status().state == "lexical-only")
+    _write_until(desk, lambda: index.search("quokka").hits)  # from here on it watches
+    (desk.root / "animals").mkdir()
+    eventually(lambda: index._background._watcher._watched >= {desk.root / "animals"})
+    desk.write("animals/wombat.md", "# Wombat\n")
+    eventually(lambda: index.search("wombat").hits)
+    desk.close()
+
+
+def test_an_edit_between_the_first_look_and_the_watch_is_found(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follow = Watcher.follow
+
+    def late(watcher: Watcher) -> None:
+        if not (desk.root / "knowledge/topics/new.md").exists():
+            desk.write("knowledge/topics/new.md", "# Quokka\n")
+        follow(watcher)
+
+    monkeypatch.setattr(Watcher, "follow", late)
+    index = desk.index(settings=_NO_SWEEP)
+    index.start()
+    eventually(lambda: index.search("quokka").hits)
+
+
 def test_the_sweep_finds_what_the_watcher_missed(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kbtui.search.background import Watcher
-    from kbtui.settings import SearchSettings
-
     monkeypatch.setattr(Watcher, "follow", lambda self: None)
     index = desk.index(settings=SearchSettings(semantic=False, sync_interval_seconds=0.2))
     index.start()

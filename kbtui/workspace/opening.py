@@ -7,6 +7,7 @@ is used in place and stays as it is.
 from __future__ import annotations
 
 import os
+import re
 import threading
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -20,10 +21,10 @@ WORKSPACE_VARIABLE = "KBTUI_WORKSPACE"
 FORMAT = 1
 IN_PLACE = 2
 """The format of a folder of notes in place, which older versions must leave alone."""
-_LAID_OUT = (
-    *("memory/MEMORY.md", "memory/HISTORY.md", "memory/history.jsonl"),
-    *("SOUL.md", "MEMORY.md", "HISTORY.md"),
-)
+_REMEMBERED = ("memory/MEMORY.md", "memory/HISTORY.md", "memory/history.jsonl")
+_LAID_OUT = (*_REMEMBERED, "SOUL.md", "MEMORY.md", "HISTORY.md")
+_NANOBOTS = frozenset({*_LAID_OUT, *BOOTSTRAP_FILES, "HEARTBEAT.md", "memory/.dream_cursor"})
+_DATED = re.compile(r"memory/\d{4}-\d{2}-\d{2}.*\.md|sessions/[^/.][^/]*\.jsonl?")
 # What other programs for notes keep beside them: with one of these, a folder "knowledge" is theirs.
 _OTHERS = (".obsidian", "logseq", ".zk", ".foam", "dendron.yml")
 
@@ -117,16 +118,28 @@ def is_to_be(place: Path) -> bool:
 def is_folder_of_notes(root: Path) -> bool:
     """True for notes that somebody keeps in folders of their own, which stay where they are.
 
-    What kbtui or nanobot laid out isn't: it has ``knowledge/``, a memory, or a soul.
+    What kbtui or nanobot laid out isn't: it has ``knowledge/``, or a memory and more of nanobot's.
     """
-    if any((root / name).exists() for name in _LAID_OUT):
+    if is_nanobots(root):
         return False
     if (root / "knowledge").exists() and not any((root / name).exists() for name in _OTHERS):
         return False
-    return any(
-        file.name not in BOOTSTRAP_FILES or file.parent != root
-        for file in notes_in(Layout(root, in_place=True))
-    )
+    notes = (file.relative_to(root).as_posix() for file in notes_in(Layout(root, in_place=True)))
+    return any(note not in _NANOBOTS for note in notes)
+
+
+def is_nanobots(root: Path) -> bool:
+    """True for what nanobot laid out: one of its files, also at the top of a vault, is too little.
+
+    It has what nanobot remembers (a memory, dated notes, conversations) and a second file of it.
+    """
+    found = {name for name in _NANOBOTS if (root / name).is_file()}
+    if found.isdisjoint(_LAID_OUT):
+        return False
+    for folder in (root / "memory", root / "sessions"):
+        names = [f"{folder.name}/{name}" for name in os.listdir(folder)] if folder.is_dir() else []
+        found.update(name for name in names if _DATED.fullmatch(name))
+    return len(found) > 1 and any("/" in name for name in found)
 
 
 def open_workspace(root: Path) -> Workspace:

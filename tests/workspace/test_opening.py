@@ -17,6 +17,7 @@ from kbtui.workspace.opening import (
     NotAnsweringError,
     create_workspace,
     find_workspace,
+    is_to_be,
     open_workspace,
 )
 
@@ -217,6 +218,31 @@ def test_a_disk_that_refuses_is_a_storage_error(
     monkeypatch.setattr(Path, "mkdir", refuse)
     with pytest.raises(StorageError, match="Read-only"):
         create_workspace(tmp_path / "notes")
+
+
+@pytest.mark.parametrize(
+    ("files", "is_vault"),
+    [
+        (("Home.md", "SOUL.md"), True),
+        (("Home.md", "SOUL.md", "USER.md", "AGENTS.md"), True),
+        (("Home.md", "HISTORY.md", "MEMORY.md"), True),
+        (("SOUL.md", "memory/the sea.md"), True),
+        (("Home.md", "sessions/s.jsonl"), True),
+        (("Home.md", "SOUL.md", "memory/MEMORY.md"), False),
+        (("Home.md", "SOUL.md", "sessions/telegram_1.jsonl"), False),
+        (("Home.md", "MEMORY.md", "memory/2026-03-05.md"), False),
+        (("Home.md", "memory/MEMORY.md", "memory/history.jsonl"), False),
+        (("SOUL.md", "USER.md"), False),
+    ],
+)
+def test_a_vault_is_nanobots_by_more_than_one_file(
+    tmp_path: Path, files: tuple[str, ...], is_vault: bool
+) -> None:
+    for name in files:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("text\n")
+    assert is_to_be(tmp_path)
+    assert create_workspace(tmp_path).in_place is is_vault
 
 
 @pytest.mark.parametrize(

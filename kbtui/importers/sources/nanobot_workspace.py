@@ -25,6 +25,7 @@ from kbtui.workspace.layout import (
     TAKEN_OVER,
     TAKING_OVER,
 )
+from kbtui.workspace.opening import is_nanobots
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,7 +43,8 @@ _MOST_NAMES = 12
 
 def begin(workspace: Workspace, *, is_new: bool) -> bool:
     """True if a workspace of nanobot is to be taken over: when it is new, and until it is done."""
-    if is_new and not workspace.in_place and _is_nanobots(workspace):
+    ours = is_nanobots(workspace.root) or next(_logs_beside(workspace), None) is not None
+    if is_new and not workspace.in_place and ours:
         files.write_machine_file(workspace, TAKING_OVER, b"nanobot\n")
     return (workspace.root / TAKING_OVER).is_file()
 
@@ -91,21 +93,6 @@ def finish(workspace: Workspace, history: History, told: Sequence[str]) -> list[
     files.write_machine_file(workspace, TAKEN_OVER, text.encode("utf-8", "replace"))
     (workspace.root / TAKING_OVER).unlink(missing_ok=True)
     return [f"Taken over from nanobot: {', '.join(found)}. The report is in {TAKEN_OVER}."]
-
-
-def _is_nanobots(workspace: Workspace) -> bool:
-    root, memory = workspace.root, workspace.memory
-    signs = [
-        *(root / name for name in ("MEMORY.md", "HISTORY.md", "HEARTBEAT.md", "SOUL.md")),
-        *(memory / name for name in ("MEMORY.md", "HISTORY.md", "history.jsonl", ".dream_cursor")),
-    ]
-    dated = (file for file in memory.glob("*.md") if _DATED.fullmatch(file.name))
-    return (
-        any(sign.is_file() for sign in signs)
-        or next(dated, None) is not None
-        or next(_logs_in(workspace.sessions), None) is not None
-        or next(_logs_beside(workspace), None) is not None
-    )
 
 
 def _logs_in(folder: Path) -> Iterator[Path]:

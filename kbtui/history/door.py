@@ -427,12 +427,14 @@ class Door:
             try:
                 self._intents.write(intent)  # without files too: it tells whose lock was left
                 if written:
+                    self._intents.note_folders(intent)
                     self._write_files(intent, written, watch)
                 self.events.coming = intent.commit
                 self._repository.branch.move(intent.parent, intent.commit)
             except BaseException:  # an interrupt as well must not leave half a change
                 self._take_back(intent)
                 raise
+        self._intents.fold_up(intent, done=True)
         self._intents.clear()
         for path, data in written.items():
             if data is not None:
@@ -548,6 +550,7 @@ class Door:
             self._repository.branch.clear_lock(intent.commit)
             self._intents.roll_back(intent)
             self._intents.sweep(intent)
+            self._intents.fold_up(intent, done=False)
             self._intents.clear()
         except OSError:
             log.exception("could not take change %s back; the next start will", intent.commit)

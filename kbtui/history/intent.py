@@ -6,6 +6,7 @@ else rolled back, and the files say the same as the branch again before anybody 
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import logging
@@ -15,8 +16,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from kbtui.errors import KbtuiError
+from kbtui.history.objects.commit import read_commit
 from kbtui.workspace import files
-from kbtui.workspace.durable import TOGETHER, FileBatch, storage_errors, sweep
+from kbtui.workspace.durable import TOGETHER, FileBatch, remove_folder, storage_errors, sweep
 from kbtui.workspace.layout import MACHINE, conflict_copy_of, is_recorded
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 NAME = "intent.json"
+_FOLDERS = f"{MACHINE}/folders.json"
 _ID = re.compile(r"[0-9a-f]{40}")
 Outcome = Literal["none", "replayed", "rolled back"]
 
@@ -78,6 +81,7 @@ class IntentLog:
         with storage_errors("Can't finish an interrupted change"):
             outcome = self._settle(intent)
             self.sweep(intent)
+            self.fold_up(intent, done=outcome == "replayed")
             self.clear()
         log.warning("an interrupted change was %s: %s", outcome, intent.commit)
         return outcome
@@ -90,6 +94,43 @@ class IntentLog:
             if self._current(path) == new != old
         }
         self._put(back)
+
+    def note_folders(self, intent: Intent) -> None:
+        """Write down which folders the files of an intent need that aren't there, and whose."""
+        new = (path for path, (old, new) in intent.paths.items() if old is None and new)
+        folders = {folder for path in new for folder in _folders_of(path)}
+        missing = [folder for folder in folders if not self._layout.place(folder).exists()]
+        if missing:
+            made = {f: by for f, by in self._made().items() if self._layout.place(f).is_dir()}
+            made |= dict.fromkeys(missing, intent.commit)
+            files.write_machine_file(self._layout, _FOLDERS, json.dumps(made).encode())
+
+    def fold_up(self, intent: Intent, *, done: bool) -> None:
+        """Remove the folders that are empty now and that only what is taken back had made.
+
+        That is what an undo takes out when it is done, and the intent's own commit when it isn't.
+        """
+        gone = [path for path, pair in intent.paths.items() if pair[1 if done else 0] is None]
+        made = self._made() if gone else {}
+        if not made:
+            return
+        ids = {intent.commit}
+        if done:
+            commit = read_commit(intent.commit, self._repository.read_commit(intent.commit))
+            ids = set((commit.origin.undoes or "").split())
+        folders = {folder for path in gone for folder in _folders_of(path)}
+        for folder in sorted(folders, reverse=True):  # the inner ones first
+            if made.get(folder) in ids:
+                with contextlib.suppress(OSError):  # it holds something, or is gone
+                    remove_folder(self._layout, folder)
+
+    def _made(self) -> dict[str, str]:
+        """The commit that made each folder which wasn't there before."""
+        try:
+            made = json.loads((self._layout.root / _FOLDERS).read_bytes())
+            return {files.checked_path(folder): str(by) for folder, by in made.items()}
+        except (OSError, ValueError, AttributeError, KbtuiError):
+            return {}
 
     def _read(self) -> Intent | None:
         try:
@@ -138,6 +179,7 @@ class IntentLog:
         return all(self._repository.is_intact(blob) for blob in blobs)
 
     def _replay(self, intent: Intent) -> None:
+        self.note_folders(intent)
         coming: dict[str, str | None] = {}
         for path, (old, new) in intent.paths.items():
             current = self._current(path)
@@ -167,6 +209,12 @@ class IntentLog:
         """Remove the temporary files that the crash left in the folders it was writing to."""
         for folder in {self._layout.place(path).parent for path in intent.paths}:
             sweep(folder, everybody=True)
+
+
+def _folders_of(path: str) -> list[str]:
+    """The folders that a file lies in, but for the area, which is never anybody's."""
+    parts = path.split("/")
+    return ["/".join(parts[:end]) for end in range(2, len(parts))]
 
 
 def _checked(record: dict[str, Any]) -> Intent:

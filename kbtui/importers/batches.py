@@ -55,12 +55,21 @@ class Batch:
 
     def keep(self, path: str, blob: str) -> None:
         """Note a file that is about to be brought beside the history, and its blob's id."""
+        parts = path.split("/")
+        for folder in ("/".join(parts[:end]) for end in range(1, len(parts))):
+            if not self.workspace.place(folder).exists():
+                self._add(".files", f"- {folder}")
         self._add(".files", f"{blob} {path}")
 
     def kept(self) -> list[tuple[str, str]]:
         """The paths and blobs of such files."""
         found = [line.partition(" ") for line in self._lines(".files")]
-        return [(path, blob) for blob, _, path in found if path]
+        return [(path, blob) for blob, _, path in found if path and blob != "-"]
+
+    def folders(self) -> list[str]:
+        """The folders that were made for them, the inner ones first."""
+        found = {line[2:] for line in self._lines(".files") if line.startswith("- ")}
+        return sorted(found, reverse=True)
 
     def _add(self, suffix: str, line: str) -> None:
         with storage_errors("Can't write down how far the import is"):

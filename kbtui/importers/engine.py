@@ -26,6 +26,7 @@ from kbtui.sessions.imported import Imported, TakenBack, block, mark_of
 from kbtui.sessions.log_records import SessionMessage, message_record, session_record
 from kbtui.text import clean, clean_line, counted
 from kbtui.workspace import files
+from kbtui.workspace.durable import remove_folder
 from kbtui.workspace.redact import redact
 
 if TYPE_CHECKING:
@@ -465,6 +466,9 @@ def take_back(
         with contextlib.suppress(NotFoundError):
             if files.blob_id(files.read_bytes(services.workspace, path)) == blob:
                 files.remove(services.workspace, path)
+    for folder in known.folders():
+        with contextlib.suppress(OSError):  # it holds something else, or is gone
+            remove_folder(services.workspace, folder)
     paths = [path for path, _ in known.kept()]
     known.forget()
     services.search.refresh([*paths, *(f"sessions/{each.session}.jsonl" for each in taken)])

@@ -155,6 +155,18 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def remove_folder(root: Path | Layout, path: str) -> None:
+    """Remove a folder that holds nothing; raises OSError where it does, or isn't there."""
+    top, folder = located(root, path)
+    *parts, name = folder.split("/")
+    above = open_folder(top, parts)
+    try:
+        os.rmdir(real_name(above, name), dir_fd=above)
+        os.fsync(above)
+    finally:
+        os.close(above)
+
+
 USUAL_MODE = 0o644
 """That of new files, as far as the umask lets it."""
 

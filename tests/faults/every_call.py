@@ -85,6 +85,11 @@ class Place:
             if file.is_file() and not file.name.startswith(".kbtui-")
         }
 
+    def empty_folders(self) -> set[str]:
+        """The folders for entries that hold nothing."""
+        folders = (self.notes / "knowledge").rglob("*/")
+        return {str(each.relative_to(self.folder)) for each in folders if not any(each.iterdir())}
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -236,7 +241,7 @@ def kill_everywhere(
     recorded = in_child(lambda: _ids(at))[1]
     _, count, _ = kill_at(kind, at, 0)
     in_child(lambda: kind.work(at))  # once more changes nothing
-    after = at.texts()
+    after, empty = at.texts(), at.empty_folders()
     tally = Tally(calls=count)
     step = 1 if most is None else max(1, -(-count // most))
     for fatal in range(1 + count % step, count + 1, step):
@@ -244,7 +249,7 @@ def kill_everywhere(
         shutil.copytree(stage, place, symlinks=True)
         killed, _, told = kill_at(kind, at, fatal)
         tally.kills += killed
-        look = _Look(kind, at, before, after, told, recorded, fsck=fatal % 5 == 0)
+        look = _Look(kind, at, before, after, empty, told, recorded, fsck=fatal % 5 == 0)
         try:
             lost, hand, litter = in_child(look.all)[1]
         except AssertionError as error:
@@ -277,6 +282,7 @@ class _Look:
     at: Place
     before: dict[str, bytes]
     after: dict[str, bytes]
+    empty: set[str]
     told: list[str]
     recorded: list[str]
     fsck: bool
@@ -352,7 +358,7 @@ class _Look:
 
     def _litter(self) -> list[str]:
         roots = [self.at.notes, self.at.remote]
-        return [
+        return sorted(self.at.empty_folders() - self.empty) + [
             str(found.relative_to(self.at.folder))
             for root in roots
             for pattern in _LITTER

@@ -483,6 +483,53 @@ def test_a_batch_is_undone_as_one_and_what_came_later_stays(notes: Notes) -> Non
     assert notes.text("knowledge/topics/i0.md") == "imported 0\n"
 
 
+def test_an_undo_removes_the_folders_that_were_made_and_are_empty_now(notes: Notes) -> None:
+    knowledge = notes.workspace.knowledge
+    (knowledge / "here").mkdir()
+    made = notes.write("knowledge/new/inner/a.md", "text\n")
+    there = notes.write("knowledge/here/a.md", "text\n")
+    held = notes.write("knowledge/held/a.md", "text\n")
+    (knowledge / "held/mine.txt").write_text("not kept in the history\n")
+    for commit in (made, there, held):
+        notes.history = notes.reopened()
+        undone = notes.history.undo(commit.id)
+    assert not (knowledge / "new").exists()
+    assert (knowledge / "here").is_dir()
+    assert (knowledge / "held/mine.txt").is_file()
+    again = notes.history.undo(undone.id)
+    assert notes.text("knowledge/held/a.md") == "text\n"
+    notes.history.undo(again.id)
+    assert (knowledge / "held").is_dir()
+
+
+def test_the_folder_that_a_move_made_goes_when_the_move_is_undone(notes: Notes) -> None:
+    notes.write("knowledge/old/a.md", "text\n")
+    notes.write("knowledge/old/b.md", "text\n")
+    with notes.history.change(Actor.YOU, "move") as change:
+        change.rename("knowledge/old/a.md", "knowledge/new/inner/a.md")
+    notes.history.undo("HEAD")
+    assert not (notes.workspace.knowledge / "new").exists()
+    with notes.history.change(Actor.YOU, "a deletion is no undo") as change:
+        change.delete("knowledge/old/a.md")
+        change.delete("knowledge/old/b.md")
+    assert (notes.workspace.knowledge / "old").is_dir()
+
+
+def test_a_change_that_is_stopped_leaves_no_folder(notes: Notes) -> None:
+    def stop(done: int, total: int) -> None:
+        if done == total:
+            raise UsageError("That is enough.")
+
+    def write() -> None:
+        with notes.history.change(Actor.YOU, "stopped") as change:
+            change.write("knowledge/new/inner/a.md", "text\n")
+            change.watch = stop
+
+    with pytest.raises(UsageError, match="enough"):
+        write()
+    assert not (notes.workspace.knowledge / "new").exists()
+
+
 def test_a_turn_that_changed_nothing_is_said(notes: Notes) -> None:
     with pytest.raises(NotFoundError, match="changed nothing"):
         notes.history.undo_turn("t404")

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.benchmarks.report import Table, spread, versions
 from tests.benchmarks.soak_plot import draw
+from tests.faults.world import REPOSITORY, Place, check_with_git, litter
 from tests.mcp_server.conftest import connected, environment
 from tests.terminal import ENTER, ESC, F, Terminal
 
@@ -41,14 +42,12 @@ ENTRIES = 300
 _FEW = 40
 _PATIENCE = 60.0
 _ANSWERED = "Kept", "From your notes", "don't know", "kept", "▌"
-_QUIET = "git", "--git-dir"
 
 
 @dataclass
-class Run:
+class Run(Place):
     """What was noted: (seconds since the start, value) by name."""
 
-    folder: Path
     minutes: float
     started: float = field(default_factory=time.monotonic)
     over: threading.Event = field(default_factory=threading.Event)
@@ -57,18 +56,6 @@ class Run:
     memory: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     handles: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
-
-    @property
-    def notes(self) -> Path:
-        return self.folder / "notes"
-
-    @property
-    def other(self) -> Path:
-        return self.folder / "other"
-
-    @property
-    def remote(self) -> Path:
-        return self.folder / "remote.git"
 
     @property
     def now(self) -> float:
@@ -261,7 +248,7 @@ def sample(run: Run, processes: dict[str, int]) -> None:
         run.memory.setdefault(name, []).append((run.now, memory))
         run.handles.setdefault(name, []).append((run.now, handles))
     places = {
-        "history": run.notes / ".kbtui" / "history.git",
+        "history": run.repository,
         "sessions": run.notes / "sessions",
         "cache": run.folder / ".cache",
         "remote": run.remote,
@@ -303,24 +290,16 @@ def settle(run: Run) -> None:
     kbtui(run, "check")
     trees = [
         subprocess.run(
-            [*_QUIET, str(place), "rev-parse", "main^{tree}"], capture_output=True, check=False
+            ["git", "--git-dir", place, "rev-parse", "main^{tree}"],
+            capture_output=True,
+            check=False,
         ).stdout
-        for place in (run.notes / ".kbtui/history.git", run.other / ".kbtui/history.git")
+        for place in (run.repository, run.other / REPOSITORY)
     ]
     if len(set(trees)) != 1 or not trees[0]:
         run.problems.append(f"two machines end differently: {trees}")
-    for place in (run.notes / ".kbtui/history.git", run.remote):
-        done = subprocess.run(
-            [*_QUIET, str(place), "fsck", "--full", "--strict", "--no-dangling"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            run.problems.append(f"git fsck of {place.name}: {done.stderr[-2000:]}")
-    litter = [path.name for root in (run.notes, run.remote) for path in root.rglob("*.tmp*")]
-    if litter:
-        run.problems.append(f"left over: {', '.join(litter[:10])}")
+    run.problems += check_with_git(run.repository, run.remote)
+    run.problems += [f"left over: {path}" for path in litter(run.notes, run.remote)[:10]]
 
 
 def _stage(run: Run) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.faults.world import make_world
+from tests.faults.world import MINE, NOTE, make_world
+from tests.memory.memory_room import START, Clock, Room, open_room
 from tests.patience import be_like_users
 
 if TYPE_CHECKING:
@@ -45,6 +46,16 @@ def place() -> Iterator[Path]:
     parent = memory if memory.is_dir() and os.access(memory, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="kbtui-faults-", dir=parent) as folder:
         yield Path(folder)
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Iterator[Room]:
+    """Memory over lines and an entry that a person wrote."""
+    room = open_room(tmp_path / "notes", Clock(START))
+    room.write("memory/MEMORY.md", MINE)
+    room.write("knowledge/topics/docker.md", NOTE)
+    yield room
+    room.close()
 
 
 @pytest.fixture

@@ -18,15 +18,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kbtui.history.history import History
-from kbtui.workspace.opening import open_workspace
 from kbtui.workspace.redact import redact
-from kbtui.workspace.scan import Scanner
-from tests.faults.world import check_with_git
+from tests.faults.world import Place, check_with_git, litter, open_history
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from kbtui.history.history import History
 
 SLOW = 2.0
 """Seconds: what a restart after a fault may add."""
@@ -37,51 +36,24 @@ _CHANGES = {
 }
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _REAL_WRITE = os.write
-_LITTER = (
-    "kbtui-writes-*",
-    "*.tmp",
-    "*.lock",
-    "tmp_obj*",
-    "intent.json*",
-    "incoming-*",
-    ".kbtui-*",
-    "*.bad-*",
-)
 
 
 @dataclass
-class Place:
-    """Where a case plays: a home, a workspace, and for sync another one and a folder between."""
+class Case(Place):
+    """Where a case plays: a home and workspaces; what it told is acknowledged."""
 
-    folder: Path
     told: list[str] = field(default_factory=list)
-
-    @property
-    def notes(self) -> Path:
-        return self.folder / "notes"
-
-    @property
-    def other(self) -> Path:
-        return self.folder / "other"
-
-    @property
-    def remote(self) -> Path:
-        return self.folder / "remote.git"
 
     def history(self, root: Path | None = None) -> History:
         """Start the program, as far as history is concerned."""
-        workspace = open_workspace(root or self.notes)
-        history = History(workspace, Scanner(workspace))
-        history.open()
-        return history
+        return open_history(root or self.notes)
 
-    def texts(self, root: Path | None = None) -> dict[str, bytes]:
-        """Every file of a person's in a workspace."""
-        root = root or self.notes
+    def texts(self) -> dict[str, bytes]:
+        """Every file of a person's in the workspace."""
         return {
-            str(file.relative_to(root)): file.read_bytes()
+            str(file.relative_to(self.notes)): file.read_bytes()
             for area in ("knowledge", "memory", "skills", "sessions")
-            for file in sorted((root / area).rglob("*"))
+            for file in sorted((self.notes / area).rglob("*"))
             if file.is_file() and not file.name.startswith(".kbtui-")
         }
 
@@ -98,7 +70,7 @@ class Kind:
     Attributes:
         stage: Makes what it starts from.
         work: Does it, in one go; done again after a kill it ends where it would have ended. What
-            it puts into `Place.told` in between is acknowledged.
+            it puts into `Case.told` in between is acknowledged.
         purges: Commits are replaced.
         partly: Files may be at any point between before and after, one by one.
         appends: Files may have any beginning of what they have afterwards.
@@ -106,8 +78,8 @@ class Kind:
         adopts: What lies there already is what is recorded.
     """
 
-    stage: Callable[[Place], None]
-    work: Callable[[Place], None]
+    stage: Callable[[Case], None]
+    work: Callable[[Case], None]
     purges: bool = False
     partly: bool = False
     appends: bool = False
@@ -195,7 +167,7 @@ def _send(pipe: int, data: bytes) -> None:
         rest = rest[_REAL_WRITE(pipe, rest) :]
 
 
-def _work(kind: Kind, place: Place, fatal: int, tell: int) -> int:
+def _work(kind: Kind, place: Case, fatal: int, tell: int) -> int:
     death = _Death(fatal)
 
     class Told(list[str]):
@@ -207,7 +179,7 @@ def _work(kind: Kind, place: Place, fatal: int, tell: int) -> int:
     return death.count
 
 
-def kill_at(kind: Kind, place: Place, fatal: int) -> tuple[bool, int, list[str]]:
+def kill_at(kind: Kind, place: Case, fatal: int) -> tuple[bool, int, list[str]]:
     """Work until a call: was it killed, how many calls there were, what was acknowledged."""
     reader, writer = os.pipe()
     killed, count = in_child(lambda: _work(kind, place, fatal, writer))
@@ -233,7 +205,7 @@ def kill_everywhere(
 
     redact("Its patterns are compiled.")
     os.environ.update(_home(place))
-    at = Place(place)
+    at = Case(place)
     place.mkdir(parents=True, exist_ok=True)
     in_child(lambda: kind.stage(at))
     shutil.copytree(place, stage, symlinks=True, dirs_exist_ok=True)
@@ -270,7 +242,7 @@ def _home(place: Path) -> dict[str, str]:
     }
 
 
-def _ids(at: Place) -> list[str]:
+def _ids(at: Case) -> list[str]:
     return [each.id for each in at.history().log()] if (at.notes / ".kbtui").exists() else []
 
 
@@ -279,7 +251,7 @@ class _Look:
     """The next start after a kill: all that must hold."""
 
     kind: Kind
-    at: Place
+    at: Case
     before: dict[str, bytes]
     after: dict[str, bytes]
     empty: set[str]
@@ -310,9 +282,8 @@ class _Look:
         self.kind.work(self.at)
         lost += self._settled(lost)
         if self.fsck:
-            hand += check_with_git(self.at.notes)
-            if self.at.remote.exists():
-                hand += check_with_git(self.at.notes, self.at.remote)
+            remote = [self.at.remote] if self.at.remote.exists() else []
+            hand += check_with_git(self.at.repository, *remote)
         return lost, hand, self._litter()
 
     def _whole(self) -> list[str]:
@@ -357,14 +328,8 @@ class _Look:
         return [f"done again it ends elsewhere: {sorted(_differing(now, self.after))}"]
 
     def _litter(self) -> list[str]:
-        roots = [self.at.notes, self.at.remote]
-        return sorted(self.at.empty_folders() - self.empty) + [
-            str(found.relative_to(self.at.folder))
-            for root in roots
-            for pattern in _LITTER
-            for found in root.rglob(pattern)
-            if found.name != "lock"
-        ]
+        left = litter(self.at.notes, self.at.remote)
+        return left + sorted(self.at.empty_folders() - self.empty)
 
 
 def _differing(one: dict[str, bytes], other: dict[str, bytes]) -> list[str]:

@@ -10,50 +10,22 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kbtui.history.change import Actor, Origin
 from kbtui.memory.records.cursors import CURSORS, Cursors
-from tests.faults.test_memory_kills import Victim, _fsck
+from tests.faults.test_memory_kills import Victim
+from tests.faults.world import MINE, NOTE, REPOSITORY, check_with_git
 from tests.memory.dream_room import MEMORY, archive, machine, person
 from tests.memory.memory_room import START, Clock, Room, open_room
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
 pytestmark = pytest.mark.faults
-ROOT = Path(__file__).resolve().parents[2]
 KILLS = 100 if os.environ.get("KBTUI_LONG") else 40
-MINE = "# Mine\n\n- Favorite color: blue\n- kept as it is\n"
-NOTE = "---\ntype: topic\n---\n# Docker\n\nMy own words.\n"
-
-
-class DreamVictim(Victim):
-    """The process that forks dreaming children to be killed."""
-
-    def __init__(self, root: Path) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.dream_victim", str(root), "-"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            cwd=ROOT,
-            text=True,
-        )
-        assert self._out.readline() == "ready\n"
-
-
-@pytest.fixture
-def room(tmp_path: Path) -> Iterator[Room]:
-    room = open_room(tmp_path / "notes", Clock(START))
-    room.write(MEMORY, MINE)
-    room.write("knowledge/topics/docker.md", NOTE)
-    yield room
-    room.close()
 
 
 def _happen(room: Room, turn: int) -> None:
@@ -116,7 +88,7 @@ def _check_made(room: Room, seen: int) -> None:
 
 def test_killed_at_random_points_of_a_dream_it_always_comes_out_right(room: Room) -> None:
     rng = random.Random(20261122)
-    victim = DreamVictim(room.root)
+    victim = Victim(room.root, "-", "dream_victim")
     _happen(room, 1)
     events = victim.run("whole")["events"]
     assert events > 50
@@ -132,12 +104,12 @@ def test_killed_at_random_points_of_a_dream_it_always_comes_out_right(room: Room
         acked += told["acks"]
         seen = _check(room.root, acked, seen)
         if turn % 6 == 0:
-            _fsck(room.root)
+            assert check_with_git(room.root / REPOSITORY) == []
     assert kills > KILLS // 2
     assert victim.run("whole")["killed"] is False
     victim.close()
     assert _check(room.root, acked, seen) == KILLS + 1, "all is read in the end"
-    _fsck(room.root)
+    assert check_with_git(room.root / REPOSITORY) == []
     memory = room.read(MEMORY)
     assert "- Favorite color: blue\n" in memory, "the user's line waits in the inbox"
     assert len(room.pipeline.inbox.list()) == 1
@@ -149,7 +121,7 @@ def test_killed_at_random_points_of_a_dream_it_always_comes_out_right(room: Room
 
 def test_the_checks_would_notice_a_cursor_without_what_was_made(room: Room) -> None:
     _happen(room, 1)
-    victim = DreamVictim(room.root)
+    victim = Victim(room.root, "-", "dream_victim")
     victim.run("whole")
     victim.close()
     seen = _check(room.root, [])

@@ -23,7 +23,7 @@ from kbtui.sessions.store import SessionStore
 from kbtui.workspace.opening import create_workspace, open_workspace
 from kbtui.workspace.scan import Scanner
 from kbtui.workspace.secret import Secret
-from tests.faults.every_call import Kind, Place, kill_everywhere
+from tests.faults.every_call import Case, Kind, kill_everywhere
 from tests.faults.world import A, B, apply, make_world
 from tests.importers.exports import claude, written
 
@@ -36,21 +36,21 @@ _SAID = ("What is a quince?", "A fruit.", "And a medlar?", "Another one.")
 SECRET = "hunter2-of-the-long-evening"
 
 
-def _world(at: Place) -> None:
+def _world(at: Case) -> None:
     make_world(at.notes)
 
 
-def _changed(at: Place) -> None:
+def _changed(at: Case) -> None:
     make_world(at.notes)
     apply(at.history(), 1)
 
 
-def _change(at: Place) -> None:
+def _change(at: Case) -> None:
     apply(at.history(), 1)
     at.told.append("begin knowledge/topics/a.md 1")
 
 
-def _conflict(at: Place) -> None:
+def _conflict(at: Case) -> None:
     workspace = open_workspace(at.notes)
     clock = lambda: datetime(2026, 11, 22, tzinfo=UTC)  # noqa: E731
     history = History(workspace, Scanner(workspace), clock)
@@ -60,7 +60,7 @@ def _conflict(at: Place) -> None:
     at.told.append("what lost")
 
 
-def _linked(at: Place) -> None:
+def _linked(at: Case) -> None:
     create_workspace(at.notes)
     with at.history().change(Actor.YOU, "notes") as change:
         change.write("knowledge/topics/bridge.md", "# Bridge\n\nWood.\n")
@@ -68,44 +68,44 @@ def _linked(at: Place) -> None:
             change.write(f"knowledge/topics/note-{number}.md", f"# {number}\n\n[[bridge]]\n")
 
 
-def _library(at: Place) -> Library:
+def _library(at: Case) -> Library:
     history = at.history()
     workspace = open_workspace(at.notes)
     return Library(workspace, history, Scanner(workspace))
 
 
-def _rename(at: Place) -> None:
+def _rename(at: Case) -> None:
     with suppress(NotFoundError):
         _library(at).rename("topics/bridge", "Old bridge")
     at.told.append("[[old-bridge")
 
 
-def _delete(at: Place) -> None:
+def _delete(at: Case) -> None:
     with suppress(NotFoundError):
         _library(at).delete("topics/bridge")
 
 
-def _undo(at: Place) -> None:
+def _undo(at: Case) -> None:
     history = at.history()
     made = next(each for each in history.log() if "change 1" in each.body)
     with suppress(UsageError):
         history.undo(made.id)
 
 
-def _restore(at: Place) -> None:
+def _restore(at: Case) -> None:
     history = at.history()
     first = [each.id for each in history.log()][-1]
     history.restore(A, first)
     history.restore(B, first)
 
 
-def _rewind(at: Place) -> None:
+def _rewind(at: Case) -> None:
     history = at.history()
     made = next(each for each in history.log() if "change 1" in each.body)
     history.restore_before(made.id)
 
 
-def _propose(at: Place) -> None:
+def _propose(at: Case) -> None:
     history = at.history()
     with history.change(
         Actor.DREAM, "perhaps", sink=lambda change: history.propose(change, id="p")
@@ -113,30 +113,30 @@ def _propose(at: Place) -> None:
         change.write(A, "proposed\n")
 
 
-def _proposed(at: Place) -> None:
+def _proposed(at: Case) -> None:
     make_world(at.notes)
     _propose(at)
 
 
-def _accept(at: Place) -> None:
+def _accept(at: Case) -> None:
     with suppress(NotFoundError):
         at.history().accept("p")
     at.told.append("proposed")
 
 
-def _drop(at: Place) -> None:
+def _drop(at: Case) -> None:
     with suppress(NotFoundError):
         at.history().drop("p")
 
 
-def _edited(at: Place) -> None:
+def _edited(at: Case) -> None:
     make_world(at.notes)
     (at.notes / A).write_text("by hand\n")
     (at.notes / "knowledge/topics/new.md").write_text("a new one\n")
     (at.notes / B).unlink()
 
 
-def _adopt(at: Place) -> None:
+def _adopt(at: Case) -> None:
     history = at.history()
     history.adopt(settle=0)
     head = history.tree("HEAD")
@@ -144,11 +144,11 @@ def _adopt(at: Place) -> None:
     assert B not in head
 
 
-def _sync(at: Place) -> None:
+def _sync(at: Case) -> None:
     at.history().sync(parse_address(str(at.remote)))
 
 
-def _apart(at: Place) -> None:
+def _apart(at: Case) -> None:
     """Both machines have gone on since they were in step."""
     make_world(at.notes)
     _sync(at)
@@ -159,7 +159,7 @@ def _apart(at: Place) -> None:
     _write(at.history(), "knowledge/topics/ours.md", "ours\n")
 
 
-def _clone(at: Place) -> None:
+def _clone(at: Case) -> None:
     create_workspace(at.other)
     at.history(at.other).sync(parse_address(str(at.remote)))
 
@@ -169,7 +169,7 @@ def _write(history: History, path: str, text: str) -> None:
         change.write(path, text)
 
 
-def _behind(at: Place) -> None:
+def _behind(at: Case) -> None:
     make_world(at.notes)
     _sync(at)
     _clone(at)
@@ -178,14 +178,14 @@ def _behind(at: Place) -> None:
     other.sync(parse_address(str(at.remote)))
 
 
-def _sync_after_the_other(at: Place) -> None:
+def _sync_after_the_other(at: Case) -> None:
     """The other machine syncs first: what a dead one left must not keep it from that."""
     if at.other.exists():
         at.history(at.other).sync(parse_address(str(at.remote)))
     _sync(at)
 
 
-def _secret(at: Place) -> None:
+def _secret(at: Case) -> None:
     make_world(at.notes)
     history = at.history()
     _write(history, "knowledge/topics/leak.md", f"the key is {SECRET}, see\n")
@@ -194,25 +194,25 @@ def _secret(at: Place) -> None:
     session.write_text('{"role": "user", "content": "it is ' + SECRET + '"}\n')
 
 
-def _purge(at: Place) -> None:
+def _purge(at: Case) -> None:
     workspace = open_workspace(at.notes)
     done = Purging(workspace, at.history()).run(Secret(SECRET))
     assert done.left == ()
 
 
-def _many(at: Place) -> None:
+def _many(at: Case) -> None:
     make_world(at.notes)
     history = at.history()
     for number in range(1, 4):
         apply(history, number)
 
 
-def _tidy(at: Place) -> None:
+def _tidy(at: Case) -> None:
     history = at.history()
     Packing(history._repository, enough=0, alone=history.alone, whole=True).run()
 
 
-def _talk(at: Place) -> None:
+def _talk(at: Case) -> None:
     store = SessionStore(open_workspace(at.notes), lambda: datetime(2026, 11, 22, tzinfo=UTC))
     try:
         session = store.open("s1")
@@ -227,12 +227,12 @@ def _talk(at: Place) -> None:
     session.close()
 
 
-def _exported(at: Place) -> None:
+def _exported(at: Case) -> None:
     _world(at)
     written(at.folder / "export.json", [claude("c1", *_SAID[:2]), claude("c2", *_SAID[2:])])
 
 
-def _import(at: Place) -> None:
+def _import(at: Case) -> None:
     overrides = {"search": {"semantic": False}}
     with (
         KnowledgeBase.open(at.notes, overrides=overrides) as kb,
@@ -243,21 +243,21 @@ def _import(at: Place) -> None:
         run(kb.services, opened, source)
 
 
-def _large(at: Place) -> None:
+def _large(at: Case) -> None:
     create_workspace(at.notes)
     with at.history().change(Actor.YOU, "notes") as change:
         for number in range(60):
             change.write(f"knowledge/topics/note-{number}.md", f"# {number}\n")
 
 
-def _rewrite(at: Place) -> None:
+def _rewrite(at: Case) -> None:
     with at.history().change(Actor.YOU, "rewritten") as change:
         for number in range(60):
             change.write(f"knowledge/topics/note-{number}.md", f"# {number}\n\nMore.\n")
     at.told.append("More.")
 
 
-def _begin(at: Place) -> None:
+def _begin(at: Case) -> None:
     create_workspace(at.notes)
     apply(at.history(), 1)
 

@@ -22,27 +22,24 @@ from kbtui.history.change import Actor, Origin
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.ranges import merged
 from kbtui.workspace import files
+from tests.faults.world import NOTE, REPOSITORY, check_with_git
 from tests.memory.memory_room import START, Clock, Room, open_room
 from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kbtui.history.change import Change
 
 pytestmark = pytest.mark.faults
 ROOT = Path(__file__).resolve().parents[2]
 KILLS = 200 if os.environ.get("KBTUI_LONG") else 60
-MINE = "# Mine\n\n- Favorite color: blue\n- kept as it is\n"
-NOTE = "---\ntype: topic\n---\n# Docker\n\nMy own words.\n"
 
 
 class Victim:
     """The process that forks children to be killed."""
 
-    def __init__(self, root: Path, session: str) -> None:
+    def __init__(self, root: Path, session: str, program: str = "memory_victim") -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.memory_victim", str(root), session],
+            [sys.executable, "-m", f"tests.faults.{program}", str(root), session],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=ROOT,
@@ -64,15 +61,6 @@ class Victim:
 
     def close(self) -> None:
         self._process.communicate(timeout=PATIENCE)
-
-
-@pytest.fixture
-def room(tmp_path: Path) -> Iterator[Room]:
-    room = open_room(tmp_path / "notes", Clock(START))
-    room.write("memory/MEMORY.md", MINE)
-    room.write("knowledge/topics/docker.md", NOTE)
-    yield room
-    room.close()
 
 
 def _say(room: Room, session: str, turn: int) -> None:
@@ -133,18 +121,6 @@ def _check_entries(room: Room) -> None:
         assert len(headings) == len(set(headings)), "noted twice"
 
 
-def _fsck(root: Path) -> None:
-    done = subprocess.run(
-        ["git", "--git-dir", str(root / ".kbtui/history.git"), "fsck", "--full", "--strict"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done
-    assert "error" not in done.stderr, done
-    assert "missing" not in done.stdout, done
-
-
 def test_killed_at_random_points_it_always_comes_out_right(room: Room) -> None:
     rng = random.Random(20261121)
     session = room.talk([(0, "user", "Hello, let us begin.")])
@@ -166,14 +142,14 @@ def test_killed_at_random_points_it_always_comes_out_right(room: Room) -> None:
         acked += told["acks"]
         _check(room.root, acked)
         if turn % 5 == 0:
-            _fsck(room.root)
+            assert check_with_git(room.root / REPOSITORY) == []
             # Else what is left over grows, and all kills come at the beginning of the work.
             acked += victim.run("whole")["acks"]
     assert kills > KILLS // 2
     assert victim.run("whole")["killed"] is False
     victim.close()
     _check(room.root, acked)
-    _fsck(room.root)
+    assert check_with_git(room.root / REPOSITORY) == []
     _everything_is_there(room, KILLS + 1)
 
 

@@ -15,10 +15,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from kbtui.errors import KbtuiError, UsageError
 from kbtui.history.change import Actor
-from kbtui.history.history import History
-from kbtui.workspace.opening import create_workspace, open_workspace
-from kbtui.workspace.scan import Scanner
+from kbtui.workspace.opening import create_workspace
 from tests.faults.disk import Call, Disk
+from tests.faults.world import open_history
 
 NAMES = ("topics/a", "topics/A", "topics/deep/b", "people/c", "facts/d e")
 PATHS = st.sampled_from([f"knowledge/{name}.md" for name in NAMES])
@@ -48,9 +47,7 @@ class Workspace(RuleBasedStateMachine):
 
     @rule()
     def start_again(self) -> None:
-        workspace = open_workspace(self.root)
-        self.history = History(workspace, Scanner(workspace))
-        self.history.open()
+        self.history = open_history(self.root)
 
     @rule(path=PATHS, text=TEXTS, actor=st.sampled_from([Actor.YOU, Actor.AGENT]))
     def write(self, path: str, text: str, actor: Actor) -> None:

@@ -20,7 +20,43 @@ if TYPE_CHECKING:
 A, B = "knowledge/topics/a.md", "knowledge/people/b.md"
 MADE, GONE = "knowledge/facts/new/made.md", "knowledge/facts/gone.md"
 PATHS = (A, B, MADE, GONE)
+MINE = "# Mine\n\n- Favorite color: blue\n- kept as it is\n"
+NOTE = "---\ntype: topic\n---\n# Docker\n\nMy own words.\n"
+REPOSITORY = ".kbtui/history.git"
+_LITTER = (
+    "kbtui-writes-*",
+    "*.tmp",
+    "*.lock",
+    "tmp_obj*",
+    "intent.json*",
+    "incoming-*",
+    ".kbtui-*",
+    "*.bad-*",
+)
 State = dict[str, "bytes | None"]
+
+
+@dataclass
+class Place:
+    """A workspace, for sync another one and a folder between, in one folder."""
+
+    folder: Path
+
+    @property
+    def notes(self) -> Path:
+        return self.folder / "notes"
+
+    @property
+    def other(self) -> Path:
+        return self.folder / "other"
+
+    @property
+    def remote(self) -> Path:
+        return self.folder / "remote.git"
+
+    @property
+    def repository(self) -> Path:
+        return self.notes / REPOSITORY
 
 
 def text_of(path: str, number: int) -> bytes:
@@ -108,12 +144,8 @@ def restart(root: Path, possible: range, *, fsck: bool = True) -> Report:
     except KbtuiError as error:
         wrong.append(f"the history can't be read: {error}")
     if fsck:
-        wrong += check_with_git(root)
-    wrong += [
-        f"left over: {path.name}"
-        for path in (root / "knowledge").rglob(".*")
-        if path.suffix == ".tmp"
-    ]
+        wrong += check_with_git(root / REPOSITORY)
+    wrong += [f"left over: {path}" for path in litter(root / "knowledge")]
     return Report(number, wrong)
 
 
@@ -126,20 +158,27 @@ def _compare_with_head(history: History, found: State) -> list[str]:
     ]
 
 
-def check_with_git(root: Path, repository: Path | None = None) -> list[str]:
-    """What a real git finds wrong with a workspace's repository, or another."""
-    run = subprocess.run(
-        [
-            "git",
-            "--git-dir",
-            repository or root / ".kbtui/history.git",
-            "fsck",
-            "--full",
-            "--strict",
-            "--no-dangling",
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return [f"git fsck: {run.stdout}{run.stderr}"] if run.returncode or run.stdout else []
+def check_with_git(*repositories: Path) -> list[str]:
+    """What a real git finds wrong with repositories."""
+    wrong = []
+    for repository in repositories:
+        run = subprocess.run(
+            ["git", "--git-dir", repository, "fsck", "--full", "--strict", "--no-dangling"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if run.returncode or run.stdout:
+            wrong.append(f"git fsck of {repository.name}: {run.stdout}{run.stderr}")
+    return wrong
+
+
+def litter(*roots: Path) -> list[str]:
+    """What a dead process left lying about in some folders; the lock's own file stays."""
+    return [
+        f"{root.name}/{found.relative_to(root)}"
+        for root in roots
+        for pattern in _LITTER
+        for found in root.rglob(pattern)
+        if found.name != "lock"
+    ]

@@ -15,7 +15,7 @@ from kbtui.history.change import Actor
 from kbtui.workspace import files
 from kbtui.workspace.opening import create_workspace, open_workspace
 from kbtui.workspace.scan import Scanner
-from tests.faults.world import check_with_git, open_history
+from tests.faults.world import REPOSITORY, check_with_git, open_history
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -152,4 +152,4 @@ def _check_whole(outcome: Outcome, history: History, root: Path) -> None:
     copies = Scanner(open_workspace(root)).conflict_copies()
     if len(copies) != outcome.conflicts:
         outcome.wrong.append(f"{outcome.conflicts} conflicts, {len(copies)} copies")
-    outcome.wrong += check_with_git(root)
+    outcome.wrong += check_with_git(root / REPOSITORY)

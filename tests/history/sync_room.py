@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kbtui.history.sync.remote import Watcher, parse_address
 from kbtui.history.sync.sync import SyncReport, SyncRules
 from kbtui.workspace.opening import create_workspace
+from tests.faults.world import check_with_git
 from tests.history.conftest import Notes
 
 if TYPE_CHECKING:
@@ -51,10 +52,4 @@ def plumb(repository: Path, *arguments: str, stdin: bytes = b"") -> str:
 
 
 def fsck(repository: Path) -> None:
-    run = subprocess.run(
-        ["git", "--git-dir", repository, "fsck", "--full", "--strict", "--no-dangling"],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert (run.returncode, run.stdout + run.stderr) == (0, "")
+    assert check_with_git(repository) == []

@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import math
 import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -64,6 +65,12 @@ def half(judged: JudgedSet, which: str) -> JudgedSet:
     """The same set with half of its questions: those to ``tune`` on, or those ``held`` back."""
     kept = {q: text for q, text in judged.questions.items() if is_held(q) == (which == "held")}
     return replace(judged, questions=kept)
+
+
+def some(judged: JudgedSet, most: int) -> JudgedSet:
+    """The same set with at most so many of its questions, evenly chosen."""
+    step = max(1, math.ceil(len(judged.questions) / most))
+    return replace(judged, questions=dict(list(judged.questions.items())[::step]))
 
 
 def is_held(question: str) -> bool:

@@ -28,6 +28,7 @@ from tests.benchmarks.judged_sets import (
     half,
     is_held,
     load,
+    some,
 )
 from tests.benchmarks.plain_bm25 import PlainBm25
 from tests.benchmarks.report import Table, versions
@@ -208,6 +209,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     cli.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of search"
     )
+    cli.add_argument("--most", type=int, default=10_000, help="questions of a set, evenly chosen")
     cli.add_argument("--half", choices=("tune", "held"), help="ask half of the questions only")
     asked = cli.parse_args(argv)
     settings = SearchSettings.model_validate(dict(each.split("=", 1) for each in asked.set))
@@ -216,7 +218,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     found = {}
     for name in names:
         judged = half(load(name), asked.half) if asked.half else load(name)
-        found[name] = measure(judged, model, settings)
+        found[name] = measure(some(judged, asked.most), model, settings)
     means = _averages(
         {
             name: {way: _mean(list(scores.values())) for way, scores in ways.items()}

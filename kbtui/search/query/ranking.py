@@ -54,7 +54,7 @@ _MOSTLY = 0.8
 _NOTHING_ASKED = """
     hello hi hey thanks thank thx lot ok okay yes yep please bye goodbye hallo danke bitte tschüss
     ja bonjour salut merci hola gracias user user's
-    say said tell told know remember mention mentioned
+    say said tell told know remember mention mentioned again many much
 """
 _SMALL_TALK = frozenset(_NOTHING_ASKED.split())
 # What a part of a word counts, and what a longer word does that begins with it.

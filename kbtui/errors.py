@@ -27,10 +27,8 @@ that the command line ends with::
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 
 class KbtuiError(Exception):

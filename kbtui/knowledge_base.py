@@ -8,8 +8,10 @@ every command needs is imported and made when it is first asked for.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError
@@ -23,9 +25,6 @@ from kbtui.workspace.opening import create_workspace, find_workspace, is_to_be, 
 from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
     from kbtui.agent.agent import Agent
     from kbtui.history.change import Change
     from kbtui.history.objects.commit import Changed

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import TYPE_CHECKING, Generic, ParamSpec
+from collections.abc import Callable
+from typing import Generic, ParamSpec
 
 from kbtui.errors import KbtuiError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _P = ParamSpec("_P")
 log = logging.getLogger(__name__)

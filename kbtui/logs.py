@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import logging
 import os
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import platformdirs
 
 from kbtui.workspace.redact import redact
-
-if TYPE_CHECKING:
-    from io import TextIOWrapper
-    from pathlib import Path
 
 _MAX_BYTES = 2_000_000
 _BACKUPS = 3

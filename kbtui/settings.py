@@ -16,9 +16,10 @@ from __future__ import annotations
 import os
 import tempfile
 import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import platformdirs
 from pydantic import (
@@ -33,9 +34,6 @@ from pydantic import (
 from rapidfuzz import process
 
 from kbtui.errors import ConfigurationError, StorageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 OFFLINE = "offline"
 BUNDLED_EMBEDDING_MODEL = "all-MiniLM-L6-v2"

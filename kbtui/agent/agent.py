@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from datetime import datetime
 from functools import partial
@@ -22,8 +23,6 @@ from kbtui.models.offline import OfflineModel
 from kbtui.offline.understand import Said, understand
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
-
     from kbtui.agent.events import Event
     from kbtui.memory.edits.editor import Editor
     from kbtui.memory.edits.editor import Kept as KeptFacts

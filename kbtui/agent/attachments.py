@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,6 @@ from kbtui.text import clean_line
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from kbtui.knowledge.library import Library
     from kbtui.workspace.layout import Workspace
 

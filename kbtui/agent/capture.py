@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kbtui.agent.events import TurnChange
@@ -26,9 +28,6 @@ from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from datetime import datetime
-
     from kbtui.history.change import Change
     from kbtui.knowledge.entry import EntryInfo
     from kbtui.knowledge.facts import Fact

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
@@ -30,8 +31,6 @@ from kbtui.workspace import files
 from kbtui.workspace.layout import BOOTSTRAP_FILES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from kbtui.agent.attachments import Attachment
     from kbtui.knowledge.library import Library
     from kbtui.memory.records.archive import Archive

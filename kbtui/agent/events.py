@@ -7,11 +7,9 @@ exactly one of `TurnFinished` and `TurnFailed`. A cancelled turn ends with `Turn
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -22,8 +23,6 @@ from kbtui.offline.answer import answer
 from kbtui.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from kbtui.agent.capture import Capture, Kept
     from kbtui.offline.answer import Answer
     from kbtui.offline.lines import Line

@@ -6,6 +6,7 @@ and the agent reads them when it needs them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,6 @@ from kbtui.text import clean_line, shorten
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from kbtui.workspace.layout import Layout
 
 _FILE = "SKILL.md"

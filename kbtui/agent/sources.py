@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kbtui.agent.events import Citation
 from kbtui.documents.documents import place_at
 from kbtui.text import clean_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _CITED = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\](?!\()")
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)

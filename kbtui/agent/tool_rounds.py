@@ -9,6 +9,7 @@ import asyncio
 import json
 import re
 from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,8 +19,6 @@ from kbtui.errors import ModelAnswerError
 from kbtui.text import slugify
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from kbtui.agent.tools.base import ToolContext
     from kbtui.models.port import ToolCall
 

@@ -11,6 +11,7 @@ import asyncio
 import json
 import logging
 import secrets
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -45,8 +46,6 @@ from kbtui.models.port import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
-
     from kbtui.agent.capture import Capture, Kept
     from kbtui.agent.context import Prompt
     from kbtui.agent.events import Citation, Event

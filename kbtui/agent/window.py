@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,6 @@ from kbtui.models.port import Message, cut_to_tokens, estimate_tokens, message_t
 from kbtui.text import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from kbtui.memory.records.archive import Archive
     from kbtui.sessions.store import SessionMessage
 

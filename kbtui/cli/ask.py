@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import AsyncIterator
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 import click
 
@@ -26,10 +28,6 @@ from kbtui.errors import UsageError
 from kbtui.text import clean
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-    from typing import TextIO
-
     from kbtui.agent.events import Event, TurnFailed, TurnFinished
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.sessions.store import Session

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,8 +19,6 @@ from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.text import clean_line, slugify
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.sessions.store import Session
 

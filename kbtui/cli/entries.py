@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,8 +38,6 @@ from kbtui.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kbtui.knowledge.entry import Entry
     from kbtui.knowledge.library import Content, EntryInfo, Library
     from kbtui.knowledge.reader import PastLibrary

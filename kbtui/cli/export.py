@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -16,9 +17,6 @@ from kbtui.errors import UsageError
 from kbtui.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import IO
-
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.maintenance.export import Tree
     from kbtui.sessions.log_records import SessionMessage

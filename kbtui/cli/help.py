@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import shutil
 import textwrap
+from collections.abc import Iterator
 from importlib import resources
-from typing import TYPE_CHECKING
 
 import click
 
 from kbtui.cli.output import say, to_terminal
 from kbtui.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PAGES = ("keys", "commands", "settings")
 _GAP = "  "

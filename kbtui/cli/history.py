@@ -5,7 +5,9 @@ from __future__ import annotations
 import shutil
 import signal
 import subprocess
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -27,9 +29,6 @@ from kbtui.errors import NotFoundError, UndoConflictError, UsageError
 from kbtui.text import clean, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
-
     from kbtui.history.looking.diff import FileDiff
     from kbtui.history.merging.line_merge import Conflict, Resolution
     from kbtui.history.objects.commit import Actor, Commit

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,9 +26,6 @@ from kbtui.importers.faces import (
 from kbtui.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
     from kbtui.importers.engine import Preview, Report
     from kbtui.importers.opened import Opened
     from kbtui.importers.port import Skipped, Source

@@ -11,6 +11,7 @@ import logging
 import os
 import re
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,8 +20,6 @@ from kbtui.errors import KbtuiError
 from kbtui.text import clean, clean_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from kbtui.history.objects.commit import Commit
     from kbtui.knowledge.entry import Entry, EntryInfo
     from kbtui.knowledge.reader import Backlink, ResolvedLink

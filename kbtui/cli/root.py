@@ -7,8 +7,8 @@ import difflib
 import errno
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -33,9 +33,6 @@ from kbtui.cli.mcp import mcp
 from kbtui.cli.output import INTERRUPTED, complain, report
 from kbtui.cli.why import why
 from kbtui.errors import StorageError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 _BROKEN_PIPE = 141  # what a shell says of a program that SIGPIPE ended

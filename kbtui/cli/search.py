@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -23,9 +24,6 @@ from kbtui.errors import UsageError
 from kbtui.text import clean, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import TextIO
-
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.search.results import Hit, SearchResult
     from kbtui.workspace.layout import Layout

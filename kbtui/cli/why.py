@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,8 +15,6 @@ from kbtui.errors import NotFoundError
 from kbtui.text import counted, shorten
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.recall.provenance import Share, Why
     from kbtui.memory.records.archive import ArchiveEntry

@@ -17,10 +17,8 @@ import sys
 import time
 import types
 import zipfile
-from typing import IO, TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator
+from typing import IO, Any
 
 _MEMORY = 2 << 30
 _MOST_UNPACKED = 512 << 20

@@ -16,6 +16,7 @@ import sys
 import time
 import zlib
 from bisect import bisect_right
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -31,8 +32,6 @@ from kbtui.workspace.layout import located
 from kbtui.workspace.scan import hash_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
     from kbtui.workspace.layout import Workspace
 
 VERSION = "1"

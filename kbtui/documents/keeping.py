@@ -16,11 +16,12 @@ import tempfile
 import threading
 import time
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote, unquote, urljoin, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 
 from kbtui import __version__
 from kbtui.documents.documents import MISSING, MOST_BYTES, Documents, can_read, kind_of
@@ -30,9 +31,6 @@ from kbtui.workspace import files
 from kbtui.workspace.durable import FileBatch, storage_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from urllib.parse import SplitResult
-
     from kbtui.workspace.layout import Workspace
 
 SOURCES = "docs/SOURCES.md"

@@ -11,6 +11,7 @@ import json
 import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbtui.text import json_object
@@ -19,8 +20,6 @@ from kbtui.workspace.files import write_machine_file
 from kbtui.workspace.layout import MACHINE
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from kbtui.workspace.layout import Workspace
 
 _FOLDER = f"{MACHINE}/imports"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -30,8 +31,6 @@ from kbtui.workspace.durable import remove_folder
 from kbtui.workspace.redact import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from kbtui.history.change import Commit
     from kbtui.importers.opened import Opened
     from kbtui.importers.port import Said, Source

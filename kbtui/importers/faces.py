@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,6 @@ from kbtui.text import counted
 from kbtui.workspace.durable import storage_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kbtui.importers.engine import Preview, Report
     from kbtui.importers.remembering import Estimate, Remembered
 

@@ -10,13 +10,11 @@ from __future__ import annotations
 import codecs
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from kbtui.errors import UnreadableError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _WINDOW = 1 << 20
 _MOST = 24 << 20

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
 
 from kbtui.text import clean, clean_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from bs4 import BeautifulSoup, Tag
 
     Tree: TypeAlias = BeautifulSoup

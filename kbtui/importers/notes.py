@@ -7,8 +7,9 @@ wherever it lies by now. What was changed here since is never written over.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -21,9 +22,6 @@ from kbtui.workspace import files
 from kbtui.workspace.durable import FileBatch, storage_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import date
-
     from kbtui.history.history import History
     from kbtui.importers.port import Note
     from kbtui.workspace.layout import Workspace

@@ -11,6 +11,7 @@ import os
 import stat
 import zipfile
 import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self
 
@@ -19,8 +20,6 @@ from kbtui.text import clean_line
 from kbtui.workspace.durable import storage_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from _typeshed import WriteableBuffer
 
 _MOST_RATIO = 200

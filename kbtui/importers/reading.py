@@ -6,10 +6,11 @@ import io
 import json
 import math
 import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from kbtui.errors import UnreadableError
 from kbtui.importers.json_stream import Broken, elements
@@ -18,9 +19,6 @@ from kbtui.importers.port import Conversation, Skipped
 from kbtui.text import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import IO
-
     from kbtui.importers.opened import Opened
     from kbtui.importers.port import Item, Said
 

@@ -6,15 +6,13 @@ import logging
 import os
 import signal
 import threading
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import connection, get_context, parent_process
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from kbtui.workspace.redact import redact
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 log = logging.getLogger(__name__)
 _WORTH_IT = 1_000_000  # characters: a second of one core, more than it takes to start another

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbtui.errors import BudgetError, KbtuiError
@@ -25,9 +27,6 @@ from kbtui.sessions.imported import Imported
 from kbtui.settings import OFFLINE, FlushSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
     from kbtui.memory.background.service import Memory
     from kbtui.memory.services import Services
     from kbtui.models.port import ChatModel, Reply, ToolSpec

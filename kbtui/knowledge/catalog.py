@@ -14,7 +14,9 @@ import re
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, NotFoundError
@@ -26,9 +28,6 @@ from kbtui.text import counted, fold, shorten
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
-
     from kbtui.history.change import Change
     from kbtui.history.history import History
     from kbtui.history.objects.commit import Commit

@@ -8,6 +8,7 @@ that the writer set stands, and one in a form of the user's own (no ISO date) is
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,6 @@ from kbtui.knowledge.templates import TYPE_OF_FOLDER
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kbtui.history.change import Change
     from kbtui.knowledge.frontmatter import Frontmatter
     from kbtui.workspace.layout import Workspace

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 from kbtui.knowledge import frontmatter
@@ -14,9 +15,6 @@ from kbtui.knowledge.links import Link, links_in_body, links_in_frontmatter, rel
 from kbtui.knowledge.privacy import says_private
 from kbtui.knowledge.templates import TYPE_OF_FOLDER, section_text
 from kbtui.workspace.files import blob_id, decode
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = ["Entry", "Link", "category_of", "parse_entry", "slug_of"]
 

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from kbtui.knowledge import frontmatter
 from kbtui.text import clean_line, fold
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # Words that change nothing about what is said of the user. Never "not", names, he, she, was.
 _SILENT = re.compile("a|an|the|user|i|my|me|mine|it|that|this|is|are|am|be|been|do|does|s|m|re")

@@ -9,8 +9,9 @@ and the hardened reader of `yaml_edit`.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import frontmatter
 from frontmatter.default_handlers import YAMLHandler
@@ -19,9 +20,6 @@ from kbtui.errors import UnreadableError
 from kbtui.knowledge.body import plain_line
 from kbtui.knowledge.yaml_edit import FrontmatterError, Node, edit_keys, edit_scalars, read_tree
 from kbtui.text import clean_line
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
 
 BOM = b"\xef\xbb\xbf"
 _OPENING = re.compile(rb"---[ \t]*\r?\n")

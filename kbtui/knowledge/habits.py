@@ -13,8 +13,9 @@ import re
 import secrets
 import tomllib
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from string import ascii_lowercase, digits
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +24,6 @@ from kbtui.text import MAX_SLUG, clean_line, slugify
 from kbtui.workspace.files import checked_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from datetime import date
-
     from kbtui.knowledge.entry import EntryInfo
     from kbtui.workspace.layout import Layout
 

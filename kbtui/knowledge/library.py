@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -26,8 +27,6 @@ from kbtui.workspace.files import checked_path
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from kbtui.history.change import Sink
     from kbtui.history.history import History
     from kbtui.history.objects.commit import Changed, Commit

@@ -12,14 +12,13 @@ other way to read it.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from kbtui.knowledge.body import CodeRanges
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from kbtui.knowledge.yaml_edit import Node
 
 LinkKind = Literal["related", "wiki", "markdown"]

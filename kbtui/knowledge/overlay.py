@@ -5,6 +5,8 @@ Whoever works out more than one edit, or may not write yet, works on one. It wri
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import date
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UsageError
@@ -19,9 +21,6 @@ from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from datetime import date
-
     from kbtui.history.change import Change
     from kbtui.knowledge.entry import EntryInfo
     from kbtui.knowledge.links import Link

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from kbtui.knowledge import frontmatter
 from kbtui.workspace.files import decode
 from kbtui.workspace.layout import is_conflict_copy, original_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _PUBLIC = frozenset({"", "false", "no", "off", "0", "n", "f", "nein", "non", "null", "~", "none"})
 _OPENING = re.compile(r"\s*(?:-{3,}|\+{3,}|;{3,}|(?=\{))")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -17,8 +18,6 @@ from kbtui.workspace import files
 from kbtui.workspace.files import checked_path
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from kbtui.history.looking.reading import HistoryReader
     from kbtui.knowledge.entry import Entry, EntryInfo
     from kbtui.knowledge.links import Link

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -27,8 +28,6 @@ from kbtui.text import MAX_SLUG, clean_line
 from kbtui.workspace.files import checked_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from kbtui.knowledge.entry import Entry, EntryInfo
     from kbtui.knowledge.habits import Habits
     from kbtui.knowledge.links import Link

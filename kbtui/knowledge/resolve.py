@@ -11,8 +11,10 @@ from __future__ import annotations
 import posixpath
 import re
 import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote
 
@@ -23,9 +25,6 @@ from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from kbtui.knowledge.entry import EntryInfo
     from kbtui.knowledge.links import Link
 

@@ -6,6 +6,7 @@ a file that is still as it was installed is ever replaced.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,6 @@ from kbtui.history.objects.commit import Actor
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from importlib.resources.abc import Traversable
 
     from kbtui.history.change import Change, Commit

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from datetime import date
+from typing import Any
 
 from kbtui.knowledge.yaml_edit import scalar_text, value_text
 from kbtui.text import clean_line
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import date
 
 ENTRY_TYPES: dict[str, str] = {
     "topic": "topics",

@@ -14,17 +14,13 @@ yaml-edit loses quotes, comments behind items and the brackets of lists that it 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import yaml
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 
 MAX_BYTES = 64 * 1024
 MAX_DEPTH = 20

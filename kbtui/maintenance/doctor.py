@@ -9,6 +9,7 @@ from __future__ import annotations
 import platform
 import shutil
 import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from typing import TYPE_CHECKING
@@ -24,8 +25,6 @@ from kbtui.workspace import files
 from kbtui.workspace.scan import LEFT_OUT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from kbtui.history.history import History
     from kbtui.knowledge.library import Library
     from kbtui.models.roles import ModelRegistry

@@ -11,11 +11,12 @@ import os
 import shutil
 import tempfile
 import zipfile
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from kbtui.errors import KbtuiError, UnsafePathError, UsageError
@@ -28,9 +29,6 @@ from kbtui.workspace.layout import MACHINE
 from kbtui.workspace.scan import Scanner, attachments_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import IO
-
     from kbtui.knowledge.library import Library
     from kbtui.sessions.log_records import SessionMessage
     from kbtui.workspace.layout import Workspace

@@ -6,9 +6,11 @@ import contextlib
 import logging
 import re
 import shlex
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, UsageError
@@ -32,9 +34,6 @@ from kbtui.workspace.opening import IN_PLACE
 from kbtui.workspace.scan import notes_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
     from kbtui.history.history import History
     from kbtui.workspace.layout import Workspace
 

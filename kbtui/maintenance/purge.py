@@ -12,6 +12,7 @@ import shutil
 import stat
 import tempfile
 from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,8 +31,6 @@ from kbtui.workspace.scan import notes_in
 from kbtui.workspace.secret import MARKER, is_binary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from kbtui.history.history import History
     from kbtui.history.sync.purge import HistoryPurge
     from kbtui.workspace.layout import Workspace

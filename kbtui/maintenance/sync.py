@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import platformdirs
@@ -30,9 +32,6 @@ from kbtui.workspace.known import former_paths
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
     from kbtui.history.history import History
     from kbtui.history.merging.tree_merge import Clash, Resolver
     from kbtui.knowledge.library import Library

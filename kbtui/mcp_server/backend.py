@@ -10,6 +10,7 @@ import json
 import logging
 import threading
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -30,8 +31,6 @@ from kbtui.workspace.layout import BOOTSTRAP_FILES
 from kbtui.workspace.scan import AREAS, IGNORE_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.mcp_server.resources import Page
     from kbtui.memory.edits.editor import Editor

@@ -7,6 +7,7 @@ kind knows no other tools. What moves or deletes an entry is always proposed, ne
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,6 @@ from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from kbtui.agent.tools.base import Tool
 
 _MOST_FOUND = 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,6 @@ from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from kbtui.agent.tools.base import Tool
     from kbtui.history.change import Change
     from kbtui.history.objects.commit import Commit

@@ -12,6 +12,8 @@ import logging
 import os
 import secrets
 import socket
+from collections.abc import Generator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import platformdirs
@@ -24,9 +26,6 @@ from kbtui.errors import KbtuiError, UsageError
 from kbtui.mcp_server.stdio_transport import MOST_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-    from pathlib import Path
-
     from mcp.server.lowlevel.server import Server
     from starlette.types import Receive, Scope, Send
 

@@ -8,6 +8,7 @@ them, is left out then.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,6 @@ from kbtui.knowledge.privacy import says_private
 from kbtui.workspace.files import checked_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kbtui.history.history import History
     from kbtui.history.looking.diff import FileDiff
     from kbtui.history.objects.commit import Actor, Commit, PathChange

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
@@ -20,8 +21,6 @@ from kbtui.text import clean_line, fold, shorten
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from kbtui.knowledge.library import EntryInfo, Library
     from kbtui.workspace.layout import Workspace
 

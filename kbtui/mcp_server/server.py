@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,8 +23,6 @@ from kbtui.mcp_server.schemas import EXACT, output_of
 from kbtui.text import clean_line, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mcp.server.context import ServerRequestContext
 
     from kbtui.agent.tools.toolbox import Outcome

@@ -10,6 +10,7 @@ import secrets
 import signal
 import sys
 import threading
+from collections.abc import Callable, Coroutine, Iterator
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,8 +18,6 @@ from typing import TYPE_CHECKING, Any
 from kbtui.logs import start_logging
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
-
     from mcp.server.lowlevel.server import Server
 
     from kbtui.knowledge_base import KnowledgeBase

@@ -16,6 +16,7 @@ import os
 import queue
 import threading
 from collections import Counter
+from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -25,6 +26,7 @@ from mcp_types import (
     PARSE_ERROR,
     ErrorData,
     JSONRPCError,
+    JSONRPCMessage,
     JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
@@ -33,10 +35,7 @@ from mcp_types import (
 from pydantic import ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-    from mcp_types import JSONRPCMessage
 
     Streams = tuple[
         MemoryObjectReceiveStream[SessionMessage | Exception],

@@ -10,12 +10,10 @@ from __future__ import annotations
 import asyncio
 import atexit
 import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 

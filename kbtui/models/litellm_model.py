@@ -17,6 +17,14 @@ import threading
 import warnings
 from base64 import b64encode
 from collections import deque
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -43,15 +51,6 @@ from kbtui.models.schema import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import (
-        AsyncGenerator,
-        AsyncIterator,
-        Awaitable,
-        Iterator,
-        Mapping,
-        Sequence,
-    )
-
     from kbtui.models.port import FinishReason, Message, Picture, ToolSpec
 
 T = TypeVar("T")

@@ -8,8 +8,8 @@ it reports the same fault differently for each provider (no connection is a 500 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kbtui.errors import (
     ModelAccessError,
@@ -21,9 +21,6 @@ from kbtui.errors import (
 from kbtui.models.providers import OLLAMA_BASE, host_of, is_ollama, provider_of
 from kbtui.text import shorten
 from kbtui.workspace.redact import redact
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _CONNECTION = re.compile(
     r"connection error|all connection attempts failed|name or service not known|"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from kbtui.errors import ModelAccessError
@@ -9,8 +10,6 @@ from kbtui.models.port import estimate_tokens
 from kbtui.settings import OFFLINE
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-
     from kbtui.models.port import Message, Reply, ReplyEvent, ToolSpec
 
 _CONTEXT_WINDOW = 1_000_000

@@ -17,18 +17,15 @@ import os
 import queue
 import re
 import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.client import HTTPException
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, build_opener
 
 from kbtui.errors import StorageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
 
 log = logging.getLogger(__name__)
 OLLAMA = "Ollama"

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.models.port import ReplyReasoning, ReplyText, ToolCall
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _OPEN, _CLOSE = "<think>", "</think>"
 _CALL_MARKS = ("```json", "<tool_call>")

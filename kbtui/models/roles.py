@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,8 +28,6 @@ from kbtui.settings import OFFLINE, RoleSettings, changed_config
 from kbtui.text import clean_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from kbtui.models.port import ChatModel
     from kbtui.settings import Settings
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,6 @@ from kbtui.errors import UsageError
 from kbtui.models.port import Message, Reply, ToolCall
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from kbtui.models.port import ToolSpec
 
 

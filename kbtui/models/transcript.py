@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
+from datetime import datetime
 
 CONVERSATION = "## Conversation to Process"
 _INDENT = "  "

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
@@ -20,8 +21,6 @@ from kbtui.offline.subjects import is_named
 from kbtui.text import fold
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from kbtui.offline.lines import Line
 
 _ABOUT_ME = re.compile(

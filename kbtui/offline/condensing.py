@@ -6,6 +6,7 @@ import heapq
 import math
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,6 @@ from kbtui.offline.understand import Said, understand
 from kbtui.text import clean_line, fold, shorten, slugify
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from kbtui.knowledge.facts import Fact
 
 _MOST_SENTENCES = 10

@@ -7,6 +7,7 @@ statement takes the line's place. Either way the old line is named, so that it c
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,6 @@ from kbtui.offline.judging import label_of
 from kbtui.text import fold
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from kbtui.offline.lines import Line
 
 _CUE = re.compile(

@@ -8,15 +8,13 @@ file says yet, is added. The same input gives the same edits.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from kbtui.offline.judging import sentences
 from kbtui.offline.subjects import about
 from kbtui.text import fold
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 MEMORY = "memory/MEMORY.md"
 _WORD = re.compile(r"\w+")

@@ -8,14 +8,12 @@ against exclamations, moods and talk about here and now.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from kbtui.offline import words as w
 from kbtui.text import fold
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Form = Literal[
     "question", "command", "hypothetical", "chat", "wish", "remember", "todo", "statement"

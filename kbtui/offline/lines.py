@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from kbtui.knowledge.templates import EVOLUTION, TYPE_OF_FOLDER
 from kbtui.text import clean_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Source = Literal["entry", "memory", "note", "said", "told"]
 

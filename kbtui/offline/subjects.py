@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from kbtui.offline import words as w
 from kbtui.offline.judging import label_of
 from kbtui.text import fold
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 MOST_WORDS = 6
 _TOKEN = re.compile(r"[^\s,;:!?()\"“”„«»]+|[,;:!?()\"“”„«»]")

@@ -8,6 +8,7 @@ that its writer can be told.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -28,8 +29,6 @@ from kbtui.text import fold
 from kbtui.workspace.redact import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from kbtui.offline.corrections import Correction
     from kbtui.offline.lines import Line
 

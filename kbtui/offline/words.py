@@ -6,15 +6,12 @@ Rules elsewhere in this room are written over these classes, so that they hold f
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kbtui.text import fold
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def word_set(*texts: str) -> frozenset[str]:

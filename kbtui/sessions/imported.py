@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from kbtui.errors import ConflictError
@@ -18,9 +20,6 @@ from kbtui.workspace.durable import TOGETHER, FileBatch, storage_errors
 from kbtui.workspace.jsonl import rewrite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
-
     from kbtui.workspace.layout import Workspace
 
 _SUFFIX = ".jsonl"

@@ -12,8 +12,10 @@ import json
 import logging
 import threading
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from kbtui.errors import StorageError
@@ -22,9 +24,6 @@ from kbtui.text import shorten
 from kbtui.workspace.jsonl import read_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
     from kbtui.models.port import Role
     from kbtui.workspace.layout import Workspace
 

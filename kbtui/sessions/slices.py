@@ -7,13 +7,12 @@ a place. What is too long for one page goes to the next; nothing is left out for
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from kbtui.sessions.store import SessionMessage
 
 _WORD = re.compile(r"\S+\s*|\s+")

@@ -15,8 +15,10 @@ import os
 import re
 import secrets
 import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
@@ -36,9 +38,6 @@ from kbtui.workspace.jsonl import append_line, read_lines
 from kbtui.workspace.redact import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
-
     from kbtui.models.port import Role, ToolCall
     from kbtui.workspace.layout import Workspace
 

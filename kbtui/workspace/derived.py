@@ -5,11 +5,9 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
-from typing import TYPE_CHECKING, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
 
 _Result = TypeVar("_Result")
 _BUSY_SECONDS = 2.0

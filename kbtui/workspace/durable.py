@@ -12,16 +12,15 @@ import os
 import secrets
 import stat
 import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from kbtui.errors import KbtuiError, NotFoundError, StorageError, UnsafePathError
 from kbtui.workspace.layout import located
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from kbtui.workspace.layout import Layout
 
 TEMPORARY = ".kbtui-"

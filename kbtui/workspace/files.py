@@ -13,7 +13,9 @@ import os
 import re
 import stat
 import unicodedata
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbtui.errors import UnreadableError, UnsafePathError
@@ -22,9 +24,6 @@ from kbtui.workspace.durable import FileBatch, open_folder, real_name, storage_e
 from kbtui.workspace.layout import located
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
     from kbtui.workspace.layout import Layout
 
 READ_LIMIT = 50 * 1024 * 1024

@@ -12,15 +12,13 @@ import fcntl
 import json
 import os
 import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from kbtui.text import json_object
 from kbtui.workspace.durable import FileBatch, storage_errors, sync_folder, write_all
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
 
 _READING = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 _FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW

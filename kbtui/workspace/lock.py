@@ -17,6 +17,7 @@ import random
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,6 @@ from kbtui.errors import StorageError, WorkspaceBusyError
 from kbtui.workspace.durable import storage_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kbtui.workspace.layout import Workspace
 
 _TAKEN = {errno.EAGAIN, errno.EACCES, errno.EWOULDBLOCK}

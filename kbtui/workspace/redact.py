@@ -11,14 +11,11 @@ import math
 import re
 from bisect import bisect, bisect_right
 from collections import Counter, deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import islice
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 Span = tuple[int, int, str]
 _CLASSES = {

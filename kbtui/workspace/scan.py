@@ -12,9 +12,11 @@ import threading
 import time
 import unicodedata
 import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
@@ -32,8 +34,6 @@ from kbtui.workspace.layout import (
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Collection, Iterable, Iterator
-    from pathlib import Path
 
     from pathspec import GitIgnoreSpec
 

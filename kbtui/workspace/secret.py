@@ -12,18 +12,15 @@ import re
 import unicodedata
 import zipfile
 import zlib
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
 
 from kbtui.errors import UsageError
 from kbtui.text import slugify
 from kbtui.workspace.layout import CATEGORIES, RECORDED_AREAS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MARKER = "(removed)"
 """No list in YAML, no link in Markdown, and an address stays one with it."""

@@ -6,6 +6,7 @@ They may look at entries, notes and how-tos, never at sessions, settings or mach
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePosixPath
@@ -20,8 +21,6 @@ from kbtui.workspace import files
 from kbtui.workspace.layout import BOOTSTRAP_FILES, ENTRIES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from kbtui.agent.sources import Sources
     from kbtui.history.history import History
     from kbtui.history.objects.commit import Commit, Origin

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kbtui.agent.tools.base import SINCE, UNTIL, ToolContext, ToolResult, days, number, spec, text
@@ -10,8 +11,6 @@ from kbtui.knowledge.templates import ENTRY_TYPES
 from kbtui.text import counted, fold
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from kbtui.knowledge.library import EntryInfo
 
 _LIMIT = 50

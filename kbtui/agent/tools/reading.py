@@ -10,8 +10,9 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.agent.sources import heading, quoted, text_lines
 from kbtui.agent.tools.base import (
@@ -35,10 +36,6 @@ from kbtui.text import clean_line, counted, shorten
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 from kbtui.workspace.scan import Scanner
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
 
 _PATIENCE_SECONDS = 3.0
 _MOST_CHARACTERS = 40_000_000

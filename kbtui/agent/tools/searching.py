@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +24,6 @@ from kbtui.text import clean_line, counted, shorten
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from kbtui.search.results import Hit, Place, SearchResult
 
 _LIMIT = 8

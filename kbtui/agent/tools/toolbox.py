@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,6 @@ from kbtui.models.schema import parse_arguments
 from kbtui.text import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from kbtui.agent.tools.base import Tool, ToolContext
     from kbtui.history.objects.commit import Commit
     from kbtui.models.port import ToolCall, ToolSpec

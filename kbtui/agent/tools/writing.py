@@ -7,6 +7,7 @@ has proposed and nobody has decided on counts as written for its next edits.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -23,8 +24,6 @@ from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from kbtui.history.change import Change
     from kbtui.knowledge.library import Content
     from kbtui.memory.edits.editor import Edited, Editor

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from kbtui.importers.markup import line_of
@@ -25,8 +26,6 @@ from kbtui.importers.reading import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kbtui.importers.opened import Opened
     from kbtui.importers.port import Item
 

@@ -8,6 +8,7 @@ and reminders stand between; none of these is shown to people, nor taken here.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +28,6 @@ from kbtui.importers.reading import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kbtui.importers.opened import Opened
 
 _KINDS = ("user", "assistant")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -28,8 +29,6 @@ from kbtui.importers.reading import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kbtui.importers.opened import Opened
 
 _PAYLOADS = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")

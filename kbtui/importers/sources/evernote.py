@@ -10,6 +10,7 @@ import binascii
 import hashlib
 import mimetypes
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
@@ -23,8 +24,6 @@ from kbtui.importers.reading import read_each
 from kbtui.text import slugify
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kbtui.importers.markup import Tree
     from kbtui.importers.opened import Opened
 

@@ -7,6 +7,7 @@ half an hour apart. Activities of other products, which may stand in the same li
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -24,8 +25,6 @@ from kbtui.importers.reading import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kbtui.importers.opened import Opened
 
 _GAP = timedelta(minutes=30)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import logging
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import KbtuiError, UnreadableError
@@ -34,9 +35,6 @@ from kbtui.workspace.jsonl import read_lines
 from kbtui.workspace.redact import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
     from kbtui.history.history import History
     from kbtui.importers.opened import Opened
     from kbtui.memory.records.archive import Archive

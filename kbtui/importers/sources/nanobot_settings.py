@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 _VECTORS = {
     "enabled": "search.semantic",

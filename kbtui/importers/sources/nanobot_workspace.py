@@ -7,6 +7,8 @@ brought to where a workspace has it; the originals stay. All else is read where 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
@@ -28,9 +30,6 @@ from kbtui.workspace.layout import (
 from kbtui.workspace.opening import is_nanobots
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
     from kbtui.history.history import History
     from kbtui.workspace.layout import Workspace
 

@@ -12,6 +12,7 @@ import posixpath
 import re
 import shutil
 import tempfile
+from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -26,8 +27,6 @@ from kbtui.importers.sources.markdown_folder import read_file
 from kbtui.workspace.durable import storage_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kbtui.importers.markup import Tree
 
 _ID = re.compile(r"[ _-]?([0-9a-f]{32})(?=(?:_all)?(?:\.\w+)?\Z)")

@@ -6,6 +6,7 @@ Also with ``role`` and ``content``, and in pairs; a list, one object, or one a l
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from kbtui.importers.markup import digest, line_of, to_markdown, words_of
@@ -21,8 +22,6 @@ from kbtui.importers.reading import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kbtui.importers.opened import Opened
 
 _LISTS = ("conversations", "messages", "conversation", "items")

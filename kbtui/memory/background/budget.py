@@ -10,7 +10,9 @@ import contextlib
 import fcntl
 import json
 import os
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import platformdirs
@@ -22,9 +24,6 @@ from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.files import write_machine_file
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-    from pathlib import Path
-
     from kbtui.models.port import ChatModel, Message, Reply, ReplyEvent, ToolSpec
     from kbtui.models.roles import ModelRegistry
     from kbtui.settings import Settings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -11,8 +12,6 @@ from kbtui.errors import BudgetError, WorkspaceBusyError
 from kbtui.history.change import Actor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kbtui.errors import KbtuiError
     from kbtui.history.history import History
     from kbtui.memory.consolidation.consolidator import Outcome

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -34,8 +35,6 @@ from kbtui.memory.records.tombstones import Tombstones
 from kbtui.models.offline import OfflineModel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kbtui.memory.background.budget import MeteredModel
     from kbtui.memory.dream.report import DreamProgress
     from kbtui.memory.records.archive import Archive

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,6 @@ from kbtui.memory.background.jobs import CONDENSING, NOTING, WorkerEvent
 from kbtui.memory.consolidation.consolidator import Outcome, Trigger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kbtui.memory.consolidation.consolidator import Consolidator, Progress
     from kbtui.memory.consolidation.notes import SessionMemoryWriter
     from kbtui.memory.consolidation.page import Pending

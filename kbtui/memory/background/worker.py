@@ -11,6 +11,7 @@ import asyncio
 import logging
 import threading
 from collections import deque
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -30,8 +31,6 @@ from kbtui.memory.background.jobs import (
 from kbtui.memory.consolidation.consolidator import Trigger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
     from kbtui.memory.background.budget import Budget
     from kbtui.memory.background.jobs import Wanted
     from kbtui.memory.background.session_job import SessionReport, SessionWork

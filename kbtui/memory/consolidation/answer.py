@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.errors import ModelAnswerError
 from kbtui.knowledge import frontmatter
@@ -27,9 +28,6 @@ from kbtui.memory.records.usable_answers import (
 from kbtui.models.port import ToolSpec
 from kbtui.offline.subjects import about
 from kbtui.text import clean_line
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _MAX_ARGUMENTS = 1_000_000
 _MAX_ITEMS = 200

@@ -11,6 +11,7 @@ import asyncio
 import json
 import logging
 import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -32,8 +33,6 @@ from kbtui.sessions.slices import split_text
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from kbtui.knowledge.library import Library
     from kbtui.memory.consolidation.page import Page
     from kbtui.memory.edits.editor import Written

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -24,8 +25,6 @@ from kbtui.sessions.slices import oldest_units
 from kbtui.settings import OFFLINE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kbtui.knowledge.library import Library
     from kbtui.memory.consolidation.page import Page, Pending
     from kbtui.memory.consolidation.page_writer import MemoryWriter, Saved

@@ -6,8 +6,9 @@ what the agent or the user took out since, and not what waits for the user's dec
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from kbtui.history.change import Actor
@@ -17,9 +18,6 @@ from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
-
     from kbtui.history.change import Commit, Origin
     from kbtui.history.history import History
     from kbtui.history.looking.diff import FileDiff

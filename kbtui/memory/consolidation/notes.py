@@ -8,8 +8,9 @@ the archive says of it, and of its last messages, shortened.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from kbtui.history.change import Actor, Origin
@@ -20,9 +21,6 @@ from kbtui.text import shorten, slugify
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from datetime import datetime
-
     from kbtui.history.change import Change
     from kbtui.history.history import History
     from kbtui.memory.consolidation.page import Page, Pending

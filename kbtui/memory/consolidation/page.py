@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -16,9 +18,6 @@ from kbtui.sessions.slices import pages, split_units
 from kbtui.workspace.jsonl import read_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from datetime import date, datetime
-
     from kbtui.knowledge.library import Library
     from kbtui.memory.records.archive import Archive
     from kbtui.memory.records.ranges import Range

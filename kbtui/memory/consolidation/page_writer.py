@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError
@@ -25,9 +27,6 @@ from kbtui.memory.records.ranges import holds
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from datetime import date
-
     from kbtui.history.change import Change
     from kbtui.history.history import History
     from kbtui.knowledge.facts import Fact

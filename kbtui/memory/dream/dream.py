@@ -11,7 +11,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from kbtui.errors import BudgetError, KbtuiError, ModelAnswerError, ModelError
@@ -32,9 +34,6 @@ from kbtui.settings import OFFLINE
 from kbtui.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from datetime import date, datetime
-
     from kbtui.memory.consolidation.page import Pending
     from kbtui.memory.dream.reading import Batch, Page
     from kbtui.memory.dream.report import Phase

@@ -6,6 +6,7 @@ import json
 import logging
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import islice
@@ -29,8 +30,6 @@ from kbtui.text import shorten, slugify
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from kbtui.knowledge.entry import EntryInfo
     from kbtui.knowledge.library import Library
     from kbtui.knowledge.overlay import Overlay

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
@@ -22,9 +24,6 @@ from kbtui.text import clean_line
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from datetime import date
-
     from kbtui.memory.edits.working_copy import Operation, WorkingCopy
     from kbtui.models.port import ToolCall
 

@@ -6,6 +6,7 @@ again, and the same proposal is the same.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -18,8 +19,6 @@ from kbtui.memory.dream.report import DreamReport, Suggestion
 from kbtui.memory.records.committing import committed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from kbtui.history.change import Change, Sink
     from kbtui.history.history import History
     from kbtui.history.looking.diff import FileDiff

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Literal
 
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
@@ -41,9 +43,6 @@ from kbtui.text import clean_line, slugify
 from kbtui.workspace.redact import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from datetime import date, datetime
-
     from kbtui.history.change import Actor, Change, Commit, Origin
     from kbtui.history.history import History
     from kbtui.knowledge.facts import Fact

@@ -8,7 +8,9 @@ stays byte for byte.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import UnreadableError, UsageError
@@ -27,9 +29,6 @@ from kbtui.text import clean_line, fold
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from datetime import date
-
     from kbtui.knowledge.entry import Entry
 
 STRICT = 1.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,6 @@ from kbtui.text import shorten
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from kbtui.knowledge.overlay import Edits, Overlay
 
 _LONGEST_LINE = 4_000

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING
 
 from rapidfuzz import fuzz, process
 
 from kbtui.history.change import Actor
 from kbtui.knowledge.facts import normalise, plain_fact
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
 
 MEMORY = "memory/MEMORY.md"
 FORGOTTEN = "it was forgotten by the user"

@@ -7,6 +7,7 @@ somebody else has changed meanwhile.
 from __future__ import annotations
 
 import re
+from datetime import date
 from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError, UsageError
@@ -40,8 +41,6 @@ from kbtui.text import clean_line, shorten
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from datetime import date
-
     from kbtui.knowledge.overlay import Edits
     from kbtui.memory.edits.working_copy import WorkingCopy
 

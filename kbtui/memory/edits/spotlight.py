@@ -7,6 +7,7 @@ stay: only Dream moves them, and asks.
 
 from __future__ import annotations
 
+from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
@@ -26,8 +27,6 @@ from kbtui.models.port import estimate_tokens
 from kbtui.text import clean_line
 
 if TYPE_CHECKING:
-    from datetime import date, datetime
-
     from kbtui.history.looking.blame import LineOrigin
     from kbtui.memory.edits.working_copy import WorkingCopy
 

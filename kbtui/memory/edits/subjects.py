@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
@@ -17,8 +18,6 @@ from kbtui.knowledge.templates import ENTRY_TYPES
 from kbtui.text import fold, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from kbtui.knowledge.entry import EntryInfo
     from kbtui.knowledge.facts import Fact
     from kbtui.knowledge.library import Library

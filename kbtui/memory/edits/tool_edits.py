@@ -6,7 +6,9 @@ guards; see `editor.Editor.write`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import UsageError
@@ -22,9 +24,6 @@ from kbtui.text import clean_line
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import date
-
     from kbtui.knowledge.entry import Entry
     from kbtui.knowledge.library import Content
     from kbtui.knowledge.overlay import Edits

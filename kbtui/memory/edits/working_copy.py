@@ -7,7 +7,9 @@ somebody else has changed meanwhile.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -26,9 +28,6 @@ from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime
-
     from kbtui.history.change import Change
     from kbtui.history.history import History
     from kbtui.history.objects.commit import Origin

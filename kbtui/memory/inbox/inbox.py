@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError, UsageError, WorkspaceBusyError
@@ -28,9 +30,6 @@ from kbtui.workspace.layout import is_recorded, short_name
 from kbtui.workspace.redact import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-    from pathlib import Path
-
     from kbtui.history.change import Change, Commit
     from kbtui.history.history import History
     from kbtui.history.places import Place, Plan, Proposal

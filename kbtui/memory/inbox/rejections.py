@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbtui.history.looking.diff import split_lines
@@ -17,10 +20,6 @@ from kbtui.workspace.jsonl import append_line, read_lines
 from kbtui.workspace.layout import MACHINE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-    from datetime import datetime
-    from pathlib import Path
-
     from kbtui.history.change import Actor
     from kbtui.history.places import Place, Plan, Proposal
 

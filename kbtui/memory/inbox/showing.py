@@ -7,6 +7,7 @@ a text in which the marks still stand isn't taken.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,6 @@ from kbtui.history.looking.matching import keys_of, opcodes
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from kbtui.history.places import FilePlan, Place, Plan
 
 OURS = "<<<<<<< in the file now"

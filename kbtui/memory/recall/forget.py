@@ -8,6 +8,7 @@ is buried, so that no machine writes it anew. The log of changes keeps old versi
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,6 @@ from kbtui.workspace import files
 from kbtui.workspace.layout import BOOTSTRAP_FILES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from kbtui.history.change import Change, Commit
     from kbtui.history.history import History
     from kbtui.memory.inbox.inbox import Inbox

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,6 @@ from kbtui.text import shorten
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from kbtui.memory.consolidation.page import Pending
     from kbtui.memory.records.archive import ArchiveEntry
     from kbtui.memory.services import Services

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,6 @@ from kbtui.memory.edits.memory_file import is_statement, split_lines
 from kbtui.sessions.log_records import Mask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from kbtui.sessions.store import SessionMessage
 
 SUMMARY = "summary"

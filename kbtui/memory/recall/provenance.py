@@ -8,7 +8,9 @@ that it had read. Where the way ends early, what is known is said, and why there
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from rapidfuzz import fuzz, process
@@ -23,9 +25,6 @@ from kbtui.workspace import files
 from kbtui.workspace.layout import is_recorded, short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from datetime import datetime
-
     from kbtui.history.change import Commit, Origin
     from kbtui.history.history import History
     from kbtui.history.looking.blame import LineOrigin

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError, UsageError
@@ -16,9 +17,6 @@ from kbtui.workspace import files
 from kbtui.workspace.redact import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import date
-
     from kbtui.history.change import Change
     from kbtui.history.history import History
     from kbtui.knowledge.library import Library

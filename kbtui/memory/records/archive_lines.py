@@ -5,18 +5,16 @@ from __future__ import annotations
 import platform
 import re
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import platformdirs
 
 from kbtui.memory.records.ranges import Range, read_range
 from kbtui.text import slugify
 from kbtui.workspace.jsonl import BadLine, parse_records
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MAX_CURSOR = 2**53
 _MAX_DIGITS = 15

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 import os
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 from kbtui.errors import ConflictError, WorkspaceBusyError
@@ -18,8 +19,6 @@ from kbtui.workspace.layout import conflict_copy_of
 from kbtui.workspace.lock import open_lock, try_lock
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable
-
     from kbtui.history.change import Actor, Change, Commit, Origin
     from kbtui.history.history import History
     from kbtui.workspace.layout import Layout, Workspace

@@ -7,6 +7,7 @@ knows stands in, so nothing is read twice; a restore to an earlier state is resp
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import KbtuiError, NotFoundError
@@ -14,8 +15,6 @@ from kbtui.text import json_object
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from kbtui.history.change import Change
     from kbtui.history.history import History
     from kbtui.memory.records.archive_lines import ArchiveEntry

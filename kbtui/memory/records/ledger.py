@@ -10,6 +10,7 @@ from __future__ import annotations
 import glob
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kbtui.memory.records.ranges import Range, count, holds, merged, ranges_of
@@ -17,8 +18,6 @@ from kbtui.sessions.log_records import FORGOTTEN_MARK, SessionLog
 from kbtui.workspace.jsonl import read_lines
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from kbtui.history.history import History
     from kbtui.memory.records.archive import Archive, Holding
     from kbtui.memory.records.tombstones import Tombstones

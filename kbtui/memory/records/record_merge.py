@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kbtui.memory.records.archive_lines import read_entry
@@ -17,8 +18,6 @@ from kbtui.text import json_object
 from kbtui.workspace.jsonl import parse_records
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from kbtui.history.merging.tree_merge import Resolver
 
 _LINES = re.compile(r"memory/(?:history(?:-\w+)?|tombstones)\.jsonl")

@@ -10,8 +10,10 @@ import hashlib
 import hmac
 import os
 import secrets
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import KbtuiError, NotFoundError
@@ -24,9 +26,6 @@ from kbtui.workspace.jsonl import BadLine, add_record, parse_records
 from kbtui.workspace.layout import MACHINE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
-
     from kbtui.history.change import Change
     from kbtui.history.history import History
     from kbtui.workspace.layout import Workspace

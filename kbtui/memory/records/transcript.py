@@ -7,7 +7,9 @@ model's reasoning. What is left out has one of the ledger's reasons.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -20,9 +22,6 @@ from kbtui.sessions.log_records import FORGOTTEN_MARK, SessionLog
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from datetime import datetime
-
     from kbtui.memory.records.ranges import Range
     from kbtui.sessions.slices import Unit
     from kbtui.sessions.store import SessionMessage

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -327,30 +328,21 @@ def _edited(library: Library, entry: Entry) -> Entry:
         raise UnreadableError(
             f"{entry.path} can't be edited here: {entry.problem}", "Use your editor on the file."
         )
-    copy = Path(tempfile.mkdtemp(prefix="kbtui-")) / f"{entry.slug}.md"
-    copy.write_text(entry.text, "utf-8", newline="")
-    try:
-        _run_editor(copy)
-        text = copy.read_bytes().decode("utf-8", "replace")
+    # In a conflict the door keeps both versions.
+    with edited_copy(entry.text, f"{entry.slug}.md", kept=ConflictError) as text:
         if text != entry.text:
             library.write(
                 entry.path, text, expecting=entry.blob, actor=Actor.YOU, reason="edited by hand"
             )
-    except ConflictError:
-        _remove_copy(copy)  # the door has kept both versions
-        raise
-    except KbtuiError as error:
-        error.hint = f"{error.hint} What you wrote is in {copy}.".strip()
-        raise
-    _remove_copy(copy)
     return library.get(entry.path)
 
 
 @contextmanager
-def edited_copy(text: str, name: str) -> Iterator[str]:
+def edited_copy(text: str, name: str, kept: type[KbtuiError] | tuple[()] = ()) -> Iterator[str]:
     """Let the person edit `text` in a file called `name`; yields what they made of it.
 
-    When the block ends well the copy goes, otherwise the error says where it is.
+    When the block ends well, or in an error after which it is `kept` elsewhere, the copy goes;
+    otherwise the error says where it is.
 
     Raises:
         UsageError: The editor can't be started, or ended with a failure.
@@ -360,10 +352,13 @@ def edited_copy(text: str, name: str) -> Iterator[str]:
     try:
         _run_editor(copy)
         yield copy.read_bytes().decode("utf-8", "replace")
+    except kept:
+        shutil.rmtree(copy.parent, ignore_errors=True)
+        raise
     except KbtuiError as error:
         error.hint = f"{error.hint} What you wrote is in {copy}.".strip()
         raise
-    _remove_copy(copy)
+    shutil.rmtree(copy.parent, ignore_errors=True)
 
 
 def _run_editor(file: Path) -> None:
@@ -384,9 +379,3 @@ def _run_editor(file: Path) -> None:
         raise UsageError(
             f"The editor {command!r} ended with status {done.returncode}; nothing was recorded."
         )
-
-
-def _remove_copy(copy: Path) -> None:
-    """Remove a copy and the folder that was made for it."""
-    copy.unlink(missing_ok=True)
-    copy.parent.rmdir()

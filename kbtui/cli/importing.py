@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -300,20 +301,9 @@ def _say_skipped(skipped: list[Skipped]) -> None:
 
 def preview_shape(found: Preview) -> dict[str, Any]:
     """What an export holds."""
-    return {
-        "source": found.source,
-        "conversations": found.conversations,
-        "messages": found.messages,
-        "branches": found.branches,
-        "notes": found.notes,
-        "first": found.first.isoformat() if found.first else None,
-        "last": found.last.isoformat() if found.last else None,
-        "new": found.new,
-        "grown": found.grown,
-        "known": found.known,
-        "tokens": found.tokens,
-        "skipped": [{"place": each.place, "why": each.why} for each in found.skipped],
-    }
+    times = {"first": found.first, "last": found.last}
+    told = {name: time.isoformat() if time else None for name, time in times.items()}
+    return {**asdict(found), **told}
 
 
 def report_shape(kb: KnowledgeBase, report: Report) -> dict[str, Any]:
@@ -321,18 +311,9 @@ def report_shape(kb: KnowledgeBase, report: Report) -> dict[str, Any]:
     return {
         "source": report.source,
         "batch": report.batch,
-        "sessions": [
-            {
-                "id": came.session,
-                "title": came.title,
-                "kind": came.kind,
-                "messages": came.messages,
-                "branches": came.branches,
-            }
-            for came in report.sessions
-        ],
+        "sessions": [{"id": each.pop("session"), **each} for each in map(asdict, report.sessions)],
         "messages": report.messages,
         "entries": [kb.workspace.file(path) for path in report.entries],
         "known": report.known,
-        "skipped": [{"place": each.place, "why": each.why} for each in report.skipped],
+        "skipped": [asdict(each) for each in report.skipped],
     }

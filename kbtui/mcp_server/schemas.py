@@ -6,144 +6,81 @@ from collections.abc import Mapping
 from typing import Any
 
 Schema = dict[str, Any]
+_KINDS: Mapping[str, Schema] = {
+    "": {"type": "string"},
+    "maybe": {"type": ["string", "null"]},
+    "int": {"type": "integer"},
+    "real": {"type": "number"},
+    "flag": {"type": "boolean"},
+    "texts": {"type": "array", "items": {"type": "string"}},
+    "ints": {"type": "array", "items": {"type": "integer"}},
+}
 
 
-def _any_of(*kinds: str) -> Schema:
-    return {"type": list(kinds)}
+def _object(fields: str, **others: Schema) -> Schema:
+    """An object by its fields: ``name:kind``, without a kind a text; ``!``: it is required."""
+    properties: Schema = {}
+    required: list[str] = []
+    for field in fields.split():
+        name, _, kind = field.rstrip("!").partition(":")
+        properties[name] = others[name] if name in others else _KINDS[kind]
+        if field.endswith("!"):
+            required.append(name)
+    return {"type": "object", "properties": properties, "required": required}
 
 
 def _list(items: Schema) -> Schema:
     return {"type": "array", "items": items}
 
 
-def _object(required: str = "", **properties: Schema) -> Schema:
-    return {"type": "object", "properties": properties, "required": required.split()}
-
-
-_TEXT: Schema = {"type": "string"}
-_NUMBER: Schema = {"type": "integer"}
-_FLAG: Schema = {"type": "boolean"}
-_TEXTS = _list(_TEXT)
-_TEXT_OR_NULL = _any_of("string", "null")
-_COMMIT: Mapping[str, Schema] = {
-    "commit": _TEXT,
-    "time": _TEXT,
-    "actor": _TEXT,
-    "author": _TEXT_OR_NULL,
-    "model": _TEXT_OR_NULL,
-    "subject": _TEXT,
-    "reason": _TEXT,
-    "paths": _TEXTS,
-    "undoes": _TEXTS,
-    "yours": _FLAG,
-}
-_CHANGE = _object("commit paths summary", commit=_TEXT, paths=_TEXTS, summary=_TEXT)
+_CHANGES = _list(_object("commit! paths:texts! summary!"))
+_ABOUT = "time actor author:maybe model:maybe reason paths:texts undoes:texts yours:flag"
 _HIT = _object(
-    "path",
-    path=_TEXT,
-    title=_TEXT,
-    lines=_list(_NUMBER),
-    score={"type": "number"},
-    text=_TEXT,
-    relevance={"type": "number"},
-    also=_TEXTS,
-    session=_TEXT,
-    messages=_list(_NUMBER),
+    "path! title lines:ints score:real text relevance:real also:texts session messages:ints"
 )
-_ENTRY = _object(
-    "path title",
-    path=_TEXT,
-    title=_TEXT,
-    type=_TEXT_OR_NULL,
-    tags=_TEXTS,
-    summary=_TEXT,
-    updated=_TEXT_OR_NULL,
-)
-_MATCH = _object("path line text", path=_TEXT, line=_NUMBER, text=_TEXT)
-_MESSAGE = _object("id role time text", id=_NUMBER, role=_TEXT, time=_TEXT, text=_TEXT)
 
 
-def _result(required: str = "", **properties: Schema) -> Schema:
+def _result(fields: str = "", **others: Schema) -> Schema:
     """Every result says in one line what was found or done, and lists the commits it made."""
-    return _object(
-        f"summary changes {required}",
-        summary=_TEXT,
-        changes=_list(_CHANGE),
-        proposal=_TEXT_OR_NULL,
-        **properties,
-    )
+    fields = f"summary! changes! proposal:maybe {fields}"
+    return _object(fields, changes=_CHANGES, **others)
 
 
-_HITS = _result("hits", hits=_list(_HIT), notice=_TEXT)
-_WRITTEN = _result(path=_TEXT)
+_HITS = _result("hits! notice", hits=_list(_HIT))
+_WRITTEN = _result("path")
 OUTPUTS: Mapping[str, Schema] = {
     "memory_search": _HITS,
     "vector_search": _HITS,
-    "list_entries": _result("total entries", total=_NUMBER, entries=_list(_ENTRY)),
+    "list_entries": _result(
+        "total:int! entries!",
+        entries=_list(_object("path! title! type:maybe tags:texts summary updated:maybe")),
+    ),
     "read_entry": _result(
-        "path text",
-        path=_TEXT,
-        title=_TEXT,
-        hash=_TEXT,
-        from_line=_NUMBER,
-        text=_TEXT,
-        lines_left=_NUMBER,
-        links=_TEXTS,
-        backlinks=_TEXTS,
+        "path! title hash from_line:int text! lines_left:int links:texts backlinks:texts"
     ),
     "write_entry": _WRITTEN,
     "edit_entry": _WRITTEN,
     "rename_entry": _WRITTEN,
-    "grep": _result("matches more", matches=_list(_MATCH), more=_FLAG),
-    "read_file": _result(
-        "path text", path=_TEXT, from_line=_NUMBER, text=_TEXT, lines_left=_NUMBER
-    ),
+    "grep": _result("matches! more:flag!", matches=_list(_object("path! line:int! text!"))),
+    "read_file": _result("path! from_line:int text! lines_left:int"),
     "entry_history": _result(
-        "commits more",
-        path=_TEXT_OR_NULL,
-        commits=_list(_object("commit subject", **_COMMIT)),
-        more=_FLAG,
+        "path:maybe commits! more:flag!", commits=_list(_object(f"commit! subject! {_ABOUT}"))
     ),
-    "show_change": _result("commit diff", **_COMMIT, diff=_TEXT),
+    "show_change": _result(f"commit! subject {_ABOUT} diff!"),
     "explain_line": _result(
-        "path line actor note",
-        path=_TEXT,
-        line=_NUMBER,
-        text=_TEXT,
-        actor=_TEXT,
-        note=_TEXT,
-        commit={"anyOf": [_object("commit", **_COMMIT), {"type": "null"}]},
-        session=_TEXT_OR_NULL,
-        messages=_list(_MESSAGE),
-        archive=_TEXTS,
+        "path! line:int! text actor! note! commit session:maybe messages archive:texts",
+        commit={"anyOf": [_object(f"commit! subject {_ABOUT}"), {"type": "null"}]},
+        messages=_list(_object("id:int! role! time! text!")),
     ),
-    "undo_change": _result(undone=_TEXT),
-    "search": _object(
-        "results",
-        results=_list(_object("id title url", id=_TEXT, title=_TEXT, url=_TEXT)),
-    ),
+    "undo_change": _result("undone"),
+    "search": _object("results!", results=_list(_object("id! title! url!"))),
     "fetch": _object(
-        "id title text url metadata",
-        id=_TEXT,
-        title=_TEXT,
-        text=_TEXT,
-        url=_TEXT,
-        metadata={"type": "object", "additionalProperties": _TEXT},
+        "id! title! text! url! metadata!",
+        metadata={"type": "object", "additionalProperties": {"type": "string"}},
     ),
     "entry_links": _result(
-        "path total links",
-        path=_TEXT,
-        total=_NUMBER,
-        links=_list(
-            _object(
-                "path title distance direction via",
-                path=_TEXT,
-                title=_TEXT,
-                distance=_NUMBER,
-                direction=_TEXT,
-                via=_TEXT_OR_NULL,
-            )
-        ),
+        "path! total:int! links!",
+        links=_list(_object("path! title! distance:int! direction! via:maybe!")),
     ),
 }
 EXACT = frozenset({"search", "fetch"})

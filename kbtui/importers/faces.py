@@ -43,10 +43,8 @@ def is_document(name: str) -> bool:
 def expanded(paths: tuple[str, ...]) -> Iterator[tuple[Path, bool]]:
     """The paths, a folder followed by the zips in it: that is how parts of an export arrive.
 
-    Beside each: True if it must be an export, as the folder of such parts need not.
-
-    Raises:
-        StorageError: A folder, or a zip in it, can't be read.
+    Beside each: True if it must be an export, as the folder of such parts need not. Raises
+    `StorageError` where a folder, or a zip in it, can't be read.
     """
     for name in paths:
         path = Path(name).expanduser()

@@ -72,10 +72,7 @@ class Catalog:
         self._timer: threading.Timer | None = None
 
     def companion(self, change: Change) -> None:
-        """Add the new INDEX.md to a change that alters a name or a summary.
-
-        Somebody's own folder gets none.
-        """
+        """Add the new INDEX.md to a change of a name or a summary, but for own folders."""
         if self._workspace.in_place:
             return
         edits = {path: data for path, data in change.edits.items() if is_entry(path)}
@@ -111,11 +108,7 @@ class Catalog:
             self._postpone(Actor.SYNC)
 
     def flush(self, renewing: Actor | None = None) -> Commit | None:
-        """Write what was postponed; None when there was nothing to do.
-
-        Args:
-            renewing: Who writes it in any case.
-        """
+        """Write what was postponed, `renewing` in any case; None when there was nothing to do."""
         with self._lock:
             pending, self._pending = self._pending, None
             if self._timer is not None:

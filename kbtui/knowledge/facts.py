@@ -114,10 +114,7 @@ def statements(text: str) -> list[str]:
 
 
 def restated(before: str, after: str) -> tuple[dict[str, str], dict[str, str]]:
-    """The statements that only the former and only the latter of two documents has, by normal form.
-
-    A statement in other clothes is the same one.
-    """
+    """The statements that only one or only the other of two documents has, by normal form."""
     old, new = (frontmatter.split(text.encode("utf-8", "replace")) for text in (before, after))
     stated = [dict.fromkeys(_in_body(parts.body)) for parts in (old, new)]
     if old.head != new.head:

@@ -196,10 +196,7 @@ class Overlay:
         return Habits(self.layout, tuple(self._entries.infos()))
 
     def free_path(self, kind: str, title: str, day: date, folder: str = "") -> str:
-        """A path for a new entry, named by the habits; a decision's name begins with its month.
-
-        Without a `folder`, from the entries on, it goes where the habits say.
-        """
+        """A path for a new entry, named by the habits, below `folder` or where they say."""
         habits, number = self.habits(), 1
         path = habits.path_for(kind, title, day, folder)
         while self.taken(path):

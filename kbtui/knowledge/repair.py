@@ -150,10 +150,7 @@ class Move:
 def retargeted(
     data: bytes, read: Callable[[Link], Link], decide: Callable[[Link], str | None]
 ) -> bytes:
-    """Rewrite the targets for which `decide` gives a new one; all other bytes stay.
-
-    `read` gives a link as it is meant (`LinkIndex.read`), and `decide` is asked of it so.
-    """
+    """Rewrite the targets of links, as `read` means them, by `decide`; all other bytes stay."""
 
     def in_value(key: str, value: str) -> str | None:
         if key == "related":

@@ -58,11 +58,7 @@ class Named(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The entry that a target names, and by what.
-
-    `by` is ``relative`` (a path seen from the linking file), ``path`` (from the top), ``name``,
-    ``alias`` or ``title``.
-    """
+    """The entry that a target names, and by which kind of name."""
 
     path: str
     by: str
@@ -205,11 +201,7 @@ def _nearest(paths: Sequence[str], source: str) -> str:
 
 
 class LinkGraph:
-    """The resolved links of a set of files.
-
-    `index` is what they are resolved with. When it changes, `sources_naming` tells which files to
-    `put` again.
-    """
+    """The resolved links of a set of files; after a change of `index` some are `put` again."""
 
     def __init__(self, index: LinkIndex, links: Mapping[str, tuple[Link, ...]]) -> None:
         self.index = index
@@ -279,10 +271,7 @@ DENDRON = ("dendron.yml", ".root", "root.schema.yml")
 
 
 def is_label_first(root: Path) -> bool:
-    """True for a folder of Dendron's, which writes a wikilink ``[[label|note]]``.
-
-    Its settings show it, or the schema beside the topmost note of its hierarchy.
-    """
+    """True for a folder of Dendron's, which writes ``[[label|note]]``, by settings or schema."""
     return any((root / each).is_file() for each in DENDRON)
 
 

@@ -32,11 +32,7 @@ def shipped_skill(name: str) -> str:
 
 
 def install_skills(workspace: Workspace, history: History) -> Commit | None:
-    """Install the shipped skills where they never were, and update those nobody has edited.
-
-    Returns:
-        The commit; None when nothing had to be done.
-    """
+    """Install shipped skills where they never were, and update those nobody has edited."""
     due = {path: text for path, text in _shipped().items() if _is_due(workspace, history, path)}
     if not due:
         return None

@@ -62,10 +62,7 @@ class Offer:
 
 
 class Backend:
-    """Answers calls on one workspace; all methods may be called from any thread.
-
-    `batch` is what the changes of this connection are known by, all together.
-    """
+    """Answers calls on one workspace, from any thread; `batch` is what its changes are known by."""
 
     def __init__(
         self, open_workspace: Callable[[], KnowledgeBase], batch: str, *, read_only: bool = False

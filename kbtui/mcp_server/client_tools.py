@@ -74,12 +74,7 @@ class Fetch:
     writes = False
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Read it.
-
-        Raises:
-            NotFoundError: there is no such thing, or it isn't to be shown.
-            RefusedError: it lies in no area for agents.
-        """
+        """Read it."""
         path = checked_area(context.find_path(arguments["id"]), context.settings.search.roots)
         entry = parse_entry(path, files.read_bytes(context.workspace, path))
         known = {
@@ -113,11 +108,7 @@ class EntryLinks:
     writes = False
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Follow them; nothing leads through an entry that may not be seen.
-
-        Raises:
-            NotFoundError: nothing is called so.
-        """
+        """Follow them; nothing leads through an entry that may not be seen."""
         start = context.find_path(arguments["entry"])
         found: dict[str, dict[str, Any]] = {}
         edge = [start]
@@ -155,13 +146,7 @@ class MoveEntry:
     writes = True
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Work out the move.
-
-        Raises:
-            NotFoundError: there is no such entry.
-            UsageError: something of that name is there already.
-            RefusedError: it is private.
-        """
+        """Work out the move."""
         path = context.find_path(arguments["entry"])
         slug = short_name(path).rpartition("/")[2]
         folder = clean_line(arguments["category"]).strip("/").removeprefix("knowledge/")
@@ -181,12 +166,7 @@ class DeleteEntry:
     writes = True
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Work out the deletion.
-
-        Raises:
-            NotFoundError: there is no such entry.
-            UsageError: it is private, or no entry.
-        """
+        """Work out the deletion."""
         operation = delete_entry(arguments["entry"])
         made = write(context, operation, lambda edited: f"delete {short_name(edited.former)}")
         name = short_name(made.path)

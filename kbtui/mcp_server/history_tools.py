@@ -51,11 +51,7 @@ class EntryHistory:
         self._history = history
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """List them.
-
-        Raises:
-            NotFoundError: nothing is or was called so.
-        """
+        """List them."""
         ref = arguments.get("entry", "")
         path = self._history.find_path(ref) if ref else None
         actor = Actor(arguments["actor"]) if "actor" in arguments else None
@@ -91,11 +87,7 @@ class ShowChange:
         self._history = history
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Show it.
-
-        Raises:
-            NotFoundError: there is no such change, or it didn't touch that entry.
-        """
+        """Show it."""
         shown = self._history.commit(arguments["commit"].strip())
         diffs = self._history.diffs(shown)
         if arguments.get("entry"):
@@ -131,11 +123,7 @@ class ExplainLine:
         self._provenance = provenance
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Find out.
-
-        Raises:
-            NotFoundError: there is no such entry or line.
-        """
+        """Find out."""
         path = context.find_path(arguments["entry"])
         why = self._provenance.why(path, arguments["line"])
         if not _may_tell(context, path, why.text):
@@ -185,13 +173,7 @@ class UndoChange:
         self._history = history
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Undo it.
-
-        Raises:
-            RefusedError: it is somebody else's, or may not be seen as a whole.
-            NotFoundError: there is no such change.
-            ConflictError: the same lines were changed again.
-        """
+        """Undo it."""
         shown = self._history.commit(arguments["commit"].strip())
         commit = shown.commit
         if not _is_own(commit, context):

@@ -135,11 +135,7 @@ class Tool(Protocol):
     writes: bool
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Do the work.
-
-        Raises:
-            KbtuiError: it can't be done; the model is told why and goes on.
-        """
+        """Do the work; a `KbtuiError` says that it can't be done, and the model is told why."""
         ...
 
 

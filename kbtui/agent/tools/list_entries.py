@@ -35,11 +35,7 @@ class ListEntries:
     writes = False
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """List them; of private entries only their number, unless the model is local.
-
-        Raises:
-            RefusedError: `since` or `until` is no date.
-        """
+        """List them; of private entries only their number, unless the model is local."""
         since, _, until = days(arguments).partition("..")
         first, last = _padded(since), f"{_padded(until)}~" if until else "~"
         infos = context.library.infos()

@@ -154,13 +154,7 @@ class ReadFile:
     writes = False
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Read it.
-
-        Raises:
-            NotFoundError: it isn't there.
-            UnsafePathError: the path leads outside.
-            RefusedError: it is private, no text, or in no area for the agent.
-        """
+        """Read it."""
         path = checked_area(arguments["path"], context.settings.search.roots, context.workspace)
         if context.conceals(path):
             raise not_there(path)
@@ -197,12 +191,7 @@ class Grep:
     writes = False
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Search; private entries are passed over unless the model is local.
-
-        Raises:
-            RefusedError: the expression is broken, or takes too long.
-            NotFoundError: there is no such folder or file.
-        """
+        """Search; private entries are passed over unless the model is local."""
         pattern = Pattern(
             arguments["pattern"],
             regex=arguments.get("regex", False),
@@ -292,13 +281,7 @@ class ReadEntry:
     writes = False
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Read it.
-
-        Raises:
-            NotFoundError: nothing is called so.
-            UsageError: several are.
-            RefusedError: it is private and the model isn't local, or not for the agent.
-        """
+        """Read it."""
         path = context.find_path(arguments["entry"])
         checked_area(path, context.settings.search.roots)
         name = short_name(path)

@@ -72,11 +72,7 @@ class VectorSearch:
     writes = False
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Search.
-
-        Raises:
-            NotFoundError: there is no such project.
-        """
+        """Search."""
         project = arguments.get("project", "").strip("/").removeprefix("docs/")
         scope = f"docs/{_checked_project(context, project)}" if project else "docs"
         return _search(context, arguments, scope, "document")

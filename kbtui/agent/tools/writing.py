@@ -180,11 +180,7 @@ class WriteEntry:
     writes = True
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Write it.
-
-        Raises:
-            UsageError: there is an entry of that name already.
-        """
+        """Write it."""
         kind, title = arguments["type"], clean_line(arguments["title"])
         sections = arguments.get("sections") or None
         content: Content = {
@@ -230,13 +226,7 @@ class EditEntry:
     writes = True
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Apply the edit.
-
-        Raises:
-            NotFoundError: there is no such entry, or `old` isn't in it.
-            UsageError: it can't be edited.
-            ConflictError: it kept being changed by somebody else.
-        """
+        """Apply the edit."""
         names = ("old", "new", "append", "section", "body", "summary")
         lists = {name: tuple(arguments[key]) for key, name in _LISTS.items() if arguments.get(key)}
         wanted = Edit(**{name: arguments.get(name, "") for name in names}, lists=lists)
@@ -263,12 +253,7 @@ class RenameEntry:
     writes = True
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Rename it.
-
-        Raises:
-            NotFoundError: there is no such entry.
-            UsageError: the new name is taken or can't be one, or the entry is private.
-        """
+        """Rename it."""
         wanted = rename_entry(arguments["entry"], arguments["new_name"])
         made = write(context, wanted, lambda edited: f"rename {_names(edited, 'to')}")
         done = _names(made.edited, "renamed to")

@@ -49,10 +49,7 @@ class ConsentNeededError(BudgetError):
 
 
 class Budget:
-    """Keeps account, in `folder`, of what background work has cost, and of what it may use.
-
-    `daily_usd` is the cap for one day in the user's time zone.
-    """
+    """Keeps account, in `folder`, of what background work has cost and may cost a day."""
 
     def __init__(
         self,

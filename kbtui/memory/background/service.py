@@ -52,9 +52,7 @@ def _now() -> datetime:
 class Memory:
     """Everything that makes and keeps the memory of one workspace.
 
-    `count_consolidated` enters into the archive what another program had condensed. The rest of
-    what it holds (archive, ledger, tombstones, inbox, budget, editor, consolidator, dream, worker,
-    ...) is described where it is made.
+    `count_consolidated` enters into the archive what another program had condensed.
     """
 
     def __init__(
@@ -165,10 +163,7 @@ class Memory:
         return list(left_out(self._services, self.pending))
 
     def unfinished(self) -> list[str]:
-        """The sessions of which something isn't archived yet, the oldest first.
-
-        Imported ones are in it once something was said in them here.
-        """
+        """The sessions with something unarchived, oldest first; imported ones if gone on with."""
         infos = sorted(self._services.sessions.list(), key=lambda info: info.updated)
         waiting = (info.id for info in infos if not info.untouched)
         return [each for each in waiting if self.ledger.pending(each) is not None]

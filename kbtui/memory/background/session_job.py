@@ -43,10 +43,7 @@ class SessionWork:
         self._notes = notes
 
     async def run(self, session: str, *, closing: bool, tell: Tell = _nobody) -> SessionReport:
-        """Do what there is to do about a session that may be `closing`; errors are reported.
-
-        `tell` is told what begins, how far it is, and what ended.
-        """
+        """Do what there is to do about a session, to its end if `closing`; reports errors."""
         try:
             if await asyncio.to_thread(self._is_untouched, session):
                 return SessionReport()
@@ -77,10 +74,7 @@ class SessionWork:
         *,
         everything: bool = False,
     ) -> Outcome:
-        """Condense a session; nothing is raised, the outcome says it.
-
-        Of `everything`, as of a session that is over or quiet, nothing is left pending.
-        """
+        """Condense a session, or `everything` that is pending of it; nothing is raised."""
         tell(WorkerEvent("started", CONDENSING, session, f"Condensing {session}"))
         outcome = await self._consolidator.run(
             session,

@@ -57,10 +57,7 @@ class _Step:
 
 
 class BackgroundWorker:
-    """Runs what makes memory, one thing at a time.
-
-    It looks every `tick_seconds` for quiet sessions and for jobs that are due.
-    """
+    """Runs what makes memory, one thing at a time; looks every `tick_seconds` for what is due."""
 
     def __init__(
         self,

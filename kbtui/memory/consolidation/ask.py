@@ -193,10 +193,7 @@ def _told(written: Written, *, tell: bool) -> Iterator[str]:
 
 
 def _joined(parts: Sequence[Answer], memory: str) -> Answer:
-    """The answers about the parts of one message as one.
-
-    A rewritten memory knows only its own part, so nothing but what it adds is taken of it.
-    """
+    """The answers about a message's parts as one; of a rewritten memory what it adds."""
     facts = [fact for part in parts for fact in part.facts]
     for part in parts:
         if part.memory is not None:

@@ -38,8 +38,7 @@ _NAME_WITH_NUMBER = re.compile(r"(?=.*\d)(?=.*[^\W\d_])")
 class Echo:
     """Knows what of a conversation only kbtui said: that is nothing to keep.
 
-    Args:
-        messages: The conversation. What the user agreed to counts as said by them.
+    What the user agreed to counts as said by them.
     """
 
     def __init__(self, messages: Iterable[SessionMessage]) -> None:

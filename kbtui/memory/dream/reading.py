@@ -166,12 +166,7 @@ class Reader:
         return "\n\n".join([*parts, *page.blocks])
 
     def disorder(self, page: Page, files: Overlay) -> tuple[list[Problem], dict[str, str], str]:
-        """Find what is out of order in what a page is about.
-
-        Returns:
-            The problems, the texts of the notes and entries that were looked at, and when
-            MEMORY.md was changed last.
-        """
+        """What is out of order around a page, the texts looked at, MEMORY.md's last change."""
         paths = [p for p in NOTES if files.exists(p) and not self._rooms.library.is_private(p)]
         last = next(iter(self._rooms.history.log(NOTES[-1], limit=1)), None)
         paths += [info.path for info in self._relevant(page, files)]

@@ -148,12 +148,7 @@ class DreamChange:
 
 
 class DreamLog:
-    """Dream's part of the history.
-
-    Args:
-        history: All of it.
-        standing: Says why Dream isn't at work.
-    """
+    """Dream's part of the history; `standing` says why Dream isn't at work."""
 
     def __init__(self, history: History, standing: Callable[[], str]) -> None:
         self._history = history

@@ -90,10 +90,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What somebody has written into a file, or would have, while the facts were said.
-
-    `removed` are the statements that were taken out of it.
-    """
+    """The lines that somebody wrote into a file, or would have, meanwhile, and took out."""
 
     path: str
     statements: tuple[str, ...]
@@ -154,11 +151,7 @@ class Edited:
 
 
 class Editor:
-    """Writes facts into entries, MEMORY.md and the notes of the day.
-
-    Attributes:
-        inbox: Where waits what a person must decide on.
-    """
+    """Writes facts into entries, MEMORY.md and the day's notes; `inbox` has what waits."""
 
     def __init__(
         self,

@@ -214,10 +214,7 @@ def _with_value(body: str, place: int, statement: str, day: date) -> str:
 
 
 def changed_value(text: str, statement: str) -> tuple[str, str] | None:
-    """The line of a file that gives another value to the name in a statement, and what it becomes.
-
-    None: no line does, or more than one.
-    """
+    """The one line that gives another value to the name in a statement, and what it becomes."""
     place = _line_of(text, statement)
     if place is None:
         return None

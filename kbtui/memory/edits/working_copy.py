@@ -88,10 +88,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The outcome of an operation: `paths` it changed, or would change, of which it `made` some.
-
-    `proposed` is why it is left to a person; empty: it is done.
-    """
+    """The outcome of an operation: `paths` it changed, or why it is `proposed`."""
 
     paths: tuple[str, ...] = ()
     proposed: str = ""
@@ -199,10 +196,7 @@ class WorkingCopy:
         self.files.stage(change)
 
     def propose(self, inbox: Inbox, origin: Origin) -> list[tuple[Wish, str]]:
-        """Store what a person must decide on; each wish with the id of its proposal.
-
-        What the user has rejected before isn't proposed again.
-        """
+        """Store what a person must decide on and hasn't rejected, each with its id."""
         found = []
         for wish in self.wishes():
             names = ", ".join(short_name(path) for path in sorted(wish.texts))
@@ -354,10 +348,7 @@ class WorkingCopy:
         self.proposed.append(Proposed(why, set(edits), [operation]))
 
     def _wish(self, group: Proposed) -> Wish:
-        """A proposal with nothing but its own edits.
-
-        Where it builds on what was done in this run, that is part of it.
-        """
+        """A proposal with nothing but its own edits, and those of this run that it builds on."""
         copy = WorkingCopy(self.around)
         try:
             for operation in group.operations:

@@ -150,10 +150,7 @@ class Inbox:
         return found
 
     def proposed_by(self, actor: Actor, origin: Origin) -> dict[str, str | None]:
-        """Gather what somebody has proposed, as far as it waits: text by path.
-
-        An agent is known by its conversation, a program that has none by its name.
-        """
+        """Gather what a conversation, or another program, has proposed: text by path."""
         texts: dict[str, str | None] = {}
         for each in self._proposals_of(actor, origin):
             texts |= _texts(each.edits)
@@ -230,10 +227,7 @@ class Inbox:
         hunks: Collection[str] | None = None,
         theirs: bool = False,
     ) -> Commit | None:
-        """Make a proposed change, or some places of it; what it states isn't forgotten any more.
-
-        Arguments, result and errors are those of `History.accept`; `hunks` are its places.
-        """
+        """Make a proposed change, or `hunks` of it, as `History.accept`; it may be said."""
 
         def remember(change: Change, plan: Plan, chosen: Collection[Place]) -> None:
             self._tombstones.lift(change, _facts(plan, chosen))
@@ -247,10 +241,7 @@ class Inbox:
     def reject(
         self, ref: str, actor: Actor = Actor.YOU, *, hunks: Collection[str] | None = None
     ) -> Proposal:
-        """Put a proposal or some places of it away; their facts aren't proposed again.
-
-        Arguments, result and errors are those of `History.drop`; `hunks` are its places.
-        """
+        """Put a proposal or `hunks` of it away for good, as `History.drop`."""
 
         def bury(change: Change, plan: Plan, chosen: Collection[Place]) -> None:
             sources = _sources_of(plan.proposal.origin)

@@ -30,12 +30,7 @@ _Texts = tuple[str, "str | None", "str | None"]
 
 @dataclass(slots=True)
 class Known:
-    """Fingerprints.
-
-    Attributes:
-        rejected: Of changes and places that were put away.
-        reworded: Of what a proposal was before a person wrote their own text into it, by its id.
-    """
+    """Fingerprints of what was put away, and by its id of what a person `reworded`."""
 
     rejected: set[str] = field(default_factory=set)
     reworded: dict[str, set[str]] = field(default_factory=dict)

@@ -27,10 +27,7 @@ _MARK = re.compile(r"^(?:<{7} in the file now|>{7} proposed)\s*$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A text to start from; `seen` is what stands there now, handed back with the result.
-
-    `whole`: it is the whole file, not some lines.
-    """
+    """A text to start from, of some lines or of the `whole` file; `seen` is handed back with it."""
 
     path: str
     text: str

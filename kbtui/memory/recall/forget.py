@@ -226,11 +226,7 @@ class Forgetting:
 def restore_sessions(
     commit: Commit, tombstones: Tombstones, history: History, sessions: SessionStore
 ) -> list[str]:
-    """Have what was said read again, where a commit undoes a forgetting, or undoes that.
-
-    Returns:
-        The sessions that read differently now.
-    """
+    """Have sessions read again where a commit undoes a forgetting, or undoes that; gives them."""
     changed: dict[str, None] = {}
     for each in (commit.origin.undoes or "").split():
         try:

@@ -26,10 +26,7 @@ _WIDTH = 200
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Something that was said, archived, and stands in no summary, note or entry.
-
-    `reason` is one of the ledger's, or that the summary doesn't say it.
-    """
+    """Something that was said and archived, and stands nowhere, and the reason."""
 
     session: str
     message: int

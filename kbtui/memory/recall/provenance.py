@@ -80,10 +80,7 @@ class Why:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The share of an actor in a file: how many lines, in how many commits, from when to when.
-
-    `author` names a person who isn't the user.
-    """
+    """The share of an actor, or of an `author`, in a file, from when to when."""
 
     actor: Actor
     lines: int

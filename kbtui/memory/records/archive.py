@@ -86,11 +86,7 @@ class Archive:
         history.add_companion(self._settle)
 
     def entries(self, after: int | Mapping[str, int] = 0) -> list[ArchiveEntry]:
-        """All entries behind a cursor, oldest first.
-
-        Args:
-            after: One cursor for all origins, or the last seen of each origin (see `Cursors`).
-        """
+        """All entries behind a cursor for all origins, or the last seen of each, oldest first."""
         return [
             entry for entry in self._now().entries if entry.cursor > _limit(after, entry.origin)
         ]
@@ -203,10 +199,7 @@ class Archive:
             return self._stage_migration(change)
 
     def reword(self, change: Change, reword: Callable[[str], str]) -> int:
-        """Change in a running change what the lines of the archive say; they stay what they count.
-
-        Gives how many entries say something else now.
-        """
+        """Change in a running change what entries say; how many are changed."""
         count = 0
         for path in (*self._years(), ARCHIVE):
             data = change.read(path) or b""
@@ -223,11 +216,7 @@ class Archive:
         return count
 
     def remove(self, change: Change, sessions: frozenset[str]) -> int:
-        """Take out in a running change what the archive says of sessions that are gone.
-
-        Returns:
-            How many entries; a file that nothing else is in is deleted.
-        """
+        """Take out in a running change what is said of sessions that are gone; how many entries."""
         gone: list[ArchiveEntry] = []
         for path in (*self._years(), ARCHIVE):
             data = change.read(path) or b""

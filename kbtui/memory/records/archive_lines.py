@@ -180,12 +180,7 @@ class OldBlock:
 
 
 def parse_old_history(text: str, undated: str) -> list[OldBlock]:
-    """Cut the text at its dates; every word of it ends up in some block.
-
-    Args:
-        text: The whole file.
-        undated: The time for what stands above the first date, ``YYYY-MM-DD HH:MM``.
-    """
+    """Cut a file at its dates, with every word in a block; `undated` dates the first."""
     blocks: list[list[str]] = [[]]
     for line in text.replace("\r\n", "\n").split("\n"):
         if _START.match(line) and not _continues(blocks[-1], line):

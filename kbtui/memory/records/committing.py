@@ -87,10 +87,7 @@ _PAUSE_SECONDS = 0.05
 
 
 class MemoryLock:
-    """The lock for whoever turns conversation into memory: consolidation, notes, Dream, import.
-
-    Not reentrant: take it once, around the whole run.
-    """
+    """The lock for whoever makes memory, around a whole run; it isn't reentrant."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._file = workspace.machine / "memory.lock"

@@ -45,12 +45,7 @@ class _Said(Protocol):
 
 
 def drop_reason(message: _Said, seen: set[str]) -> str | None:
-    """Say why a message needs no archiving; None: it does.
-
-    Args:
-        message: A message of a session.
-        seen: What was said before in it; the message is added.
-    """
+    """Say why a message needs no archiving; None: it does. Adds it to what was `seen`."""
     text = " ".join(message.content.split())
     if FORGOTTEN_MARK in text and not text.replace(FORGOTTEN_MARK, "").strip():
         return FORGOTTEN

@@ -152,11 +152,7 @@ class Tombstones:
         ]
 
     def companion(self, change: Change) -> None:
-        """Bury what an undo takes out of memory, and lift what it brings back.
-
-        The archive and the tombstones themselves are not undone. Registered with
-        `History.add_companion`.
-        """
+        """Bury what an undo takes out of memory, and lift what it brings back."""
         if change.origin.undoes is None or change.adopted:
             return
         for path in [path for path in change.edits if is_record(path)]:

@@ -40,15 +40,9 @@ class Agent:
 
     find_editor: Callable[[], Editor] | None = None
 
-    def __init__(
-        self,
-        services: Services,
-        toolbox: Toolbox | None = None,
-        now: Callable[[], datetime] = _now,
-    ) -> None:
+    def __init__(self, services: Services) -> None:
         self.services = services
-        self.toolbox = toolbox or Toolbox()
-        self._now = now
+        self.toolbox = Toolbox()
         self._running: dict[str, Turn | None] = {}
 
     async def turn(
@@ -103,7 +97,7 @@ class Agent:
         facts = understand("Remember that.", [Said("user", said.content)]).facts
         if not facts or self.find_editor is None:
             raise UsageError("There is nothing in it to keep.", "Say it: /remember I prefer tea")
-        now = self._now()
+        now = _now()
         kept = self.find_editor().keep(
             facts,
             actor=Actor.YOU,
@@ -134,7 +128,7 @@ class Agent:
         before = [each for each in session.messages if each.id < said.id]
         capture = None
         if self.find_editor is not None:
-            capture = Capture(self.find_editor, self._now, text, before, Gathering(context))
+            capture = Capture(self.find_editor, _now, text, before, Gathering(context))
         if isinstance(model, OfflineModel):
             from kbtui.agent.offline_turn import OfflineTurn
 
@@ -148,7 +142,7 @@ class Agent:
             text,
             model=model,
             before=before,
-            now=self._now,
+            now=_now,
         )
         return Turn(
             turn_id,
@@ -181,7 +175,7 @@ class Agent:
             said.id,
             self.find_editor,
             text,
-            now=self._now,
+            now=_now,
         )
 
 

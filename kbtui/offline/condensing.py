@@ -39,7 +39,7 @@ class Message:
     judged: bool = False
 
 
-def facts_of(messages: Sequence[Message], known: Sequence[Line] = ()) -> list[Fact]:
+def facts_of(messages: Sequence[Message]) -> list[Fact]:
     """What the user stated, message by message; what was judged when it was said is left out.
 
     Of a statement and its correction in one slice the correction stays.
@@ -49,7 +49,7 @@ def facts_of(messages: Sequence[Message], known: Sequence[Line] = ()) -> list[Fa
     for each in messages:
         if each.role == "user" and not each.judged:
             own = [Line(_path(fact), fact.subject, fact.text) for fact in reversed(found)]
-            for fact in understand(each.text, before[-_BEFORE:], [*own, *known]).facts:
+            for fact in understand(each.text, before[-_BEFORE:], own).facts:
                 told = replace(fact, message=each.id)
                 old = next((n for n, f in enumerate(found) if f.text == fact.replaces), None)
                 if old is not None:
@@ -95,10 +95,10 @@ def slug_of(messages: Sequence[Message]) -> str:
     return "conversation"
 
 
-def notes_of(messages: Sequence[Message], known: Sequence[Line] = ()) -> list[str]:
+def notes_of(messages: Sequence[Message]) -> list[str]:
     """The notes of the day: each statement worth keeping, as it was said."""
     fresh = [replace(each, judged=False) for each in messages]
-    lines = (re.sub(r"\s*\n\s*-?\s*", "; ", fact.text) for fact in facts_of(fresh, known))
+    lines = (re.sub(r"\s*\n\s*-?\s*", "; ", fact.text) for fact in facts_of(fresh))
     return list(dict.fromkeys(lines))
 
 

@@ -276,10 +276,8 @@ def twin(root: Layout, path: str) -> str | None:
     return None
 
 
-def write_atomic(root: Layout, path: str, data: bytes, mode: int = 0o644) -> None:
+def write_atomic(root: Layout, path: str, data: bytes) -> None:
     """Replace one file so that a crash leaves the old or the new one, never a mixture.
-
-    `mode` is for a new file; an existing one keeps its own.
 
     Raises:
         UnsafePathError: The path leads through a link or outside.
@@ -287,7 +285,7 @@ def write_atomic(root: Layout, path: str, data: bytes, mode: int = 0o644) -> Non
     """
     path = checked_path(path)
     with storage_errors(f"Can't write {located(root, path)[1]}"), FileBatch(root) as batch:
-        batch.write(path, data, mode)
+        batch.write(path, data)
         batch.sync()
 
 

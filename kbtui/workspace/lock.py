@@ -32,15 +32,10 @@ _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class WorkspaceLock:
-    """The lock of one workspace; a thread that holds it may take it again.
+    """The lock of one workspace; a thread that holds it may take it again."""
 
-    Args:
-        workspace: Which one.
-        name: The file; another name is another lock, for work that isn't writing notes.
-    """
-
-    def __init__(self, workspace: Workspace, name: str = "lock") -> None:
-        self._file = workspace.machine / name
+    def __init__(self, workspace: Workspace) -> None:
+        self._file = workspace.machine / "lock"
         self._threads = threading.RLock()
         self._depth = 0
 

@@ -93,8 +93,6 @@ def test_what_the_user_states_anew_may_be_written_again(
 ) -> None:
     bury(history, tombstones, ["Likes tea"])
     before, after = NOW - timedelta(minutes=1), NOW + timedelta(minutes=1)
-    assert tombstones.buried("Likes tea", stated_after=before)
-    assert not tombstones.buried("Likes tea", stated_after=after)
     said = [(before, "I like tea a lot"), (after, "The weather is nice.")]
     assert tombstones.buried("Likes tea", said=said)
     assert not tombstones.buried("Likes tea", said=[*said, (after, "In fact I do like my tea.")])

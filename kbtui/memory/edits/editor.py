@@ -161,9 +161,7 @@ class Editor:
         inbox: Inbox,
         tombstones: Tombstones,
         subjects: Subjects,
-        memory_tokens: int = 0,
     ) -> None:
-        self._memory_tokens = memory_tokens
         self._layout = workspace
         self._history = history
         self._library = library
@@ -328,7 +326,7 @@ class Editor:
         outcomes = [keeping.keep(fact) for fact in facts]
         keeping.link()
         if MEMORY in keeping.copy.files.edits:
-            make_lean(keeping.copy, day, self._memory_tokens)
+            make_lean(keeping.copy, day)
         return Plan(keeping.copy, tuple(outcomes))
 
 

@@ -59,15 +59,14 @@ def apply_facts(
     corrections: Iterable[Correction] = (),
     *,
     section_of: Callable[[str], str] | None = None,
-    refuse: Callable[[str], bool] = lambda _fact: False,
 ) -> MemoryEdit:
     """Add facts below fitting headings, and replace lines that are no longer true.
 
-    A fact that is there in other words (see `normalise`), or that is refused, isn't added. A
-    correction needs its old line exactly once, and an empty new one removes it; where the line
-    isn't there, what is true now is added as a fact.
+    A fact that is there in other words (see `normalise`) isn't added. A correction needs its old
+    line exactly once, and an empty new one removes it; where the line isn't there, what is true now
+    is added as a fact.
     """
-    memory = _Memory(text, section_of or default_section, refuse)
+    memory = _Memory(text, section_of or default_section)
     for correction in corrections:
         memory.correct(correction.old, correction.new)
     for fact in facts:
@@ -119,14 +118,11 @@ def _merged(old: list[str], new: list[str]) -> tuple[list[str], list[str], list[
 class _Memory:
     """MEMORY.md as lines, each with its own end, while it is edited."""
 
-    def __init__(
-        self, text: str, section_of: Callable[[str], str], refuse: Callable[[str], bool]
-    ) -> None:
+    def __init__(self, text: str, section_of: Callable[[str], str]) -> None:
         self._text = text
         self._end = _newline(text)
         self._lines = split_lines(text.removeprefix(_BOM))
         self._section_of = section_of
-        self._refuse = refuse
         self._added: list[str] = []
         self._replaced: list[tuple[str, str]] = []
         self._refused: list[Refused] = []
@@ -145,8 +141,6 @@ class _Memory:
         key = normalise(fact)
         if not key or self._has(key):
             self._refused.append(Refused(fact, "it is known already" if key else "it says nothing"))
-        elif self._refuse(fact):
-            self._refused.append(Refused(fact, FORGOTTEN))
         else:
             self._insert(self._section_of(fact), f"- {fact}")
             self._added.append(fact)
@@ -154,9 +148,7 @@ class _Memory:
     def correct(self, old: str, new: str) -> None:
         old, new = plain_fact(old), plain_fact(new)
         places = self._find(old)
-        if new and self._refuse(new):
-            self._refused.append(Refused(new, FORGOTTEN))
-        elif not old or len(places) > 1:
+        if not old or len(places) > 1:
             self._refused.append(Refused(old, f"it stands there {len(places)} times"))
         elif not places:
             self._refused.append(Refused(old, "it doesn't stand there"))

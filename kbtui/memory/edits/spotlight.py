@@ -53,7 +53,7 @@ def is_near_full(text: str, most_tokens: int) -> bool:
     return fullness(text, most_tokens) >= _NEAR
 
 
-def make_lean(copy: WorkingCopy, day: date, most_tokens: int) -> int:
+def make_lean(copy: WorkingCopy, day: date, most_tokens: int = 0) -> int:
     """Move lines out of MEMORY.md until it is as short as it may be; how many were moved."""
     moved = 0
     for line, heading in _leaving(copy):

@@ -112,22 +112,14 @@ class Tombstones:
         """Take tombstones away: the user has stated these facts anew, or undone an undo."""
         return self._add(change, facts, (), lifted=True)
 
-    def buried(
-        self,
-        fact: str,
-        *,
-        stated_after: datetime | None = None,
-        said: Iterable[tuple[datetime, str]] = (),
-    ) -> bool:
+    def buried(self, fact: str, *, said: Iterable[tuple[datetime, str]] = ()) -> bool:
         """True if a fact, in any wording that `normalise` makes the same, must not be written.
 
-        It may be stated anew after the tombstone: by `stated_after`, or by something that was
-        `said` since and holds all its words, unless it is what a sentence denies.
+        Something that was `said` since and holds all its words states it anew, unless it is what a
+        sentence denies.
         """
         stone = self._stones().get(self._digest(fact))
         if stone is None or stone.lifted:
-            return False
-        if stated_after is not None and stated_after > stone.time:
             return False
         return not any(when > stone.time and states(text, fact) for when, text in said)
 

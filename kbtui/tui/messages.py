@@ -5,6 +5,7 @@ Messages bubble up to the main screen, which knows all rooms; none of them knows
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,8 +15,6 @@ from kbtui.errors import KbtuiError
 from kbtui.text import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator, Sequence
-
     from textual.dom import DOMNode
     from textual.widget import Widget
 

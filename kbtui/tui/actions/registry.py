@@ -15,10 +15,11 @@ A person remaps a key by the id of its action: ``ui.keys = {"notes.edit" = "e,f1
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
-from typing import TYPE_CHECKING, Literal, cast, get_args
+from typing import Literal, cast, get_args
 
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.binding import Binding
@@ -26,9 +27,6 @@ from textual.keys import Keys
 
 from kbtui.errors import UsageError
 from kbtui.text import clean_line
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Context = Literal[
     "global",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,8 +15,6 @@ from kbtui.tui.chat.items import Item, LinkItem, Target, shown, wrapped
 from kbtui.tui.widgets.line_view import Line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from kbtui.agent.events import TurnChange
 
 _MAX_OUTPUT_LINES = 200

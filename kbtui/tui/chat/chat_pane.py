@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable, Coroutine, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -23,9 +25,6 @@ from kbtui.tui.messages import Notify, OpenEntry, OpenInbox, go_to
 from kbtui.tui.terminal.state import Drafts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
-    from pathlib import Path
-
     from textual.app import ComposeResult
     from textual.binding import BindingType
 

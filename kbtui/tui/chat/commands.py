@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,6 @@ from kbtui.tui.chat.items import NoticeItem
 from kbtui.tui.messages import OpenEntry, go_to
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.models.roles import ModelStatus
     from kbtui.sessions.store import Session, SessionInfo

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,6 @@ from textual.widgets import Static
 from kbtui.text import clean_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from textual import events
 
     from kbtui.knowledge.library import EntryInfo

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -28,8 +29,6 @@ from kbtui.tui.chat.items import (
 from kbtui.tui.chat.transcript import TurnView
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
-
     from textual.worker import Worker
 
     from kbtui.knowledge_base import KnowledgeBase

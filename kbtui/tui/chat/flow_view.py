@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,6 @@ from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.line_view import Line, LineView
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from textual import events
     from textual.timer import Timer
     from textual.widget import Widget

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from kbtui.errors import UsageError
 from kbtui.text import clean_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
     from textual.app import App
     from textual.message import Message
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,8 +16,6 @@ from kbtui.tui.chat.host import STOP
 from kbtui.tui.chat.items import LinkItem, NoticeItem, Target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from kbtui.importers.engine import Preview, Report
     from kbtui.importers.opened import Opened
     from kbtui.importers.port import Skipped, Source

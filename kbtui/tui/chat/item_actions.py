@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, NotFoundError
@@ -21,8 +22,6 @@ from kbtui.tui.chat.items import (
 from kbtui.tui.messages import OpenEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.sessions.store import Session
     from kbtui.tui.chat.host import ChatHost, ItemFunction

@@ -6,6 +6,7 @@ can be laid out in any thread.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
@@ -16,8 +17,6 @@ from kbtui.text import clean, clean_line, shorten
 from kbtui.tui.widgets.line_view import Line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from kbtui.agent.events import Citation
     from kbtui.errors import KbtuiError
     from kbtui.tui.markdown.inline import LinkRef

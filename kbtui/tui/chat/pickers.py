@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Input, Static
 
@@ -18,10 +19,7 @@ from kbtui.tui.widgets.dialogs import Dialog
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from textual.app import ComposeResult
-    from textual.binding import BindingType
 
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.sessions.store import SessionInfo

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
 
@@ -14,10 +15,7 @@ from kbtui.tui.actions.registry import bindings
 from kbtui.tui.terminal.state import InputHistory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from textual import events
-    from textual.binding import BindingType
 
 _LARGE_PASTE_CHARACTERS = 8_000
 _TOKEN = re.compile(r"(?:^|(?<=\s))([/@]\S*)$")

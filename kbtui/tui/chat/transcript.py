@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
@@ -34,8 +35,6 @@ from kbtui.tui.chat.items import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from textual import events
     from textual.binding import BindingType
 

@@ -6,9 +6,10 @@ Beside it two versions of a text to choose from.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
@@ -21,10 +22,7 @@ from kbtui.tui.messages import tell
 from kbtui.tui.widgets.dialogs import Dialog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
     from textual.app import ComposeResult
-    from textual.binding import BindingType
     from textual.dom import DOMNode
 
     from kbtui.history.change import Change, Sink, Watch

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.content import Content
@@ -15,8 +16,6 @@ from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.line_view import Line, LineView
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from textual import events
 
     from kbtui.history.looking.diff import FileDiff

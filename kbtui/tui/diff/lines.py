@@ -6,6 +6,7 @@ Plain functions that run in any thread.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,8 +18,6 @@ from kbtui.text import clean, clean_line
 from kbtui.tui.widgets.line_view import Line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from kbtui.history.looking.diff import FileDiff
 
     _Words = Sequence[tuple[int, int]]

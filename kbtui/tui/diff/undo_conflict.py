@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Static
 
@@ -21,10 +22,7 @@ from kbtui.tui.widgets.line_view import Line
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
-
     from textual.app import ComposeResult
-    from textual.binding import BindingType
     from textual.dom import DOMNode
 
     from kbtui.history.change import Sink

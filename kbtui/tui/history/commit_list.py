@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
@@ -17,8 +18,6 @@ from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from kbtui.history.looking.reading import HistoryReader
     from kbtui.history.objects.commit import Commit
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
@@ -24,8 +25,6 @@ from kbtui.tui.widgets.row_list import RowList
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
-
     from textual.app import ComposeResult
     from textual.binding import BindingType
     from textual.message import Message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial, wraps
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -30,8 +31,6 @@ from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
-
     from textual.app import ComposeResult
     from textual.binding import BindingType
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
@@ -13,8 +14,6 @@ from kbtui.tui.messages import InboxChanged, Notify
 from kbtui.tui.terminal.background import run_latest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from textual.widget import Widget
 
     from kbtui.history.places import Plan

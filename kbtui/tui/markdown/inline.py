@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -12,8 +13,6 @@ from textual.style import Style
 from kbtui.text import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from markdown_it.tree import SyntaxTreeNode
 
 LinkKind = Literal["wiki", "markdown", "web"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
@@ -19,8 +20,6 @@ from kbtui.tui.markdown.inline import InlineBuilder, LinkRef, Links
 from kbtui.tui.widgets.line_view import Line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from markdown_it.rules_inline import StateInline
 
 MIN_WIDTH = 8

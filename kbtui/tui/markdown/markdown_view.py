@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -13,8 +14,6 @@ from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.line_view import LineView
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from textual import events
     from textual.style import Style
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kbtui.text import clean_line
@@ -15,8 +16,6 @@ from kbtui.tui.messages import tell
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from textual.dom import DOMNode
 
     from kbtui.history.change import Sink

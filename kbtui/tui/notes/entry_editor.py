@@ -12,6 +12,7 @@ import json
 import re
 from collections import Counter
 from difflib import SequenceMatcher
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual import on
@@ -31,8 +32,6 @@ from kbtui.tui.terminal.state import read_state, workspace_state, write_state
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from textual.app import ComposeResult
     from textual.binding import BindingType
     from textual.timer import Timer

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from textual import on
-from textual.binding import Binding
+from textual import events, on
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
@@ -20,11 +21,7 @@ from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from textual import events
     from textual.app import ComposeResult
-    from textual.binding import BindingType
 
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.markdown.inline import LinkRef

@@ -8,6 +8,7 @@ analytics*), and where little is found, names that differ by a typing error.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -16,8 +17,6 @@ from kbtui.text import fold
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from kbtui.knowledge.library import EntryInfo, Library
     from kbtui.knowledge_base import KnowledgeBase
 

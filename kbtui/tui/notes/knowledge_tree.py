@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from kbtui.text import clean_line, slugify
@@ -13,10 +14,6 @@ from kbtui.tui.notes.fuzzy import matched_spans
 from kbtui.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from textual.binding import BindingType
-
     from kbtui.knowledge.library import EntryInfo
 
 SMALL_TREE_ENTRIES = 40

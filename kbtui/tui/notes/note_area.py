@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.strip import Strip
 from textual.widgets import TextArea
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from rich.style import Style
     from rich.text import Text
     from textual import events
-    from textual.binding import BindingType
     from textual.geometry import Region
 
 # Every character that `kbtui.text.clean` takes away keeps its place here, as one visible sign.

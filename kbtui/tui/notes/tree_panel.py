@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
@@ -22,10 +23,7 @@ from kbtui.tui.widgets.row_list import RowList
 from kbtui.workspace.scan import LEFT_OUT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from textual.app import ComposeResult
-    from textual.binding import BindingType
 
     from kbtui.history.change import Actor
     from kbtui.knowledge.library import EntryInfo

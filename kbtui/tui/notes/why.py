@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
@@ -21,10 +22,7 @@ from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from textual.app import ComposeResult
-    from textual.binding import BindingType
 
     from kbtui.history.objects.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase

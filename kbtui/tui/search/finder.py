@@ -6,8 +6,8 @@ import asyncio
 from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
-from textual.binding import Binding
+from textual import events, on
+from textual.binding import Binding, BindingType
 from textual.content import Content, Span
 from textual.screen import Screen
 from textual.widgets import Input
@@ -18,9 +18,6 @@ from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
-    from textual import events
-    from textual.binding import BindingType
-
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.search.query.parser import Marker
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
 from textual.style import Style
@@ -19,10 +20,7 @@ from kbtui.tui.widgets.row_list import RowList
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from textual.app import ComposeResult
-    from textual.binding import BindingType
 
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.search.results import Hit, SearchResult

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from textual.css.query import NoMatches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
     from textual.dom import DOMNode
 
 

@@ -14,18 +14,17 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import ConfigurationError, StorageError
 from kbtui.tui.terminal.state import state_folder, write_state
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from types import FrameType
-
     from textual.app import App
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)

@@ -16,9 +16,10 @@ theme that was shown last is kept as JSON, so that the first frame waits for no 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from textual.color import Color, ColorParseError
 from textual.design import ColorSystem
@@ -27,9 +28,6 @@ from textual.theme import Theme
 from kbtui.errors import ConfigurationError
 from kbtui.text import clean_line
 from kbtui.tui.terminal.state import read_state, state_folder, write_state
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 DEFAULT_THEME = "kbtui-dark"
 _COLORS = (

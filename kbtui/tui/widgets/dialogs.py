@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar, cast
 
@@ -18,10 +19,7 @@ from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from textual.app import ComposeResult
-    from textual.binding import BindingType
     from textual.message import Message
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.cache import LRUCache
 from textual.content import Content, Span
 from textual.geometry import Size
@@ -16,9 +17,6 @@ from textual.strip import Strip
 from textual.style import Style
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from textual.binding import BindingType
     from textual.selection import Selection
     from textual.timer import Timer
     from textual.widget import Widget

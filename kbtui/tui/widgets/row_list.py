@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.cache import LRUCache
 from textual.content import Content
 from textual.geometry import Region, Size
@@ -17,10 +18,7 @@ from kbtui.text import clean_line
 from kbtui.tui.widgets.line_view import style_parser, to_strip
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from textual import events
-    from textual.binding import BindingType
 
 
 class RowList(ScrollView, can_focus=True):

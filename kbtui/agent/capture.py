@@ -225,25 +225,18 @@ class Kept:
         return [_link(path, title) for path, title in found.items()]
 
 
+@dataclass(eq=False)
 class Capture:
     """Understands what the user says in a turn, secrets and all, and keeps it by the edit engine.
 
     `gathering` finds the lines that it may be about.
     """
 
-    def __init__(
-        self,
-        editor: Callable[[], Editor],
-        now: Callable[[], datetime],
-        text: str,
-        before: Sequence[SessionMessage],
-        gathering: Gathering,
-    ) -> None:
-        self._editor = editor
-        self._now = now
-        self.text = text
-        self.before = before
-        self.gathering = gathering
+    editor: Callable[[], Editor]
+    now: Callable[[], datetime]
+    text: str
+    before: Sequence[SessionMessage]
+    gathering: Gathering
 
     def understood(self) -> tuple[Understood, list[Line]]:
         """The facts of the message, and the lines that it was compared with."""
@@ -256,7 +249,7 @@ class Capture:
         Returns:
             What became of them, what went wrong included; nothing is raised for that.
         """
-        day = self._now().date()
+        day = self.now().date()
         facts = [
             replace(fact, text=absolute_dates(fact.text, day, verbatim=True)) for fact in facts
         ]
@@ -285,9 +278,9 @@ class Capture:
     def _propose(
         self, facts: Sequence[Fact], context: ToolContext, found: list[FactOutcome]
     ) -> ToolResult:
-        now = self._now()
+        now = self.now()
         said = [(now, self.text)]
-        plan = self._editor().plan(facts, actor=context.actor, day=now.date(), said=said)
+        plan = self.editor().plan(facts, actor=context.actor, day=now.date(), said=said)
         found += [each for each in plan.outcomes if each.kind in ("known", "refused")]
         waiting: list[Change] = []
         with context.history.change(
@@ -305,8 +298,8 @@ class Capture:
         found: list[FactOutcome],
         changes: list[TurnChange],
     ) -> ToolResult:
-        now = self._now()
-        kept = self._editor().keep(
+        now = self.now()
+        kept = self.editor().keep(
             facts,
             actor=context.actor,
             origin=context.origin,

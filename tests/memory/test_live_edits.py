@@ -92,7 +92,7 @@ async def test_a_line_that_only_moved_counts_as_there(room: Room, server: Script
     with room.history.change(Actor.AGENT, "move", Origin(session, (3, 3), "t2")) as change:
         change.write(MEMORY, ONE)
         change.write("knowledge/facts/color.md", "# Color\n\n- Favorite color: blue\n")
-    live = room.pipeline.consolidator._writer.live_edits(_page(room, session))
+    live = room.pipeline.consolidator.writer.live_edits(_page(room, session))
     assert not live.removed
     await condensed(room, server, session)
     assert room.read("knowledge/facts/color.md").count("blue") == 1

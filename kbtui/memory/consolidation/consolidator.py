@@ -89,6 +89,7 @@ class Progress:
     pages: int
 
 
+@dataclass(eq=False)
 class Consolidator:
     """Condenses sessions.
 
@@ -104,25 +105,14 @@ class Consolidator:
             the settings alone.
     """
 
-    def __init__(
-        self,
-        pending: Pending,
-        library: Library,
-        writer: MemoryWriter,
-        lock: MemoryLock,
-        model: Callable[[], ChatModel],
-        settings: Settings,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        share: Callable[[], int] | None = None,
-    ) -> None:
-        self._pending = pending
-        self._library = library
-        self._writer = writer
-        self._lock = lock
-        self._model = model
-        self._settings = settings
-        self._clock = clock
-        self._share = share
+    pending: Pending
+    library: Library
+    writer: MemoryWriter
+    lock: MemoryLock
+    model: Callable[[], ChatModel]
+    settings: Settings
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    share: Callable[[], int] | None = None
 
     @property
     def limit_tokens(self) -> int:
@@ -130,23 +120,23 @@ class Consolidator:
 
         Asks which model answers, which may take a moment.
         """
-        share = self._settings.context.session_tokens if self._share is None else self._share()
-        own = self._settings.memory.consolidate_tokens or share
+        share = self.settings.context.session_tokens if self.share is None else self.share()
+        own = self.settings.memory.consolidate_tokens or share
         return max(1, min(own, share // 2))
 
     @property
     def limit_messages(self) -> int:
         """At so many pending messages a session is condensed (`context.memory_window`)."""
-        return self._settings.memory.consolidate_messages or self._settings.context.memory_window
+        return self.settings.memory.consolidate_messages or self.settings.context.memory_window
 
     def trigger(self, session: str) -> Trigger | None:
         """Say why a session should be condensed now; None: it needn't. Not on an event loop."""
-        conversation = self._pending.conversation(session)
-        parts = self._pending.parts(conversation)
+        conversation = self.pending.conversation(session)
+        parts = self.pending.parts(conversation)
         if not parts:
             return None
-        idle = timedelta(minutes=self._settings.memory.idle_minutes)
-        if idle and self._clock() - conversation.messages[-1].time >= idle:
+        idle = timedelta(minutes=self.settings.memory.idle_minutes)
+        if idle and self.clock() - conversation.messages[-1].time >= idle:
             return Trigger.IDLE
         if sum(len(unit.messages) for part in parts for unit in part) >= self.limit_messages:
             return Trigger.MESSAGES
@@ -169,8 +159,8 @@ class Consolidator:
         """
         run = _Run(session)
         try:
-            async with self._lock.hold():
-                model = await asyncio.to_thread(self._model)
+            async with self.lock.hold():
+                model = await asyncio.to_thread(self.model)
                 todo = await asyncio.to_thread(
                     self._pages, session, model, trigger, everything=everything
                 )
@@ -190,12 +180,12 @@ class Consolidator:
         self, session: str, model: ChatModel, trigger: Trigger, *, everything: bool
     ) -> list[Page]:
         """The messages to be condensed, in pages that the model can hold."""
-        conversation = self._pending.conversation(session)
+        conversation = self.pending.conversation(session)
         closed = everything and self._is_over(conversation, trigger)
-        limit = self._condenser(model).page_limit(self._writer.memory_text())
+        limit = self._condenser(model).page_limit(self.writer.memory_text())
         found: list[Page] = []
         keep_tokens = 0 if everything else self.limit_tokens // 2
-        parts = self._pending.parts(conversation, closed=closed)
+        parts = self.pending.parts(conversation, closed=closed)
         for part in parts:
             units = part
             # What lies before archived messages is condensed to its end: it is no last turn.
@@ -213,10 +203,10 @@ class Consolidator:
         """True if no result can come any more for a call that has none."""
         if trigger in (Trigger.CLOSED, Trigger.IDLE) or not conversation.messages:
             return True
-        return self._clock() - conversation.messages[-1].time >= _LONGEST_TURN
+        return self.clock() - conversation.messages[-1].time >= _LONGEST_TURN
 
     def _condenser(self, model: ChatModel) -> Condenser:
-        return Condenser(model, self._library, self._settings.context.index_tokens)
+        return Condenser(model, self.library, self.settings.context.index_tokens)
 
     # One page --------------------------------------------------------------------------------
 
@@ -224,15 +214,15 @@ class Consolidator:
         """Condense a page; where that fails for good, its halves; else keep it whole."""
         if not page.shown:
             nothing = Answer("An answer that drew on private entries isn't condensed.")
-            run.add(page, await asyncio.to_thread(self._writer.save, page, nothing, OFFLINE))
+            run.add(page, await asyncio.to_thread(self.writer.save, page, nothing, OFFLINE))
             return
         if page.private or model.name == OFFLINE:
             told = await asyncio.to_thread(_without_model, page)
-            run.add(page, await asyncio.to_thread(self._writer.save, page, told, OFFLINE))
+            run.add(page, await asyncio.to_thread(self.writer.save, page, told, OFFLINE))
             run.title = told.title or run.title
             return
-        live = await asyncio.to_thread(self._writer.live_edits, page)
-        memory = await asyncio.to_thread(self._writer.memory_text)
+        live = await asyncio.to_thread(self.writer.live_edits, page)
+        memory = await asyncio.to_thread(self.writer.memory_text)
         try:
             answer = await self._condenser(model).extract(page, memory, live.files)
         except TRANSIENT:
@@ -244,7 +234,7 @@ class Consolidator:
                 await self._keep_whole(run, page, model, error)
                 return
         else:
-            saved = await asyncio.to_thread(self._writer.save, page, answer, model.name)
+            saved = await asyncio.to_thread(self.writer.save, page, answer, model.name)
             run.add(page, saved)
             run.title = answer.title or run.title
             return
@@ -256,7 +246,7 @@ class Consolidator:
     async def _keep_whole(self, run: _Run, page: Page, model: ChatModel, error: ModelError) -> None:
         if run.raw_in_a_row >= _MOST_RAW_IN_A_ROW:
             raise error  # this model can't do it; what is left waits for another
-        saved = await asyncio.to_thread(self._writer.save_raw, page, model.name, error.message)
+        saved = await asyncio.to_thread(self.writer.save_raw, page, model.name, error.message)
         run.add(page, saved, why_raw=f"{model.name} could not condense them. {error.message}")
 
 

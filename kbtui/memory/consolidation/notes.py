@@ -91,24 +91,16 @@ class SessionNotes:
     is_raw: bool = False
 
 
+@dataclass(eq=False)
 class SessionMemoryWriter:
     """Writes a file for each ended session of enough messages, one at a time."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        history: History,
-        pending: Pending,
-        archive: Archive,
-        lock: MemoryLock,
-        settings: SessionNotesSettings,
-    ) -> None:
-        self._layout = workspace
-        self._history = history
-        self._pending = pending
-        self._archive = archive
-        self._lock = lock
-        self._settings = settings
+    workspace: Workspace
+    history: History
+    pending: Pending
+    archive: Archive
+    lock: MemoryLock
+    settings: SessionNotesSettings
 
     async def write_session_memory(self, session: str, title: str = "") -> SessionNotes | None:
         """Write the file about what was said since the session ended last; None: it is too short.
@@ -119,18 +111,18 @@ class SessionMemoryWriter:
             WorkspaceBusyError: another process is at it.
             StorageError: the file system refused.
         """
-        if not self._settings.enabled:
+        if not self.settings.enabled:
             return None
-        async with self._lock.hold():
+        async with self.lock.hold():
             return await asyncio.to_thread(self._written, session, title)
 
     def _written(self, session: str, title: str) -> SessionNotes | None:
-        conversation = self._pending.conversation(session)
+        conversation = self.pending.conversation(session)
         messages = self._fresh(conversation)
         users = sum(message.role == "user" for message in messages)
-        if not messages or users < self._settings.min_user_messages:
+        if not messages or users < self.settings.min_user_messages:
             return None
-        chosen = messages[-self._settings.max_messages :]
+        chosen = messages[-self.settings.max_messages :]
         slug = slugify(title or _first_words(chosen), MAX_SLUG)
         summary = "\n\n".join(self._summaries(session, messages[0].id))
         return self._write(conversation, chosen, slug, summary)
@@ -149,7 +141,7 @@ class SessionMemoryWriter:
             return []
         last = 0
         since = spoken[0].time - timedelta(seconds=2)
-        for commit in self._history.log(actor=Actor.SESSION_MEMORY, since=since):
+        for commit in self.history.log(actor=Actor.SESSION_MEMORY, since=since):
             if commit.origin.session == conversation.id and commit.origin.messages:
                 last = commit.origin.messages[1]
                 break
@@ -157,7 +149,7 @@ class SessionMemoryWriter:
 
     def _summaries(self, session: str, first: int) -> Iterator[str]:
         """The archive's words about a session since a message."""
-        for entry in self._archive.entries():
+        for entry in self.archive.entries():
             is_its = entry.session == session and entry.messages is not None
             if is_its and entry.messages[1] >= first and not entry.raw and entry.content:  # type: ignore[index]
                 yield _below_title(entry.content)
@@ -174,8 +166,8 @@ class SessionMemoryWriter:
 
         origin = Origin(session=conversation.id, messages=(chosen[0].id, chosen[-1].id))
         path, commit = committed(
-            self._history,
-            self._layout,
+            self.history,
+            self.workspace,
             Actor.SESSION_MEMORY,
             f"What the session {conversation.id} was about.",
             origin,
@@ -187,7 +179,7 @@ class SessionMemoryWriter:
         number = 1
         while True:
             path = f"memory/{name}{f'-{number}' if number > 1 else ''}.md"
-            if not files.exists(self._layout, path) and files.twin(self._layout, path) is None:
+            if not files.exists(self.workspace, path) and files.twin(self.workspace, path) is None:
                 return path
             number += 1
 

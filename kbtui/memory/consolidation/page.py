@@ -153,35 +153,29 @@ class Page:
         return (first, second) if first.shown and second.shown else None
 
 
+@dataclass(eq=False)
 class Pending:
     """Reads sessions, whoever has them open, and compares them with the archive."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        library: Library,
-        archive: Archive,
-        tombstones: Tombstones | None = None,
-    ) -> None:
-        self._workspace = workspace
-        self._library = library
-        self._archive = archive
-        self._tombstones = tombstones
+    workspace: Workspace
+    library: Library
+    archive: Archive
+    tombstones: Tombstones | None = None
 
     def conversation(self, session: str) -> Conversation:
         """A session as it stands on disk."""
-        lines = read_lines(self._workspace.sessions / f"{session}.jsonl")
-        private = [info.path for info in self._library.infos() if info.private]
-        forgotten = self._tombstones.dropped(session) if self._tombstones is not None else ()
+        lines = read_lines(self.workspace.sessions / f"{session}.jsonl")
+        private = [info.path for info in self.library.infos() if info.private]
+        forgotten = self.tombstones.dropped(session) if self.tombstones is not None else ()
         return read_conversation(session, lines.records, private, forgotten)
 
     def is_private(self, path: str) -> bool:
         """True if only local models may read a file."""
-        return self._library.is_private(path)
+        return self.library.is_private(path)
 
     def parts(self, conversation: Conversation, *, closed: bool = False) -> list[list[Unit]]:
         """Unarchived messages, in stretches without a gap; `closed` as in `split_units`."""
-        covered = self._archive.covered(conversation.id)
+        covered = self.archive.covered(conversation.id)
         return [split_units(part, closed=closed) for part in conversation.pending(covered)]
 
     def tokens(self, session: str) -> int:

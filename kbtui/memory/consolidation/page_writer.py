@@ -52,6 +52,7 @@ class Saved:
     notices: tuple[str, ...] = ()
 
 
+@dataclass(eq=False)
 class MemoryWriter:
     """Writes pages. Whoever calls it holds the memory lock.
 
@@ -59,32 +60,22 @@ class MemoryWriter:
     pages come from: what a model makes of them leaves MEMORY.md, which is about now, alone.
     """
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        history: History,
-        archive: Archive,
-        inbox: Inbox,
-        editor: Editor,
-        notes: FlushSettings,
-        batch: str | None = None,
-    ) -> None:
-        self._workspace = workspace
-        self._history = history
-        self._archive = archive
-        self._inbox = inbox
-        self._editor = editor
-        self._notes = notes
-        self._batch = batch
+    workspace: Workspace
+    history: History
+    archive: Archive
+    inbox: Inbox
+    editor: Editor
+    notes: FlushSettings
+    batch: str | None = None
 
     def live_edits(self, page: Page) -> LiveEdits:
         """The edits of entries and MEMORY.md while a page was said."""
-        return live_edits(self._history, self._inbox, page)
+        return live_edits(self.history, self.inbox, page)
 
     def memory_text(self) -> str:
         """MEMORY.md as it is; empty where there is none."""
         try:
-            return files.read_text(self._workspace, MEMORY)
+            return files.read_text(self.workspace, MEMORY)
         except NotFoundError:
             return ""
 
@@ -97,15 +88,15 @@ class MemoryWriter:
         content = absolute_dates(without_stamp(answer.summary), page.day)
         echo = Echo(page.messages)
         answer = _without_echo(answer, echo)
-        if self._batch is not None:
+        if self.batch is not None:
             answer = replace(answer, memory=None)
 
         def work(change: Change) -> Saved:
             plan = self._plan(page, answer, live, echo)
-            proposals = plan.propose(self._inbox, origin)
+            proposals = plan.propose(self.inbox, origin)
             cursor = self._stage(change, page, content)
             plan.stage(change)
-            if self._notes.enabled:
+            if self.notes.enabled:
                 stage_day_notes(change, page, _notes_of(answer), plan.copy.must_not)
             return Saved(cursor, "", proposals)
 
@@ -120,18 +111,18 @@ class MemoryWriter:
 
         def work(change: Change) -> None:
             plan = self._plan(page, _without_echo(answer, echo), self.live_edits(page), echo)
-            plan.propose(self._inbox, origin)
+            plan.propose(self.inbox, origin)
             plan.stage(change)
 
         first, last = page.range
         reason = f"Stated in messages {first} to {last} of {page.session}."
-        committed(self._history, self._workspace, Actor.CONSOLIDATOR, reason, origin, work)
+        committed(self.history, self.workspace, Actor.CONSOLIDATOR, reason, origin, work)
 
     def _plan(self, page: Page, answer: Answer, live: LiveEdits, echo: Echo) -> Plan:
         said = page.said
 
         def plan(facts: Sequence[Fact]) -> Plan:
-            return self._editor.plan(
+            return self.editor.plan(
                 facts,
                 actor=Actor.CONSOLIDATOR,
                 day=page.day,
@@ -145,7 +136,7 @@ class MemoryWriter:
             )
 
         found = plan(answer.facts)
-        if self._batch is None:
+        if self.batch is None:
             return found
         # What was said long ago corrects nothing that was written later.
         late = [
@@ -158,7 +149,7 @@ class MemoryWriter:
     def _is_older(self, path: str, day: date) -> bool:
         """True if a file was last written before a day, as it says itself."""
         with contextlib.suppress(NotFoundError):
-            found = _UPDATED.search(files.read_text(self._workspace, path))
+            found = _UPDATED.search(files.read_text(self.workspace, path))
             return found is not None and found[1] < day.isoformat()
         return False
 
@@ -170,21 +161,21 @@ class MemoryWriter:
 
         def work(change: Change) -> Saved:
             saved = Saved(self._stage(change, page, content, raw=True), "")
-            if self._notes.enabled:
+            if self.notes.enabled:
                 stage_raw_notes(change, page)
             return saved
 
         return self._committed(f"Archived whole. {why}", self._origin(page, model), work)
 
     def _committed(self, reason: str, origin: Origin, work: Callable[[Change], Saved]) -> Saved:
-        layout = self._workspace
-        saved, commit = committed(self._history, layout, Actor.CONSOLIDATOR, reason, origin, work)
+        layout = self.workspace
+        saved, commit = committed(self.history, layout, Actor.CONSOLIDATOR, reason, origin, work)
         if commit is None:
             raise AssertionError("an archive entry is always new")
         return replace(saved, commit=commit.id)
 
     def _stage(self, change: Change, page: Page, content: str, *, raw: bool = False) -> int:
-        cursor = self._archive.stage(
+        cursor = self.archive.stage(
             change,
             content,
             session=page.session,
@@ -197,11 +188,11 @@ class MemoryWriter:
         return cursor
 
     def _is_archived(self, page: Page) -> bool:
-        covered = self._archive.covered(page.session)
+        covered = self.archive.covered(page.session)
         return any(holds(covered, message.id) for message in page.messages)
 
     def _origin(self, page: Page, model: str) -> Origin:
-        return Origin(page.session, page.range, model=model, batch=self._batch)
+        return Origin(page.session, page.range, model=model, batch=self.batch)
 
 
 def _without_echo(answer: Answer, echo: Echo) -> Answer:

@@ -150,24 +150,16 @@ class Edited:
     why: str = ""
 
 
+@dataclass(eq=False)
 class Editor:
     """Writes facts into entries, MEMORY.md and the day's notes; `inbox` has what waits."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        history: History,
-        library: Library,
-        inbox: Inbox,
-        tombstones: Tombstones,
-        subjects: Subjects,
-    ) -> None:
-        self._layout = workspace
-        self._history = history
-        self._library = library
-        self.inbox = inbox
-        self._tombstones = tombstones
-        self._subjects = subjects
+    workspace: Workspace
+    history: History
+    library: Library
+    inbox: Inbox
+    tombstones: Tombstones
+    subjects: Subjects
 
     def open(
         self, actor: Actor, said: Sequence[tuple[datetime, str]] = (), *, shows_private: bool = True
@@ -176,7 +168,7 @@ class Editor:
 
         With `shows_private` what only local models may see can be read and changed.
         """
-        self._library.refresh()
+        self.library.refresh()
         return WorkingCopy(self._around(actor, said, shows_private=shows_private))
 
     def _around(
@@ -188,10 +180,10 @@ class Editor:
         shows_private: bool = True,
     ) -> Surroundings:
         return Surroundings(
-            self._history,
-            self._library,
-            self._subjects,
-            self._tombstones,
+            self.history,
+            self.library,
+            self.subjects,
+            self.tombstones,
             actor,
             said,
             refuse,
@@ -223,7 +215,7 @@ class Editor:
             return plan, proposals
 
         (plan, proposals), commit = committed(
-            self._history, self._layout, actor, reason, origin, work
+            self.history, self.workspace, actor, reason, origin, work
         )
         return Kept(plan.outcomes, commit, proposals)
 
@@ -254,7 +246,7 @@ class Editor:
 
             try:
                 edited, commit = committed(
-                    self._history, self._layout, author.actor, "", author.origin, work
+                    self.history, self.workspace, author.actor, "", author.origin, work
                 )
             except NotFoundError:
                 if not waiting:
@@ -265,7 +257,7 @@ class Editor:
                     return replace(edited, commit=commit)
                 why = edited.why
         taken: list[Change] = []
-        with self._history.change(author.actor, "", author.origin, taken.append) as change:
+        with self.history.change(author.actor, "", author.origin, taken.append) as change:
             edited = self._written(operation, replace(author, asked=None), reason, change, waiting)
         return replace(edited, waits=taken[0] if taken else None, why=why)
 
@@ -278,7 +270,7 @@ class Editor:
         waiting: Mapping[str, str | None] | None = None,
     ) -> Edited:
         """Put an edit into a running change, unless a person must decide on it."""
-        self._library.refresh()
+        self.library.refresh()
         around = replace(
             self._around(author.actor, author.said, shows_private=author.shows_private),
             by_tool=True,
@@ -318,9 +310,9 @@ class Editor:
             memory: MEMORY.md as a whole, rewritten: taken as edits.
             everywhere: A fact that stands in another file in other words is known.
         """
-        self._library.refresh()
+        self.library.refresh()
         around = self._around(actor, said, refuse)
-        keeping = _Keeping(WorkingCopy(around), self._subjects, day, written, everywhere=everywhere)
+        keeping = _Keeping(WorkingCopy(around), self.subjects, day, written, everywhere=everywhere)
         if memory is not None:
             keeping.rewrite(memory)
         outcomes = [keeping.keep(fact) for fact in facts]

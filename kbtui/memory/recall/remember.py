@@ -34,20 +34,14 @@ class Remembered:
     warning: str = ""
 
 
+@dataclass(eq=False)
 class Remembering:
     """Adds facts to MEMORY.md for a person; what was forgotten may be said anew."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        history: History,
-        tombstones: Tombstones,
-        clock: Callable[[], datetime] = lambda: datetime.now().astimezone(),
-    ) -> None:
-        self._layout = workspace
-        self._history = history
-        self._tombstones = tombstones
-        self._clock = clock
+    workspace: Workspace
+    history: History
+    tombstones: Tombstones
+    clock: Callable[[], datetime] = lambda: datetime.now().astimezone()
 
     def remember(self, text: str) -> Remembered:
         """Keep a fact under the heading where it belongs.
@@ -55,13 +49,13 @@ class Remembering:
         Raises:
             UsageError: it says nothing. Else as `committed`.
         """
-        fact = absolute_dates(plain_fact(text), self._clock().date())
+        fact = absolute_dates(plain_fact(text), self.clock().date())
         if not normalise(fact):
             raise UsageError("There is nothing to remember.", "Say it: /remember I prefer tea")
 
         def work(change: Change) -> str:
             before = self._read()
-            self._tombstones.lift(change, [fact])
+            self.tombstones.lift(change, [fact])
             edited = apply_facts(before or "", [fact])
             if edited.text != (before or ""):
                 blob = None if before is None else files.blob_id(before.encode())
@@ -69,13 +63,13 @@ class Remembering:
             return edited.text
 
         reason = "You said so with /remember."
-        memory, commit = committed(self._history, self._layout, Actor.YOU, reason, Origin(), work)
+        memory, commit = committed(self.history, self.workspace, Actor.YOU, reason, Origin(), work)
         line = _line_of(memory, fact)
         return Remembered(fact, line, commit.id if commit else None, _warning(fact))
 
     def _read(self) -> str | None:
         try:
-            return files.read_bytes(self._layout, MEMORY).decode("utf-8", "surrogateescape")
+            return files.read_bytes(self.workspace, MEMORY).decode("utf-8", "surrogateescape")
         except NotFoundError:
             return None
 

@@ -134,29 +134,23 @@ class Audit:
         }
 
 
+@dataclass(eq=False)
 class Ledger:
     """Accounts for messages by the session logs, the archive and the log of commits."""
 
-    def __init__(
-        self,
-        sessions: SessionStore,
-        archive: Archive,
-        history: History,
-        tombstones: Tombstones | None = None,
-    ) -> None:
-        self._sessions = sessions
-        self._archive = archive
-        self._history = history
-        self._tombstones = tombstones
+    sessions: SessionStore
+    archive: Archive
+    history: History
+    tombstones: Tombstones | None = None
 
     def pending(self, session_id: str) -> Range | None:
         """The first messages that aren't archived, up to the next that is; None: all are.
 
         Messages that will be dropped are in it: it is the Consolidator who drops them.
         """
-        covered = self._archive.covered(session_id)
+        covered = self.archive.covered(session_id)
         first = last = None
-        for message in self._sessions.read(session_id):
+        for message in self.sessions.read(session_id):
             if not holds(covered, message.id):
                 first = first or message.id
                 last = message.id
@@ -167,10 +161,10 @@ class Ledger:
     def account(self) -> Audit:
         """Account for every message of every session."""
         written = self._written()
-        holdings = self._archive.all_holdings()
+        holdings = self.archive.all_holdings()
         accounts = tuple(
             self._account(info.id, holdings.get(info.id, []), written.get(info.id, []))
-            for info in sorted(self._sessions.list(), key=lambda info: info.id)
+            for info in sorted(self.sessions.list(), key=lambda info: info.id)
         )
         return Audit(
             sessions=len(accounts),
@@ -182,19 +176,19 @@ class Ledger:
                 count(account.unaccounted) + account.unreadable for account in accounts
             ),
             in_entries=sum(count(account.in_entries) for account in accounts),
-            problems=tuple(str(line) for line in self._archive.problems()),
+            problems=tuple(str(line) for line in self.archive.problems()),
             accounts=accounts,
         )
 
     def _account(
         self, session_id: str, holdings: list[Holding], written: list[Range]
     ) -> SessionAccount:
-        log = _WholeLog(self._archive.workspace.sessions / f"{session_id}.jsonl")
+        log = _WholeLog(self.archive.workspace.sessions / f"{session_id}.jsonl")
         newest = max((holding.messages[1] for holding in holdings), default=0)
         pending: list[int] = []
         lost: list[int] = []
         dropped: dict[int, str] = {}
-        forgotten = self._tombstones.dropped(session_id) if self._tombstones is not None else []
+        forgotten = self.tombstones.dropped(session_id) if self.tombstones is not None else []
         archived: dict[int, list[int]] = {}
         seen: set[str] = set()
         for number in range(1, log.last_id + 1):
@@ -232,7 +226,7 @@ class Ledger:
     def _written(self) -> dict[str, list[Range]]:
         """The messages of each session that entries were written from."""
         written: dict[str, list[Range]] = {}
-        for commit in self._history.log(_KNOWLEDGE):
+        for commit in self.history.log(_KNOWLEDGE):
             origin = commit.origin
             if origin.session and origin.messages:
                 written.setdefault(origin.session, []).append(origin.messages)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kbtui.cli.context import Place, json_option, pass_place
-from kbtui.cli.output import ProgressLine, note, say, say_json, say_line, say_styled
+from kbtui.cli.output import ProgressLine, note, picked, say, say_json, say_line, say_styled
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.text import counted
 
@@ -179,8 +179,7 @@ def doctor(place: Place, as_json: bool) -> int:
         ]
         status = error.exit_code
     if as_json:
-        keys = ("area", "ok", "text", "hint")
-        say_json([{key: getattr(finding, key) for key in keys} for finding in findings])
+        say_json([picked(finding, "area ok text hint") for finding in findings])
     else:
         _print_findings(findings)
     return status or int(any(finding.ok is False for finding in findings))
@@ -272,14 +271,10 @@ def _places(done: Synced) -> str:
 def _shape(done: Synced) -> dict[str, Any]:
     report = done.report
     return {
-        "remote": report.remote,
-        "received": report.received,
-        "sent": report.sent,
+        **picked(report, "remote received sent notes replaced"),
         "merge": report.merge.id if report.merge else None,
         "conflicts": [clash.path for clash in report.clashes],
         "proposals": list(done.proposals),
-        "notes": list(report.notes),
-        "replaced": report.replaced,
     }
 
 
@@ -387,8 +382,5 @@ def _say_found(found: Purged, *, as_json: bool) -> None:
 def _purge_shape(done: Purged) -> dict[str, Any]:
     return {
         "files": [{"path": each.name, "count": each.count} for each in done.found],
-        "objects": done.objects,
-        "commits": done.commits,
-        "epoch": done.epoch,
-        "left": list(done.left),
+        **picked(done, "objects commits epoch left"),
     }

@@ -11,7 +11,16 @@ import click
 
 from kbtui.cli.context import Place, json_option, pass_place
 from kbtui.cli.history import print_commit, print_conflicts, print_diffs, print_patch
-from kbtui.cli.output import commit_shape, note, say, say_commit, say_json, say_line, say_styled
+from kbtui.cli.output import (
+    commit_shape,
+    note,
+    picked,
+    say,
+    say_commit,
+    say_json,
+    say_line,
+    say_styled,
+)
 from kbtui.errors import UndoConflictError, UsageError
 
 if TYPE_CHECKING:
@@ -115,13 +124,7 @@ def _session_id(kb: KnowledgeBase, ref: str) -> str:
 
 def _outcome_shape(outcome: Outcome, freed: int) -> dict[str, object]:
     return {
-        "session": outcome.session,
-        "kind": outcome.kind,
-        "messages": list(outcome.messages) if outcome.messages else None,
-        "cursor": outcome.cursor,
-        "commit": outcome.commit,
-        "proposals": list(outcome.proposals),
-        "notice": outcome.notice,
+        **picked(outcome, "session kind messages cursor commit proposals notice"),
         "freed_tokens": freed,
     }
 
@@ -326,10 +329,7 @@ def _shape(report: DreamReport, layout: Layout) -> dict[str, Any]:
     from kbtui.history.looking.diff import as_patch
 
     return {
-        "kind": report.kind,
-        "entries": report.entries,
-        "remaining": report.remaining,
-        "commit": report.commit,
+        **picked(report, "kind entries remaining commit model steps cost_usd text"),
         "paths": [layout.file(diff.path) for diff in report.diffs],
         "patch": as_patch(report.diffs, layout.file),
         "proposals": [
@@ -340,8 +340,4 @@ def _shape(report: DreamReport, layout: Layout) -> dict[str, Any]:
             }
             for each in report.suggestions
         ],
-        "model": report.model,
-        "steps": report.steps,
-        "cost_usd": report.cost_usd,
-        "text": report.text,
     }

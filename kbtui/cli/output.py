@@ -156,21 +156,16 @@ def report(error: Exception) -> int:
     return UNEXPECTED
 
 
+def picked(value: object, names: str) -> dict[str, Any]:
+    """The attributes of a value that are shown under their own names; tuples become lists."""
+    shape = {name: getattr(value, name) for name in names.split()}
+    return {name: list(each) if type(each) is tuple else each for name, each in shape.items()}
+
+
 def info_shape(info: EntryInfo | Entry, layout: Layout) -> dict[str, Any]:
     """An entry in a list."""
-    return {
-        "path": layout.file(info.path),
-        "type": info.type,
-        "title": info.title,
-        "tags": list(info.tags),
-        "created": info.created,
-        "updated": info.updated,
-        "summary": info.summary,
-        "category": info.category,
-        "aliases": list(info.aliases),
-        "private": info.private,
-        "problem": info.problem,
-    }
+    names = "type title tags created updated summary category aliases private problem"
+    return {"path": layout.file(info.path), **picked(info, names)}
 
 
 def entry_shape(
@@ -187,26 +182,14 @@ def entry_shape(
 
 def link_shape(resolved: ResolvedLink, layout: Layout) -> dict[str, Any]:
     """A link; `path` is null where it leads nowhere."""
-    link = resolved.link
-    return {
-        "target": link.target,
-        "kind": link.kind,
-        "line": link.line,
-        "alias": link.alias,
-        "heading": link.heading,
-        "path": layout.file(resolved.path) if resolved.path else None,
-        "title": resolved.title,
-    }
+    path = layout.file(resolved.path) if resolved.path else None
+    link = picked(resolved.link, "target kind line alias heading")
+    return {**link, "path": path, "title": resolved.title}
 
 
 def backlink_shape(link: Backlink, layout: Layout) -> dict[str, Any]:
     """A line elsewhere that links here."""
-    return {
-        "path": layout.file(link.path),
-        "title": link.title,
-        "line": link.line,
-        "text": link.text,
-    }
+    return {"path": layout.file(link.path), **picked(link, "title line text")}
 
 
 def commit_shape(commit: Commit, layout: Layout) -> dict[str, Any]:
@@ -232,20 +215,12 @@ def hit_shape(hit: Hit, layout: Layout) -> dict[str, Any]:
     """One hit of a search."""
     shape: dict[str, Any] = {
         "path": layout.file(hit.path),
-        "title": hit.title,
-        "heading": hit.heading,
-        "lines": list(hit.lines),
-        "line": hit.line,
-        "score": hit.score,
-        "relevance": hit.relevance,
+        **picked(hit, "title heading lines line score relevance"),
         "also": [{"path": layout.file(place.path), "line": place.line} for place in hit.also],
         "snippet": hit.snippet,
         "matches": [list(match) for match in hit.matches],
         "explain": {
-            "lexical_rank": hit.explain.lexical_rank,
-            "semantic_rank": hit.explain.semantic_rank,
-            "lexical": hit.explain.lexical,
-            "semantic": hit.explain.semantic,
+            **picked(hit.explain, "lexical_rank semantic_rank lexical semantic"),
             "boosts": dict(hit.explain.boosts),
         },
     }
@@ -259,25 +234,18 @@ def hit_shape(hit: Hit, layout: Layout) -> dict[str, Any]:
 def result_shape(result: SearchResult, layout: Layout) -> dict[str, Any]:
     """The answer to one query."""
     return {
-        "query": result.query,
-        "scope": result.scope,
+        **picked(result, "query scope semantic notice suggestion"),
         "took_ms": round(result.took_ms, 2),
-        "semantic": result.semantic,
         "hits": [hit_shape(hit, layout) for hit in result.hits],
-        "notice": result.notice,
-        "suggestion": result.suggestion,
     }
 
 
 def session_shape(info: SessionInfo) -> dict[str, Any]:
     """A session in the list."""
     return {
-        "id": info.id,
-        "title": info.title,
+        **picked(info, "id title messages channel"),
         "created": info.created.isoformat(),
         "updated": info.updated.isoformat(),
-        "messages": info.messages,
-        "channel": info.channel,
         "url": info.url or None,
     }
 

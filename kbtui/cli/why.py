@@ -10,7 +10,7 @@ import click
 
 from kbtui.cli.context import Place, entry_names, json_option, pass_place
 from kbtui.cli.entries import recorded_path
-from kbtui.cli.output import say, say_json, say_line, say_styled
+from kbtui.cli.output import picked, say, say_json, say_line, say_styled
 from kbtui.errors import NotFoundError
 from kbtui.text import counted, shorten
 
@@ -173,15 +173,7 @@ def _message_shape(message: SessionMessage, why: Why) -> dict[str, Any]:
 
 
 def _archive_shape(entry: ArchiveEntry) -> dict[str, Any]:
-    return {
-        "cursor": entry.cursor,
-        "origin": entry.origin,
-        "timestamp": entry.timestamp,
-        "content": entry.content,
-        "session": entry.session,
-        "messages": list(entry.messages) if entry.messages else None,
-        "raw": entry.raw,
-    }
+    return picked(entry, "cursor origin timestamp content session messages raw")
 
 
 def _authors_shape(path: str, shares: tuple[Share, ...]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from kbtui.sessions.store import Session
 
-TURNS = 200
+TURNS = 100
 _NAMES = ("Ada", "Bo", "Cem", "Dora", "Eli")
 _MARK = re.compile(r"\bmark\d+x\b")
 _LINE = re.compile(r"#(\d+)\] (\w+)[^:\n]*: ([^\n]*\bmark\d+x\b[^\n]*)")
@@ -64,7 +64,7 @@ def _echoing(request: Request) -> Reply:
 
 
 async def _talk(kb: KnowledgeBase, session: Session, dream_every: int) -> tuple[set[str], set[str]]:
-    """Talk for 200 turns; gives the marks that the user stated, and those that they asked for."""
+    """Talk for so many turns; gives the marks that the user stated, and those that they asked for."""
     chance = random.Random(9)
     told: set[str] = set()
     asked: set[str] = set()
@@ -113,7 +113,7 @@ def test_nothing_that_only_a_model_said_becomes_a_fact(tmp_path: Path) -> None:
     with ScriptedServer([_echoing]) as server:
         role = {"model": "openai/scripted", "api_base": server.url, "api_key": "x"}
         role |= {"context_window": 32_768}
-        _check(tmp_path, {"chat": role, "first_token_seconds": 60, "retries": 0}, 100)
+        _check(tmp_path, {"chat": role, "first_token_seconds": 60, "retries": 0}, 50)
 
 
 @pytest.mark.parametrize(

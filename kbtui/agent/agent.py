@@ -19,7 +19,7 @@ from kbtui.agent.turn import Turn, new_turn_id
 from kbtui.errors import ConflictError, KbtuiError, UsageError
 from kbtui.history.objects.commit import Actor, Origin
 from kbtui.models.litellm_model import LiteLLMModel
-from kbtui.models.offline import OfflineModel
+from kbtui.models.port import OfflineModel
 from kbtui.offline.understand import Said, understand
 
 if TYPE_CHECKING:

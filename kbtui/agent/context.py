@@ -23,8 +23,7 @@ from kbtui.agent.tools.toolbox import SMALL_WINDOW, Toolbox
 from kbtui.agent.window import SessionWindow, condensed_of, earlier_text, session_window
 from kbtui.errors import KbtuiError, ModelError
 from kbtui.memory.records.archive import ARCHIVE
-from kbtui.models.offline import OfflineModel
-from kbtui.models.port import Message, cut_to_tokens, estimate_tokens, prompt_tokens
+from kbtui.models.port import Message, OfflineModel, cut_to_tokens, estimate_tokens, prompt_tokens
 from kbtui.models.schema import describe
 from kbtui.text import clean_line
 from kbtui.workspace import files

@@ -90,7 +90,7 @@ def unset(name: str) -> None:
 @pass_place
 def import_settings(place: Place, file: Path) -> int:
     """Take over the memory settings of a nanobot config.json."""
-    from kbtui.importers.sources.nanobot_settings import read_nanobot_settings
+    from kbtui.importers.sources.nanobot_workspace import read_nanobot_settings
 
     try:
         found = read_nanobot_settings(file.read_text("utf-8"))

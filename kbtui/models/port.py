@@ -9,7 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NoReturn, Protocol
+
+from kbtui.errors import ModelAccessError
+from kbtui.settings import OFFLINE
 
 Role = Literal["system", "user", "assistant", "tool"]
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "error"]
@@ -206,3 +209,44 @@ def cut_to_tokens(text: str, budget: int) -> str:
             break
         kept.append(line)
     return "".join(kept)
+
+
+_CONTEXT_WINDOW = 1_000_000
+
+
+class OfflineModel:
+    """Stands for "no model": its name is what settings and faces show in the place of a model's.
+
+    Whoever would ask one does without, by the functions of `kbtui.offline`.
+    """
+
+    name = OFFLINE
+    is_local = True
+    context_window = _CONTEXT_WINDOW
+    sees = False
+
+    def count_tokens(self, text: str) -> int:
+        """Estimate the tokens of a text."""
+        return estimate_tokens(text)
+
+    def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()
+    ) -> AsyncIterator[ReplyEvent]:
+        """Refuse."""
+        del messages, tools
+        _refuse()
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        force_tool: str | None = None,
+    ) -> Reply:
+        """Refuse."""
+        del messages, tools, force_tool
+        _refuse()
+
+
+def _refuse() -> NoReturn:
+    raise ModelAccessError("No model is configured.", "Add one with `/model`.")

@@ -12,8 +12,7 @@ from kbtui.errors import UsageError
 from kbtui.models import providers
 from kbtui.models.litellm_model import LiteLLMModel, ModelOptions, warm_up
 from kbtui.models.model_errors import Endpoint, no_key
-from kbtui.models.offline import OfflineModel
-from kbtui.models.port import Message
+from kbtui.models.port import Message, OfflineModel
 from kbtui.models.providers import (
     Found,
     KeyStore,

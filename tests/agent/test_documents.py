@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.agent.context import assemble
 from kbtui.agent.events import NoticeGiven
-from kbtui.models.offline import OfflineModel
+from kbtui.models.port import OfflineModel
 from kbtui.tui.notes.documents import load_document
 from tests.agent.conftest import QUICK, ask, model_at
 from tests.agent.test_tools import Tools

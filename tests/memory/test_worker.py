@@ -14,8 +14,7 @@ import pytest
 
 from kbtui.errors import ModelUnreachableError, NotFoundError, UsageError, WorkspaceBusyError
 from kbtui.memory.background.jobs import JobReport, SessionQueue, WorkerEvent
-from kbtui.models.offline import OfflineModel
-from kbtui.models.port import Reply, ToolCall, Usage
+from kbtui.models.port import OfflineModel, Reply, ToolCall, Usage
 from tests.memory.memory_room import SEED, START, Clock, Room, open_room
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import pytest
 
 from kbtui.errors import ConfigurationError, ModelAccessError, ModelError, UsageError
 from kbtui.models.litellm_model import LiteLLMModel
-from kbtui.models.offline import OfflineModel
+from kbtui.models.port import OfflineModel
 from kbtui.models.providers import PROVIDERS, KeyStore, host_of, is_loopback, ollama_base
 from kbtui.models.roles import ModelRegistry
 from kbtui.settings import Settings, config_folder, load_settings

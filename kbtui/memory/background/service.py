@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import ConflictError, ModelError
 from kbtui.memory.background.budget import BackgroundModels, Budget
-from kbtui.memory.background.jobs import DREAMING, DreamJob
-from kbtui.memory.background.session_job import SessionWork
+from kbtui.memory.background.jobs import DREAMING, DreamJob, SessionWork
 from kbtui.memory.background.worker import BackgroundWorker
 from kbtui.memory.consolidation.consolidator import Consolidator, Outcome, Trigger
 from kbtui.memory.consolidation.notes import SessionMemoryWriter
@@ -32,7 +31,7 @@ from kbtui.memory.recall.remember import Remembering
 from kbtui.memory.records.committing import MemoryLock
 from kbtui.memory.records.ledger import Ledger
 from kbtui.memory.records.tombstones import Tombstones
-from kbtui.models.offline import OfflineModel
+from kbtui.models.port import OfflineModel
 
 if TYPE_CHECKING:
     from kbtui.memory.background.budget import MeteredModel

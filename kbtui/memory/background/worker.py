@@ -32,8 +32,7 @@ from kbtui.memory.consolidation.consolidator import Trigger
 
 if TYPE_CHECKING:
     from kbtui.memory.background.budget import Budget
-    from kbtui.memory.background.jobs import Wanted
-    from kbtui.memory.background.session_job import SessionReport, SessionWork
+    from kbtui.memory.background.jobs import SessionReport, SessionWork, Wanted
     from kbtui.memory.consolidation.consolidator import Outcome
     from kbtui.sessions.store import SessionStore
     from kbtui.settings import MemorySettings

@@ -27,8 +27,8 @@ from kbtui.memory.consolidation.answer import SAVE_MEMORY, Answer, read_answer
 from kbtui.memory.edits.growing import stated
 from kbtui.memory.edits.memory_file import MEMORY, apply_rewrite
 from kbtui.memory.edits.subjects import named_in
+from kbtui.memory.records.transcript import CONVERSATION
 from kbtui.models.port import Message, cut_to_tokens
-from kbtui.models.transcript import CONVERSATION
 from kbtui.sessions.slices import split_text
 from kbtui.workspace.layout import short_name
 

@@ -23,8 +23,8 @@ from kbtui.memory.edits.memory_file import is_statement, line_key, split_lines
 from kbtui.memory.edits.subjects import named_in
 from kbtui.memory.edits.working_copy import NOTES
 from kbtui.memory.records.dates import stamp
+from kbtui.memory.records.transcript import ARCHIVE, CATALOGUE, FILE, PROBLEMS, as_block
 from kbtui.models.port import cut_to_tokens
-from kbtui.models.transcript import ARCHIVE, CATALOGUE, FILE, PROBLEMS, as_block
 from kbtui.sessions.slices import split_text
 from kbtui.text import shorten, slugify
 from kbtui.workspace.layout import short_name

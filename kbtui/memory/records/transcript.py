@@ -7,17 +7,17 @@ model's reasoning. What is left out has one of the ledger's reasons.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from kbtui.memory.records.dates import local
+from kbtui.memory.records.dates import stamp
 from kbtui.memory.records.ledger import FORGOTTEN, drop_reason
 from kbtui.memory.records.ranges import holds
 from kbtui.memory.records.usable_answers import without_thoughts
-from kbtui.models.transcript import Said, as_line
 from kbtui.sessions.log_records import FORGOTTEN_MARK, SessionLog
 from kbtui.workspace.layout import short_name
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from kbtui.memory.records.ranges import Range
     from kbtui.sessions.slices import Unit
     from kbtui.sessions.store import SessionMessage
+
+CONVERSATION = "## Conversation to Process"
+_INDENT = "  "  # of a message's further lines, so that none of them can pass for a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +59,9 @@ class Conversation:
             return ""
         tools = tuple(dict.fromkeys(call.name for call in message.tool_calls))
         text = self.spoken(message)
-        time = local(message.time).replace(tzinfo=None)
-        return as_line(Said(time, message.role, text, tools)) + "\n"
+        named = f" [tools: {', '.join(tools)}]" if tools else ""
+        told = text.strip().replace("\n", f"\n{_INDENT}")
+        return f"[{stamp(message.time)}] {message.role.upper()}{named}: {told}\n"
 
     @staticmethod
     def spoken(message: SessionMessage) -> str:
@@ -189,3 +193,24 @@ def _names(message: SessionMessage, names: Sequence[str]) -> bool:
     told.append(json.dumps(dict(message.meta), ensure_ascii=False, default=str))
     text = "\n".join(told)
     return any(name in text for name in names)
+
+
+FILE, ARCHIVE, PROBLEMS, CATALOGUE = "file", "archive", "problems", "index"
+_TAGS = f"{FILE}|{ARCHIVE}|{PROBLEMS}|{CATALOGUE}"
+_LIKE_TAG = re.compile(rf"^(?=</?(?:{_TAGS})\b)", re.MULTILINE | re.IGNORECASE)
+
+
+def as_block(tag: str, text: str, **attributes: object) -> str:
+    """Write a block between tags; attributes that are None are left out.
+
+    A line like a tag is moved in by a blank, so nothing that was said can pass for one.
+    """
+    said = "".join(
+        f' {name}="{_plain(str(value))}"' for name, value in attributes.items() if value is not None
+    )
+    whole = text if text.endswith("\n") or not text else f"{text}\n"
+    return f"<{tag}{said}>\n{_LIKE_TAG.sub(' ', whole)}</{tag}>"
+
+
+def _plain(value: str) -> str:
+    return " ".join(value.replace('"', "'").split())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kbtui.models.transcript import ARCHIVE, FILE, PROBLEMS, as_block
+from kbtui.memory.records.transcript import ARCHIVE, FILE, PROBLEMS, as_block
 
 
 def test_a_block_stands_between_its_tags_with_the_attributes_that_there_are() -> None:

@@ -19,7 +19,7 @@ from kbtui.history.adoption import OutsideEdits
 from kbtui.history.history import History
 from kbtui.knowledge.library import Library
 from kbtui.logs import start_logging
-from kbtui.settings import load_settings
+from kbtui.settings import Settings, load_settings
 from kbtui.workspace.known import note_opened
 from kbtui.workspace.opening import create_workspace, find_workspace, is_to_be, open_workspace
 from kbtui.workspace.scan import Scanner
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from kbtui.models.roles import ModelRegistry
     from kbtui.search.search_index import SearchIndex
     from kbtui.sessions.store import SessionStore
-    from kbtui.settings import Settings
     from kbtui.workspace.layout import Workspace
 
 log = logging.getLogger(__name__)

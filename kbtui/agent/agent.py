@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.agent.capture import Capture, Gathering
 from kbtui.agent.context import Prompt, assemble
-from kbtui.agent.events import TurnFailed, TurnStarted
+from kbtui.agent.events import Event, TurnFailed, TurnStarted
 from kbtui.agent.sources import Sources
 from kbtui.agent.tool_rounds import in_thread
 from kbtui.agent.tools.base import ToolContext
@@ -19,15 +19,13 @@ from kbtui.agent.turn import Turn, new_turn_id
 from kbtui.errors import ConflictError, KbtuiError, UsageError
 from kbtui.history.objects.commit import Actor, Origin
 from kbtui.models.litellm_model import LiteLLMModel
-from kbtui.models.port import OfflineModel
+from kbtui.models.port import ChatModel, OfflineModel
 from kbtui.offline.understand import Said, understand
 
 if TYPE_CHECKING:
-    from kbtui.agent.events import Event
     from kbtui.memory.edits.editor import Editor
     from kbtui.memory.edits.editor import Kept as KeptFacts
     from kbtui.memory.services import Services
-    from kbtui.models.port import ChatModel
     from kbtui.sessions.store import Session, SessionMessage
 
 

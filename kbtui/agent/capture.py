@@ -20,7 +20,7 @@ from kbtui.knowledge import frontmatter
 from kbtui.memory.records.dates import absolute_dates
 from kbtui.offline import words as w
 from kbtui.offline.lines import Line, lines_of
-from kbtui.offline.understand import Said, understand
+from kbtui.offline.understand import Said, Understood, understand
 from kbtui.offline.words import content, words
 from kbtui.sessions.imported import is_imported
 from kbtui.text import clean_line, fold, shorten
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from kbtui.knowledge.facts import Fact
     from kbtui.memory.edits.editor import Editor
     from kbtui.memory.edits.editor import Outcome as FactOutcome
-    from kbtui.offline.understand import Understood
     from kbtui.search.results import Hit
     from kbtui.sessions.store import SessionMessage
 

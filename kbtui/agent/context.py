@@ -16,28 +16,31 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
-from kbtui.agent.attachments import attachments_of
+from kbtui.agent.attachments import Attachment, attachments_of
 from kbtui.agent.skills import load_skills
 from kbtui.agent.sources import quoted
 from kbtui.agent.tools.toolbox import SMALL_WINDOW, Toolbox
 from kbtui.agent.window import SessionWindow, condensed_of, earlier_text, session_window
 from kbtui.errors import KbtuiError, ModelError
-from kbtui.memory.records.archive import ARCHIVE
-from kbtui.models.port import Message, OfflineModel, cut_to_tokens, estimate_tokens, prompt_tokens
+from kbtui.memory.records.archive import ARCHIVE, Archive
+from kbtui.models.port import (
+    ChatModel,
+    Message,
+    OfflineModel,
+    cut_to_tokens,
+    estimate_tokens,
+    prompt_tokens,
+)
 from kbtui.models.schema import describe
 from kbtui.text import clean_line
 from kbtui.workspace import files
-from kbtui.workspace.layout import BOOTSTRAP_FILES
+from kbtui.workspace.layout import BOOTSTRAP_FILES, Workspace
 
 if TYPE_CHECKING:
-    from kbtui.agent.attachments import Attachment
     from kbtui.knowledge.library import Library
-    from kbtui.memory.records.archive import Archive
-    from kbtui.models.port import ChatModel
     from kbtui.models.roles import ModelRegistry
     from kbtui.sessions.store import Session, SessionMessage
     from kbtui.settings import ContextSettings, Settings
-    from kbtui.workspace.layout import Workspace
 
 IDENTITY = """\
 You are kbtui, the agent of a personal knowledge base in the user's terminal. You talk with the \

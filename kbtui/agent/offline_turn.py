@@ -19,12 +19,11 @@ from kbtui.agent.tools.toolbox import Outcome
 from kbtui.agent.turn import Turn
 from kbtui.errors import KbtuiError
 from kbtui.models.port import Reply, ToolCall, Usage, estimate_tokens
-from kbtui.offline.answer import answer
+from kbtui.offline.answer import Answer, answer
 from kbtui.text import counted
 
 if TYPE_CHECKING:
     from kbtui.agent.capture import Capture, Kept
-    from kbtui.offline.answer import Answer
     from kbtui.offline.lines import Line
     from kbtui.offline.understand import Understood
 

@@ -17,8 +17,10 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from kbtui.agent.capture import NOTHING_WRITTEN, claims_a_write, unwritten
+from kbtui.agent.capture import NOTHING_WRITTEN, Capture, Kept, claims_a_write, unwritten
 from kbtui.agent.events import (
+    Citation,
+    Event,
     NoticeGiven,
     ReasoningDelta,
     RetryStarted,
@@ -35,8 +37,10 @@ from kbtui.agent.tool_rounds import ToolRounds, in_thread
 from kbtui.agent.window import KEEP
 from kbtui.errors import BudgetError, KbtuiError, ModelAnswerError
 from kbtui.models.port import (
+    ChatModel,
     Message,
     Reply,
+    ReplyEvent,
     ReplyReasoning,
     ReplyRetry,
     ReplyText,
@@ -46,13 +50,10 @@ from kbtui.models.port import (
 )
 
 if TYPE_CHECKING:
-    from kbtui.agent.capture import Capture, Kept
     from kbtui.agent.context import Prompt
-    from kbtui.agent.events import Citation, Event
     from kbtui.agent.tools.base import ToolContext
     from kbtui.agent.tools.toolbox import Outcome, Toolbox
     from kbtui.knowledge.facts import Fact
-    from kbtui.models.port import ChatModel, ReplyEvent
     from kbtui.sessions.store import Session, SessionMessage
 
 log = logging.getLogger(__name__)

@@ -22,17 +22,14 @@ from functools import cached_property
 from importlib.util import find_spec
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from kbtui.errors import UnreadableError
 from kbtui.text import clean, clean_line
 from kbtui.workspace.durable import open_folder, real_name, storage_errors, temporary_name
 from kbtui.workspace.files import checked_path
-from kbtui.workspace.layout import located
+from kbtui.workspace.layout import Workspace, located
 from kbtui.workspace.scan import hash_file
-
-if TYPE_CHECKING:
-    from kbtui.workspace.layout import Workspace
 
 VERSION = "1"
 """Texts of another version are made again."""

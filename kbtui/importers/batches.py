@@ -12,15 +12,12 @@ import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.text import json_object
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.files import write_machine_file
-from kbtui.workspace.layout import MACHINE
-
-if TYPE_CHECKING:
-    from kbtui.workspace.layout import Workspace
+from kbtui.workspace.layout import MACHINE, Workspace
 
 _FOLDER = f"{MACHINE}/imports"
 

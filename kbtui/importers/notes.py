@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from kbtui.history.change import Actor, Origin
-from kbtui.importers.port import Skipped
+from kbtui.importers.port import Note, Skipped
 from kbtui.knowledge.templates import Front, render_entry
 from kbtui.knowledge.yaml_edit import value_text
 from kbtui.text import clean, clean_line, counted, slugify
@@ -23,7 +23,6 @@ from kbtui.workspace.durable import FileBatch, storage_errors
 
 if TYPE_CHECKING:
     from kbtui.history.history import History
-    from kbtui.importers.port import Note
     from kbtui.workspace.layout import Workspace
 
 _MOST = 300

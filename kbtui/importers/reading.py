@@ -15,12 +15,11 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 from kbtui.errors import UnreadableError
 from kbtui.importers.json_stream import Broken, elements
 from kbtui.importers.markup import digest, line_of
-from kbtui.importers.port import Conversation, Skipped
+from kbtui.importers.port import Conversation, Item, Said, Skipped
 from kbtui.text import shorten
 
 if TYPE_CHECKING:
     from kbtui.importers.opened import Opened
-    from kbtui.importers.port import Item, Said
 
 T = TypeVar("T")
 Records = list[dict[str, Any]]

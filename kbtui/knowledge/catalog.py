@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, NotFoundError
-from kbtui.history.objects.commit import Actor
+from kbtui.history.objects.commit import Actor, Commit
 from kbtui.knowledge.entry import EntryInfo, info_of, parse_entry
-from kbtui.knowledge.entry_index import is_entry
+from kbtui.knowledge.entry_index import EntryIndex, is_entry
 from kbtui.knowledge.templates import TYPE_OF_FOLDER
 from kbtui.text import counted, fold, shorten
 from kbtui.workspace import files
@@ -30,8 +30,6 @@ from kbtui.workspace import files
 if TYPE_CHECKING:
     from kbtui.history.change import Change
     from kbtui.history.history import History
-    from kbtui.history.objects.commit import Commit
-    from kbtui.knowledge.entry_index import EntryIndex
     from kbtui.workspace.layout import Workspace
 
 

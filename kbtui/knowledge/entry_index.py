@@ -28,16 +28,14 @@ from kbtui.knowledge.privacy import originals, says_private
 from kbtui.knowledge.resolve import LinkGraph, LinkIndex, is_label_first
 from kbtui.workspace import files
 from kbtui.workspace.derived import DerivedDatabase
-from kbtui.workspace.layout import BOOTSTRAP_FILES, is_conflict_copy
-from kbtui.workspace.scan import attachments_in
+from kbtui.workspace.layout import BOOTSTRAP_FILES, Workspace, is_conflict_copy
+from kbtui.workspace.scan import FileState, Scanner, attachments_in
 
 if TYPE_CHECKING:
     import sqlite3
 
     from pathspec import GitIgnoreSpec
 
-    from kbtui.workspace.layout import Workspace
-    from kbtui.workspace.scan import FileState, Scanner
 
 AREAS = ("knowledge", "memory", "skills", *BOOTSTRAP_FILES)
 # Raised whenever the same bytes would be parsed into something else.

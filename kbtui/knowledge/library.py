@@ -9,7 +9,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UnsafePathError, UsageError
-from kbtui.history.objects.commit import Actor, Origin
+from kbtui.history.objects.commit import Actor, Changed, Commit, Origin
 from kbtui.knowledge import frontmatter, resolve
 from kbtui.knowledge.catalog import Catalog, PromptIndex
 from kbtui.knowledge.dates import DateKeeper
@@ -24,13 +24,11 @@ from kbtui.knowledge.templates import ENTRY_TYPES, TYPE_OF_FOLDER, render_entry
 from kbtui.text import clean_line, fold, slugify
 from kbtui.workspace import files
 from kbtui.workspace.files import checked_path
-from kbtui.workspace.layout import short_name
+from kbtui.workspace.layout import Workspace, short_name
 
 if TYPE_CHECKING:
     from kbtui.history.change import Sink
     from kbtui.history.history import History
-    from kbtui.history.objects.commit import Changed, Commit
-    from kbtui.workspace.layout import Workspace
     from kbtui.workspace.scan import Scanner
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError
 from kbtui.knowledge import resolve
-from kbtui.knowledge.entry import info_of, parse_entry
+from kbtui.knowledge.entry import Entry, EntryInfo, info_of, parse_entry
 from kbtui.knowledge.entry_index import is_entry
 from kbtui.knowledge.resolve import DENDRON, LinkGraph, LinkIndex
 from kbtui.text import clean_line
@@ -19,7 +19,6 @@ from kbtui.workspace.files import checked_path
 
 if TYPE_CHECKING:
     from kbtui.history.looking.reading import HistoryReader
-    from kbtui.knowledge.entry import Entry, EntryInfo
     from kbtui.knowledge.links import Link
 
 

@@ -10,28 +10,22 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from kbtui.errors import UnreadableError, UsageError
 from kbtui.knowledge import frontmatter
-from kbtui.knowledge.entry import slug_of
-from kbtui.knowledge.habits import DATED, KEBAB, hierarchy_of, is_number, naming_of
+from kbtui.knowledge.entry import Entry, EntryInfo, slug_of
+from kbtui.knowledge.habits import DATED, KEBAB, Habits, hierarchy_of, is_number, naming_of
 from kbtui.knowledge.links import (
+    Link,
     PlacedLink,
     links_in_body,
     links_in_value,
     related_link,
 )
-from kbtui.knowledge.resolve import RULES
+from kbtui.knowledge.resolve import RULES, Found, LinkIndex, Named
 from kbtui.text import MAX_SLUG, clean_line
 from kbtui.workspace.files import checked_path
-
-if TYPE_CHECKING:
-    from kbtui.knowledge.entry import Entry, EntryInfo
-    from kbtui.knowledge.habits import Habits
-    from kbtui.knowledge.links import Link
-    from kbtui.knowledge.resolve import Found, LinkIndex, Named
 
 _SLUG = re.compile(r"[^\W_A-Z]+(?:[-._][^\W_A-Z]+)*")
 _ROOT = "knowledge/"

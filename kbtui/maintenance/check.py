@@ -11,17 +11,15 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
-from kbtui.memory.records.tombstones import LOST_KEY
-from kbtui.workspace.scan import LEFT_OUT
+from kbtui.memory.records.tombstones import LOST_KEY, Tombstones
+from kbtui.workspace.scan import LEFT_OUT, Scanner
 
 if TYPE_CHECKING:
     from kbtui.history.history import History
     from kbtui.knowledge.library import Library
     from kbtui.memory.inbox.inbox import Inbox
     from kbtui.memory.records.ledger import Audit
-    from kbtui.memory.records.tombstones import Tombstones
     from kbtui.workspace.layout import Workspace
-    from kbtui.workspace.scan import Scanner
 
 Tell = Callable[[str], None]
 

@@ -19,7 +19,7 @@ from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.logs import log_file
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.spotlight import MOST_LINES, count_lines, is_near_full
-from kbtui.settings import BUNDLED_EMBEDDING_MODEL, config_file
+from kbtui.settings import BUNDLED_EMBEDDING_MODEL, Settings, config_file
 from kbtui.text import counted
 from kbtui.workspace import files
 from kbtui.workspace.scan import LEFT_OUT
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from kbtui.knowledge.library import Library
     from kbtui.models.roles import ModelRegistry
     from kbtui.search.search_index import SearchIndex
-    from kbtui.settings import Settings
     from kbtui.workspace.layout import Workspace
 
 _PACKAGES = ("textual", "litellm", "dulwich", "whoosh-reloaded", "sentence-transformers", "torch")

@@ -25,13 +25,12 @@ from kbtui.sessions.imported import is_imported
 from kbtui.text import clean, clean_line
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
-from kbtui.workspace.layout import MACHINE
+from kbtui.workspace.layout import MACHINE, Workspace
 from kbtui.workspace.scan import Scanner, attachments_in
 
 if TYPE_CHECKING:
     from kbtui.knowledge.library import Library
     from kbtui.sessions.log_records import SessionMessage
-    from kbtui.workspace.layout import Workspace
 
 _SIGN = f"{MACHINE}/format"  # by which a folder of notes in place is known
 _FIRST_TIME = (1980, 1, 1, 0, 0, 0)  # a zip knows none before

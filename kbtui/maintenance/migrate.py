@@ -28,6 +28,7 @@ from kbtui.workspace.layout import (
     TAKEN_OVER,
     TAKING_OVER,
     Layout,
+    Workspace,
 )
 from kbtui.workspace.lock import WorkspaceLock
 from kbtui.workspace.opening import IN_PLACE
@@ -35,7 +36,6 @@ from kbtui.workspace.scan import notes_in
 
 if TYPE_CHECKING:
     from kbtui.history.history import History
-    from kbtui.workspace.layout import Workspace
 
 log = logging.getLogger(__name__)
 _OLD_INDEX = f"{MACHINE}/index.old"

@@ -26,15 +26,13 @@ from kbtui.settings import config_file
 from kbtui.text import counted
 from kbtui.workspace.durable import FileBatch, storage_errors
 from kbtui.workspace.jsonl import rewrite
-from kbtui.workspace.layout import MACHINE, is_conflict_copy
+from kbtui.workspace.layout import MACHINE, Workspace, is_conflict_copy
 from kbtui.workspace.scan import notes_in
-from kbtui.workspace.secret import MARKER, is_binary
+from kbtui.workspace.secret import MARKER, Secret, is_binary
 
 if TYPE_CHECKING:
     from kbtui.history.history import History
     from kbtui.history.sync.purge import HistoryPurge
-    from kbtui.workspace.layout import Workspace
-    from kbtui.workspace.secret import Secret
 
 _PIECE = 1 << 24
 _WHOLE = 1 << 28

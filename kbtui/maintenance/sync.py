@@ -18,7 +18,7 @@ import platformdirs
 
 from kbtui.errors import UsageError
 from kbtui.history.change import Actor
-from kbtui.history.merging.tree_merge import merge_three
+from kbtui.history.merging.tree_merge import Clash, Resolver, merge_three
 from kbtui.history.objects.commit import is_derived
 from kbtui.history.sync.remote import Address, Watcher, parse_address
 from kbtui.history.sync.sync import SyncReport, SyncRules
@@ -29,14 +29,12 @@ from kbtui.text import counted, json_object
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.known import former_paths
-from kbtui.workspace.layout import short_name
+from kbtui.workspace.layout import Workspace, short_name
 
 if TYPE_CHECKING:
     from kbtui.history.history import History
-    from kbtui.history.merging.tree_merge import Clash, Resolver
     from kbtui.knowledge.library import Library
     from kbtui.memory.inbox.inbox import Inbox
-    from kbtui.workspace.layout import Workspace
 
 _INDEX = re.compile(r"knowledge/(?:.*/)?INDEX\.md")
 _REMOTES = "remotes.json"

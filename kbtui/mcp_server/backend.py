@@ -23,8 +23,8 @@ from kbtui.history.objects.commit import Actor, Origin
 from kbtui.mcp_server.client_tools import ALWAYS_PROPOSED, CLIENT_TOOLS
 from kbtui.mcp_server.history_tools import HISTORY_TOOLS, history_tools
 from kbtui.mcp_server.public_history import PublicHistory
-from kbtui.mcp_server.resources import Resources
-from kbtui.models.port import ToolCall
+from kbtui.mcp_server.resources import Page, Resources
+from kbtui.models.port import ToolCall, ToolSpec
 from kbtui.search.background import Watcher
 from kbtui.text import clean_line, shorten
 from kbtui.workspace.layout import BOOTSTRAP_FILES
@@ -32,9 +32,7 @@ from kbtui.workspace.scan import AREAS, IGNORE_FILE
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.mcp_server.resources import Page
     from kbtui.memory.edits.editor import Editor
-    from kbtui.models.port import ToolSpec
 
 log = logging.getLogger(__name__)
 _SEARCHES = frozenset({"memory_search", "vector_search", "search"})

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kbtui.agent.tools.base import ToolContext, ToolResult, checked_area, number, spec, text
+from kbtui.agent.tools.base import Tool, ToolContext, ToolResult, checked_area, number, spec, text
 from kbtui.agent.tools.searching import MemorySearch, VectorSearch
 from kbtui.agent.tools.writing import RenameEntry, write
 from kbtui.knowledge.entry import parse_entry
@@ -20,9 +20,6 @@ from kbtui.memory.edits.operations import delete_entry
 from kbtui.text import clean_line, counted
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
-
-if TYPE_CHECKING:
-    from kbtui.agent.tools.base import Tool
 
 _MOST_FOUND = 10
 _MOST_LINKS = 200

@@ -7,20 +7,27 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from kbtui.agent.sources import quoted
-from kbtui.agent.tools.base import RefusedError, ToolContext, ToolResult, cap, number, spec, text
+from kbtui.agent.tools.base import (
+    RefusedError,
+    Tool,
+    ToolContext,
+    ToolResult,
+    cap,
+    number,
+    spec,
+    text,
+)
 from kbtui.agent.tools.writing import is_reviewed, propose
 from kbtui.errors import NotFoundError, UndoConflictError
 from kbtui.history.looking.diff import as_patch
-from kbtui.history.objects.commit import Actor, describe
+from kbtui.history.objects.commit import Actor, Commit, describe
 from kbtui.knowledge.entry_index import is_catalogue
 from kbtui.text import clean_line, counted, shorten
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from kbtui.agent.tools.base import Tool
     from kbtui.history.change import Change
-    from kbtui.history.objects.commit import Commit
     from kbtui.mcp_server.public_history import PublicCommit, PublicHistory
     from kbtui.memory.recall.provenance import Provenance, Why
     from kbtui.memory.records.archive import ArchiveEntry

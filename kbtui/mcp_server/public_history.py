@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError
-from kbtui.history.objects.commit import describe, is_derived
+from kbtui.history.objects.commit import Actor, Commit, PathChange, describe, is_derived
 from kbtui.knowledge.privacy import says_private
 from kbtui.workspace.files import checked_path
 
 if TYPE_CHECKING:
     from kbtui.history.history import History
     from kbtui.history.looking.diff import FileDiff
-    from kbtui.history.objects.commit import Actor, Commit, PathChange
     from kbtui.knowledge.library import Library
 
 _MOST_PATHS = 50

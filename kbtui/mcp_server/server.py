@@ -18,7 +18,7 @@ from kbtui import __version__
 from kbtui.agent.tool_rounds import in_thread
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.logs import log_file
-from kbtui.mcp_server.resources import TEMPLATE, uri_of
+from kbtui.mcp_server.resources import TEMPLATE, Listed, uri_of
 from kbtui.mcp_server.schemas import EXACT, output_of
 from kbtui.text import clean_line, shorten
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from kbtui.agent.tools.toolbox import Outcome
     from kbtui.mcp_server.backend import Backend, Offer
-    from kbtui.mcp_server.resources import Listed
 
     Request = ServerRequestContext[Any]
 

@@ -27,7 +27,7 @@ from collections.abc import (
 )
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from kbtui.errors import (
     ModelAccessError,
@@ -38,7 +38,18 @@ from kbtui.errors import (
 )
 from kbtui.models.background import BackgroundLoop
 from kbtui.models.model_errors import Endpoint, Trouble, cut_off, timed_out, trouble_with
-from kbtui.models.port import Reply, ReplyEvent, ReplyReasoning, ReplyRetry, Usage, estimate_tokens
+from kbtui.models.port import (
+    FinishReason,
+    Message,
+    Picture,
+    Reply,
+    ReplyEvent,
+    ReplyReasoning,
+    ReplyRetry,
+    ToolSpec,
+    Usage,
+    estimate_tokens,
+)
 from kbtui.models.providers import is_loopback, is_ollama, prefix_of
 from kbtui.models.reply_builder import ReplyBuilder
 from kbtui.models.schema import (
@@ -49,9 +60,6 @@ from kbtui.models.schema import (
     ladder_from,
     request_options,
 )
-
-if TYPE_CHECKING:
-    from kbtui.models.port import FinishReason, Message, Picture, ToolSpec
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)

@@ -6,13 +6,12 @@ import os
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kbtui.errors import UsageError
 from kbtui.models import providers
 from kbtui.models.litellm_model import LiteLLMModel, ModelOptions, warm_up
 from kbtui.models.model_errors import Endpoint, no_key
-from kbtui.models.port import Message, OfflineModel
+from kbtui.models.port import ChatModel, Message, OfflineModel
 from kbtui.models.providers import (
     Found,
     KeyStore,
@@ -23,12 +22,8 @@ from kbtui.models.providers import (
     prefix_of,
     provider_of,
 )
-from kbtui.settings import OFFLINE, RoleSettings, changed_config
+from kbtui.settings import OFFLINE, RoleSettings, Settings, changed_config
 from kbtui.text import clean_line
-
-if TYPE_CHECKING:
-    from kbtui.models.port import ChatModel
-    from kbtui.settings import Settings
 
 __all__ = ["Found", "ModelRegistry", "ModelStatus"]
 

@@ -17,14 +17,10 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.errors import UsageError
-from kbtui.models.port import Message, Reply, ToolCall
-
-if TYPE_CHECKING:
-    from kbtui.models.port import ToolSpec
-
+from kbtui.models.port import Message, Reply, ToolCall, ToolSpec
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "string": (str,),

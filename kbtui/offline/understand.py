@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from kbtui.knowledge.facts import Fact
 from kbtui.offline import words as w
-from kbtui.offline.corrections import find, without_cue
+from kbtui.offline.corrections import Correction, find, without_cue
 from kbtui.offline.judging import (
     WORTH_KEEPING,
     Sentence,
@@ -29,7 +29,6 @@ from kbtui.text import fold
 from kbtui.workspace.redact import redact
 
 if TYPE_CHECKING:
-    from kbtui.offline.corrections import Correction
     from kbtui.offline.lines import Line
 
 Kind = Literal[

@@ -19,12 +19,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from kbtui.errors import StorageError
-from kbtui.models.port import Message, ToolCall
+from kbtui.models.port import Message, Role, ToolCall
 from kbtui.text import shorten
 from kbtui.workspace.jsonl import read_lines
 
 if TYPE_CHECKING:
-    from kbtui.models.port import Role
     from kbtui.workspace.layout import Workspace
 
 

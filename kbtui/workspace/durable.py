@@ -15,13 +15,10 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from kbtui.errors import KbtuiError, NotFoundError, StorageError, UnsafePathError
-from kbtui.workspace.layout import located
-
-if TYPE_CHECKING:
-    from kbtui.workspace.layout import Layout
+from kbtui.workspace.layout import Layout, located
 
 TEMPORARY = ".kbtui-"
 TOGETHER = 50

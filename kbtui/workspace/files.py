@@ -16,15 +16,11 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kbtui.errors import UnreadableError, UnsafePathError
 from kbtui.text import clean
 from kbtui.workspace.durable import FileBatch, open_folder, real_name, storage_error, storage_errors
-from kbtui.workspace.layout import located
-
-if TYPE_CHECKING:
-    from kbtui.workspace.layout import Layout
+from kbtui.workspace.layout import Layout, located
 
 READ_LIMIT = 50 * 1024 * 1024
 # What needs no closer look: the great majority of names.

@@ -17,16 +17,13 @@ import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from platformdirs import user_cache_path, user_state_path
 
 from kbtui.errors import KbtuiError
 from kbtui.workspace import files
-from kbtui.workspace.layout import MACHINE
-
-if TYPE_CHECKING:
-    from kbtui.workspace.layout import Workspace
+from kbtui.workspace.layout import MACHINE, Workspace
 
 log = logging.getLogger(__name__)
 _ID = f"{MACHINE}/id"

@@ -28,6 +28,8 @@ from kbtui.workspace.layout import (
     ENTRIES,
     MACHINE,
     RECORDED_FOLDERS,
+    Layout,
+    Workspace,
     is_conflict_copy,
     is_recorded,
 )
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
     from kbtui.workspace.derived import DerivedDatabase
-    from kbtui.workspace.layout import Layout, Workspace
 
 AREAS = ("knowledge", "memory", "skills", "docs", *BOOTSTRAP_FILES)
 IGNORE_FILE = ".kbtuiignore"

@@ -13,23 +13,21 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
-from kbtui.history.objects.commit import Actor
+from kbtui.history.objects.commit import Actor, Commit, Origin
 from kbtui.knowledge.entry_index import is_catalogue
 from kbtui.models.port import ToolSpec
 from kbtui.text import clean_line, shorten
 from kbtui.workspace import files
-from kbtui.workspace.layout import BOOTSTRAP_FILES, ENTRIES
+from kbtui.workspace.layout import BOOTSTRAP_FILES, ENTRIES, Layout, Workspace
 
 if TYPE_CHECKING:
     from kbtui.agent.sources import Sources
     from kbtui.history.history import History
-    from kbtui.history.objects.commit import Commit, Origin
     from kbtui.knowledge.library import Library
     from kbtui.memory.edits.editor import Editor
     from kbtui.search.search_index import SearchIndex
     from kbtui.sessions.store import SessionStore
     from kbtui.settings import Settings
-    from kbtui.workspace.layout import Layout, Workspace
 
 
 MOST_CHARACTERS = 16_000

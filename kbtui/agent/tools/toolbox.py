@@ -12,19 +12,17 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from kbtui.agent.events import TurnChange
-from kbtui.agent.tools.base import error_text
+from kbtui.agent.tools.base import Tool, ToolContext, error_text
 from kbtui.agent.tools.list_entries import ListEntries
 from kbtui.agent.tools.reading import Grep, ReadEntry, ReadFile
 from kbtui.agent.tools.searching import MemorySearch, VectorSearch
 from kbtui.agent.tools.writing import EditEntry, RenameEntry, WriteEntry
 from kbtui.errors import KbtuiError, NotFoundError
-from kbtui.history.objects.commit import describe
+from kbtui.history.objects.commit import Commit, describe
 from kbtui.models.schema import parse_arguments
 from kbtui.text import shorten
 
 if TYPE_CHECKING:
-    from kbtui.agent.tools.base import Tool, ToolContext
-    from kbtui.history.objects.commit import Commit
     from kbtui.models.port import ToolCall, ToolSpec
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from kbtui.importers.markup import line_of
-from kbtui.importers.port import Conversation, Said, Skipped, Source
+from kbtui.importers.port import Conversation, Item, Said, Skipped, Source
 from kbtui.importers.reading import (
     json_list,
     json_members,
@@ -27,7 +27,6 @@ from kbtui.importers.reading import (
 
 if TYPE_CHECKING:
     from kbtui.importers.opened import Opened
-    from kbtui.importers.port import Item
 
 _MARK = re.compile("[ \t]?\ue200([^\ue200\ue201]*)\ue201")
 _CITATION = re.compile(r"[ \t]?【\d+(?::\d+)?†[^】\n]*】")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import UnreadableError
 from kbtui.importers.markup import line_of
-from kbtui.importers.port import Conversation, Note, Said, Skipped, Source
+from kbtui.importers.port import Conversation, Item, Note, Said, Skipped, Source
 from kbtui.importers.reading import (
     json_list,
     json_members,
@@ -28,7 +28,6 @@ from kbtui.importers.reading import (
 
 if TYPE_CHECKING:
     from kbtui.importers.opened import Opened
-    from kbtui.importers.port import Item
 
 _NOTICE = re.compile(
     r"(?:^[ \t]*`{3,}[^\n]*\n)?[ \t]*"

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from kbtui.history.history import History
     from kbtui.importers.opened import Opened
     from kbtui.memory.records.archive import Archive
-    from kbtui.sessions.log_records import SessionMessage
     from kbtui.workspace.layout import Workspace
 
 log = logging.getLogger(__name__)

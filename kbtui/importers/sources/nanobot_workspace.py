@@ -29,12 +29,12 @@ from kbtui.workspace.layout import (
     RECORDED_FOLDERS,
     TAKEN_OVER,
     TAKING_OVER,
+    Workspace,
 )
 from kbtui.workspace.opening import is_nanobots
 
 if TYPE_CHECKING:
     from kbtui.history.history import History
-    from kbtui.workspace.layout import Workspace
 
 _OLD_LOG = re.compile(r"[^.].*\.jsonl?")
 _DATED = re.compile(r"\d{4}-\d{2}-\d{2}.*\.md")

@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING, Any
 import platformdirs
 
 from kbtui.errors import BudgetError, ModelAnswerError
-from kbtui.models.port import Usage
+from kbtui.models.port import ChatModel, Message, Reply, ReplyEvent, ToolSpec, Usage
 from kbtui.text import json_object
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.files import write_machine_file
 
 if TYPE_CHECKING:
-    from kbtui.models.port import ChatModel, Message, Reply, ReplyEvent, ToolSpec
     from kbtui.models.roles import ModelRegistry
     from kbtui.settings import Settings
 

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from kbtui.errors import BudgetError, KbtuiError, WorkspaceBusyError
 from kbtui.history.change import Actor
-from kbtui.memory.consolidation.consolidator import Outcome, Trigger
+from kbtui.memory.consolidation.consolidator import Consolidator, Outcome, Progress, Trigger
 
 if TYPE_CHECKING:
     from kbtui.history.history import History
-    from kbtui.memory.consolidation.consolidator import Consolidator, Progress
     from kbtui.memory.consolidation.notes import SessionMemoryWriter
     from kbtui.memory.consolidation.page import Pending
     from kbtui.memory.dream.dream import Dream

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from kbtui.errors import ConflictError, ModelError
-from kbtui.memory.background.budget import BackgroundModels, Budget
+from kbtui.memory.background.budget import BackgroundModels, Budget, MeteredModel
 from kbtui.memory.background.jobs import DREAMING, DreamJob, SessionWork
 from kbtui.memory.background.worker import BackgroundWorker
 from kbtui.memory.consolidation.consolidator import Consolidator, Outcome, Trigger
@@ -29,15 +29,13 @@ from kbtui.memory.recall.forget import Forgetting
 from kbtui.memory.recall.left_out import LeftOut, left_out
 from kbtui.memory.recall.remember import Remembering
 from kbtui.memory.records.committing import MemoryLock
-from kbtui.memory.records.ledger import Ledger
+from kbtui.memory.records.ledger import Audit, Ledger
 from kbtui.memory.records.tombstones import Tombstones
 from kbtui.models.port import OfflineModel
 
 if TYPE_CHECKING:
-    from kbtui.memory.background.budget import MeteredModel
     from kbtui.memory.dream.report import DreamProgress
     from kbtui.memory.records.archive import Archive
-    from kbtui.memory.records.ledger import Audit
     from kbtui.memory.services import Services
 
 log = logging.getLogger(__name__)

@@ -19,21 +19,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kbtui.errors import KbtuiError, NotFoundError, WorkspaceBusyError
 from kbtui.listeners import Listeners
-from kbtui.memory.background.budget import ConsentNeededError
+from kbtui.memory.background.budget import Budget, ConsentNeededError
 from kbtui.memory.background.jobs import (
     CONDENSING,
     Job,
     JobReport,
     SessionQueue,
+    SessionReport,
+    SessionWork,
+    Wanted,
     WorkerEvent,
     WorkerStatus,
 )
-from kbtui.memory.consolidation.consolidator import Trigger
+from kbtui.memory.consolidation.consolidator import Outcome, Trigger
 
 if TYPE_CHECKING:
-    from kbtui.memory.background.budget import Budget
-    from kbtui.memory.background.jobs import SessionReport, SessionWork, Wanted
-    from kbtui.memory.consolidation.consolidator import Outcome
     from kbtui.sessions.store import SessionStore
     from kbtui.settings import MemorySettings
 

@@ -28,7 +28,7 @@ from kbtui.memory.edits.growing import stated
 from kbtui.memory.edits.memory_file import MEMORY, apply_rewrite
 from kbtui.memory.edits.subjects import named_in
 from kbtui.memory.records.transcript import CONVERSATION
-from kbtui.models.port import Message, cut_to_tokens
+from kbtui.models.port import ChatModel, Message, Reply, ToolSpec, cut_to_tokens
 from kbtui.sessions.slices import split_text
 from kbtui.workspace.layout import short_name
 
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from kbtui.knowledge.library import Library
     from kbtui.memory.consolidation.page import Page
     from kbtui.memory.edits.editor import Written
-    from kbtui.models.port import ChatModel, Reply, ToolSpec
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)

@@ -11,14 +11,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from kbtui.history.change import Actor
+from kbtui.history.change import Actor, Commit, Origin
 from kbtui.knowledge.facts import normalise, statements, states
 from kbtui.memory.edits.editor import Written
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
-    from kbtui.history.change import Commit, Origin
     from kbtui.history.history import History
     from kbtui.history.looking.diff import FileDiff
     from kbtui.memory.consolidation.page import Page

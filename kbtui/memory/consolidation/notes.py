@@ -13,19 +13,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from kbtui.history.change import Actor, Origin
+from kbtui.history.change import Actor, Change, Origin
 from kbtui.knowledge.facts import normalise, statements
-from kbtui.memory.records.committing import committed
+from kbtui.memory.records.committing import MemoryLock, committed
 from kbtui.memory.records.dates import absolute_dates, local
 from kbtui.text import shorten, slugify
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
-    from kbtui.history.change import Change
     from kbtui.history.history import History
     from kbtui.memory.consolidation.page import Page, Pending
     from kbtui.memory.records.archive import Archive
-    from kbtui.memory.records.committing import MemoryLock
     from kbtui.memory.records.transcript import Conversation
     from kbtui.sessions.store import SessionMessage
     from kbtui.settings import SessionNotesSettings

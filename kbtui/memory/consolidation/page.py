@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from kbtui.knowledge.facts import plain_fact
 from kbtui.memory.records.dates import local, stamp
-from kbtui.memory.records.transcript import read_conversation, said_by_user, tokens_of
+from kbtui.memory.records.transcript import Conversation, read_conversation, said_by_user, tokens_of
 from kbtui.models.port import message_tokens
 from kbtui.offline.words import content, stem
-from kbtui.sessions.slices import pages, split_units
+from kbtui.sessions.slices import Unit, pages, split_units
 from kbtui.workspace.jsonl import read_lines
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from kbtui.memory.records.archive import Archive
     from kbtui.memory.records.ranges import Range
     from kbtui.memory.records.tombstones import Tombstones
-    from kbtui.memory.records.transcript import Conversation
-    from kbtui.sessions.slices import Unit
     from kbtui.sessions.store import SessionMessage
     from kbtui.workspace.layout import Workspace
 

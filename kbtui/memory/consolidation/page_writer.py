@@ -14,11 +14,11 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError
-from kbtui.history.change import Actor, Origin
-from kbtui.knowledge.facts import plain_fact
-from kbtui.memory.consolidation.live_edits import live_edits
+from kbtui.history.change import Actor, Change, Origin
+from kbtui.knowledge.facts import Fact, plain_fact
+from kbtui.memory.consolidation.live_edits import LiveEdits, live_edits
 from kbtui.memory.consolidation.notes import RAW, stage_day_notes, stage_raw_notes
-from kbtui.memory.consolidation.page import Echo
+from kbtui.memory.consolidation.page import Echo, Page
 from kbtui.memory.edits.growing import is_said
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.records.committing import committed
@@ -27,12 +27,8 @@ from kbtui.memory.records.ranges import holds
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
-    from kbtui.history.change import Change
     from kbtui.history.history import History
-    from kbtui.knowledge.facts import Fact
     from kbtui.memory.consolidation.answer import Answer
-    from kbtui.memory.consolidation.live_edits import LiveEdits
-    from kbtui.memory.consolidation.page import Page
     from kbtui.memory.edits.editor import Editor, Plan
     from kbtui.memory.inbox.inbox import Inbox
     from kbtui.memory.records.archive import Archive

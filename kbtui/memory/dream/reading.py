@@ -16,7 +16,7 @@ from kbtui.errors import KbtuiError
 from kbtui.knowledge import frontmatter
 from kbtui.knowledge.body import summary_of
 from kbtui.knowledge.facts import normalise, plain_fact, statements
-from kbtui.knowledge.overlay import shown_text
+from kbtui.knowledge.overlay import Overlay, shown_text
 from kbtui.memory.dream.tools import SPECS, prompt
 from kbtui.memory.edits.growing import is_said
 from kbtui.memory.edits.memory_file import is_statement, line_key, split_lines
@@ -24,7 +24,7 @@ from kbtui.memory.edits.subjects import named_in
 from kbtui.memory.edits.working_copy import NOTES
 from kbtui.memory.records.dates import stamp
 from kbtui.memory.records.transcript import ARCHIVE, CATALOGUE, FILE, PROBLEMS, as_block
-from kbtui.models.port import cut_to_tokens
+from kbtui.models.port import ChatModel, cut_to_tokens
 from kbtui.sessions.slices import split_text
 from kbtui.text import shorten, slugify
 from kbtui.workspace.layout import short_name
@@ -32,11 +32,9 @@ from kbtui.workspace.layout import short_name
 if TYPE_CHECKING:
     from kbtui.knowledge.entry import EntryInfo
     from kbtui.knowledge.library import Library
-    from kbtui.knowledge.overlay import Overlay
     from kbtui.memory.records.archive import ArchiveEntry
     from kbtui.memory.records.cursors import Cursors
     from kbtui.memory.services import Services
-    from kbtui.models.port import ChatModel
 
 log = logging.getLogger(__name__)
 _SAFETY = 0.8  # tokens are estimated

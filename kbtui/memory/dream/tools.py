@@ -18,14 +18,13 @@ from kbtui.memory.consolidation.answer import read_entry
 from kbtui.memory.edits import operations
 from kbtui.memory.records.dates import absolute_dates
 from kbtui.memory.records.usable_answers import clean_answer, is_placeholder, why_unusable
-from kbtui.models.port import Message, ToolSpec
+from kbtui.models.port import Message, ToolCall, ToolSpec
 from kbtui.models.schema import parse_arguments
 from kbtui.text import clean_line
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from kbtui.memory.edits.working_copy import Operation, WorkingCopy
-    from kbtui.models.port import ToolCall
 
 log = logging.getLogger(__name__)
 FINISH = "finish"

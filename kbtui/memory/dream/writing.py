@@ -12,19 +12,15 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError, UsageError
-from kbtui.history.change import Actor, Origin
-from kbtui.history.looking.diff import diff_file, find_renames
-from kbtui.history.objects.commit import is_derived
-from kbtui.memory.dream.report import DreamReport, Suggestion
+from kbtui.history.change import Actor, Change, Origin, Sink
+from kbtui.history.looking.diff import FileDiff, diff_file, find_renames
+from kbtui.history.objects.commit import Commit, is_derived
+from kbtui.memory.dream.report import DreamReport, Kind, Suggestion
 from kbtui.memory.records.committing import committed
 
 if TYPE_CHECKING:
-    from kbtui.history.change import Change, Sink
     from kbtui.history.history import History
-    from kbtui.history.looking.diff import FileDiff
-    from kbtui.history.objects.commit import Commit
     from kbtui.memory.dream.reading import Batch
-    from kbtui.memory.dream.report import Kind
     from kbtui.memory.edits.working_copy import Wish, WorkingCopy
     from kbtui.memory.inbox.inbox import Inbox
     from kbtui.memory.records.cursors import Cursors

@@ -9,7 +9,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Literal
 
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
-from kbtui.knowledge.facts import normalise, plain_fact, statements
+from kbtui.knowledge.facts import Fact, normalise, plain_fact, statements
 from kbtui.knowledge.overlay import shown_text
 from kbtui.knowledge.templates import ENTRY_TYPES
 from kbtui.memory.edits.growing import (
@@ -35,7 +35,7 @@ from kbtui.memory.edits.operations import (
     supersede_decision,
 )
 from kbtui.memory.edits.spotlight import make_lean
-from kbtui.memory.edits.working_copy import Done, Surroundings, WorkingCopy
+from kbtui.memory.edits.working_copy import Done, Operation, Surroundings, WorkingCopy
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import absolute_dates
 from kbtui.memory.records.usable_answers import is_placeholder, why_unusable
@@ -45,10 +45,8 @@ from kbtui.workspace.redact import redact
 if TYPE_CHECKING:
     from kbtui.history.change import Actor, Change, Commit, Origin
     from kbtui.history.history import History
-    from kbtui.knowledge.facts import Fact
     from kbtui.knowledge.library import Library
     from kbtui.memory.edits.subjects import Subjects
-    from kbtui.memory.edits.working_copy import Operation
     from kbtui.memory.inbox.inbox import Inbox
     from kbtui.memory.records.tombstones import Tombstones
     from kbtui.workspace.layout import Workspace

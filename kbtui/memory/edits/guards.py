@@ -6,23 +6,19 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from kbtui.errors import UsageError
 from kbtui.history.change import Actor
 from kbtui.knowledge import frontmatter
 from kbtui.knowledge.entry import parse_entry
 from kbtui.knowledge.facts import plain_fact, statements
-from kbtui.knowledge.overlay import shown_text
+from kbtui.knowledge.overlay import Edits, Overlay, shown_text
 from kbtui.knowledge.templates import section_text
 from kbtui.memory.edits.growing import evolution_of, is_said, missing
 from kbtui.memory.edits.memory_file import is_statement, review_reason, split_lines
 from kbtui.memory.records.usable_answers import is_placeholder, why_unusable
 from kbtui.text import shorten
 from kbtui.workspace.layout import short_name
-
-if TYPE_CHECKING:
-    from kbtui.knowledge.overlay import Edits, Overlay
 
 _LONGEST_LINE = 4_000
 _MOST_ADDED = 40_000

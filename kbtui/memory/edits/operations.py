@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from datetime import date
-from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.knowledge import frontmatter
 from kbtui.knowledge.facts import Fact, normalise, plain_fact
-from kbtui.knowledge.overlay import with_aliases
+from kbtui.knowledge.overlay import Edits, with_aliases
 from kbtui.knowledge.repair import new_name, unlinked
 from kbtui.knowledge.templates import EVOLUTION, append_to_section
 from kbtui.memory.edits.growing import (
@@ -36,13 +35,9 @@ from kbtui.memory.edits.memory_file import (
     line_key,
     split_lines,
 )
-from kbtui.memory.edits.working_copy import NOTES, Operation
+from kbtui.memory.edits.working_copy import NOTES, Operation, WorkingCopy
 from kbtui.text import clean_line, shorten
 from kbtui.workspace.layout import short_name
-
-if TYPE_CHECKING:
-    from kbtui.knowledge.overlay import Edits
-    from kbtui.memory.edits.working_copy import WorkingCopy
 
 SOUL = "SOUL.md"
 _STYLE = "Style"

@@ -13,21 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import UsageError
 from kbtui.knowledge import frontmatter
-from kbtui.knowledge.entry import parse_entry
+from kbtui.knowledge.entry import Entry, parse_entry
 from kbtui.knowledge.facts import normalise, plain_fact, statements
 from kbtui.knowledge.frontmatter import items, with_items
 from kbtui.knowledge.templates import append_to_section, render_entry
 from kbtui.memory.edits.memory_file import MEMORY, is_statement
 from kbtui.memory.edits.operations import replaced
-from kbtui.memory.edits.working_copy import NOTES, Operation
+from kbtui.memory.edits.working_copy import NOTES, Operation, WorkingCopy
 from kbtui.text import clean_line
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from kbtui.knowledge.entry import Entry
     from kbtui.knowledge.library import Content
     from kbtui.knowledge.overlay import Edits
-    from kbtui.memory.edits.working_copy import WorkingCopy
 
 _BULLETS = ("- ", "* ")
 

@@ -14,11 +14,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UsageError
-from kbtui.history.change import Actor
-from kbtui.knowledge.entry import parse_entry, slug_of
+from kbtui.history.change import Actor, Change
+from kbtui.knowledge.entry import Entry, parse_entry, slug_of
 from kbtui.knowledge.entry_index import is_entry
-from kbtui.knowledge.facts import normalise
-from kbtui.knowledge.overlay import shown_text
+from kbtui.knowledge.facts import Fact, normalise
+from kbtui.knowledge.overlay import Edits, Overlay, shown_text
 from kbtui.knowledge.resolve import without_line
 from kbtui.knowledge.templates import ENTRY_TYPES
 from kbtui.memory.edits import guards
@@ -28,13 +28,9 @@ from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from kbtui.history.change import Change
     from kbtui.history.history import History
     from kbtui.history.objects.commit import Origin
-    from kbtui.knowledge.entry import Entry
-    from kbtui.knowledge.facts import Fact
     from kbtui.knowledge.library import Library
-    from kbtui.knowledge.overlay import Edits, Overlay
     from kbtui.memory.edits.subjects import Subjects
     from kbtui.memory.inbox.inbox import Inbox
     from kbtui.memory.records.tombstones import Tombstones

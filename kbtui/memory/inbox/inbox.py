@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError, UsageError, WorkspaceBusyError
-from kbtui.history.change import Actor, Origin
-from kbtui.history.places import ProposedEdit, in_form_of
+from kbtui.history.change import Actor, Change, Commit, Origin
+from kbtui.history.places import Place, Plan, Proposal, ProposedEdit, in_form_of
 from kbtui.knowledge.facts import statements
 from kbtui.listeners import Listeners
 from kbtui.memory.inbox.rejections import FOLDER, Known, Rejections, fingerprint
@@ -26,14 +26,11 @@ from kbtui.memory.records.ranges import read_range
 from kbtui.memory.records.tombstones import Source, Tombstones
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
-from kbtui.workspace.layout import is_recorded, short_name
+from kbtui.workspace.layout import Workspace, is_recorded, short_name
 from kbtui.workspace.redact import redact
 
 if TYPE_CHECKING:
-    from kbtui.history.change import Change, Commit
     from kbtui.history.history import History
-    from kbtui.history.places import Place, Plan, Proposal
-    from kbtui.workspace.layout import Workspace
 
 # What these propose again after it was rejected isn't asked about again; an agent was told to.
 _UNASKED = {

@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbtui.history.looking.diff import split_lines
-from kbtui.history.places import ProposedEdit, cuts_of, put
+from kbtui.history.places import Place, Plan, Proposal, ProposedEdit, cuts_of, put
 from kbtui.workspace import files
 from kbtui.workspace.jsonl import append_line, read_lines
 from kbtui.workspace.layout import MACHINE
 
 if TYPE_CHECKING:
     from kbtui.history.change import Actor
-    from kbtui.history.places import Place, Plan, Proposal
 
 FOLDER = f"{MACHINE}/inbox"
 _FILE = f"{FOLDER}/rejected.jsonl"

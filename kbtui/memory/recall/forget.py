@@ -13,23 +13,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
-from kbtui.history.change import Actor, Origin
+from kbtui.history.change import Actor, Change, Commit, Origin
 from kbtui.knowledge.facts import statements
 from kbtui.memory.recall.mentions import Mention, masks_of, mentions, says, without, words_of
-from kbtui.memory.records.archive import is_record
+from kbtui.memory.records.archive import ArchiveEntry, is_record
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.ranges import ranges_of
-from kbtui.memory.records.tombstones import Source
+from kbtui.memory.records.tombstones import Source, Tombstones
 from kbtui.text import counted
 from kbtui.workspace import files
 from kbtui.workspace.layout import BOOTSTRAP_FILES
 
 if TYPE_CHECKING:
-    from kbtui.history.change import Change, Commit
     from kbtui.history.history import History
     from kbtui.memory.inbox.inbox import Inbox
-    from kbtui.memory.records.archive import ArchiveEntry
-    from kbtui.memory.records.tombstones import Tombstones
     from kbtui.memory.services import Services
     from kbtui.sessions.log_records import Mask
     from kbtui.sessions.store import SessionStore

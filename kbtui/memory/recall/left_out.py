@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.facts import normalise, statements
 from kbtui.memory.recall.mentions import sentences
-from kbtui.memory.records.archive import is_record
+from kbtui.memory.records.archive import ArchiveEntry, is_record
 from kbtui.text import shorten
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
     from kbtui.memory.consolidation.page import Pending
-    from kbtui.memory.records.archive import ArchiveEntry
     from kbtui.memory.services import Services
 
 NOT_SUMMED_UP = "not in the summary"

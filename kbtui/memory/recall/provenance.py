@@ -16,22 +16,20 @@ from typing import TYPE_CHECKING, TypeVar
 from rapidfuzz import fuzz, process
 
 from kbtui.errors import NotFoundError
-from kbtui.history.change import Actor
+from kbtui.history.change import Actor, Commit, Origin
 from kbtui.knowledge.facts import normalise, plain_fact
 from kbtui.memory.edits.memory_file import line_key
 from kbtui.memory.records.cursors import Cursors
 from kbtui.text import counted, shorten
 from kbtui.workspace import files
-from kbtui.workspace.layout import is_recorded, short_name
+from kbtui.workspace.layout import Workspace, is_recorded, short_name
 
 if TYPE_CHECKING:
-    from kbtui.history.change import Commit, Origin
     from kbtui.history.history import History
     from kbtui.history.looking.blame import LineOrigin
     from kbtui.history.looking.diff import DiffLine, FileDiff
     from kbtui.memory.records.archive import Archive, ArchiveEntry
     from kbtui.sessions.store import SessionMessage, SessionStore
-    from kbtui.workspace.layout import Workspace
 
 _Told = TypeVar("_Told")
 _SHORTEST_WORD = 3

@@ -8,7 +8,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError, UsageError
-from kbtui.history.change import Actor, Origin
+from kbtui.history.change import Actor, Change, Origin
 from kbtui.knowledge.facts import normalise, plain_fact
 from kbtui.memory.edits.memory_file import MEMORY, apply_facts
 from kbtui.memory.records.committing import committed
@@ -17,7 +17,6 @@ from kbtui.workspace import files
 from kbtui.workspace.redact import redact
 
 if TYPE_CHECKING:
-    from kbtui.history.change import Change
     from kbtui.history.history import History
     from kbtui.knowledge.library import Library
     from kbtui.memory.records.tombstones import Tombstones

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from kbtui.errors import ConflictError, NotFoundError
-from kbtui.history.change import Actor
+from kbtui.history.change import Actor, Change
 from kbtui.memory.records.archive_lines import (
     ArchiveEntry,
     Book,
@@ -41,7 +41,6 @@ from kbtui.workspace import files
 from kbtui.workspace.jsonl import BadLine, add_record, parse_records
 
 if TYPE_CHECKING:
-    from kbtui.history.change import Change
     from kbtui.history.history import History
     from kbtui.workspace.layout import Workspace
 

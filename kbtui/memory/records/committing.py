@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kbtui.errors import ConflictError, WorkspaceBusyError
 from kbtui.workspace import files
-from kbtui.workspace.layout import conflict_copy_of
+from kbtui.workspace.layout import Layout, Workspace, conflict_copy_of
 from kbtui.workspace.lock import open_lock, try_lock
 
 if TYPE_CHECKING:
     from kbtui.history.change import Actor, Change, Commit, Origin
     from kbtui.history.history import History
-    from kbtui.workspace.layout import Layout, Workspace
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)

@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kbtui.memory.records.ranges import Range, count, holds, merged, ranges_of
-from kbtui.sessions.log_records import FORGOTTEN_MARK, SessionLog
+from kbtui.sessions.log_records import FORGOTTEN_MARK, SessionLog, SessionMessage
 from kbtui.workspace.jsonl import read_lines
 
 if TYPE_CHECKING:
     from kbtui.history.history import History
     from kbtui.memory.records.archive import Archive, Holding
     from kbtui.memory.records.tombstones import Tombstones
-    from kbtui.sessions.log_records import SessionMessage
     from kbtui.sessions.store import SessionStore
 
 DROP_REASONS = ("empty", "command", "tool noise", "exact duplicate", "forgotten")

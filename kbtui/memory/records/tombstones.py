@@ -23,12 +23,11 @@ from kbtui.memory.records.ranges import Range, read_range
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.jsonl import BadLine, add_record, parse_records
-from kbtui.workspace.layout import MACHINE
+from kbtui.workspace.layout import MACHINE, Workspace
 
 if TYPE_CHECKING:
     from kbtui.history.change import Change
     from kbtui.history.history import History
-    from kbtui.workspace.layout import Workspace
 
 __all__ = ["TOMBSTONES", "Source", "Tombstones", "normalise"]
 

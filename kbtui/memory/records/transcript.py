@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING
 
 from kbtui.memory.records.dates import stamp
 from kbtui.memory.records.ledger import FORGOTTEN, drop_reason
-from kbtui.memory.records.ranges import holds
+from kbtui.memory.records.ranges import Range, holds
 from kbtui.memory.records.usable_answers import without_thoughts
 from kbtui.sessions.log_records import FORGOTTEN_MARK, SessionLog
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from kbtui.memory.records.ranges import Range
     from kbtui.sessions.slices import Unit
     from kbtui.sessions.store import SessionMessage
 

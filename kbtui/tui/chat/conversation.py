@@ -26,7 +26,7 @@ from kbtui.tui.chat.items import (
     citation_items,
     failure,
 )
-from kbtui.tui.chat.transcript import TurnView
+from kbtui.tui.chat.transcript import Transcript, TurnView
 
 if TYPE_CHECKING:
     from textual.worker import Worker
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.background.service import Memory
     from kbtui.sessions.store import Session, SessionMessage
-    from kbtui.tui.chat.transcript import Transcript
 
 
 log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from kbtui.errors import NotFoundError, StoppedError, UsageError
 from kbtui.text import clean_line, counted, shorten
-from kbtui.tui.chat.host import STOP
+from kbtui.tui.chat.host import STOP, ChatHost
 from kbtui.tui.chat.items import LinkItem, NoticeItem, Target
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from kbtui.importers.port import Skipped, Source
     from kbtui.importers.remembering import Estimate, Remembered
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.chat.host import ChatHost
 
 _UNDO = "undo"
 _BAR_CELLS = 20

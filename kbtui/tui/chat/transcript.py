@@ -12,6 +12,7 @@ from textual.strip import Strip
 from textual.style import Style
 
 from kbtui.agent.events import (
+    Event,
     NoticeGiven,
     ReasoningDelta,
     RetryStarted,
@@ -31,6 +32,8 @@ from kbtui.tui.chat.items import (
     NoticeItem,
     NotKeptItem,
     PendingItem,
+    Target,
+    UserItem,
     citation_items,
 )
 
@@ -38,8 +41,6 @@ if TYPE_CHECKING:
     from textual import events
     from textual.binding import BindingType
 
-    from kbtui.agent.events import Event
-    from kbtui.tui.chat.items import Target, UserItem
     from kbtui.tui.markdown.inline import LinkRef
 
 # The looks of the conversation, by the names that its lines use. These aren't component classes:

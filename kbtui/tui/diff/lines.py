@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from textual.content import Content, Span
 
-from kbtui.history.looking.diff import DiffLine, Hunk, emphasize
+from kbtui.history.looking.diff import DiffLine, FileDiff, Hunk, emphasize
 from kbtui.text import clean, clean_line
 from kbtui.tui.widgets.line_view import Line
 
 if TYPE_CHECKING:
-    from kbtui.history.looking.diff import FileDiff
-
     _Words = Sequence[tuple[int, int]]
 
 SIDE_BY_SIDE_COLUMNS = 120

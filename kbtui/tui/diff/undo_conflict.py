@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from kbtui.errors import UndoConflictError
-from kbtui.history.merging.line_merge import Side
+from kbtui.history.merging.line_merge import Conflict, Resolution, Side
 from kbtui.text import clean, clean_line
 from kbtui.tui.diff.confirm import Question, make_change
 from kbtui.tui.diff.diff_view import DiffView
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from kbtui.history.change import Sink
     from kbtui.history.history import History
-    from kbtui.history.merging.line_merge import Conflict, Resolution
     from kbtui.history.objects.commit import Commit
 
 Decided = dict["Conflict", "Resolution"]

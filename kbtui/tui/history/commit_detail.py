@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from kbtui.errors import KbtuiError, NotFoundError
-from kbtui.history.looking.diff import diff_file
+from kbtui.history.looking.diff import FileDiff, Hunk, diff_file
 from kbtui.text import clean_line
 from kbtui.tui.diff.diff_view import DiffView
 from kbtui.tui.terminal.background import run_latest
@@ -19,7 +19,6 @@ from kbtui.tui.terminal.background import run_latest
 if TYPE_CHECKING:
     from textual.app import ComposeResult
 
-    from kbtui.history.looking.diff import FileDiff, Hunk
     from kbtui.history.looking.reading import HistoryReader
     from kbtui.history.objects.commit import Commit
     from kbtui.tui.diff.lines import HunkPlace

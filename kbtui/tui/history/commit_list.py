@@ -12,14 +12,13 @@ from textual.content import Content
 from textual.message import Message
 
 from kbtui.errors import KbtuiError
-from kbtui.history.objects.commit import Actor
+from kbtui.history.objects.commit import Actor, Commit
 from kbtui.text import clean_line
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
     from kbtui.history.looking.reading import HistoryReader
-    from kbtui.history.objects.commit import Commit
 
 _FIRST_COMMITS = 200
 _MORE_COMMITS = 1_000

@@ -17,7 +17,7 @@ from kbtui.errors import UsageError
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.diff.diff_view import ListAndDiff
-from kbtui.tui.history.commit_detail import CommitDetail
+from kbtui.tui.history.commit_detail import CommitDetail, ShownPlace
 from kbtui.tui.history.commit_list import CommitList
 from kbtui.tui.messages import KnowledgeChanged, errors_told, leave_for, tell, with_errors_told
 from kbtui.tui.terminal.background import InTurn, run_latest
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from kbtui.history.merging.line_merge import Conflict, Resolution
     from kbtui.history.objects.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.history.commit_detail import ShownPlace
 
 
 def _in_turn(

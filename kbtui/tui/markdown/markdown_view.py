@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.message import Message
 
 from kbtui.tui.terminal.background import run_latest
-from kbtui.tui.widgets.line_view import LineView
+from kbtui.tui.widgets.line_view import Line, LineView
 
 if TYPE_CHECKING:
     from textual import events
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from kbtui.history.looking.blame import LineOrigin
     from kbtui.tui.markdown.inline import LinkRef
     from kbtui.tui.markdown.layout import Rendered
-    from kbtui.tui.widgets.line_view import Line
 
 MAX_MARKDOWN = 2_000_000
 """Characters up to which text is rendered as Markdown; what is longer is shown as it is."""

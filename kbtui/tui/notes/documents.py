@@ -11,12 +11,11 @@ from urllib.parse import unquote
 
 from kbtui.documents.documents import Documents, is_document, kind_of
 from kbtui.errors import KbtuiError, NotFoundError
-from kbtui.knowledge.links import target_first
+from kbtui.knowledge.links import Link, target_first
 from kbtui.text import clean, clean_line
 
 if TYPE_CHECKING:
     from kbtui.knowledge.entry import Entry
-    from kbtui.knowledge.links import Link
     from kbtui.knowledge.reader import Backlink, ResolvedLink
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.markdown.inline import LinkRef

@@ -17,7 +17,7 @@ from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
 from kbtui.tui.messages import OpenSearch, go_to
 from kbtui.tui.notes.fuzzy import names_of
-from kbtui.tui.notes.knowledge_tree import KnowledgeTree, Mark, build_tree
+from kbtui.tui.notes.knowledge_tree import Folder, KnowledgeTree, Mark, build_tree
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.row_list import RowList
 from kbtui.workspace.scan import LEFT_OUT
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from kbtui.history.change import Actor
     from kbtui.knowledge.library import EntryInfo
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.notes.knowledge_tree import Folder
 
 _REFRESH_SECONDS = 0.05
 

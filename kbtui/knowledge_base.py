@@ -46,13 +46,8 @@ log = logging.getLogger(__name__)
 class KnowledgeBase:
     """One open workspace with everything that works on it.
 
-    Attributes:
-        workspace: Where it is.
-        settings: What the user chose.
-        history: The one door for every write, and its log.
-        library: Entries, links, tags and the catalogue.
-        notices: What a person should know about the state found, one sentence each.
-        on_notice: Told each further one, in whichever thread found it.
+    `notices` are what a person should know about the state found, one sentence each; `on_notice` is
+    told each further one, in whichever thread found it.
     """
 
     def __init__(self, workspace: Workspace, settings: Settings) -> None:

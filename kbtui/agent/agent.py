@@ -75,11 +75,7 @@ class Agent:
             del self._running[session.id]
 
     def stop(self, session_id: str) -> bool:
-        """Stop the turn that runs in a session; it ends with a `TurnFailed` that is `cancelled`.
-
-        Returns:
-            Whether there was one.
-        """
+        """Stop a session's turn, if one runs; it ends with a `TurnFailed` that is `cancelled`."""
         turn = self._running.get(session_id)
         if turn is not None:
             turn.stop()

@@ -243,11 +243,7 @@ class Capture:
         return understand(self.text, before_of(self.before), known), known
 
     def keep(self, facts: Sequence[Fact], context: ToolContext) -> Kept:
-        """Write facts, or propose them where the user reviews every change.
-
-        Returns:
-            What became of them, what went wrong included; nothing is raised for that.
-        """
+        """Write facts, or propose them where the user reviews every change; nothing is raised."""
         day = self.now().date()
         facts = [
             replace(fact, text=absolute_dates(fact.text, day, verbatim=True)) for fact in facts

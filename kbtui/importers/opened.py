@@ -29,12 +29,9 @@ _TEXTS = (".json", ".jsonl", ".md", ".html", ".htm", ".txt", ".enex", ".csv")
 
 
 class Opened:
-    """A file, a folder or a zip that is being imported.
+    """A file, a folder or a zip that is being imported, with the `names` of its members, sorted.
 
-    Attributes:
-        names: Its members, relative, slashes between, sorted; of a single file its own name.
-        refused: Members that are not read, with the reason.
-        done: How many bytes were read of its members so far.
+    `refused` are members that are not read, with the reason; `done` bytes were read so far.
     """
 
     def __init__(self, path: Path) -> None:

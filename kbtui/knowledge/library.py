@@ -76,12 +76,8 @@ class Written:
 class Library(Reader):
     """All entries of one workspace; one object serves all threads.
 
-    Args:
-        workspace: Where they lie.
-        history: The door that every write goes through; the library adds its companions to it.
-        scanner: What tells which files changed.
-        private_paths: Entries that only local models may read, in ``.gitignore`` syntax.
-        now: The clock that dates are taken from.
+    The library adds its companions to the history. `private_paths` are entries that only local
+    models may read, in ``.gitignore`` syntax.
     """
 
     def __init__(

@@ -82,8 +82,7 @@ class ModelRegistry:
     def describe(self, *, look: bool = False) -> ModelStatus:
         """Say which model the chat has, without connecting anywhere.
 
-        Args:
-            look: Look around first when no model is set, which may take a third of a second.
+        To `look` around first, where no model is set, may take a third of a second.
         """
         wanted = self._resolved("chat")
         if wanted.model is not None:

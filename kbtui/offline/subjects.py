@@ -78,12 +78,7 @@ _HOME = (
 
 
 def about(said: str) -> tuple[str, str]:
-    """The type of entry and the title of a statement.
-
-    Returns:
-        One of `templates.ENTRY_TYPES`, and a noun phrase of at most six words; "" for a statement
-        that names nothing.
-    """
+    """The type of entry, of `ENTRY_TYPES`, and the title of a statement: a noun phrase, or ""."""
     text = " ".join(said.split("\n", 1)[0].split()).strip(" .!,;")
     for form, title in _HOME:
         if form.match(text):

@@ -119,11 +119,9 @@ def _now() -> datetime:
 
 
 class Session:
-    """One open conversation.
+    """One open conversation; `id` is its log's name without suffix: ``tui_20261121-223000-ab12``.
 
-    Attributes:
-        id: The name of its log without the suffix, e.g. ``tui_20261121-223000-ab12``.
-        notices: What a person should know about the state of the log, one sentence each.
+    `notices` are what a person should know about the state of the log, one sentence each.
     """
 
     def __init__(

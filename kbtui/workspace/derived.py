@@ -31,13 +31,9 @@ def is_hindered(error: Exception) -> bool:
 class DerivedDatabase:
     """Runs work on a database that holds nothing which can't be worked out again.
 
-    What can't be read is deleted and started anew; where no file can be kept (a full disk, a
-    folder without permission, another process that won't let go) the data lives in memory.
-
-    Args:
-        file: Where it is kept.
-        schema: The statements that make its tables.
-        identity: What wrote it; data of another identity is thrown away.
+    What can't be read, or is of another identity, is deleted and started anew; where no file can be
+    kept (a full disk, a folder without permission, another process that won't let go) the data
+    lives in memory.
     """
 
     def __init__(self, file: Path, schema: Sequence[str], identity: str) -> None:
@@ -49,13 +45,10 @@ class DerivedDatabase:
         self._connection: sqlite3.Connection | None = None
 
     def run(self, work: Callable[[sqlite3.Connection], _Result], *, write: bool = False) -> _Result:
-        """Run `work` in a transaction.
+        """Run `work` in a transaction, with the write lock taken before where it is to write.
 
-        After damage it runs again on an empty database; `generation` tells that this happened.
-
-        Args:
-            work: What to do; raises `sqlite3.Error` where it finds data that can't be right.
-            write: Take the database's write lock before `work` reads.
+        It raises `sqlite3.Error` where it finds data that can't be right. After damage it runs
+        again on an empty database; `generation` tells that this happened.
         """
         begin = "BEGIN IMMEDIATE" if write else "BEGIN"
         with self._lock:

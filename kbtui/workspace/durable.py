@@ -210,13 +210,8 @@ class FileBatch:
     ) -> None:
         """Replace files one after the other, having synced all of them at once, which is faster.
 
-        Existing files keep their mode and, where allowed, their owner.
-
-        Args:
-            files: What each shall hold.
-            mode: That of new files.
-            just_before: Called with the path when all is ready and only the rename is left; what
-                it raises stops the writing.
+        Existing files keep their mode and, where allowed, their owner. `just_before` is called with
+        the path when only the rename is left; what it raises stops the writing.
         """
         self._close_some()
         ready: list[tuple[str, int, str, str]] = []

@@ -51,12 +51,9 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class JsonLines:
-    """The content of a file.
+    """The objects of a file, in order; `bad` lines in the middle stay.
 
-    Attributes:
-        records: The objects, in order.
-        torn: The end of the file, where an append was cut short; None when all is whole.
-        bad: Lines in the middle that are no JSON object; they stay.
+    `torn` is the end of the file, where an append was cut short.
     """
 
     records: tuple[dict[str, Any], ...]

@@ -135,11 +135,9 @@ class Workspace(Layout):
 
 
 def _is_ours(folder: Path, *, keep: bool = False) -> bool:
-    """True if only we can write into a folder of derived data, which is made.
+    """True if only we can write into a folder of derived data, which is made, or started anew.
 
-    Args:
-        folder: Where.
-        keep: Leave what lies in one that others could write into; else it is started anew.
+    With `keep` what lies in one that others could write into is left.
     """
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700, parents=True)

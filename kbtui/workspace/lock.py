@@ -41,10 +41,7 @@ class WorkspaceLock:
 
     @contextlib.contextmanager
     def hold(self, timeout: float = 5.0) -> Iterator[None]:
-        """Hold the lock for the block.
-
-        Args:
-            timeout: Seconds to wait for another writer to finish.
+        """Hold the lock for the block, after so many seconds of waiting at most.
 
         Raises:
             WorkspaceBusyError: Somebody else holds it; the message names who.

@@ -312,9 +312,7 @@ class _Read:
 def redact(text: str, keep: str = "") -> Redaction:
     """Replace every secret in `text` by ``[redacted: <kind>]``.
 
-    Args:
-        text: What a machine is about to store.
-        keep: What stood there before: secrets that the user wrote into it are the user's to remove.
+    Secrets in what stood there before, `keep`, are the user's own, and the user's to remove.
     """
     spans = [
         (start + first, start + last, kind)
@@ -592,12 +590,7 @@ def _candidates(text: str, end: int) -> Iterator[tuple[int, bool]]:
 
 
 def _is_password(secret: str, *, said: bool) -> bool:
-    """True if a word is a password, rather than how the sentence goes on.
-
-    Args:
-        secret: The word.
-        said: "Is", a colon or the like stands right before it.
-    """
+    """True if a word is a password, rather than how a sentence goes on; `said`: behind "is"."""
     if len(secret) < 4 or _PLACEHOLDER.search(secret):
         return False
     letters = sum(map(str.isalpha, secret))

@@ -110,13 +110,7 @@ class Scanner:
     def __init__(
         self, workspace: Workspace, *, beside_notes: Callable[[str], bool] | None = None
     ) -> None:
-        """Reads nothing yet.
-
-        Args:
-            workspace: Whose files.
-            beside_notes: In somebody's own folder, find the files whose names this is true for in
-                place of the notes.
-        """
+        """Read nothing yet; in somebody's own folder find files `beside_notes` in their place."""
         self._workspace = workspace
         self._beside_notes = beside_notes
         self._layout = workspace
@@ -142,10 +136,7 @@ class Scanner:
             return {path: why for path, why in self._left_out.items() if is_recorded(path)}
 
     def scan(self, *areas: str) -> dict[str, FileState]:
-        """Walk `areas` and return each file's state by path.
-
-        Args:
-            areas: Workspace-relative folders or files; none: all that is recorded or indexed.
+        """Walk `areas`, else all that is recorded or indexed, and return each file's state by path.
 
         Dotfiles, links, passing files of editors, conflict copies and what ``.kbtuiignore`` names
         are left out, as is what can't be read, or is too large for the history.
@@ -420,11 +411,9 @@ def _entries(
 ) -> Iterator[tuple[str, os.DirEntry[str]]]:
     """Our part of a folder, by NFC name; a name that exists in both forms counts once.
 
-    Args:
-        folder: Where.
-        wanted: In somebody's own folder: leave out files of other names, and folders without notes.
-        tell: Told the name of what can't be taken, and why; no name: the folder itself.
-        stray: Called if a half-written file of ours lies there.
+    What isn't `wanted` is left out in somebody's own folder. `tell` is told the name of what can't
+    be taken (of the folder itself none), and why; `stray` is called for a half-written file of
+    ours.
     """
     try:
         with os.scandir(folder) as entries:

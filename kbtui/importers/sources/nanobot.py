@@ -164,11 +164,7 @@ def convert_sessions(workspace: Workspace) -> list[Conversion]:
 
 
 def count_consolidated(workspace: Workspace, history: History, archive: Archive) -> int:
-    """Enter into the archive what nanobot had condensed, so that it isn't condensed again.
-
-    Returns:
-        How many sessions were entered.
-    """
+    """Enter into the archive what nanobot had condensed; of how many sessions."""
     due = [file for file in _condensed(workspace) if not archive.covered(_name(file))]
     for file in due:
         session, messages = _name(file), (1, _consolidated_in(file))

@@ -52,11 +52,7 @@ def begin(workspace: Workspace, *, is_new: bool) -> bool:
 
 
 def bring_home(workspace: Workspace, history: History) -> list[str]:
-    """Copy what lies elsewhere to where a workspace has it, unless something is there already.
-
-    Returns:
-        What was copied, a sentence each.
-    """
+    """Copy what lies elsewhere to where a workspace has it, and nothing is; says what."""
     told: list[str] = []
     with history.change(Actor.IMPORT, "Brought over from nanobot.") as change:
         for name, path in _AT_TOP.items():

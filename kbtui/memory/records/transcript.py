@@ -31,14 +31,10 @@ _INDENT = "  "  # of a message's further lines, so that none of them can pass fo
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A session as it stands, with what is known about its messages.
+    """A session as it stands: what was said, and the ids of what the user has `taken_back`.
 
-    Attributes:
-        messages: What was said and not taken back.
-        reasons: Why a message is left out, by id.
-        taken_back: The ids of what the user took back.
-        private: The ids of messages of turns in which a private entry was looked at.
-        untouched: It was imported, and nothing was said in it here since.
+    `reasons` say by id why a message is left out. `private` are those of turns in which a private
+    entry was looked at. `untouched`: it was imported, and nothing was said in it here since.
     """
 
     id: str

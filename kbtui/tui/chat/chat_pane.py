@@ -166,11 +166,7 @@ class ChatPane(Vertical):
             self.prompt.history_of_input.add(draft)
 
     def save_draft(self, named: Path | None = None) -> None:
-        """Keep the text of the prompt and the messages that wait before it.
-
-        Args:
-            named: The workspace that was asked for, in case it isn't open yet.
-        """
+        """Keep the prompt's text and what waits; `named` is the workspace if it isn't open yet."""
         waiting = self._conversation.waiting if self._conversation is not None else []
         text = "\n\n".join([*waiting, self.prompt.full_text]).rstrip()
         if self._drafts is not None:

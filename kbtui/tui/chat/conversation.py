@@ -69,10 +69,8 @@ class Spent:
 class Conversation:
     """Sends messages one after the other, and keeps what is said meanwhile.
 
-    Args:
-        transcript: Where everything is shown.
-        run: Starts a coroutine as a worker of the pane.
-        changed: Called whenever title, usage, or being busy may have changed.
+    `run` starts a coroutine as a worker of the pane; `changed` is called whenever title, usage, or
+    being busy may have changed.
     """
 
     def __init__(

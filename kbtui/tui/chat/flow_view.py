@@ -39,13 +39,7 @@ _BLANK = Line(Content())
 
 
 class Flow:
-    """Keeps the lines of all items, and which lines are whose, as items come and change.
-
-    Attributes:
-        items: Top to bottom.
-        lines: What they look like at `width`, with the blank lines between them.
-        width: The cells of a line; 0 before the first layout.
-    """
+    """Keeps the lines of all items at `width`, and which are whose, as items come and change."""
 
     def __init__(self) -> None:
         self.items: list[Item] = []

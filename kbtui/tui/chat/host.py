@@ -27,14 +27,10 @@ T = TypeVar("T")
 
 
 class ChatHost(Protocol):
-    """Where commands and the actions on items are carried out.
+    """Where commands and the actions on items are carried out, on a `kb` once it is open.
 
-    Attributes:
-        kb: The open knowledge base, or None until it is open.
-        model: The model that answers, as it was seen last; None before the first look.
-        context_window: Its size in tokens; 0 where it isn't known.
-        syncing: The sync that may be under way.
-        importing: The import that may be.
+    `model` is the one that answers, as it was seen last, with a `context_window` of so many tokens;
+    0 where it isn't known.
     """
 
     kb: KnowledgeBase | None
@@ -82,14 +78,9 @@ STOP = "stop"
 
 
 class Errand:
-    """Runs one long thing at a time beside the conversation.
+    """Runs one long thing at a time beside the conversation; `text` is the step it is at, or empty.
 
-    Args:
-        name: What it is, in the list of tasks.
-        show: Told each step, empty at the end; called in the thread that does it, too.
-
-    Attributes:
-        text: The step it is at; empty where it says nothing, or none is running.
+    `show` is told each step, empty at the end; in the thread that does it, too.
     """
 
     def __init__(self, name: str, show: Callable[[str], None]) -> None:
@@ -99,10 +90,7 @@ class Errand:
         self.text = ""
 
     async def run(self, work: Callable[[Callable[[str], None], Callable[[], bool]], T]) -> T:
-        """Do it in a thread.
-
-        Args:
-            work: Is given what it tells each step, and what says that a person has stopped it.
+        """Do it in a thread; `work` gets what it tells each step, and what says it is stopped.
 
         Raises:
             UsageError: One is under way.

@@ -296,12 +296,9 @@ ItemT = TypeVar("ItemT", bound=Item)
 
 
 class TurnView:
-    """Shows the events of one turn below the person's message.
+    """Shows the events of one turn below the person's message that it answers.
 
-    Args:
-        transcript: Where the items go.
-        said: The message that the turn answers.
-        before: Gives the item that everything new stands before (what is queued), or None.
+    `before` gives the item that everything new stands before (what is queued), or None.
     """
 
     def __init__(

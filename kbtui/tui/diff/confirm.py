@@ -109,11 +109,7 @@ class ConfirmScreen(Dialog[str]):
 async def choose_version(
     node: DOMNode, path: str, *, theirs: str, mine: str, base: str
 ) -> str | None:
-    """Show `theirs` (in the file now) against `mine` (typed); both grew out of `base`.
-
-    Returns:
-        The text to save; None to go on editing.
-    """
+    """Show `theirs` (in the file now) against `mine`, both grown out of `base`; None: go on."""
     from kbtui.history.looking.diff import diff_file
 
     both = merged(path, base, mine, theirs)

@@ -177,10 +177,6 @@ class ListAndDiff(Screen[None]):
 
     A subclass composes a title (``split-title``), and a body (``split-body``) of a list
     (``split-list``) and of what holds the difference (``split-detail``).
-
-    Attributes:
-        rows: The list.
-        diff: The difference of the selected row.
     """
 
     DEFAULT_CSS = """

@@ -51,12 +51,8 @@ async def undo_asked(
 ) -> Commit | None:
     """Undo something, after a question where that touches several files; as `make_change`.
 
-    Args:
-        node: Whose app asks.
-        history: Where it is undone.
-        what: What is undone, in a few words.
-        undo: Hands the undo to the sink, with the decisions made so far.
-        own: The files that it is about.
+    `undo` hands the undo to the sink, with the decisions made so far; `own` are the files that it
+    is about.
     """
     text = f"{clean_line(what)}\n{{files}} would change. The undo can be undone as well."
     asking = Question("Undo this change", text, "undoes it", own)

@@ -32,15 +32,7 @@ _FINE_STEP_LINES = 5
 
 
 class CommitDetail(Vertical):
-    """Shows the commit that was asked for last.
-
-    Args:
-        history: Where it is read.
-        path: The file that comes first; None where no one is asked for.
-
-    Attributes:
-        diff: The difference.
-    """
+    """Shows the commit that was asked for last, the file `path` first."""
 
     DEFAULT_CSS = """
     CommitDetail {

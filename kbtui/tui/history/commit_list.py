@@ -26,15 +26,9 @@ _READING = "Reading the history …"
 
 
 class CommitList(RowList):
-    """Commits, newest first: when, who, what. The cursor stays on the commit where it belongs.
+    """Commits, newest first: when, who, what; those of `path`, or all, beginning at one.
 
-    Args:
-        history: Where they are read.
-        path: Whose commits; None for all.
-        at: The one to begin at.
-
-    Attributes:
-        commits: Those that are read so far.
+    The cursor stays on the commit where it belongs.
     """
 
     CLICK_SELECTS: ClassVar[bool] = False

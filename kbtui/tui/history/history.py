@@ -51,15 +51,7 @@ def _in_turn(
 
 
 class HistoryScreen(ListAndDiff):
-    """Commits in a list, the selected one as a difference beside or below it.
-
-    Attributes:
-        kb: Whose history it is.
-        path: The file whose history it is; None for all of it.
-        rows: The commits.
-        detail: The selected one.
-        turns: Does one thing after the other with commits.
-    """
+    """Commits, of a file or all, in a list, the selected one as a difference beside or below it."""
 
     DEFAULT_CSS = """
     HistoryScreen #history-filter {

@@ -73,10 +73,7 @@ def _decides(
 class InboxScreen(ListAndDiff):
     """Proposals in a list, the places of the selected one beside or below it.
 
-    Attributes:
-        rows: The proposals.
-        diff: The places of the selected one.
-        turns: Decides one after the other, each on what is left by the one before.
+    `turns` decides one after the other, each on what is left by the one before.
     """
 
     DEFAULT_CSS = """

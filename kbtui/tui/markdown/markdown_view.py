@@ -287,11 +287,7 @@ _UNITS = (
 class AuthorsGutter:
     """Draws the gutter of some lines; what one commit wrote in one go is marked once.
 
-    Args:
-        lines: The lines on the screen.
-        origins: Where each line of the file comes from.
-        width: Its cells.
-        now: The time that ages are counted from, aware.
+    `origins` are where each line of the file comes from; ages are counted from `now`.
     """
 
     def __init__(

@@ -70,11 +70,6 @@ class NotesPane(Vertical):
 
     There is one current entry. Whichever of tree and reader has the focus says which, and the
     other follows, so that keys never mean another entry than the one that is seen.
-
-    Attributes:
-        kb: The knowledge base, once it is open.
-        view: The reader, while there is something to read.
-        editor: The editor, while it is open.
     """
 
     DEFAULT_CSS = """

@@ -37,12 +37,7 @@ def run_beside(
 
 
 class InTurn:
-    """Does one thing after the other for a node; what is asked for meanwhile waits.
-
-    Args:
-        node: Lives as long as anything is done.
-        group: Of the workers that do it.
-    """
+    """Does one thing after the other while `node` lives; what is asked for meanwhile waits."""
 
     def __init__(self, node: DOMNode, group: str) -> None:
         self._node = node

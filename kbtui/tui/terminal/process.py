@@ -45,10 +45,7 @@ class SignalWatch:
 
     The handlers are Python's own and not the event loop's: with its terminal gone, the loop can be
     stuck in a write. For the same reason the process ends by itself where leaving takes too long.
-
-    Args:
-        save: Keeps what must not be lost; called at once, in the main thread.
-        leave: Ends the app with an exit code; called by the event loop.
+    `save` is called at once, in the main thread, `leave` with an exit code by the event loop.
     """
 
     def __init__(self, save: Callable[[], None], leave: Callable[[int], None]) -> None:
@@ -80,12 +77,8 @@ class SignalWatch:
 class DiskWatch:
     """Says when the disk of the notes doesn't answer, and lets nobody be kept by it who leaves.
 
-    Threads that wait for such a disk can't be ended, and Python waits for them.
-
-    Args:
-        folder: Tells where the notes are.
-        tell: Says a sentence to the person, in any thread.
-        patience: Seconds that an answer may take.
+    Threads that wait for such a disk can't be ended, and Python waits for them. An answer may take
+    `patience` seconds; `tell` is called in any thread.
     """
 
     def __init__(
@@ -286,11 +279,7 @@ def programs(environment: Mapping[str, str], platform: str = sys.platform) -> It
 
 
 def copy(text: str, environment: Mapping[str, str] | None = None) -> Copied | None:
-    """Copy `text`; blocks for as long as a program takes (at most 2 s each).
-
-    Returns:
-        The way that was taken, or None where even the file couldn't be written.
-    """
+    """Copy `text`, for 2 s at most a program; the way that was taken, None: not even a file."""
     environment = os.environ if environment is None else environment
     data = text.encode("utf-8", "replace")
     for command in programs(environment):

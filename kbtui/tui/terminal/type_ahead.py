@@ -44,11 +44,9 @@ _Typed = events.Key | events.Paste
 class KeysInOrder(App[None]):
     """An app that handles what is typed one key after the other.
 
-    Attributes:
-        typed_at: When the last key came, in monotonic seconds.
-        typed_before: When the one before that came.
-        at_work_on: When the key was typed that is handled now, perhaps one that had to wait.
-        text_typed: Published when a field has been handed text, which isn't on the screen yet.
+    It keeps when the last key and the one before came, and when the one came that is handled now,
+    in monotonic seconds. `text_typed` tells that a field was handed text, which isn't on the screen
+    yet.
     """
 
     def __init__(self) -> None:
@@ -123,11 +121,7 @@ def _is_typed(event: events.Event) -> TypeGuard[_Typed]:
 
 
 class Moment:
-    """How things stood when a key came.
-
-    Args:
-        app: What the key is for.
-    """
+    """How things stood in the app when a key came."""
 
     def __init__(self, app: App[None]) -> None:
         self._app = app

@@ -10,6 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -60,6 +61,7 @@ _TOO_MANY = Outcome(
 _STOPPED = Outcome(ok=False, output="Error: Not run: the user stopped the turn.", summary="stopped")
 
 
+@dataclass(eq=False)
 class ToolRounds:
     """The tool calls of one turn, round by round.
 
@@ -67,21 +69,14 @@ class ToolRounds:
     turn.
     """
 
-    def __init__(
-        self,
-        toolbox: Toolbox,
-        context: ToolContext,
-        keep: Callable[[ToolCall, Outcome], None],
-        emit: Callable[[ToolStarted | ToolFinished], None],
-    ) -> None:
-        self._toolbox = toolbox
-        self._context = context
-        self._keep = keep
-        self._emit = emit
-        self._made: set[tuple[str, str]] = set()
-        self._failed: Counter[tuple[str, str]] = Counter()
-        self._useless_rounds = 0
-        self._unmade: list[tuple[set[str], str]] = []
+    toolbox: Toolbox
+    context: ToolContext
+    keep: Callable[[ToolCall, Outcome], None]
+    emit: Callable[[ToolStarted | ToolFinished], None]
+    _made: set[tuple[str, str]] = field(default_factory=set, init=False)
+    _failed: Counter[tuple[str, str]] = field(default_factory=Counter, init=False)
+    _useless_rounds: int = field(default=0, init=False)
+    _unmade: list[tuple[set[str], str]] = field(default_factory=list, init=False)
 
     @property
     def failed_writes(self) -> tuple[str, ...]:
@@ -99,7 +94,7 @@ class ToolRounds:
         """
         useful = False
         for position, call in enumerate(calls):
-            self._emit(ToolStarted(call.id, call.name, shown_arguments(call)))
+            self.emit(ToolStarted(call.id, call.name, shown_arguments(call)))
             work = partial(self._run_and_keep, call, position)
             try:
                 outcome = await in_thread(work, partial(self._tell, call))
@@ -116,7 +111,7 @@ class ToolRounds:
 
     def _run_and_keep(self, call: ToolCall, position: int) -> Outcome:
         outcome = self._outcome(call, position)
-        self._keep(call, outcome)
+        self.keep(call, outcome)
         return outcome
 
     def _outcome(self, call: ToolCall, position: int) -> Outcome:
@@ -125,13 +120,13 @@ class ToolRounds:
         identity = (call.name, _normal(call.arguments))
         if identity in self._made or self._failed[identity] >= _MOST_TRIES:
             return _AGAIN
-        outcome = self._toolbox.run(call, self._context)
-        if self._toolbox.writes(call.name):
+        outcome = self.toolbox.run(call, self.context)
+        if self.toolbox.writes(call.name):
             self._note_write(call, outcome)
         if outcome.changes or outcome.proposal:
             self._failed.clear()
             self._made.clear()  # what was read before may be different now
-        elif not outcome.ok and self._toolbox.writes(call.name):
+        elif not outcome.ok and self.toolbox.writes(call.name):
             # It may be different already: the file was changed, or somebody else is writing.
             self._failed[identity] += 1
             self._made.clear()
@@ -147,7 +142,7 @@ class ToolRounds:
             self._unmade.append((about, outcome.summary))
 
     def _tell(self, call: ToolCall, outcome: Outcome) -> None:
-        self._emit(
+        self.emit(
             ToolFinished(
                 call.id,
                 call.name,
@@ -161,7 +156,7 @@ class ToolRounds:
 
     def _leave(self, calls: Sequence[ToolCall]) -> None:
         for call in calls:
-            self._keep(call, _STOPPED)
+            self.keep(call, _STOPPED)
 
 
 def _about(call: ToolCall, outcome: Outcome) -> set[str]:

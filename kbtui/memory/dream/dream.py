@@ -262,24 +262,18 @@ class Limits:
     deadline: float
 
 
+@dataclass(eq=False)
 class Editing:
     """One conversation with a model that edits with tools; it tells of each step before."""
 
-    def __init__(
-        self,
-        model: ChatModel,
-        copy: WorkingCopy,
-        toolbox: Toolbox,
-        limits: Limits,
-        tell: Callable[[int], None],
-    ) -> None:
-        self._model = model
-        self._copy = copy
-        self._toolbox = toolbox
-        self._limits = limits
-        self._tell = tell
-        self._messages: list[Message] = []
-        self._bad = self._useless = 0
+    model: ChatModel
+    copy: WorkingCopy
+    toolbox: Toolbox
+    limits: Limits
+    tell: Callable[[int], None]
+    _messages: list[Message] = field(default_factory=list, init=False)
+    _bad: int = field(default=0, init=False)
+    _useless: int = field(default=0, init=False)
 
     async def run(self, prompt: Sequence[Message]) -> str:
         """Let the model edit until it is done, or something runs out: that is what it gives.
@@ -294,29 +288,29 @@ class Editing:
         try:
             await self._edit()
         except (BudgetError, ModelAnswerError) as error:
-            if not self._copy.operations:
+            if not self.copy.operations:
                 raise
             return error.message
         return ""
 
     async def _edit(self) -> None:
-        for step in range(1, self._limits.steps + 1):
-            self._tell(step)
-            if step > 1 and step == self._limits.steps:
+        for step in range(1, self.limits.steps + 1):
+            self.tell(step)
+            if step > 1 and step == self.limits.steps:
                 self._messages.append(Message("user", LAST_STEP))
             if await self._take(await self._ask()):
                 return
-        limit = f"Dream has used up its {self._limits.steps} steps."
+        limit = f"Dream has used up its {self.limits.steps} steps."
         raise BudgetError(limit, "dream.max_iterations sets them.")
 
     async def _ask(self) -> Reply:
         """Get a usable reply; a bad one is asked for again, with what was wrong about it."""
         while True:
-            if prompt_tokens(self._messages) > self._limits.tokens:
+            if prompt_tokens(self._messages) > self.limits.tokens:
                 raise BudgetError("The conversation has become too long for the model.")
             try:
-                async with asyncio.timeout_at(self._limits.deadline):
-                    reply = await self._model.complete(self._messages, SPECS)
+                async with asyncio.timeout_at(self.limits.deadline):
+                    reply = await self.model.complete(self._messages, SPECS)
                 _check(reply)
             except TimeoutError:
                 raise BudgetError("The time that Dream may take is over.") from None
@@ -324,7 +318,7 @@ class Editing:
                 raise
             except ModelError as error:
                 self._bad += 1
-                log.info("%s gave no usable answer: %s", self._model.name, error.message)
+                log.info("%s gave no usable answer: %s", self.model.name, error.message)
                 if self._bad >= TRIES:
                     raise ModelAnswerError(error.message, error.hint) from error
                 self._messages.append(Message("user", f"{error.message} {GO_ON}"))
@@ -343,7 +337,7 @@ class Editing:
         for position, call in enumerate(reply.tool_calls):
             outcome = _TOO_MANY
             if position < MOST_CALLS:
-                outcome = await asyncio.to_thread(self._toolbox.run, call)
+                outcome = await asyncio.to_thread(self.toolbox.run, call)
             useful = useful or outcome.useful
             finished = finished or (call.name == FINISH and outcome.useful)
             message = Message("tool", outcome.output, tool_call_id=call.id, name=call.name)
@@ -351,7 +345,7 @@ class Editing:
         self._useless = 0 if useful else self._useless + 1
         if self._useless >= _MOST_USELESS:
             raise ModelAnswerError(
-                f"{self._model.name} keeps asking for what leads nowhere.",
+                f"{self.model.name} keeps asking for what leads nowhere.",
                 "Another model may do better: models.dream.model.",
             )
         return finished

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Literal
 
@@ -320,24 +320,16 @@ class Editor:
         return Plan(keeping.copy, tuple(outcomes))
 
 
+@dataclass(eq=False)
 class _Keeping:
     """Puts one fact after the other into a working copy."""
 
-    def __init__(
-        self,
-        copy: WorkingCopy,
-        subjects: Subjects,
-        day: date,
-        written: Sequence[Written],
-        *,
-        everywhere: bool,
-    ) -> None:
-        self.copy = copy
-        self._everywhere = everywhere
-        self._subjects = subjects
-        self._day = day
-        self._written = written
-        self._links: list[Operation] = []
+    copy: WorkingCopy
+    subjects: Subjects
+    day: date
+    written: Sequence[Written]
+    everywhere: bool = field(kw_only=True)
+    _links: list[Operation] = field(default_factory=list, init=False)
 
     def keep(self, fact: Fact) -> Outcome:
         """Do what there is to do about a fact."""
@@ -350,7 +342,7 @@ class _Keeping:
 
     def rewrite(self, text: str) -> None:
         """Take a whole MEMORY.md as edits."""
-        self.copy.perform(rewrite_memory(absolute_dates(text, self._day)))
+        self.copy.perform(rewrite_memory(absolute_dates(text, self.day)))
 
     def link(self) -> None:
         """Link entries that name each other, once all are there."""
@@ -365,7 +357,7 @@ class _Keeping:
         Raises:
             UsageError: nothing is left.
         """
-        lines = absolute_dates(fact.text, self._day).splitlines()
+        lines = absolute_dates(fact.text, self.day).splitlines()
         told = [line for line in lines if normalise(plain_fact(line))]
         if not fact.replaces and all(is_placeholder(plain_fact(line)) for line in told):
             raise UsageError("It says nothing.")
@@ -381,7 +373,7 @@ class _Keeping:
         public = [line for line in kept if not (is_machine and redact(line).found)]
         if told and not statements("\n".join(public)):
             raise UsageError("It holds a secret.")
-        summary = absolute_dates(fact.summary, self._day)
+        summary = absolute_dates(fact.summary, self.day)
         subject = clean_line(fact.subject)
         return replace(
             fact,
@@ -427,15 +419,15 @@ class _Keeping:
 
     def _in_note(self, fact: Fact) -> Outcome:
         """A fact that belongs nowhere stands in the day's note."""
-        path = f"memory/{self._day.isoformat()}.md"
+        path = f"memory/{self.day.isoformat()}.md"
         lines = [plain_fact(line) for line in fact.text.splitlines() if line.strip()]
         return self._outcome(fact, [self.copy.perform(note(path, each)) for each in lines], path)
 
     def _in_entry(self, fact: Fact) -> Outcome:
         path = self.copy.subject(fact)
-        is_written = any(each.path == path for each in self._written)
+        is_written = any(each.path == path for each in self.written)
         make, correct, summarise, link = keep_in_entry(
-            fact, self._day, LOOSE if is_written else STRICT
+            fact, self.day, LOOSE if is_written else STRICT
         )
         added = self.copy.perform(make)
         made = [each for each in added.made if each.startswith(_ENTRIES)]
@@ -470,11 +462,11 @@ class _Keeping:
     def _known(self, fact: Fact, path: str | None) -> Outcome | None:
         """Where a fact stands already in other words, beside its own entry; None: nowhere."""
         told = statements(fact.text)
-        for file in self._written:
+        for file in self.written:
             there = [each for each in file.statements if each not in file.removed]
             if told and all(is_said(each, there, _likeness(each)) for each in told):
                 return self._stands(fact, file.path)
-        if len(told) != 1 or fact.summary or not self._everywhere:
+        if len(told) != 1 or fact.summary or not self.everywhere:
             return None
         is_telling = len(telling(told[0])) >= _TELLING and fact.kind != "person"
         whole = told[0] if is_telling else _with_subject(told[0], fact.subject)
@@ -490,7 +482,7 @@ class _Keeping:
     def _others(self, statement: str, path: str | None) -> list[str]:
         """The files that may say a statement, without its own."""
         changed = [each for each in self.copy.files.edits if each.startswith(_ENTRIES)]
-        near = self._subjects.near(statement)
+        near = self.subjects.near(statement)
         return [each for each in dict.fromkeys([MEMORY, *changed, *near]) if each != path]
 
     def _stands(self, fact: Fact, path: str) -> Outcome:
@@ -501,7 +493,7 @@ class _Keeping:
 
     def _belongs(self, fact: Fact) -> str | None:
         """The one entry that a fact without a subject of its own names; people come first."""
-        named = [path for path in self._subjects.named_in(fact.text) if self._data(path)]
+        named = [path for path in self.subjects.named_in(fact.text) if self._data(path)]
         first = [path for path in named if path.startswith(_FIRST)]
         return next((group[0] for group in (first, named) if len(group) == 1), None)
 
@@ -520,7 +512,7 @@ class _Keeping:
                 and path.startswith(f"{_ENTRIES}decisions/")
                 and (fact.subject and path != self.copy.subject(fact))
             ):
-                self._links.append(supersede_decision(path, fact, self._day))
+                self._links.append(supersede_decision(path, fact, self.day))
                 return None  # what was decided stays; both say which one holds
             done.append(self.copy.perform(self._correction(path, old, fact)))
             where = where or path
@@ -534,14 +526,14 @@ class _Keeping:
         """Where the old statement may stand, the likeliest first."""
         own = self.copy.subject(fact) if fact.subject else self._belongs(fact)
         changed = [each for each in self.copy.files.edits if each.startswith(_ENTRIES)]
-        near = [] if fact.place == "memory" else self._subjects.near(fact.replaces)
+        near = [] if fact.place == "memory" else self.subjects.near(fact.replaces)
         places = [MEMORY] if fact.place == "memory" else [own or "", MEMORY, *changed, *near]
         return [each for each in dict.fromkeys(places) if each and self._data(each)]
 
     def _correction(self, path: str, old: str, fact: Fact) -> Operation:
         new = plain_fact(fact.text)
         if path != MEMORY:
-            return supersede(path, old, fact, self._day)
+            return supersede(path, old, fact, self.day)
         part = plain_fact(fact.replaces)
         is_part = (
             part != old

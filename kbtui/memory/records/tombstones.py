@@ -11,7 +11,7 @@ import hmac
 import os
 import secrets
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,20 +77,15 @@ class _Stone:
         return not self.lifted and self.time >= now and set(sources) <= set(known)
 
 
+@dataclass(eq=False)
 class Tombstones:
     """Buries facts, and knows which are buried."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        history: History,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
-        self._workspace = workspace
-        self._history = history
-        self._clock = clock
-        self._key: bytes | None = None
-        self._cached: tuple[bytes, dict[str, _Stone]] = (b"", {})
+    workspace: Workspace
+    history: History
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    _key: bytes | None = field(default=None, init=False)
+    _cached: tuple[bytes, dict[str, _Stone]] = field(default_factory=lambda: (b"", {}), init=False)
 
     def bury(
         self,
@@ -175,18 +170,18 @@ class Tombstones:
     def buried_by(self, commit: str) -> list[_Stone]:
         """The tombstones that a commit set; none where it isn't there any more."""
         try:
-            parent = self._history.commit(commit).parent
+            parent = self.history.commit(commit).parent
             before, after = (
-                self._history.tree(each).get(TOMBSTONES) if each else None
+                self.history.tree(each).get(TOMBSTONES) if each else None
                 for each in (parent, commit)
             )
         except KbtuiError:
             return []
         if after is None or after == before:
             return []
-        old = self._history.read_blob(before) if before else b""
+        old = self.history.read_blob(before) if before else b""
         known = {record.data for record in parse_records(old, TOMBSTONES)[0]}
-        records, _ = parse_records(self._history.read_blob(after), TOMBSTONES)
+        records, _ = parse_records(self.history.read_blob(after), TOMBSTONES)
         stones = [_stone(record.value) for record in records if record.data not in known]
         return [stone for stone in stones if stone is not None and not stone.lifted]
 
@@ -224,7 +219,7 @@ class Tombstones:
         before = self._file(TOMBSTONES)
         data = change.read(TOMBSTONES) or b""
         known = _read(data)
-        now = self._clock()
+        now = self.clock()
         count = 0
         written = False
         for digest in dict.fromkeys(digests):
@@ -263,7 +258,7 @@ class Tombstones:
         found = []
         for commit in undone.split():
             try:
-                origin = self._history.commit(commit).origin
+                origin = self.history.commit(commit).origin
             except KbtuiError:
                 continue
             if origin.session is not None and origin.messages is not None:
@@ -278,7 +273,7 @@ class Tombstones:
 
     def _file(self, path: str) -> bytes | None:
         try:
-            return files.read_bytes(self._workspace, path)
+            return files.read_bytes(self.workspace, path)
         except NotFoundError:
             return None
 
@@ -305,11 +300,11 @@ class Tombstones:
     def _make_key(self) -> bytes:
         """Make the key, once for all processes; a damaged one is replaced."""
         key = secrets.token_bytes(_KEY_BYTES)
-        if not self._workspace.writable:
+        if not self.workspace.writable:
             return key
         draft = f"{_KEY}-{secrets.token_hex(4)}"
-        files.write_machine_file(self._workspace, draft, key.hex().encode())
-        made = self._workspace.root / draft
+        files.write_machine_file(self.workspace, draft, key.hex().encode())
+        made = self.workspace.root / draft
         with storage_errors("Can't make the key of the tombstones"):
             try:
                 os.link(made, self._key_file)
@@ -323,7 +318,7 @@ class Tombstones:
 
     @property
     def _key_file(self) -> Path:
-        return self._workspace.root / _KEY
+        return self.workspace.root / _KEY
 
 
 def _text(data: bytes | None) -> str:

@@ -174,11 +174,11 @@ def check_with_git(*repositories: Path) -> list[str]:
 
 
 def litter(*roots: Path) -> list[str]:
-    """What a dead process left lying about in some folders; the lock's own file stays."""
+    """What a dead process left lying about in some folders; what is only locked stays there."""
     return [
         f"{root.name}/{found.relative_to(root)}"
         for root in roots
         for pattern in _LITTER
         for found in root.rglob(pattern)
-        if found.name != "lock"
+        if found.name not in {"lock", "memory.lock"}
     ]

@@ -54,7 +54,7 @@ _IN_URL = re.compile(
     r"(?<=://)[^\s/:@\"'<>]{0,64}:(?!\d{1,5}/)(?P<secret>[^\s\"'`<>]{1,200})(?=@[\w\[-][\w.-]*)"
 )
 _PAIR = re.compile(
-    r"(?i)\b(?:log-?ins?|credentials?|creds|account|zugangsdaten|user(?:name)?|benutzer|usuario|acceso|wi-?fi|wlan|router)\b"
+    r"(?i)(?<![\w-])(?:log-?ins?|credentials?|creds|account|zugangsdaten|user(?:name)?|benutzer|usuario|acceso|wi-?fi|wlan|router)\b(?!-)"
     r"(?:[ \t]{1,2}(?:is|are|for|of|ist|sind|es|son|für|de|[\w.-]{2,20})){0,3}?[ \t]{0,2}[:=]?[ \t]{0,2}"
     r"[\"'`(]?[\w.@+-]{2,60}[ \t]?(?:/|:|,|\|)[ \t]?(?P<secret>[^\s/:,\"'`)(\[\]]{5,64})(?![/:@])"
 )
@@ -62,26 +62,34 @@ _PAIR = re.compile(
 _PASSWORD_WORD = (
     r"passwort|kennwort|pass(?:word|phrase|key)s?|pwd?|passwd|kennwörter|losung|contraseñas?"
     r"|mot de passe|mdp|senha|wachtwoord|parola d'ordine|lösenord|adgangskode|hasło|пароль|密码|密碼|パスワード"
-    r"|비밀번호|(?:wi-?fi|wlan|wpa\d?|network)[ -]?(?:key|schlüssel|pass|code)|answer to (?:the|my) security question"
+    r"|비밀번호|(?:wi-?fi|wlan|wpa\d?|network)[ -]?(?:key|(?:netzwerk)?schlüssel|pass|code)|netzwerkschlüssel"
+    r"|answer to (?:the|my) security question|(?:security|secret) (?:question )?answer|sicherheitsantwort"
 )
 # These are said of other things as well: what follows must look like a password.
 _SECRET_WORD = (
     r"clave|(?:api |access |auth |secret |bearer )?tokens?|(?:the |my |our )secret|secret key|api[ -]?key"
     r"|credentials?|creds|pass|login"
+    r"|key for (?:the |my |our )?(?:api|server|account|service|bot|app|endpoint)"
 )
 _PLACES = (
     "door|gate|alarm|entry|access|security|backup|recovery|rescue|unlock|safe|locker|lock|garage|verification"
     "|2fa|keypad|key ?safe|voicemail|sim|padlock|bike lock|lockbox|passcode|login|one[- ]time|auth"
 )
 _CODE_WORD = (
-    r"(?:pin|geheimzahl)(?:[ -](?:code|number|nummer|no\.?|nr\.?))?|(?<!\w)(?:puk|cvv2?|cvc|tan|otp|ssn)"
+    r"(?:pin|geheimzahl)(?:[ -](?:code|number|nummer|no\.?|nr\.?))?|(?<!\w)(?:puk|cvv2?|cvc|tan|otp|ssn|nip)"
     rf"|(?<!\w)(?:{_PLACES})[ -](?:codes?|combination|combo)|(?<!\w)combination|passcode|(?:opens?|unlocks?|öffnet)(?: it| up)? (?:with|mit|using)|código pin|code pin|codice pin"
-    r"|(?:tür|tor|zugangs|alarm|tresor|sicherheits|garagen|schloss|safe|zahlen)[ -]?(?:codes?|kombination)"
+    r"|(?:tür|tor|zugangs|alarm|tresor|sicherheits|bestätigungs|einmal|freischalt|entsperr|aktivierungs|anmelde|haus|garagen|schloss|safe|zahlen)[ -]?(?:codes?|kombination)"
     r"|(?:code|combo)\s(?:for|to|of|on)\s(?:my\s|our\s|the\s)?(?:[\w'-]+\s){0,2}?(?:door|gate|alarm|safe"
     r"|locker|garage|lock|house|flat|building|shed|office|entrance|phone|vault|box|apartment|bike|suitcase)"
     r"|code\s(?:für|zu|zum|zur)\s(?:der|die|das|den|dem|\w+)?\s?\w+"
     r"|c[oó]digo\s(?:de|del|para)\s(?:la\s|el\s|mi\s)?(?:puerta|alarma|caja(?:\s\w+)?|portal|garaje|entrada"
-    r"|edificio|acceso|seguridad|verificación)|code (?:de la|d['’]|du) ?(?:porte|alarme|entrée|coffre|immeuble)"
+    r"|edificio|acceso|seguridad|verificación)|code (?:de la|de l['’]|d['’]|du) ?(?:porte|alarme"
+    r"|entrée|coffre|immeuble|portail|garage|cave|cadenas|parking|bâtiment|maison|carte(?: bancaire| bleue)?)|digicode|(?:karten)?prüf(?:ziffer|nummer)"
+    r"|(?:recovery|backup|master|emergency|rescue|wiederherstellungs)[ -]?(?:keys?|schlüssel)"
+    r"|(?:bike|suitcase|luggage|locker|gym|shed)[ -]?lock"
+    rf"|(?<!\w)(?:{_PLACES})s?[:,]? (?:you )?(?:press|enter|type|dial|punch in)|(?<!\w)keypad"
+    r"|(?<!\w)(?:tresor|safe|locker|schließfach)(?=[ \t]?[:=])|(?<!\w)(?:safe|lock)(?= is (?:now )?set to )"
+    r"|(?:zahlen|fahrrad|koffer|vorhänge)schloss"
     r"|(?:clave|combinaci[oó]n)\s(?:de|del)\s(?:la\s|el\s)?[\w-]+(?:\s[\w-]+)?|social security number"
 )
 _SAID = re.compile(
@@ -90,11 +98,17 @@ _SAID = re.compile(
 )
 _SAYS_OF = re.compile(
     r"(?i)[\"'`*_]{0,3}[ \t]+(?:for|of|on|to|at|in|with|from|vom|von|fürs?|zum|zur|auf|der|des|meine[rs]|unsere[rs]|del?|du|para|pour|à"
-    r"|changed|set|reset|geändert|numbers?|code|again|now|stays)[ \t]"
+    r"|wi-?fi|wlan|router|laptop|ordi|pc|e-?mail|bank|changed|set|reset|giro-?card|visa|mastercard|amex|karte|card|handy|iphone|ipad|phone|debit|credit|tarjeta|m[óo]vil|carte|geändert|numbers?|code|again|now|stays)[ \t]"
 )
 _LAST_WORD = re.compile(r"(\w+).?\Z")
 _NOT_BEFORE = re.compile(r"[?&\w.\[/]")
+_ASIDE = re.compile(r"[ \t]*\((?P<inside>[^()\n\"'{};]{1,24})\)")
+_BELOW = re.compile(r"[\"'`*_)]{0,3}[ \t]*[:=][ \t*_]*\r?\n[ \t>*+-]{0,8}(?=\S+[ \t]*(?:\n|\Z))")
+_ALONE = re.compile(r"[\"'`*_)]{0,3}[ \t]*\r?\n[ \t>*+-]{0,8}(?=\S+[ \t]*(?:\n|\Z))")
+_REPLY = re.compile(r"[\"'`]{0,2}[ ?]{0,3}\r?\n[\w. \[\]:<-]{1,24}[:>][ ](?=\S+[ \t]*(?:\n|\Z))")
+_LONG_NUMBER = re.compile(r"\d{8,64}")
 _GAP = re.compile(r"[ \t]{1,3}[\"'`“„«*_(]{0,3}")
+_ITS = re.compile(r"(?i)\b(?:it['’]s|c['’]est)[ \t]+(?:now[ \t]+)?[\"'`“„«*_(]{0,3}")
 _DASH = re.compile(r"[\"'`*_]{0,3}[ \t]*[,»–—-][ \t]*[\"'`“„«*_(]{0,3}")
 _CLAUSE_END = re.compile(r"[.!?;]\s|\s[–—]\s|\"[,}]")
 _TECHNICAL = re.compile(
@@ -112,9 +126,11 @@ _NUMBERS = (
     "|sieben|acht|neun|cero|uno|dos|tres|cuatro|cinco|seis|siete|ocho|nueve"
 )
 _CODE = re.compile(
-    rf"[#*]?\d(?:[ .-]?\d){{2,14}}[#*]?(?![\w:/%€$£°]|[.,-]\d)|(?=[A-Z-]*\d)[A-Z0-9](?:-?[A-Z0-9]){{3,}}(?![\w:/]|[.,]\d)"
+    rf"[#*]?\d(?:[ .-]?\d){{2,30}}[#*]?(?![\w:/%€$£°]|[.,-]\d)|(?=[A-Z-]*\d)[A-Z0-9](?:-?[A-Z0-9]){{3,}}(?![\w:/]|[.,]\d)"
     rf"|(?i:(?:(?:{_NUMBERS})[ ,-]{{1,2}}){{3,11}}(?:{_NUMBERS}))(?!\w)"
 )
+_ONLY_DIGITS = {"combination": re.compile(r"[\W\d]+|[^\d]+"), "tan": re.compile(r"\d[\d ]{4,}")}
+_VERSION = re.compile(r"\d+\.\d+\.\d")
 _NO_NUMBER = re.compile(
     r"\d{4}-\d\d-\d\d|(?i:[ \t]*(?:am|pm|h|uhr|times|people|characters|chars|digits|letters|words|tokens|users"
     r"|attempts|minutes|hours|days|weeks|months|years|euros?|dollars?|usd|eur|kb|mb|gb|km|kg|zeichen|stellen"
@@ -122,15 +138,18 @@ _NO_NUMBER = re.compile(
 )
 _WORD = re.compile(r"[^\s\"'`”“«»]{4,80}")
 _REVERSED = re.compile(
-    r"(?i)(?<![\w.,:/$€£#&-])[\"'`“„«]?(?P<secret>[^\s\"'`”“«»,;()]{3,64}?)[\"'`”“»]?[ \t](?:is|was|=|ist|es|est|as|als|como)[ \t]"
+    r"(?i)(?<![\w.,:/$€£#&-])[\"'`“„«]?(?P<secret>[^\s\"'`”“«»,;()]{3,64}?)[\"'`”“»]?[ \t](?:is|was|=|ist|es|est|as|als|como|on|into)[ \t]"
     r"(?:still |now |also |jetzt |ahora )?(?:my|the|our|his|her|their|your|mein|meine|unser|das|die|der|mi|la|el"
     rf"|nuestra|mon|notre|le)[ \t](?:[\w'’-]{{1,24}}[ \t]){{0,3}}?(?:(?P<code>{_CODE_WORD}|code)|{_PASSWORD_WORD}|{_SECRET_WORD})(?!\w)"
 )
 _WORD_SAID = re.compile(rf"(?i)(?:{_CODE_WORD}|code|{_PASSWORD_WORD}|{_SECRET_WORD})(?!\w)")
+_SEED_WORD = r"(?!(?:the|and|for|are|was|has|not|but|our|its|her|his)\b)[a-z]{3,8}"
 _PHRASE = re.compile(
     r"(?i)\b(?:(?:seed|recovery|backup|mnemonic|secret|wallet|wiederherstellungs|semilla)[ -]?(?:phrase|words?|seed)"
     r"|mnemonic|frase (?:semilla|de recuperación))\b[^\n:=]{0,30}(?:(?:[:=]|\bis\b|\bare\b|\bist\b|\bes\b)[\s\"'`]{0,8}|\n\s{0,8}(?=(?:[\d.) ]{0,4}[a-z]{2,12}[ ,\n]{1,3}){11}))"
     r"(?P<secret>(?:(?:\d{1,2}[.)][ ]?)?[a-z]{2,12}[ ,\n]{1,3}){5,24}(?:\d{1,2}[.)][ ]?)?[a-z]{2,12})"
+    rf"|\b(?:seed|wallet|ledger|trezor|metamask|mnemonic|bip-?39|(?:12|24|twelve|twenty-four)[ -]words?)\b[^\n]{{0,40}}?[\s:=\"'`]{{1,8}}"
+    rf"(?P<loose>(?:{_SEED_WORD}[ ,\n]{{1,3}}){{11,23}}{_SEED_WORD})(?![\w'’-])"
     r"|\bpassphrase[ \t]?(?:[:=]|is)[ \t\"'`]{1,4}(?!(?:[\w-]+ ){0,7}(?:the|of|be|to|a|on|in|must|for|not|and|with)\b)"
     r"(?P<words>(?:[a-z]{2,12}[ -]){2,7}[a-z]{2,12})(?=[.\s\"'`]*$)",
     re.MULTILINE,
@@ -145,7 +164,7 @@ _TABLE = re.compile(
 _COLUMN = re.compile(
     rf"(?i)[\s*`]*(?:[\w-]+ )?(?:{_PASSWORD_WORD}|{_SECRET_WORD}|(?P<code>{_CODE_WORD}|[\w-]+ code))[\s*`]*"
 )
-_CELL = re.compile(r"[^|]+")
+_FIELD = re.compile(r"[\"']?[\w .:-]{0,30}[\"']?\r?")
 # Without gaps only as long as cards are: times and ids of posts have 13, 18 and 19 digits.
 _CARD = re.compile(
     r"(?P<secret>\d(?<![\w./-]\d)(?:\d{3}([ -])\d{4}\2\d{4}\2\d{1,7}|\d{3}[ -]\d{6}[ -]\d{5}|(?<=[3-6])\d{14,15}))"
@@ -165,27 +184,31 @@ _PAIR_HEADS = _either(
     "login|log-in|cred|account|zugangsdaten|user|benutzer|usuario|acceso|wifi|wi-fi|wlan|router"
 )
 _PASSWORD_HEADS = _either(
-    "pass|kennw|pw|losung|contraseña|mot de|mdp|senha|wachtwoord|parola d|lösenord|adgangskode|hasło"
-    "|пароль|密码|密碼|パスワード|비밀번호|wifi|wi-fi|wlan|wpa|network|answer to|clave|api|access|auth|secret"
+    "security|secret|sicherheitsantw|netzwerksch|key for|pass|kennw|pw|losung|contraseña|mot de|mdp|senha|wachtwoord|parola d|lösenord|adgangskode|hasło"
+    "|пароль|密码|密碼|パスワード|비밀번호|wifi|wi-fi|wlan|wpa|network|answer to|clave|api|access|auth"
     "|bearer|token|the secret|my secret|our secret|cred|login"
 )
 _CODE_HEADS = _either(
-    "pin|geheimzahl|puk|cvv|cvc|tan|otp|ssn|combination|passcode|open|unlock|öffnet|código|codigo|code"
+    "pin|geheimzahl|puk|cvv|cvc|tan|otp|ssn|nip|combination|passcode|open|unlock|öffnet|código|codigo|code"
     "|codice|combo|clave|combinaci|social sec|tür|tor|zugangs|tresor|sicherheits|schloss|zahlen"
+    "|bestätigungs|einmal|freischalt|entsperr|aktivierungs|anmelde|haus|fahrrad|koffer|vorhänge|safe|lock"
+    "|digicode|prüf|karten|recovery|backup|master|emergency|rescue|wiederherst|schließfach|bike|suitcase|luggage|locker|gym|shed"
 )
 _PLACE_HEADS = _either(_PLACES.replace("key ?safe", "key").replace("one[- ]", "one-time|one "))
-_PLACES_HAVE = _either("code|combination|combo")
+_PLACES_HAVE = _either("code|combination|combo|press|enter|type|dial|punch")
 _PHRASE_HEADS = _either(
     "seed|recovery|backup|mnemonic|secret|wallet|wiederherstellungs|semilla|frase|pass"
+    "|ledger|trezor|metamask|bip39|bip-39|12|24|twelve|twenty-four"
 )
 _LIST_HEADS = _either("backup|recovery|rescue|wiederherstellungs|2fa")
+_COLUMN_HEADS = _either("pass|pwd|kennwort|contraseña|pin")
 _NAMES = _either(
     "pass|pwd|kennwort|contrase|senha|wachtwoord|parola|key|secret|token|cred|auth|bearer|webhook|cookie"
     "|session|jwt|dsn|salt|seed|nonce|otp|hmac|signature|appid=|app_id="
 )
 _HEADS = frozenset().union(
     *(_QUOTED_HEADS, _BEARER_HEADS, _PAIR_HEADS, _PASSWORD_HEADS, _CODE_HEADS, _PHRASE_HEADS),
-    *(_LIST_HEADS, _NAMES),
+    *(_LIST_HEADS, _NAMES, _PLACES_HAVE, _COLUMN_HEADS),
 )
 # "The password is separate from ...": how a sentence goes on behind a word that is no secret.
 _GOES_ON = re.compile(
@@ -202,14 +225,22 @@ _IS_WIDE = re.compile("[\uff01-\uff5e\u3000\xa0]")
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20, 0xA0: 0x20}
 _TURN = re.compile(r"(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[a-z0-9]|(?<=[0-9])[A-Za-z]")
 _KINDS = (str.isdigit, str.islower, str.isupper)
+_IN_NAME = re.compile(r"[A-Z]?[a-z]{2,}")
+_VOWEL = re.compile("[aeiouyAEIOUY]")
+_MOST_WRITTEN = 0.55
+_MOST_DIGITS = 0.2
+# A call, an item or a named argument: "token = header[7:]", "pass_(minutes=31)".
+_CODED = re.compile(r"[A-Za-z_.]{2,}(?:[(\[]|=(?:[\w'\"({\[]|,|\Z))|[{(]|\w+\.\w+\(")
 _MIN_ENTROPY = 3.0
 _MIN_LENGTH = 16
 _MIN_PASSWORD = 10
 _LEAST_TOKEN = 8
 _LEAST_TURNS = 0.22  # from letter to digit or small to capital, a character
 _LOOK_BACK = 40
+_SEEN = 256  # characters of a value that are looked at
 _LOOK_AHEAD = 110
 _MOST_WORDS = 6
+_MOST_MARKS = 12  # of Markdown before a word that stands alone in its line
 _SINGLE_LOOKUPS = 500
 _LEAST_ISSUED = 15  # characters of the shortest key that is known by how it begins
 _REVERSED_LINES = 6  # over which the name of a code may stretch
@@ -284,9 +315,9 @@ class _Read:
             if place < line:
                 continue
             begin = self.text.rfind("\n", 0, place) + 1
-            end = line = self._end(place)
+            end = line = self.end(place)
             for _ in range(more):
-                end = self._end(end)
+                end = self.end(end)
             if begin >= last:
                 if last:
                     yield first, last
@@ -305,7 +336,8 @@ class _Read:
                 at = self.lowered.find(word, at + 1)
         return sorted(places)
 
-    def _end(self, place: int) -> int:
+    def end(self, place: int) -> int:
+        """Where the line of a place ends."""
         return self.text.find("\n", place) + 1 or len(self.text)
 
 
@@ -509,8 +541,12 @@ def _codes_told(read: _Read) -> Iterator[Span]:
         word = _LAST_WORD.search(before) if match["any"] else None
         if before.endswith(("/", ".", "#")) or (word and word[1] in _words("codes")):
             continue
-        for first, _ in _candidates(text, match.end()):
+        for first, _ in _candidates(text, *match.span()):
             code = _CODE.match(text, first)
+            if code and match[0] in {"combination", "tan"}:  # of letters, and a colour
+                code = code if _ONLY_DIGITS[match[0]].fullmatch(code[0]) else None
+            if code and match["any"] and _VERSION.match(code[0]):
+                continue
             if code and not any(_NO_NUMBER.match(text, at) for at in code.span()):
                 yield *code.span(), "PIN or code"
 
@@ -521,14 +557,17 @@ def _passwords_told(read: _Read) -> Iterator[Span]:
     for match in read.begun(_PASSWORD_SAID, _PASSWORD_HEADS, small=True):
         if _NOT_BEFORE.match(lowered, match.start() - 1) and match.start():
             continue
-        is_token = match[0].endswith("token")
-        for first, said in _candidates(text, match.end()):
+        is_token = "token" in match[0]
+        for first, said in _candidates(text, *match.span()):
             found = _WORD.match(text, first)
             secret = found[0].rstrip(".,;:!?)*_|") if found else ""
             goes_on = secret.isalpha() and _GOES_ON.match(text, first + len(secret))
             if goes_on or (is_token and len(secret) < _LEAST_TOKEN):
                 continue
-            if _is_password(secret, said=said and match["plain"] is not None):
+            is_plain = match["plain"] is not None
+            if _is_password(secret, said=said and is_plain) or (
+                is_plain and _LONG_NUMBER.fullmatch(secret)
+            ):
                 yield first, first + len(secret), "password"
                 break
 
@@ -551,47 +590,80 @@ def _told_otherwise(read: _Read) -> Iterator[Span]:
     for match in read.begun(_LIST, _LIST_HEADS):
         yield match.start("secret"), match.start("secret") + len(match["secret"].rstrip()), "codes"
     for table in _TABLE.finditer(text) if "|" in text else ():
-        yield from _in_columns(text, table)
+        yield from _in_columns(table[1].split("|"), table.start(2), table[2], "|")
+    end = 0
+    for first, last in read.lines(read.places(_COLUMN_HEADS & read.heads)):
+        line = text[first:last].rstrip("\n")
+        sign = max(",;\t", key=line.count)
+        if first >= end and sign in line and all(map(_FIELD.fullmatch, heads := line.split(sign))):
+            end = last
+            while sign in text[end : (more := read.end(end))]:
+                end = more
+            yield from _in_columns(heads, last, text[last:end], sign)
 
 
-def _in_columns(text: str, table: re.Match[str]) -> Iterator[Span]:
-    """Secrets in the columns of a table whose heads promise some."""
-    heads = [_COLUMN.fullmatch(head) for head in _CELL.findall(table[1])]
-    if not any(heads):
-        return
-    for row in re.finditer(r"\|[^\n]*", text[table.start(2) : table.end(2)]):
-        for head, cell in zip(heads, _CELL.finditer(row[0]), strict=False):
-            secret = cell[0].strip(" \t`*_")
-            first = table.start(2) + row.start() + cell.start() + cell[0].find(secret)
-            is_code = head and head["code"] and _CODE.fullmatch(secret)
-            if secret and head and (is_code or _is_password(secret, said=False)):
-                yield first, first + len(secret), "PIN or code" if is_code else "password"
+def _in_columns(heads: list[str], place: int, rows: str, sign: str) -> Iterator[Span]:
+    """Secrets in the columns of a table whose heads promise some, and whose rows begin at a place."""
+    columns = [_COLUMN.fullmatch(head.strip("\"'\r")) for head in heads]
+    for row in rows.splitlines(keepends=True) if any(columns) else ():
+        first = place + (row.find(sign) if sign == "|" else 0)
+        for column, cell in zip(columns, row[first - place :].split(sign), strict=False):
+            secret = cell.strip(" \t\r\n\"'`*_")
+            begin = first + cell.find(secret)
+            is_code = column and column["code"] and _CODE.fullmatch(secret)
+            if secret and column and (is_code or _is_password(secret, said=False)):
+                yield begin, begin + len(secret), "PIN or code" if is_code else "password"
+            first += len(cell) + 1
+        place += len(row)
 
 
-def _candidates(text: str, end: int) -> Iterator[tuple[int, bool]]:
+def _candidates(text: str, begin: int, end: int) -> Iterator[tuple[int, bool]]:
     """Where the secret may begin that a word promises, and if "is" or a colon stands before it."""
     if _NOT_SAID.match(text, end):
         return
+    if aside := _ASIDE.match(text, end):
+        yield aside.start("inside"), False
+        end = aside.end()
+    named = _BELOW.match(text, end)
+    if below := named or (_is_alone(text, begin) and _ALONE.match(text, end)):
+        yield below.end(), named is not None
+        return
+    if reply := _REPLY.match(text, end):
+        yield reply.end(), False
     line = text.find("\n", end, end + _LOOK_AHEAD)
     stop = min(end + _LOOK_AHEAD, len(text)) if line < 0 else line
     clause = _CLAUSE_END.search(text, min(end + 3, stop), stop)
     stop = clause.start() if clause else stop
     if text.startswith(("'s ", "’s "), end):
         yield end + 3, True
+    yield from _in_clause(text, end, stop)
+
+
+def _in_clause(text: str, end: int, stop: int) -> Iterator[tuple[int, bool]]:
     for said in _SAID.finditer(text, end, stop):
         if text.count(" ", end, said.start()) > _MOST_WORDS:
             break
         yield said.end(), True
     if dash := _DASH.match(text, end, stop):
         yield dash.end(), False
+    if its := _ITS.search(text, end, stop):
+        yield its.end(), False
     words = _MOST_WORDS if _SAYS_OF.match(text, end) else 1
     for place in islice(_GAP.finditer(text, end, stop), words):
         yield place.end(), False
 
 
+def _is_alone(text: str, begin: int) -> bool:
+    """True if nothing but marks stands in its line before a word."""
+    before = text[max(0, begin - _MOST_MARKS) : begin]
+    line = before.rpartition("\n")[2]
+    return not line.strip(" \t>*#_-") and (line != before or begin < _MOST_MARKS)
+
+
 def _is_password(secret: str, *, said: bool) -> bool:
     """True if a word is a password, rather than how a sentence goes on; `said`: behind "is"."""
-    if len(secret) < 4 or _PLACEHOLDER.search(secret):
+    secret = secret[:_SEEN]
+    if len(secret) < 4 or _CODED.match(secret) or _PLACEHOLDER.search(secret):
         return False
     letters = sum(map(str.isalpha, secret))
     digits = sum(map(str.isdigit, secret))
@@ -608,7 +680,8 @@ def _is_random(secret: str, *, is_password: bool = False) -> bool:
 
     A password may be shorter when it is mixed more.
     """
-    if len(secret) < _MIN_PASSWORD or _PLACEHOLDER.search(secret):
+    secret = secret[:_SEEN]
+    if len(secret) < _MIN_PASSWORD or _CODED.match(secret) or _PLACEHOLDER.search(secret):
         return False
     kinds = sum(any(map(test, secret)) for test in _KINDS)
     odd = re.search(r"[^\w./:-]", secret) is not None
@@ -619,9 +692,20 @@ def _is_random(secret: str, *, is_password: bool = False) -> bool:
 
 def _is_made(secret: str) -> bool:
     """True if nobody would write it: many different characters that change their kind often."""
+    if _is_written(secret):
+        return False
     bare = re.sub(r"[\W_]", "", secret)
     turns = len(_TURN.findall(bare))
     return turns >= _LEAST_TURNS * len(bare) > 0 and _entropy(secret) >= _MIN_ENTROPY
+
+
+def _is_written(secret: str) -> bool:
+    """True if most of it are words, as in names of programs: "AutoTokenizer", "seed_of_model"."""
+    words = [word for word in _IN_NAME.findall(secret) if _VOWEL.search(word)]
+    digits = sum(map(str.isdigit, secret))
+    return sum(map(len, words)) > _MOST_WRITTEN * len(secret) and digits < _MOST_DIGITS * len(
+        secret
+    )
 
 
 def _is_in_link(text: str, name: re.Match[str]) -> bool:

@@ -98,6 +98,21 @@ TOLD = [
     ),
     *("postgres://admin:{p@ss/w0rd!x}@db.corp.com/x", "redis://:{KJq7RcDz}@redis.corp.com:6379"),
     *("machine x.org login bob password {hunter2x}", "sshpass -p '{Tr0ub4dor3xyz}' ssh x"),
+    *("the netflix pw changed, it's {Tuesday99} now", "the alarm: press {8245} then #"),
+    *("le code de l'immeuble est {27B4}", "echo '{R00tPw!x}' | sudo -S apt update"),
+    *("net user bob {Welcome2024!} /add", "PIN:\n{4409}", "PIN\n{8812}\nPUK\n{44910283}"),
+    *("ledger seed: {army van defense carry jealous true garbage claim echo media make crunch}",),
+    *("WLAN-Netzwerkschlüssel (WPA2) {48302917465028371645}", "contraseña wifi {Verano2023}"),
+    *("BitLocker {513078-715609-643829-306706-659410-083684-036578-568906}",),
+    *("FileVault recovery key: {11MA-DGF4-SMVV-RO39-LVI9-XWDK}", "our garage keypad is {3391}"),
+    *("mother's maiden name (security answer): {Kowalski}", "suitcase lock {417}"),
+    *("door code ({4410}) changes on Monday", "Tresor: {38-12-44}", "mi NIP es {4471}"),
+    *("site,user,password\nbank.de,anna,{Rose1958}\nmail.de,,{Tulpe77}", "{4410#} on the keypad"),
+    *("site;login;pass\nx.org;bob;{hunter22}", "the hotel safe is set to {5519}"),
+    *("Tom: whats ur netflix password\nLea: {popcorn123}", "Zahlenschloss Fahrrad: {4711}"),
+    *("Dein Bestätigungscode lautet {884201}", "backup codes: {8372-1928} {9382-1029}"),
+    *("PIN Girocard {3381}", "Key for the API: {b7c1f8d2e94a4f0c8a6e5d3b2c1a0f9e}"),
+    *("JWT_SECRET={mySuperS3cretJwtKey2024}", "code de la carte bancaire {6402}"),
 ]
 UPPER = string.ascii_uppercase + string.digits
 HEX = "0123456789abcdef"
@@ -370,6 +385,11 @@ def test_what_is_told_in_plain_words_is_taken_out(text: str, secret: str) -> Non
         "enter your **password** and **6-digit authenticator code**",
         "Learning how to store passwords or add OAuth2 is not fun",
         "| `--password` | End-to-end encryption password (prompted if omitted) |",
+        "class WebhookApplication(LiteLLMBaseModel): token = auth_header[7:]",
+        "clock.pass_(minutes=31); credentials=credentials, queue_objects=[]",
+        "install dbus-user-session:amd64 1.14.10, iso-codes:all 4.15.0-1",
+        "Pass\nthe exam, and the password will be lost for good, it's forever",
+        "A combination of CD4, CD25 and CD127",
     ],
 )
 def test_what_only_speaks_of_secrets_stays(text: str) -> None:

@@ -6,6 +6,7 @@ import shutil
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pytest
 
@@ -13,6 +14,7 @@ from kbtui.errors import ConflictError, NotFoundError, UsageError
 from kbtui.history.change import Actor
 from kbtui.history.history import History
 from kbtui.history.objects.packing import Packing
+from kbtui.history.sync import transport
 from kbtui.history.sync.remote import parse_address
 from kbtui.importers.engine import find_source, run
 from kbtui.importers.opened import Opened
@@ -185,6 +187,12 @@ def _sync_after_the_other(at: Case) -> None:
     _sync(at)
 
 
+def _sync_joining(at: Case) -> None:
+    """The folder has more packs than it is to have."""
+    with patch.object(transport, "_MANY", 1):
+        _sync(at)
+
+
 def _secret(at: Case) -> None:
     make_world(at.notes)
     history = at.history()
@@ -279,6 +287,7 @@ KINDS = {
     "a sync that merges": Kind(_apart, _sync),
     "a sync that follows": Kind(_behind, _sync),
     "a sync, then the other's": Kind(_apart, _sync_after_the_other),
+    "a sync that joins packs": Kind(_apart, _sync_joining),
     "a purge": Kind(_secret, _purge, purges=True, partly=True),
     "packing": Kind(_many, _tidy),
     "a change of sixty files": Kind(_large, _rewrite),

@@ -18,6 +18,7 @@ from kbtui.history.intent import IntentLog
 from kbtui.history.objects.branch import Branch
 from kbtui.history.objects.lineage import diverge
 from kbtui.history.objects.repository import Repository
+from kbtui.history.sync import transport
 from kbtui.history.sync.remote import Watcher, parse_address, shown_address
 from tests.history.sync_room import Machine, fsck
 from tests.history.test_recovery import Crash, crash_at
@@ -121,6 +122,40 @@ def test_a_remote_that_is_tidied_up_meanwhile_takes_the_changes(
     assert any(not file.exists() for file in swept)
     there.sync()
     in_step(here, there)
+
+
+def test_a_folder_keeps_few_packs_and_those_that_others_may_be_reading_for_a_while(
+    here: Machine, there: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "_MANY", 3)
+    folder = Path(here.remote) / "objects" / "pack"
+    seen: set[Path] = set()
+    for number in range(6):
+        here.write(B, f"# B\n\n- {number}\n")
+        here.sync()
+        assert seen <= set(folder.iterdir())
+        seen = set(folder.iterdir())
+    fsck(Path(here.remote))
+    for file in seen:
+        os.utime(file, (0, 0))
+    there.write(A, TEXT + "\nMore.\n")
+    there.sync()
+    here.sync()
+    assert len(list(folder.glob("*.pack"))) <= 4
+    fsck(Path(here.remote))
+    in_step(here, there)
+
+
+def test_packs_of_a_repository_with_other_branches_are_left_to_git(
+    here: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "_MANY", 1)
+    _git("--git-dir", here.remote, "branch", "other", "main")
+    for number in range(3):
+        here.write(B, f"# B\n\n- {number}\n")
+        here.sync()
+    packs = (Path(here.remote) / "objects" / "pack").glob("*.pack")
+    assert len(list(packs)) == 4
 
 
 def test_a_new_workspace_takes_what_is_there(here: Machine, there: Machine) -> None:

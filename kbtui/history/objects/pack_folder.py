@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from kbtui.workspace.durable import is_alive, sync_folder, temporary_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 INCOMING = "incoming-"
@@ -61,6 +61,22 @@ class PackFolder:
         count = struct.unpack_from(">I", data, _COUNT)[0]
         end = _NAMES + count * _NAME
         return [data[at : at + _NAME].hex() for at in range(_NAMES, end, _NAME)]
+
+    def doubled(self, counts: Mapping[str, int], now: float) -> dict[str, float]:
+        """The packs all of whose objects lie in a larger one, with the seconds since that is there.
+
+        Args:
+            counts: The packs to look at, as `counts` gives them.
+            now: The time by the clock that the files are dated by.
+        """
+        smallest_first = sorted(counts, key=lambda name: (counts[name], name))
+        held = {name: frozenset(self.objects(name)) for name in smallest_first}
+        found: dict[str, float] = {}
+        for number, name in enumerate(smallest_first, 1):
+            larger = next((one for one in smallest_first[number:] if held[name] <= held[one]), "")
+            if larger:
+                found[name] = now - (self._folder / f"{larger}.idx").stat().st_mtime
+        return found
 
     def holds(self, name: str) -> bool:
         """True if a pack is there."""

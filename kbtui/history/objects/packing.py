@@ -239,6 +239,15 @@ def pack_of(
     return count, _records(repository, chains, lambda: None)
 
 
+def pack_again(repository: Repository, packed: set[str]) -> tuple[int, Iterator[PackRecord]]:
+    """Some objects, whether a commit needs them or not, for one pack: how many, and they."""
+    commits = [each for each in everything(repository) if each[0] in packed]
+    chains = _chains(repository, commits, packed.__contains__)
+    reached = {name for chain in chains for name in chain}
+    chains += [[name] for name in sorted(packed - reached)]
+    return len(packed), _records(repository, chains, lambda: None)
+
+
 def _chains(
     repository: Repository,
     commits: Sequence[tuple[str, RawCommit]],

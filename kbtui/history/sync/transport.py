@@ -20,7 +20,7 @@ from kbtui.history.door import MovedError
 from kbtui.history.objects.branch import NAME
 from kbtui.history.objects.lineage import everything
 from kbtui.history.objects.pack_folder import INCOMING, PackFolder
-from kbtui.history.objects.packing import pack_of
+from kbtui.history.objects.packing import pack_again, pack_of, rolled_up
 from kbtui.history.objects.repository import Repository, as_unpacked
 from kbtui.history.sync.inspection import Inspection, check_pack
 from kbtui.history.sync.purge import PurgedTipError
@@ -29,7 +29,7 @@ from kbtui.text import clean_line
 from kbtui.workspace.durable import is_alive, storage_errors, sync_folder, temporary_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from dulwich.client import GitClient
 
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 MAX_PACK = 4 << 30
 _GRACE = 600.0
 """Seconds after which nobody writes any more what was begun in a folder."""
+_MANY = 20
+"""Packs in a folder that are too many: whoever reads there opens them all."""
 _MARK = "kbtui-writes-"
 _PRUNES = "kbtui-prunes"
 _LEFT_BEHIND = (
@@ -193,6 +195,8 @@ class Transport:
                     self._refused(str(refusal))
             if self._address.folder is not None:
                 _settle(self._address.folder)
+                with contextlib.suppress(KbtuiError, OSError):  # some later sync may do it
+                    _join(self._address.folder)
 
     def prune(self, purged: frozenset[str]) -> str:
         """Throw away what a folder still keeps of commits that a purge has replaced.
@@ -459,13 +463,55 @@ def _clear(folder: Path, own: Path) -> None:
                 path.unlink()
 
 
-def _prune(place: Path, purged: frozenset[str], shown: str) -> str:
+def _looked_at(place: Path) -> tuple[Path, bool, Sequence[bytes]]:
+    """Where a repository is, whether it is bare, and its branches and tags that aren't ours."""
     from dulwich.repo import Repo
 
     with contextlib.closing(Repo(place)) as opened:  # knows worktrees and submodules
-        folder = Path(opened.commondir())
-        is_bare = opened.bare
         others = sorted(set(opened.refs.allkeys()) - {b"HEAD", _REF})
+        return Path(opened.commondir()), opened.bare, others
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[Path]:
+    """Keep all others from moving the branch of a repository; gives the lock.
+
+    Raises:
+        FileExistsError: Somebody else does that.
+    """
+    lock = folder / f"{NAME}.lock"
+    os.close(os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    try:
+        yield lock
+    finally:
+        lock.unlink(missing_ok=True)
+
+
+def _join(place: Path) -> None:
+    """Write the small packs of a folder as one, where there are many: each sync brings one.
+
+    Those that it replaces stay for a while, as other machines may be reading them. A repository
+    that is somebody's own is left to git.
+    """
+    folder, is_bare, others = _looked_at(place)
+    packs = PackFolder(folder)
+    counts = packs.counts()
+    is_indexed = (folder / "objects" / "pack" / "multi-pack-index").exists()
+    if len(counts) <= _MANY or not is_bare or others or is_indexed:
+        return
+    with _alone(folder) as lock:
+        doubled = packs.doubled(counts, lock.stat().st_mtime)
+        packs.remove([name for name, age in doubled.items() if age > _GRACE])
+        rest = {name: count for name, count in counts.items() if name not in doubled}
+        small = rolled_up(rest, 0)
+        if len(rest) > _MANY and len(small) > 1:
+            with contextlib.closing(Repository(folder)) as remote:
+                packed = {each for name in small for each in packs.objects(name)}
+                remote.write_pack(*pack_again(remote, packed))
+
+
+def _prune(place: Path, purged: frozenset[str], shown: str) -> str:
+    folder, is_bare, others = _looked_at(place)
     remote = Repository(folder)
     with contextlib.closing(remote):
         begun = folder / _PRUNES
@@ -478,23 +524,19 @@ def _prune(place: Path, purged: frozenset[str], shown: str) -> str:
                 f"{shown} is a repository of your own{why}, and may keep what was purged until you"
                 " have removed it there."
             )
-        lock = folder / f"{NAME}.lock"
         try:
-            os.close(os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            with _alone(folder):
+                begun.touch()
+                count, records = pack_of(remote, everything(remote))
+                remote.keep_only(remote.write_pack(count, records))
+                shutil.rmtree(folder / "logs", ignore_errors=True)
+                for name in ("ORIG_HEAD", "FETCH_HEAD"):
+                    (folder / name).unlink(missing_ok=True)
+                begun.unlink()
         except FileExistsError:
             return f"Somebody is writing to {shown}: sync again to remove there what was purged."
-        try:
-            begun.touch()
-            count, records = pack_of(remote, everything(remote))
-            remote.keep_only(remote.write_pack(count, records))
-            shutil.rmtree(folder / "logs", ignore_errors=True)
-            for name in ("ORIG_HEAD", "FETCH_HEAD"):
-                (folder / name).unlink(missing_ok=True)
-            begun.unlink()
         except NotFoundError as error:
             return f"{shown} may keep what was purged: {error.message}"
-        finally:
-            lock.unlink(missing_ok=True)
     return ""
 
 

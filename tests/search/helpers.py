@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import hashlib
+import struct
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +12,10 @@ from kbtui.workspace.scan import Scanner
 from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from kbtui.search.embedding.vectors import Vectors
     from kbtui.search.results import Hit, SearchResult
 
 
@@ -45,6 +48,14 @@ class Desk:
     def close(self) -> None:
         for index in self._open:
             index.close()
+
+
+def write_old_segment(folder: Path, keys: Sequence[bytes], made: Vectors) -> None:
+    """Vectors as versions stored them that kept four bytes a number."""
+    head = struct.pack("<8sII", b"KBVEC1\0\0", made.shape[1], len(keys))
+    body = head + b"".join(keys) + made.astype("<f4").tobytes()
+    digest = hashlib.sha256(body)
+    (folder / f"{digest.hexdigest()[:24]}.vectors").write_bytes(body + digest.digest())
 
 
 def paths(result: SearchResult) -> list[str]:

@@ -3,11 +3,15 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from kbtui.search.index.chunker import passage_key
+from kbtui.search.query import semantic
 from kbtui.settings import SearchSettings
 from tests.search.fakes import ReadyModel, WordEmbedder
-from tests.search.helpers import eventually, paths
+from tests.search.helpers import eventually, paths, write_old_segment
 
 if TYPE_CHECKING:
+    import pytest
+
     from tests.search.helpers import Desk
 
 
@@ -50,6 +54,32 @@ def test_a_renamed_file_is_not_embedded_again(desk: Desk) -> None:
     index.sync()
     assert paths(index.search("car", wait=True)) == ["knowledge/topics/b.md"]
     assert len(embedder.seen) == count > 0
+
+
+def test_vectors_of_an_earlier_version_are_not_made_again(desk: Desk) -> None:
+    desk.write("knowledge/topics/a.md", "# Car\n\nAn automobile needs oil.\n")
+    first, again = WordEmbedder(), WordEmbedder()
+    desk.index(model=ReadyModel(first)).search("car", wait=True)
+    desk.close()
+    folder = desk.workspace.cache / "search" / "vectors" / first.identity
+    for file in folder.iterdir():
+        file.unlink()
+    texts = list(first.seen)
+    write_old_segment(folder, [passage_key(text) for text in texts], first.documents(texts))
+    assert desk.index(model=ReadyModel(again)).search("car", wait=True).semantic
+    assert not again.seen
+
+
+def test_what_was_stored_bit_by_bit_ends_in_one_file(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(semantic, "_BATCH", 1)
+    monkeypatch.setattr(semantic, "_STORED_AT_ONCE", 1)
+    for number in range(30):
+        desk.write(f"knowledge/topics/n{number}.md", f"Automobile number{number}.\n")
+    index = desk.index(model=ReadyModel(WordEmbedder()))
+    assert len(index.search("car", wait=True, limit=100).hits) == 30
+    assert len(list(desk.workspace.cache.rglob("*.rows"))) == 1
 
 
 def test_vectors_survive_a_restart_and_another_model_makes_its_own(desk: Desk) -> None:

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import errno
-import hashlib
-import struct
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from kbtui.search.embedding.vectors import VectorStore
+from tests.search.helpers import write_old_segment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,7 +73,9 @@ def test_many_segments_become_one_without_what_nobody_wants(tmp_path: Path) -> N
     store = VectorStore(tmp_path, 8)
     for n in range(30):
         store.add([key(n)], vectors(n))
+    assert store.is_scattered
     assert store.compact({key(n) for n in range(20)})
+    assert not store.is_scattered
     assert len(list(tmp_path.glob("*.rows"))) == 1
     again = VectorStore(tmp_path, 8)
     assert len(again) == 20
@@ -95,17 +96,12 @@ def test_no_half_written_file_is_left_behind(tmp_path: Path) -> None:
     assert [file.suffix for file in tmp_path.iterdir()] == [".rows"]
 
 
+KEYS = [key(number) for number in range(7)]
+
+
 def random_vectors(count: int, dimension: int = 8) -> np.ndarray:
     made = np.random.default_rng(count).normal(size=(count, dimension)).astype(np.float32)
     return made / np.linalg.norm(made, axis=1, keepdims=True)
-
-
-def write_old_segment(folder: Path, numbers: range, made: np.ndarray) -> None:
-    """A segment as versions wrote it that kept four bytes a number."""
-    head = struct.pack("<8sII", b"KBVEC1\0\0", made.shape[1], len(numbers))
-    body = head + b"".join(map(key, numbers)) + made.astype("<f4").tobytes()
-    folder.mkdir(exist_ok=True)
-    (folder / f"{numbers.start}.vectors").write_bytes(body + hashlib.sha256(body).digest())
 
 
 @pytest.mark.parametrize("count", [1, 20, 5000])
@@ -134,8 +130,8 @@ def test_rows_of_many_segments_large_and_small_are_told_apart(tmp_path: Path) ->
 
 def test_vectors_of_an_earlier_version_are_taken_over(tmp_path: Path) -> None:
     made = random_vectors(7)
-    write_old_segment(tmp_path, range(5), made[:5])
-    write_old_segment(tmp_path, range(5, 7), made[5:])
+    write_old_segment(tmp_path, KEYS[:5], made[:5])
+    write_old_segment(tmp_path, KEYS[5:], made[5:])
     for _ in range(2):
         store = VectorStore(tmp_path, 8)
         assert np.abs(store.matrix[store.rows([key(n) for n in range(7)])] - made).max() < 0.01
@@ -148,7 +144,7 @@ def test_vectors_of_an_earlier_version_serve_where_there_is_no_room_to_write_the
     def full(*_: object) -> str:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    write_old_segment(tmp_path, range(5), random_vectors(5))
+    write_old_segment(tmp_path, KEYS[:5], random_vectors(5))
     with monkeypatch.context() as patch:
         patch.setattr(VectorStore, "_write", full)
         store = VectorStore(tmp_path, 8)
@@ -158,7 +154,7 @@ def test_vectors_of_an_earlier_version_serve_where_there_is_no_room_to_write_the
 
 
 def test_a_damaged_segment_of_an_earlier_version_is_dropped(tmp_path: Path) -> None:
-    write_old_segment(tmp_path, range(5), random_vectors(5))
+    write_old_segment(tmp_path, KEYS[:5], random_vectors(5))
     (file,) = tmp_path.iterdir()
     file.write_bytes(file.read_bytes()[:-1] + b"x")
     assert len(VectorStore(tmp_path, 8)) == 0

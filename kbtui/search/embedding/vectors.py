@@ -140,10 +140,15 @@ class VectorStore:
             self._read.add(self._write(keys, part))
             self._append(keys, part)
 
+    @property
+    def is_scattered(self) -> bool:
+        """True if there are many small segments, for `compact` to write as one."""
+        return len(self._small_files()) >= _MANY_SEGMENTS
+
     def compact(self, wanted: Container[bytes]) -> bool:
         """Write many small segments as one, without what nobody wants; tells if it did."""
         with self._lock:
-            small = [file for file in self._files() if self._count_of(file) < _MOST_ROWS]
+            small = self._small_files()
             if len(small) < _MANY_SEGMENTS:
                 return False
             keys: dict[bytes, None] = {}
@@ -161,6 +166,9 @@ class VectorStore:
 
     def _files(self) -> list[Path]:
         return sorted(self._folder.glob(f"*{_SUFFIX}"))
+
+    def _small_files(self) -> list[Path]:
+        return [file for file in self._files() if self._count_of(file) < _MOST_ROWS]
 
     def _append(self, keys: Sequence[bytes], part: Part) -> None:
         """Take rows; a large part as it is, of others copies."""

@@ -312,6 +312,8 @@ class Semantic:
             done += self._store(pending)
             if not waiting:
                 self._drop_rough()
+                with suppress(OSError):  # where there is no room, many files are read as well
+                    self.tidy(store)
         except KbtuiError as error:
             self.message, self._counted = explain(error), -1
             raise
@@ -347,7 +349,7 @@ class Semantic:
 
     def tidy(self, store: StateStore) -> bool:
         """Write the vectors in fewer files, if there are many."""
-        if self._vectors is None:
+        if self._vectors is None or not self._vectors.is_scattered:
             return False
         return self._vectors.compact(
             {key for _, keys, _ in store.passage_keys() for key in _split(keys)}

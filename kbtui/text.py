@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from datetime import datetime
 from typing import Any
 
 _UNSAFE = re.compile(
@@ -68,6 +69,11 @@ def shorten(text: str, width: int) -> str:
 def counted(count: int, one: str, many: str = "") -> str:
     """A number with what it counts: ``1 file``, ``2,000 files``; `many` where an s won't do."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def moment(time: datetime) -> str:
+    """A time as people are told it, in their own zone: ``2026-03-06 10:00``."""
+    return f"{time.astimezone():%Y-%m-%d %H:%M}"
 
 
 def json_object(data: bytes | str | None) -> dict[str, Any] | None:

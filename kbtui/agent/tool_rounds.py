@@ -6,7 +6,6 @@ They run in threads that a cancelled turn waits for, as a thread can't be stoppe
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from kbtui.agent.events import ToolFinished, ToolStarted
 from kbtui.agent.tools.toolbox import Outcome, Toolbox, shown_arguments
 from kbtui.errors import ModelAnswerError
+from kbtui.models.schema import normal_form
 from kbtui.text import slugify
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class ToolRounds:
     def _outcome(self, call: ToolCall, position: int) -> Outcome:
         if position >= MOST_CALLS:
             return _TOO_MANY
-        identity = (call.name, _normal(call.arguments))
+        identity = (call.name, normal_form(call.arguments))
         if identity in self._made or self._failed[identity] >= _MOST_TRIES:
             return _AGAIN
         outcome = self.toolbox.run(call, self.context)
@@ -167,10 +167,3 @@ def _about(call: ToolCall, outcome: Outcome) -> set[str]:
     told = {word for word in _WORD.findall(outcome.output) if "/" in word}
     paths = {word.rstrip(".").removesuffix(".md").rpartition("/")[2] for word in told}
     return {slug for slug in named | paths if slug}
-
-
-def _normal(arguments: str) -> str:
-    try:
-        return json.dumps(json.loads(arguments or "{}"), sort_keys=True)
-    except (ValueError, RecursionError):
-        return arguments

@@ -25,7 +25,7 @@ from kbtui.cli.output import (
     to_terminal,
 )
 from kbtui.errors import UsageError
-from kbtui.text import clean
+from kbtui.text import clean, moment
 
 if TYPE_CHECKING:
     from kbtui.agent.events import Event, TurnFailed, TurnFinished
@@ -300,6 +300,6 @@ def sessions(place: Place, as_json: bool) -> None:
         say_json([session_shape(info) for info in infos])
         return
     for info in infos:
-        when = info.updated.astimezone().strftime("%Y-%m-%d %H:%M")
+        when = moment(info.updated)
         count = f"{info.messages:>5}"
         say_line(say_styled(info.id, fg="cyan"), f"  {when}  {count}  ", say_styled(info.title))

@@ -16,7 +16,7 @@ from kbtui.cli.ask import TextView, condense_if_due, open_session, shown
 from kbtui.cli.context import Place, pass_place
 from kbtui.cli.output import INTERRUPTED, complain, note, say, to_terminal
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
-from kbtui.text import clean_line, slugify
+from kbtui.text import clean_line, moment, slugify
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
@@ -163,7 +163,7 @@ class _Talk:
 
     def _sessions(self, _argument: str) -> None:
         for info in self._kb.sessions.list()[:_MOST_SESSIONS]:
-            when = f"{info.updated.astimezone():%Y-%m-%d %H:%M}"
+            when = moment(info.updated)
             say(f"{clean_line(info.title)}, {when}, {info.messages} messages ({info.id})")
 
     def _resume(self, name: str) -> None:

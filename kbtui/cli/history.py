@@ -26,7 +26,7 @@ from kbtui.cli.output import (
     to_terminal,
 )
 from kbtui.errors import NotFoundError, UndoConflictError, UsageError
-from kbtui.text import clean, counted
+from kbtui.text import clean, counted, moment
 
 if TYPE_CHECKING:
     from kbtui.history.looking.diff import FileDiff
@@ -92,7 +92,7 @@ def _actor(name: str) -> Actor:
 
 def print_commit(commit: Commit) -> None:
     """Write one line of the log."""
-    when = commit.time.astimezone().strftime("%Y-%m-%d %H:%M")
+    when = moment(commit.time)
     say_line(
         say_styled(commit.id[:10], fg="yellow"),
         "  ",

@@ -10,6 +10,7 @@ from kbtui.cli.context import Place, json_option, pass_place
 from kbtui.cli.entries import edited_copy
 from kbtui.cli.history import print_patch
 from kbtui.cli.output import commit_shape, note, say, say_json, say_line, say_styled
+from kbtui.text import moment
 
 if TYPE_CHECKING:
     from kbtui.history.places import Plan, Proposal
@@ -166,7 +167,7 @@ def _list(place: Place, *, as_json: bool) -> int:
         say_json([_shape(plan, kb.workspace) for plan in plans])
     for plan in () if as_json else plans:
         proposal, count = plan.proposal, len(plan.places)
-        when = proposal.created.astimezone().strftime("%Y-%m-%d %H:%M")
+        when = moment(proposal.created)
         conflicts = f", {len(plan.conflicts)} conflicting" if plan.conflicts else ""
         say_line(
             say_styled(proposal.id, fg="yellow"),

@@ -15,7 +15,7 @@ import click
 from kbtui.cli.context import Place, json_option, pass_place
 from kbtui.cli.output import ProgressLine, note, picked, say, say_json, say_line, say_styled
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
-from kbtui.text import counted
+from kbtui.text import counted, moment
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
@@ -120,7 +120,7 @@ def workspaces(forget: str | None, as_json: bool) -> int:
         )
         return 0
     for each in known:
-        when = each.used.astimezone().strftime("%Y-%m-%d %H:%M")
+        when = moment(each.used)
         gone = "" if each.is_there else "  (not there now)"
         say_line(say_styled(when, dim=True), "  ", say_styled(str(each.path)), gone)
     return 0 if known else 1

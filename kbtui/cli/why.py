@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +11,7 @@ from kbtui.cli.context import Place, entry_names, json_option, pass_place
 from kbtui.cli.entries import recorded_path
 from kbtui.cli.output import picked, say, say_json, say_line, say_styled
 from kbtui.errors import NotFoundError
-from kbtui.text import counted, shorten
+from kbtui.text import counted, moment, shorten
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
@@ -89,7 +88,7 @@ def _print_why(why: Why, layout: Layout) -> None:
         say_line(
             say_styled(why.commit.id[:10], fg="yellow"),
             "  ",
-            _day(why.commit.time),
+            moment(why.commit.time),
             "  ",
             say_styled(why.commit.who, fg="cyan"),
             "  ",
@@ -114,7 +113,7 @@ def _print_messages(why: Why) -> None:
     shown = [each for each in why.messages if each.id in why.telling] or list(why.messages)
     for each in shown[:_MOST]:
         who = say_styled(f"{each.id:>5} {each.role}", fg="green")
-        say_line(f"{_day(each.time)} {who}")
+        say_line(f"{moment(each.time)} {who}")
         say(_indented(shorten(each.content, _WIDTH)))
     left = len(why.messages) - len(shown[:_MOST])
     if left:
@@ -124,14 +123,10 @@ def _print_messages(why: Why) -> None:
 def _print_shares(path: str, shares: tuple[Share, ...]) -> None:
     say_line(say_styled(path, fg="cyan"))
     for share in shares:
-        when = _day(share.last) if share.last else "not recorded yet"
+        when = moment(share.last) if share.last else "not recorded yet"
         lines = counted(share.lines, "line")
         commits = counted(share.commits, "change")
         say(f"  {share.author or share.actor.value:<14} {lines:>12}  {commits:>12}  {when}")
-
-
-def _day(time: datetime) -> str:
-    return time.astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def _indented(text: str) -> str:

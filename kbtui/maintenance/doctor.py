@@ -20,7 +20,7 @@ from kbtui.logs import log_file
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.spotlight import MOST_LINES, count_lines, is_near_full
 from kbtui.settings import BUNDLED_EMBEDDING_MODEL, Settings, config_file
-from kbtui.text import counted
+from kbtui.text import counted, moment
 from kbtui.workspace import files
 from kbtui.workspace.scan import LEFT_OUT
 
@@ -131,7 +131,7 @@ def _history(history: History) -> Iterator[Finding]:
     if newest is None:
         yield Finding("history", ok=None, text="no commit yet")
         return
-    when = newest.time.astimezone().strftime("%Y-%m-%d %H:%M")
+    when = moment(newest.time)
     yield Finding(
         "history", ok=True, text=f"last commit {newest.id[:10]} of {when}: {newest.subject}"
     )

@@ -22,7 +22,7 @@ from urllib.parse import quote
 from kbtui.errors import KbtuiError, UnsafePathError, UsageError
 from kbtui.knowledge import frontmatter
 from kbtui.sessions.imported import is_imported
-from kbtui.text import clean, clean_line
+from kbtui.text import clean, clean_line, moment
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.layout import MACHINE, Workspace
@@ -142,7 +142,7 @@ def session_markdown(session: str, title: str, messages: Iterable[SessionMessage
     for message in messages:
         name = speakers.get(message.role)
         if name and message.content.strip():
-            yield f"## {name}, {message.time.astimezone():%Y-%m-%d %H:%M}\n"
+            yield f"## {name}, {moment(message.time)}\n"
             yield f"{clean(message.content).strip()}\n"
             yield from _sources(message)
 

@@ -22,7 +22,7 @@ from kbtui.errors import NotFoundError, UndoConflictError
 from kbtui.history.looking.diff import as_patch
 from kbtui.history.objects.commit import Actor, Commit, describe
 from kbtui.knowledge.entry_index import is_catalogue
-from kbtui.text import clean_line, counted, shorten
+from kbtui.text import clean_line, counted, moment, shorten
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
@@ -258,7 +258,7 @@ def _described(shown: PublicCommit, context: ToolContext) -> dict[str, Any]:
 def _line(shown: PublicCommit, context: ToolContext) -> str:
     commit = shown.commit
     who = "you" if _is_own(commit, context) else _who(commit)
-    when = commit.time.astimezone().strftime("%Y-%m-%d %H:%M")
+    when = moment(commit.time)
     return f"{commit.id[:_SHORT]} {when} {who}: {clean_line(shown.subject)}"
 
 

@@ -150,6 +150,14 @@ def _number(text: str, otherwise: Any) -> Any:
         return otherwise
 
 
+def normal_form(arguments: str) -> str:
+    """Arguments with their keys sorted, so that equal calls are equal; broken ones as they are."""
+    try:
+        return json.dumps(json.loads(arguments or "{}"), sort_keys=True)
+    except (ValueError, RecursionError):
+        return arguments
+
+
 def _json(text: str, otherwise: Any) -> Any:
     try:
         return json.loads(text)

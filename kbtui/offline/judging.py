@@ -455,6 +455,20 @@ def worth_of(text: str, said: str) -> float:
     return round(sum(_WEIGHTS[sign] * much for sign, much in signs.items()), 2) if signs else 0.0
 
 
+_BY_PATTERN = {
+    "where": _IN_PLACE.search,
+    "does": _DOES.match,
+    "ruled out": _RULED_OUT.match,
+    "standing": _STANDING.search,
+    "now": _HERE_AND_NOW.search,
+    "today": _TODAY.search,
+    "exclaims": _EXCLAIMS.match,
+    "sarcasm": _SARCASM.search,
+    "uncertain": _UNCERTAIN.search,
+    "advice": _ADVICE.match,
+}
+
+
 def signs_of(text: str, said: str) -> dict[str, float]:
     """What of a statement speaks for keeping it, or against, and how much of it there is."""
     told = w.words(said)
@@ -473,6 +487,7 @@ def signs_of(text: str, said: str) -> dict[str, float]:
     laughs = _PICTURES.search(text) or _LAUGHS.search(text)
     signs: dict[str, float | bool] = {
         "any": True,
+        **{sign: bool(finds(said)) for sign, finds in _BY_PATTERN.items()},
         "exact": bool(kinds & {"date", "weekday", "time", "money", "month", "percent", "id"}),
         "number": bool(kinds & {"number", "day", "code"}),
         "names": names * (code != "de"),
@@ -481,7 +496,6 @@ def signs_of(text: str, said: str) -> dict[str, float]:
         "durable": durable,
         "copula": copula,
         "placed": copula and bool(_SOMEWHERE.search(said)),
-        "where": bool(_IN_PLACE.search(said)),
         "relation": bool(w.RELATION & here),
         "mine durable": bool(w.FIRST_PERSON & set(bare[:3]) and (durable or _OWNS & here)),
         "mine": mine,
@@ -490,10 +504,7 @@ def signs_of(text: str, said: str) -> dict[str, float]:
         "we": bare[0] in _WE or (code == "es" and bool(re.fullmatch(r"\w+[aei]mos", bare[0]))),
         "has": bool(_HAS & set(bare[1:5])) and bare[0] not in w.FIRST_PERSON | w.PRONOUN,
         "thing": bare[0] in w.ARTICLE - w.PRONOUN and len(bare) > 2,
-        "does": bool(_DOES.match(said)),
-        "ruled out": bool(_RULED_OUT.match(said)),
         "did": bool(_DID.match(said) and len(telling) > 1),
-        "standing": bool(_STANDING.search(said)),
         "label": label_of(plain) is not None,
         "three": len(telling) >= 3,
         "six": len(telling) >= 6,
@@ -501,15 +512,9 @@ def signs_of(text: str, said: str) -> dict[str, float]:
         "cries": bare[0] in w.INTERJECTION or fold(text.strip()).startswith(("omg", "lol", "ugh")),
         "laughs": bool(laughs) and not kinds,
         "mood": min(2, len(w.EMOTIVE & here)) * (not durable or not kinds),
-        "now": bool(_HERE_AND_NOW.search(said)),
         "anyone": bool(_ANYONE & set(bare[:4])),
         "body": bool(_BODY & here) and not durable,
-        "today": bool(_TODAY.search(said)),
         "was": bool(_WAS & here),
-        "exclaims": bool(_EXCLAIMS.match(said)),
-        "sarcasm": bool(_SARCASM.search(said)),
-        "uncertain": bool(_UNCERTAIN.search(said)),
-        "advice": bool(_ADVICE.match(said)),
         "you": bare[0] in w.SECOND_PERSON or bool({"your", "you"} & set(bare[:3])),
         "pronoun": bare[0] in w.PRONOUN | {"there"} and not (durable or kinds),
         "bang": said.rstrip().endswith("!") and not kinds,

@@ -10,11 +10,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from kbtui.knowledge.facts import plain_fact
-from kbtui.memory.records.dates import local, stamp
+from kbtui.memory.records.dates import local
 from kbtui.memory.records.transcript import Conversation, read_conversation, said_by_user, tokens_of
 from kbtui.models.port import message_tokens
 from kbtui.offline.words import content, stem
 from kbtui.sessions.slices import Unit, pages, split_units
+from kbtui.text import moment
 from kbtui.workspace.jsonl import read_lines
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class Page:
     def timestamp(self) -> str:
         """When it begins, as the archive writes it."""
         first = next(filter(self.shows, self.messages), self.messages[0])
-        return stamp(first.time)
+        return moment(first.time)
 
     @property
     def day(self) -> date:

@@ -22,11 +22,10 @@ from kbtui.memory.edits.growing import is_said
 from kbtui.memory.edits.memory_file import is_statement, line_key, split_lines
 from kbtui.memory.edits.subjects import named_in
 from kbtui.memory.edits.working_copy import NOTES
-from kbtui.memory.records.dates import stamp
 from kbtui.memory.records.transcript import ARCHIVE, CATALOGUE, FILE, PROBLEMS, as_block
 from kbtui.models.port import ChatModel, cut_to_tokens
 from kbtui.sessions.slices import split_text
-from kbtui.text import shorten, slugify
+from kbtui.text import moment, shorten, slugify
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
@@ -169,7 +168,7 @@ class Reader:
         last = next(iter(self._rooms.history.log(NOTES[-1], limit=1)), None)
         paths += [info.path for info in self._relevant(page, files)]
         texts = {path: shown_text(files.data(path)) for path in paths}
-        return problems(self._rooms.library, files, paths), texts, stamp(last.time) if last else ""
+        return problems(self._rooms.library, files, paths), texts, moment(last.time) if last else ""
 
     def _file(self, path: str, files: Overlay, limit: int) -> str:
         text = shown_text(files.data(path))
@@ -179,7 +178,7 @@ class Reader:
             FILE,
             cut,
             path=path,
-            changed=stamp(last.time) if last else None,
+            changed=moment(last.time) if last else None,
             cut=None if cut == text else "the rest can be read with read_file",
         )
 

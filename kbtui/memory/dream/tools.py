@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Callable, Mapping
@@ -19,7 +18,7 @@ from kbtui.memory.edits import operations
 from kbtui.memory.records.dates import absolute_dates
 from kbtui.memory.records.usable_answers import clean_answer, is_placeholder, why_unusable
 from kbtui.models.port import Message, ToolCall, ToolSpec
-from kbtui.models.schema import parse_arguments
+from kbtui.models.schema import normal_form, parse_arguments
 from kbtui.text import clean_line
 from kbtui.workspace.layout import short_name
 
@@ -234,7 +233,7 @@ class Toolbox:
 
     def run(self, call: ToolCall) -> Outcome:
         """Run a call; whatever is wrong with it is told to the model."""
-        identity = (call.name, _normal(call.arguments))
+        identity = (call.name, normal_form(call.arguments))
         if identity in self._made:
             return Outcome("Error: You have made this very call already. Do something else.")
         spec = self._specs.get(call.name)
@@ -351,10 +350,3 @@ def _cleaned(text: str) -> str:
     lead = text[: len(text) - len(text.lstrip(" \t\n"))]
     trail = text[len(text.rstrip(" \t\n")) :]
     return f"{lead}{plain}{trail}" if plain else plain
-
-
-def _normal(arguments: str) -> str:
-    try:
-        return json.dumps(json.loads(arguments or "{}"), sort_keys=True)
-    except (ValueError, RecursionError):
-        return arguments

@@ -67,11 +67,6 @@ def local(time: datetime) -> datetime:
     return time.astimezone()
 
 
-def stamp(time: datetime) -> str:
-    """A time as memory writes it: ``2026-03-06 10:00``, in the user's time zone."""
-    return local(time).strftime("%Y-%m-%d %H:%M")
-
-
 def without_stamp(text: str) -> str:
     """A history entry without the ``[2026-03-06 10:00]`` that models put in front of it."""
     return _STAMP.sub("", text, count=1).strip()

@@ -14,11 +14,11 @@ from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from kbtui.memory.records.dates import stamp
 from kbtui.memory.records.ledger import FORGOTTEN, drop_reason
 from kbtui.memory.records.ranges import Range, holds
 from kbtui.memory.records.usable_answers import without_thoughts
 from kbtui.sessions.log_records import FORGOTTEN_MARK, SessionLog
+from kbtui.text import moment
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Conversation:
         text = self.spoken(message)
         named = f" [tools: {', '.join(tools)}]" if tools else ""
         told = text.strip().replace("\n", f"\n{_INDENT}")
-        return f"[{stamp(message.time)}] {message.role.upper()}{named}: {told}\n"
+        return f"[{moment(message.time)}] {message.role.upper()}{named}: {told}\n"
 
     @staticmethod
     def spoken(message: SessionMessage) -> str:

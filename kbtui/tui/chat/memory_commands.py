@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError, StoppedError, UsageError
 from kbtui.history.sync.remote import parse_address
-from kbtui.text import clean_line, counted
+from kbtui.text import clean_line, counted, moment
 from kbtui.tui.chat.host import STOP
 from kbtui.tui.chat.importing import import_command
 from kbtui.tui.chat.items import LinkItem, NoticeItem, Target, failure
@@ -185,7 +185,7 @@ async def _dream_restore(host: ChatHost, kb: KnowledgeBase, argument: str) -> No
         return
     change = await asyncio.to_thread(kb.memory.dream_log.show, rev, "/dream")
     diffs = await asyncio.to_thread(kb.memory.dream_log.preview, rev)
-    when = change.commit.time.astimezone().strftime("%Y-%m-%d %H:%M")
+    when = moment(change.commit.time)
     text = (
         f"{change.commit.subject} ({when})\n"
         "b: everything durable becomes what it was before, as shown below; later changes go "
@@ -234,7 +234,7 @@ async def _choose_dream(host: ChatHost, kb: KnowledgeBase) -> str | None:
     choices = [
         Choice(
             f"{commit.id[:10]}  {commit.subject}",
-            commit.time.astimezone().strftime("%Y-%m-%d %H:%M"),
+            moment(commit.time),
             commit.id,
         )
         for commit in commits

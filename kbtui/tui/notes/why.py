@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from kbtui.errors import KbtuiError
-from kbtui.text import clean, clean_line, shorten
+from kbtui.text import clean, clean_line, moment, shorten
 from kbtui.tui.messages import OpenHistory, OpenMessage, tell
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.dialogs import Dialog
@@ -157,7 +157,7 @@ def _choice(message: SessionMessage, why: Why) -> Choice:
     who = "you" if message.role == "user" else "kb "
     mark = "●" if message.id in why.telling else "·"
     said = shorten(clean_line(message.content), _MESSAGE_CHARACTERS)
-    when = f"{message.time.astimezone():%Y-%m-%d %H:%M}"
+    when = moment(message.time)
     return Choice(f"{mark} {who}  {said}", when, message.id)
 
 

@@ -16,8 +16,6 @@ import platformdirs
 
 from kbtui.workspace.redact import redact
 
-_MAX_BYTES = 2_000_000
-_BACKUPS = 3
 _ROOT = logging.getLogger("kbtui")
 
 
@@ -45,7 +43,7 @@ def start_logging(level: str = "info") -> None:
 def _file_handler(file: Path) -> logging.Handler:
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     handler = _PrivateFileHandler(
-        file, maxBytes=_MAX_BYTES, backupCount=_BACKUPS, encoding="utf-8", delay=True
+        file, maxBytes=2_000_000, backupCount=3, encoding="utf-8", delay=True
     )
     handler.setFormatter(
         _RedactingFormatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s")

@@ -39,15 +39,12 @@ if TYPE_CHECKING:
 
 _MEMORY = "memory/MEMORY.md"
 _RECENT = 40
-_NAMED = 30
 _HITS = 12
 _MOST_HITS = 30
 _WIDER = 0.9  # how much a hit of the widened question weighs
 _FALL = 0.1  # by how much a hit fits less than the one before it
 _ELSEWHERE = 0.85  # how much the other lines of a file fit
-_BEFORE = 8
 _LONGEST_LINE = 600
-_MOST_TERMS = 40
 
 
 class Gathering:
@@ -70,7 +67,7 @@ class Gathering:
         told = set(w.content(" ".join([text, *(b.content for b in before[-2:])])))
         paths = dict.fromkeys(info.path for info in infos[:_RECENT])
         named = [info.path for info in infos[_RECENT:] if told & set(w.words(" ".join(info.names)))]
-        paths |= dict.fromkeys(named[:_NAMED])
+        paths |= dict.fromkeys(named[:30])
         if len(infos) > _RECENT:
             paths |= dict.fromkeys(hit.path for hit in self._hits(text, "knowledge", _HITS))
         titles = {info.path: info for info in infos}
@@ -180,7 +177,7 @@ class Gathering:
 def before_of(messages: Sequence[SessionMessage]) -> list[Said]:
     """The last things that were said, as `understand` takes them."""
     spoken = [each for each in messages if each.role in ("user", "assistant") and each.content]
-    return [Said(each.role, each.content) for each in spoken[-_BEFORE:]]
+    return [Said(each.role, each.content) for each in spoken[-8:]]
 
 
 def _widened(question: str) -> Iterator[str]:
@@ -188,7 +185,7 @@ def _widened(question: str) -> Iterator[str]:
     told = list(dict.fromkeys(w.content(question)))
     yield from told
     others = [other for word in told for other in w.synonyms(word) if fold(other) not in told]
-    yield from others[:_MOST_TERMS]
+    yield from others[:40]
 
 
 _REASON = "The user said so."

@@ -62,7 +62,6 @@ _SUMMARY_SHARE = 4  # of what the session may have, for the summary of its begin
 _MEMORY = "memory/MEMORY.md"
 _ROUNDED = 50  # tokens; a budget that changes by a few would change what a provider has cached
 _CLOCK_MINUTES = 15
-_SUBJECT_MESSAGES = 2
 
 
 class Rooms(Protocol):
@@ -257,7 +256,7 @@ class _Files:
 def _subject(text: str, before: Sequence[SessionMessage]) -> str:
     """The subject at hand: a follow-up such as "and why?" names it no more."""
     said = [each.content for each in before if each.role == "user"]
-    return "\n".join([*said[-_SUBJECT_MESSAGES:], text])
+    return "\n".join([*said[-2:], text])
 
 
 def _known_parts(rooms: Rooms, shown: _Files, text: str, frame: _Frame) -> Iterator[Part]:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from kbtui.workspace.layout import Layout
 
 _FILE = "SKILL.md"
-_LINE_WIDTH = 200
 _TRUE = frozenset({"true", "yes", "on", "1"})
 
 
@@ -43,7 +42,7 @@ class Skill:
     @property
     def line(self) -> str:
         """Its line in the prompt."""
-        return f"- {self.name}: {shorten(self.description, _LINE_WIDTH)} (read_file {self.path})"
+        return f"- {self.name}: {shorten(self.description, 200)} (read_file {self.path})"
 
 
 def load_skills(layout: Layout) -> list[Skill]:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 UNEXPECTED = 1
-_PROGRESS_WIDTH = 76
 # JSON escapes C0 itself; these would reach a terminal as they are.
 _STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
@@ -111,7 +110,7 @@ class ProgressLine:
         """Show what is being done now."""
         if sys.stderr.isatty():
             self._shown = True
-            sys.stderr.write(f"\r\x1b[K{clean_line(text)[:_PROGRESS_WIDTH]}")
+            sys.stderr.write(f"\r\x1b[K{clean_line(text)[:76]}")
             sys.stderr.flush()
 
     def end(self) -> None:

@@ -25,7 +25,6 @@ _MOST_UNPACKED = 512 << 20
 _MOST_TEXT = 20_000_000  # characters
 _MOST_CELLS = 100  # in a row; of a wider one those that are filled
 _SECONDS = 45.0  # after which what was read so far has to do
-_NICENESS = 10
 _OLE = b"\xd0\xcf\x11\xe0"
 _INVISIBLE = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufeff\ufffe\uffff\ud800-\udfff]")
 _BROKEN_WORD = re.compile(
@@ -67,7 +66,7 @@ def _limit() -> None:
         with contextlib.suppress(ValueError, OSError):  # macOS has no limit of the first kind
             resource.setrlimit(what, (most, most))
     with contextlib.suppress(OSError):
-        os.nice(_NICENESS)
+        os.nice(10)
 
 
 def _answer(path: str, kind: str) -> dict[str, Any]:

@@ -41,12 +41,10 @@ _MOST_FETCHED = 50 << 20
 _MOST_REDIRECTS = 5
 _PAUSE_SECONDS = 15.0
 _SECONDS = 90.0
-_PIECE = 1 << 16
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _OK = 200
 _SAFE = "%/:=&?~#+!$,;'@()*[]"
 _UNSAFE_NAME = re.compile(r"[\x00-\x1f/\\:*?\"<>|]+")
-_LONGEST_NAME = 120
 _ENDINGS = {
     "application/pdf": ".pdf",
     "application/epub+zip": ".epub",
@@ -141,7 +139,7 @@ def _keep_page(workspace: Workspace, address: str, data: bytes) -> Kept:
 
 
 def _write(workspace: Workspace, folder: str, name: str, data: bytes, source: str) -> Kept:
-    name = _UNSAFE_NAME.sub("-", clean_line(name)).lstrip(". -")[-_LONGEST_NAME:] or "document"
+    name = _UNSAFE_NAME.sub("-", clean_line(name)).lstrip(". -")[-120:] or "document"
     stem, dot, ending = name.rpartition(".")
     stem, ending = (stem, f"{dot}{ending}") if stem else (name, "")
     blob, number = files.blob_id(data), 1
@@ -277,7 +275,7 @@ def _body(answer: http.client.HTTPResponse, headers: Mapping[str, str]) -> bytes
         raise http.client.HTTPException(f"it answers in {clean_line(packed)[:20]}")
     unpacker = zlib.decompressobj(31) if packed == "gzip" else None
     data = bytearray()
-    while piece := answer.read1(_PIECE):
+    while piece := answer.read1(1 << 16):
         if unpacker is not None:
             try:
                 piece = unpacker.decompress(piece, _MOST_FETCHED + 1)

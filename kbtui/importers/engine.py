@@ -50,9 +50,7 @@ SOURCES = (
 
 _MOST_SESSIONS = 400
 _MOST_BYTES = 8 << 20
-_MOST_SKIPPED = 10_000
 _CHARACTERS_PER_TOKEN = 4
-_HASH = 12
 _ID = re.compile(r"[\w-]{1,80}", re.ASCII)
 _INDEX = "knowledge/INDEX.md"
 
@@ -205,7 +203,7 @@ def run(
         redactor.close()
         report.sessions, report.entries = incoming.came, notes.came
         report.known = incoming.known + notes.known
-        report.skipped = (report.skipped + incoming.skipped + notes.skipped)[:_MOST_SKIPPED]
+        report.skipped = (report.skipped + incoming.skipped + notes.skipped)[:10_000]
         services.search.refresh(
             [*(f"sessions/{each.session}.jsonl" for each in incoming.came), *notes.came]
         )
@@ -395,7 +393,7 @@ def _hashes(messages: Sequence[Said]) -> Iterator[str]:
         told = f"{said.role}\0{said.id}\0{said.text}\0{' '.join(said.attached)}"
         seen[told] = seen.get(told, -1) + 1
         data = f"{told}\0{seen[told]}" if seen[told] else told
-        yield sha256(data.encode("utf-8", "replace")).hexdigest()[:_HASH]
+        yield sha256(data.encode("utf-8", "replace")).hexdigest()[:12]
 
 
 def _content(said: Said) -> str:

@@ -28,11 +28,9 @@ if TYPE_CHECKING:
 _MOST = 300
 _MOST_BYTES = 16 << 20
 _HEAD = 8192
-_HASH = 12
 _KEY = re.compile(r'(?m)^imported: *"?(?P<of>[^\n"]+?) (?P<hash>[0-9a-f]{12})"?[ \t]*$')
 _FRONT = re.compile(r"---[ \t]*\n(?:.*\n)*?---[ \t]*(?:\n|\Z)")
 _UNSAFE_NAME = re.compile(r"[\x00-\x1f/\\:*?\"<>|]+")
-_LONGEST_NAME = 120
 
 
 @dataclass(slots=True)
@@ -62,7 +60,7 @@ class Notes:
             add(note, note.data)
             return
         body = clean(note.text).strip("\n").encode("utf-8", "replace").decode()
-        mark = sha256(body.encode()).hexdigest()[:_HASH]
+        mark = sha256(body.encode()).hexdigest()[:12]
         identity = clean_line(f"{self.source}:{note.id}").replace('"', "'")
         text = self._entry(note, body, f"{identity} {mark}")
         path = self._known().get(identity)
@@ -180,7 +178,7 @@ class Notes:
 
     def _add_file(self, note: Note, data: bytes) -> None:
         folder = self._folder(note).replace("knowledge/references", "docs", 1)
-        name = _UNSAFE_NAME.sub("-", clean_line(note.title)).strip(". -")[-_LONGEST_NAME:] or "file"
+        name = _UNSAFE_NAME.sub("-", clean_line(note.title)).strip(". -")[-120:] or "file"
         stem, dot, suffix = name.rpartition(".")
         stem, suffix = (stem, f"{dot}{suffix}") if stem else (name, "")
         blob = files.blob_id(data)

@@ -18,7 +18,6 @@ log = logging.getLogger(__name__)
 _WORTH_IT = 1_000_000  # characters: a second of one core, more than it takes to start another
 _AT_ONCE = 50_000
 _MOST_WORKERS = 4
-_NICENESS = 5
 
 
 class Redactor:
@@ -86,7 +85,7 @@ def _parts(texts: Sequence[str]) -> list[list[str]]:
 def _begin() -> None:
     """Step back behind what a person sees, and end with whoever has begun it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.nice(_NICENESS)
+    os.nice(5)
     parent = parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()

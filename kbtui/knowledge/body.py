@@ -8,7 +8,6 @@ from bisect import bisect_right
 from kbtui.text import clean_line, shorten
 
 SUMMARY_WIDTH = 160
-_LONGEST_LINE = 2_000
 _MARKED = r"^ {0,3}#[ \t]+(.*?)[ \t]*#*[ \t]*\r?$"
 _UNDERLINED = r"^ {0,3}([^\s#>|+*-][^\r\n]*)\r?\n {0,3}=+[ \t]*\r?$"
 _H1 = re.compile(_MARKED, re.MULTILINE)
@@ -56,7 +55,7 @@ def summary_of(body: str) -> str:
 
 def plain_line(text: str) -> str:
     """One line of Markdown as a reader sees it; what is absurdly long is cut."""
-    text = text[:_LONGEST_LINE]
+    text = text[:2_000]
     if any(char in text for char in "[*_`<=~"):
         for pattern, replacement in _MARKUP:
             text = pattern.sub(replacement, text)

@@ -39,7 +39,6 @@ _WHOLE = 1 << 28
 _BINARY = "a binary file is never rewritten: delete it, or purge with --delete-binaries"
 _ID = "it is part of an id or a name there, without which something would no longer be found"
 _SCRATCH = re.compile(r"kbtui-[a-z0-9_]{8}(?:\.md)?")
-_PEEK = 8192
 _MARK = MARKER.encode()
 
 
@@ -360,7 +359,7 @@ def _count(file: Path, secret: Secret) -> int:
         return 0
     with stream:
         size = os.fstat(stream.fileno()).st_size
-        if size <= _PIECE or (size <= _WHOLE and is_binary(stream.peek(_PEEK))):
+        if size <= _PIECE or (size <= _WHOLE and is_binary(stream.peek(8192))):
             return secret.count_inside(stream.read())
         count, rest = 0, b""
         while piece := stream.read(_PIECE):

@@ -282,7 +282,6 @@ def _name(client: str) -> str:
     return shorten(clean_line(client), _NAME_WIDTH) or "a client without a name"
 
 
-_MOST_COMMITS = 50
 _FOLDERS = tuple(area for area in AREAS if area not in BOOTSTRAP_FILES)
 _Stamp = tuple[int, int]
 
@@ -353,7 +352,7 @@ class KeepingUp:
             return set()
         paths: set[str] = set()
         try:
-            for commit in history.log(limit=_MOST_COMMITS):
+            for commit in history.log(limit=50):
                 if commit.id == before:
                     return paths
                 paths |= {n for c in commit.paths for n in (c.path, c.old_path) if n}

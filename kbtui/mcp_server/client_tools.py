@@ -22,7 +22,6 @@ from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
 _MOST_FOUND = 10
-_MOST_LINKS = 200
 _MOST_FOLLOWED = 40  # entries of the first step whose own links are followed
 
 
@@ -123,7 +122,7 @@ class EntryLinks:
                             "via": source if source != start else None,
                         }
             edge = reached
-        links = list(found.values())[:_MOST_LINKS]
+        links = list(found.values())[:200]
         count = f"{counted(len(found), 'entry', 'entries')} linked with {short_name(start)}"
         data = {"path": start, "total": len(found), "links": links}
         return ToolResult("\n".join([f"{count}:", *map(_line, links)]), count, data=data)

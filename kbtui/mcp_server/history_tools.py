@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 _LIMIT = 20
 _MOST = 200
-_MOST_MESSAGES = 12
-_SAID_WIDTH = 600
 _SHORT = 10
 
 
@@ -270,9 +268,9 @@ def _said(why: Why) -> list[dict[str, Any]]:
             "id": each.id,
             "role": each.role,
             "time": each.time.isoformat(),
-            "text": shorten(each.content, _SAID_WIDTH),
+            "text": shorten(each.content, 600),
         }
-        for each in telling[:_MOST_MESSAGES]
+        for each in telling[:12]
     ]
 
 

@@ -33,8 +33,6 @@ HOST = "127.0.0.1"
 PATH = "/mcp"
 _NAMES = (HOST, "localhost")
 _LEAST_CHARACTERS = 16  # of a token
-_MOST_CLIENTS = 100
-_LAST_ANSWERS_SECONDS = 5
 
 
 def listen(port: int) -> socket.socket:
@@ -104,7 +102,7 @@ class HttpTransport:
             json_response=True,
             security_settings=allowed,
             max_request_body_size=MOST_BYTES,
-            max_sessions=_MOST_CLIENTS,
+            max_sessions=100,
         )
 
         async def answer(scope: Scope, receive: Receive, send: Send) -> None:
@@ -123,7 +121,7 @@ class HttpTransport:
             log_config=None,
             access_log=False,
             server_header=False,
-            timeout_graceful_shutdown=_LAST_ANSWERS_SECONDS,
+            timeout_graceful_shutdown=5,
         )
         http = _Http(config)
         logging.getLogger("mcp.server.streamable_http").addFilter(_is_news)

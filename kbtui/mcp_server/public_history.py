@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from kbtui.history.looking.diff import FileDiff
     from kbtui.knowledge.library import Library
 
-_MOST_PATHS = 50
 _MOST_NAMES = 100  # that one file has had
 
 
@@ -103,7 +102,7 @@ class PublicHistory:
     def _shown(self, commit: Commit) -> PublicCommit:
         changes = [change for change in commit.paths if not is_derived(change.path)]
         # Of a commit of thousands of files, as the first one may be, only some are looked at.
-        seen = changes[:_MOST_PATHS]
+        seen = changes[:50]
         public = tuple(change for change in seen if not self._is_private(commit, change))
         is_whole = len(public) == len(changes)
         paths = tuple(change.path for change in public)

@@ -31,7 +31,6 @@ FILE = "kb://file/"
 TEMPLATE = f"{ENTRY}{{+name}}"
 PAGE = 200
 _MEMORY_FILE = "memory/MEMORY.md"
-_MOST_SUGGESTIONS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +102,7 @@ class Resources:
         names = sorted(quote(info.name) for info in self._public())
         found = [name for name in names if wanted in fold(unquote(name))]
         found.sort(key=lambda name: not fold(unquote(name)).startswith(wanted))
-        return found[:_MOST_SUGGESTIONS]
+        return found[:100]
 
     def _public(self) -> list[EntryInfo]:
         return [info for info in self._library.infos() if not info.private]

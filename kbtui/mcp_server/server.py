@@ -34,8 +34,6 @@ log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _RESOURCE_NOT_FOUND = -32002  # as the protocol says, up to its version of 2025-11-25
 _MARKDOWN = "text/markdown"
-_MOST_LINKS = 10
-_SHORT_ID = 8
 INSTRUCTIONS = """\
 This is the user's own knowledge base: Markdown entries about people, decisions, projects and
 topics, and a memory. Use memory_search before you answer what it may know, and before you write.
@@ -181,7 +179,7 @@ def _client(request: Request) -> str:
 def _connection(request: Request) -> str:
     """The mark that tells one client of this process from another; empty where there is but one."""
     headers = getattr(request.request, "headers", None)
-    return headers.get("mcp-session-id", "")[:_SHORT_ID] if headers is not None else ""
+    return headers.get("mcp-session-id", "")[:8] if headers is not None else ""
 
 
 def _tool(offer: Offer) -> types.Tool:
@@ -229,7 +227,7 @@ def _links(outcome: Outcome) -> list[types.ResourceLink]:
     uris = [(uri, path) for path in paths if (uri := uri_of(path)) is not None]
     return [
         types.ResourceLink(uri=uri, name=clean_line(path), mime_type=_MARKDOWN)
-        for uri, path in uris[:_MOST_LINKS]
+        for uri, path in uris[:10]
     ]
 
 

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 MOST_BYTES = 16 * 2**20  # of one message
-_PIECE = 1 << 16
 _LAST_ANSWERS_SECONDS = 30.0
 _POLL_SECONDS = 0.02
 
@@ -95,7 +94,7 @@ class StdioTransport:
         rest = b""
         while True:
             try:
-                piece = os.read(self._source, _PIECE)
+                piece = os.read(self._source, 1 << 16)
             except OSError as error:
                 log.info("The input can't be read: %s", error)
                 piece = b""

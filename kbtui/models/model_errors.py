@@ -51,7 +51,6 @@ _UNKNOWN_PROVIDER = re.compile(r"LLM Provider NOT provided", re.IGNORECASE)
 _NOISE = re.compile(r"^(?:litellm\.\w+: |\w+(?:Error|Exception)\b:? ?-? ?)+")
 _REPEATING = re.compile(r"model is repeating the same chunk", re.IGNORECASE)
 _ABOUT_FORM = re.compile(r"\btools?\b|tool_choice|response_format|function.?call", re.IGNORECASE)
-_MOST_CHARACTERS = 240
 _UNAUTHORISED, _PAYMENT, _FORBIDDEN, _MISSING, _BUSY, _SERVER = 401, 402, 403, 404, 429, 500
 _LONGEST_WAIT_SECONDS = 30.0
 
@@ -92,7 +91,7 @@ class Endpoint:
         if self.key:
             text = text.replace(self.key, "[key]")
         text = _NOISE.sub("", text.split("Traceback (most recent call last)", 1)[0])
-        return shorten(redact(text).text, _MOST_CHARACTERS)
+        return shorten(redact(text).text, 240)
 
 
 def trouble_with(error: BaseException, endpoint: Endpoint) -> Trouble:

@@ -30,7 +30,6 @@ from kbtui.errors import StorageError
 log = logging.getLogger(__name__)
 OLLAMA = "Ollama"
 PATIENCE_SECONDS = 0.3
-_MOST_BYTES = 1_000_000
 OLLAMA_BASE = "http://127.0.0.1:11434"
 _OLLAMA_PREFIXES = ("ollama", "ollama_chat")
 _ANY_ADDRESS = ("0.0.0.0", "[::]")  # noqa: S104 - what a server listens on, not what is dialled
@@ -160,7 +159,7 @@ def ollama_models(environment: Mapping[str, str]) -> list[Found]:
         with opener.open(
             f"{ollama_base(environment)}/api/tags", timeout=PATIENCE_SECONDS
         ) as answer:
-            value = json.loads(answer.read(_MOST_BYTES))
+            value = json.loads(answer.read(1_000_000))
     except (OSError, ValueError, HTTPException) as error:
         log.debug("no Ollama: %s", type(error).__name__)
         return []

@@ -28,7 +28,6 @@ from kbtui.text import clean_line
 __all__ = ["Found", "ModelRegistry", "ModelStatus"]
 
 _FIELDS = {"chat": "chat", "consolidate": "consolidate", "dream": "dream", "import": "extract"}
-_SHOWN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +233,7 @@ class ModelRegistry:
             return (
                 "No model is configured: answers are quoted from your notes. Add one with /model."
             )
-        names = ", ".join(usable[:_SHOWN]) + (", …" if len(usable) > _SHOWN else "")
+        names = ", ".join(usable[:4]) + (", …" if len(usable) > 4 else "")
         return f"Several models could be used ({names}): choose with /model."
 
 

@@ -32,7 +32,6 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "null": (type(None),),
 }
 _TRUTH = {"true": True, "false": False}
-_MOST_NAMED = 12
 
 
 class ArgumentError(UsageError):
@@ -102,7 +101,7 @@ def _check_object(value: dict[str, Any], schema: Mapping[str, Any], place: str) 
     extra = schema.get("additionalProperties", True)
     unknown = [name for name in given if name not in properties]
     if unknown and properties and extra is False:
-        known = ", ".join(list(properties)[:_MOST_NAMED])
+        known = ", ".join(list(properties)[:12])
         raise ArgumentError(f"There is no argument {unknown[0]!r}; there are: {known}.")
     free = extra if isinstance(extra, dict) else {}
     return {

@@ -21,12 +21,9 @@ if TYPE_CHECKING:
     from kbtui.knowledge.facts import Fact
 
 _MOST_SENTENCES = 10
-_SENTENCE_WIDTH = 160
 # With MEMORY.md and the entries this stays below 40 % of the conversation.
 _DIGEST_SHARE = 0.28
 _SLUG_WIDTH = 40
-_SLUG_WORDS = 5
-_BEFORE = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +46,7 @@ def facts_of(messages: Sequence[Message]) -> list[Fact]:
     for each in messages:
         if each.role == "user" and not each.judged:
             own = [Line(_path(fact), fact.subject, fact.text) for fact in reversed(found)]
-            for fact in understand(each.text, before[-_BEFORE:], own).facts:
+            for fact in understand(each.text, before[-6:], own).facts:
                 told = replace(fact, message=each.id)
                 old = next((n for n, f in enumerate(found) if f.text == fact.replaces), None)
                 if old is not None:
@@ -91,7 +88,7 @@ def slug_of(messages: Sequence[Message]) -> str:
             if w.is_content(word) and word not in w.CHAT
         ]
         if each.role == "user" and len(told) > 1:
-            return slugify(" ".join(told[:_SLUG_WORDS]), _SLUG_WIDTH)
+            return slugify(" ".join(told[:5]), _SLUG_WIDTH)
     return "conversation"
 
 
@@ -105,7 +102,7 @@ def notes_of(messages: Sequence[Message]) -> list[str]:
 def _leads(texts: Iterable[str]) -> Iterator[str]:
     for text in texts:
         first = next((each.text for each in sentences(text)), "")
-        line = shorten(first, _SENTENCE_WIDTH)
+        line = shorten(first, 160)
         if line:
             yield line if line[-1] in ".!?:…" else f"{line}."
 

@@ -43,7 +43,6 @@ Kind = Literal[
     "paste",
 ]
 _LONGEST = 6_000
-_MOST_FACTS = 12
 _LONG_WORD = re.compile(r"\S{400,}")  # nothing that anybody said
 _JOINT = re.compile(
     r",?\s+(?:and|und|y)\s+(?=(?:my|our|mein\w*|unser\w*|mi|nuestr\w+)\s+[\w-]+\s+[A-ZÄÖÜÁÉÍÓÚÑ])"
@@ -125,7 +124,7 @@ def understand(text: str, before: Sequence[Said] = (), known: Sequence[Line] = (
         not_kept = " ".join(
             each.text for each in parts if each.form in ("statement", "hypothetical")
         )
-    return Understood(kind, tuple(facts[:_MOST_FACTS]), question, not_kept, secret)
+    return Understood(kind, tuple(facts[:12]), question, not_kept, secret)
 
 
 class _Reader:

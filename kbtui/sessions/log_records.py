@@ -31,7 +31,6 @@ FORMAT = 1
 FORGOTTEN_MARK = "[forgotten]"
 """Stands in place of words that the user wants forgotten, wherever a log is read."""
 
-_TITLE_WIDTH = 60
 _WIDEST_GAP = 100_000  # lines that can't be read leave gaps
 _ROLES = frozenset({"system", "user", "assistant", "tool"})
 _EPOCH = datetime.fromtimestamp(0, UTC)
@@ -111,7 +110,7 @@ class SessionLog:
         if self.title:
             return self.title
         said = next((each.content for each in self.messages if each.role == "user"), "")
-        return shorten(said, _TITLE_WIDTH) or "New session"
+        return shorten(said, 60) or "New session"
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Take in the next line; one that means nothing here changes nothing."""

@@ -23,7 +23,6 @@ from kbtui.workspace.durable import FileBatch, storage_errors, sync_folder, writ
 _READING = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 _FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 _TAIL = 64 * 1024
-_SHOWN = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class BadLine:
     reason: str
 
     def __str__(self) -> str:
-        start = self.data[:_SHOWN].decode("utf-8", "backslashreplace")
+        start = self.data[:80].decode("utf-8", "backslashreplace")
         return f"{self.path}:{self.number}: {self.reason}: {start}"
 
 

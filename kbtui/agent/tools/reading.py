@@ -264,9 +264,6 @@ def _texts(context: ToolContext, below: str) -> Iterator[tuple[str, str]]:
                 yield path, decoded.text
 
 
-_MOST_LINKS = 20
-
-
 class ReadEntry:
     """Reads an entry by path, slug, title or alias."""
 
@@ -336,7 +333,7 @@ def _links(context: ToolContext, path: str) -> tuple[list[str], list[str]]:
     shown = (
         [each for each in paths if not context.is_hidden(each)] for paths in (targets, sources)
     )
-    links, backlinks = (paths[:_MOST_LINKS] for paths in shown)
+    links, backlinks = (paths[:20] for paths in shown)
     return links, backlinks
 
 

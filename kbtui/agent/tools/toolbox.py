@@ -71,7 +71,6 @@ def _without_words(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 log = logging.getLogger(__name__)
-_SUMMARY_WIDTH = 120
 TOOLS: tuple[Tool, ...] = (
     MemorySearch(),
     VectorSearch(),
@@ -129,7 +128,7 @@ class Toolbox:
             arguments = parse_arguments(call.arguments, tool.spec.parameters)
             result = tool.run(context, arguments)
         except KbtuiError as error:
-            return Outcome(False, error_text(error), shorten(error.message, _SUMMARY_WIDTH))
+            return Outcome(False, error_text(error), shorten(error.message, 120))
         return Outcome(
             ok=True,
             output=result.output,

@@ -31,7 +31,6 @@ BESIDE = frozenset(
 _PASSED = frozenset({"node_modules", "__pycache__", "__MACOSX", "INDEX.md"})
 _HEADING = re.compile(r"^#[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 _LARGEST_NOTE = 16 << 20
-_SHOWN = 5
 
 
 def _recognises(opened: Opened) -> bool:
@@ -53,7 +52,7 @@ def _read(opened: Opened) -> Iterator[Item]:
             others[suffix or path.name] += 1
     yield from read_each(opened, taken, _one)
     if others:
-        kinds = ", ".join(line_of(kind) for kind, _ in others.most_common(_SHOWN))
+        kinds = ", ".join(line_of(kind) for kind, _ in others.most_common(5))
         place = counted(others.total(), "other file")
         yield Skipped(place, f"Neither a note nor a picture or paper: {kinds}.")
 

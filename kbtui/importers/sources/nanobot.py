@@ -46,7 +46,6 @@ _ROLES = frozenset({"system", "user", "assistant", "tool"})
 _KEPT = ("tools_used", "media", "reasoning_content")
 _CONSOLIDATED = "last_consolidated"
 _CONVERTED = "converted"
-_FIRST_LINE = 64 * 1024
 _OLD_SIGN = re.compile(rb'\s*\{\s*"key"\s*:\s*"[^"]*"\s*,.*?"messages"\s*:\s*\[', re.DOTALL)
 _LOG_SIGN = re.compile(rb'\s*\{[^{}\n]*"(?:_type"\s*:\s*"metadata|kind"\s*:\s*"session)"')
 _LARGEST = 128 << 20
@@ -264,7 +263,7 @@ def _consolidated_in(file: Path) -> int:
 
 def _first_of(file: Path) -> Mapping[str, Any]:
     with storage_errors(f"Can't read {file.name}"), file.open("rb") as stream:
-        line = stream.readline(_FIRST_LINE)
+        line = stream.readline(64 * 1024)
     return json_object(line) or {}
 
 

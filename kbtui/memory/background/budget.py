@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 # Where no price is known: what a large model costs, so that the cap errs on the safe side.
 _ASSUMED_PROMPT_USD = 3e-6
 _ASSUMED_COMPLETION_USD = 15e-6
-_KEPT_DAYS = 31
 _FIELDS = {"consolidate": "consolidate", "dream": "dream", "import": "extract"}
 
 
@@ -109,7 +108,7 @@ class Budget:
                 today = self._today()
                 spent = _mapping(state, "spent")
                 spent[today] = _number(spent.get(today)) + cost
-                state["spent"] = dict(sorted(spent.items())[-_KEPT_DAYS:])
+                state["spent"] = dict(sorted(spent.items())[-31:])
         return cost
 
     def _today(self) -> str:

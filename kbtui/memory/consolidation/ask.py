@@ -47,7 +47,6 @@ LONGEST_CALL_SECONDS = 600.0
 _LONGEST_PAGE = 16_000
 _SHORTEST_PAGE = 200
 _LONGEST_ANSWER = 4_096
-_MOST_SUBJECTS = 12
 _SAFETY = 0.8  # tokens are estimated
 _ECHO_CHARACTERS = 40
 _DONE = frozenset({"stop", "tool_calls"})
@@ -158,7 +157,7 @@ class Condenser:
         """The facts known already of the entries that a conversation names."""
         blocks: list[str] = []
         left = self._window // 8
-        for info in named_in(self._library.infos(), text)[:_MOST_SUBJECTS]:
+        for info in named_in(self._library.infos(), text)[:12]:
             if not self._may_tell(info.path):
                 continue
             told = "\n".join(f"- {each}" for each in stated(self._library.get(info.path).text))

@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 
 RAW = "[RAW]"
 MAX_SLUG = 40
-_MOST_NOTES = 50
-_NOTE_WIDTH = 500
-_EXCERPTS = 20
 _EXCERPT_WIDTH = 200
 _SPOKEN = frozenset({"user", "assistant"})
 _NO_SUMMARY = f"{RAW} No summary could be made; what was said stands below."
@@ -51,16 +48,16 @@ def stage_day_notes(
     known = {normalise(each) for each in statements(before)}
     fresh: dict[str, str] = {}
     for note in notes:
-        line = absolute_dates(shorten(note, _NOTE_WIDTH), page.day)
+        line = absolute_dates(shorten(note, 500), page.day)
         key = normalise(line)
         if key and key not in known and not buried(line):
             fresh.setdefault(key, line)
-    _stage(change, path, page, list(fresh.values())[:_MOST_NOTES])
+    _stage(change, path, page, list(fresh.values())[:50])
 
 
 def stage_raw_notes(change: Change, page: Page) -> None:
     """Add an excerpt of a slice that no model could condense to the notes of its day."""
-    said = [message for message in page.messages if page.shows(message)][-_EXCERPTS:]
+    said = [message for message in page.messages if page.shows(message)][-20:]
     excerpts = [
         f"{message.role}: {shorten(page.conversation.spoken(message), _EXCERPT_WIDTH)}"
         for message in said

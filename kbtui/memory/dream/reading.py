@@ -38,10 +38,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 _SAFETY = 0.8  # tokens are estimated
 _SHORTEST = 200
-_MOST_ENTRIES = 12
 _MOST_ENTRY_TOKENS = 16_000
 _HITS = 3
-_QUERY_WIDTH = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +189,12 @@ class Reader:
         }
         named = named_in(infos.values(), page.text)
         found = [infos[path] for path in self._found(page.entries) if path in infos]
-        return list(dict.fromkeys([*named, *found]))[:_MOST_ENTRIES]
+        return list(dict.fromkeys([*named, *found]))[:12]
 
     def _found(self, entries: Sequence[ArchiveEntry]) -> Iterator[str]:
         """Ask the index about each archive entry."""
         for entry in entries:
-            query = shorten(entry.content, _QUERY_WIDTH)
+            query = shorten(entry.content, 400)
             try:
                 result = self._rooms.search.search(query, "knowledge", _HITS)
             except KbtuiError as error:

@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from kbtui.workspace.layout import Workspace
 
 OutcomeKind = Literal["created", "added", "corrected", "known", "proposed", "refused"]
-_LONGEST_TITLE = 200
 _TELLING = 3
 _ENTRIES = "knowledge/"
 _FIRST = (f"{_ENTRIES}people/", f"{_ENTRIES}projects/")
@@ -379,7 +378,7 @@ class _Keeping:
             fact,
             text="\n".join(public),
             kind=fact.kind if fact.kind in ENTRY_TYPES else "topic",
-            subject="" if is_placeholder(subject) else subject[:_LONGEST_TITLE],
+            subject="" if is_placeholder(subject) else subject[:200],
             summary="" if self._is_buried(summary, subject) else summary,
             tags=tuple(slugify(tag) if " " in tag else tag for tag in fact.tags),
         )

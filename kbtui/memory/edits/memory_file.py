@@ -254,7 +254,6 @@ def _newline(text: str) -> str:
 MAX_LOST = 0.25
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*\s*")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_SAME_LINE = 60.0
 
 
 def lost_share(old: str, new: str) -> float:
@@ -273,7 +272,7 @@ def lost_share(old: str, new: str) -> float:
     rest = list(others.elements())
     lost = 0
     for key in missing:
-        like = process.extractOne(key, rest, scorer=fuzz.ratio, score_cutoff=_SAME_LINE)
+        like = process.extractOne(key, rest, scorer=fuzz.ratio, score_cutoff=60.0)
         if like is None:
             lost += 1
         else:

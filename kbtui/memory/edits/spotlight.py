@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 MOST_LINES = 60
 _NEAR = 0.85
-_NEWEST = 10
 _LATER = {normalise(PREFERENCES): 1, normalise(ABOUT): 2}
 
 
@@ -95,7 +94,7 @@ def _leaving(copy: WorkingCopy) -> list[tuple[str, str]]:
             rank = _LATER.get(normalise(heading), 0)
             if when is not None:
                 found.append((rank, when, number, plain_fact(line), heading))
-    newest = sorted(found, key=lambda each: each[1:3])[-_NEWEST:]
+    newest = sorted(found, key=lambda each: each[1:3])[-10:]
     leaving = sorted(each for each in found if each not in newest)
     return [(line, heading) for _, _, _, line, heading in leaving]
 

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 _Told = TypeVar("_Told")
 _SHORTEST_WORD = 3
 _MOST_REWORDINGS = 8
-_ALIKE = 55.0
 _NEARLY = 0.6  # of what the best one has in common with the line
 _SPEAKERS = frozenset({"user", "assistant"})
 
@@ -195,7 +194,7 @@ class Provenance:
             line_key(text),
             [line_key(line.text) for line in gone],
             scorer=fuzz.token_sort_ratio,
-            score_cutoff=_ALIKE,
+            score_cutoff=55.0,
         )
         if alike is None:
             return None

@@ -82,9 +82,6 @@ def _discard(layout: Layout, copies: Iterable[str], change: Change) -> None:
             files.remove(layout, path)
 
 
-_PAUSE_SECONDS = 0.05
-
-
 class MemoryLock:
     """The lock for whoever makes memory, around a whole run; it isn't reentrant."""
 
@@ -113,4 +110,4 @@ class MemoryLock:
                     "Another program is working on the memory of this workspace.",
                     "It is tried again later; nothing is lost.",
                 )
-            await asyncio.sleep(_PAUSE_SECONDS)
+            await asyncio.sleep(0.05)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 CURSORS = "memory/cursors.json"
 DREAM = "dream"
 _OLD_CURSOR = ".dream_cursor"
-_LOOK_BACK = 50
 
 
 class Cursors:
@@ -75,7 +74,7 @@ class Cursors:
 
     def _from_log(self) -> dict[str, dict[str, int]] | None:
         """The newest readable state on record, unless it was taken back on purpose."""
-        for commit in self._history.log(CURSORS, limit=_LOOK_BACK):
+        for commit in self._history.log(CURSORS, limit=50):
             try:
                 state = _parse(self._history.read(CURSORS, commit.id))
             except NotFoundError:

@@ -217,11 +217,7 @@ class Turn:
         return await in_thread(work)
 
     async def _ask(self) -> Reply:
-        """Ask the model once; its pieces are told as they come.
-
-        Raises:
-            ModelError: there is no answer, or not a whole one.
-        """
+        """Ask the model once; its pieces are told as they come."""
         self._partial.clear()
         prompt = fitting(self._messages, self.model.context_window)
         if self.log_prompts:

@@ -168,11 +168,7 @@ def _check_name(name: str) -> None:
 
 
 def _checked(name: str, text: str) -> Any:
-    """Read a value as its setting wants it, with all checks of the settings.
-
-    Raises:
-        ConfigurationError: it isn't a value for this setting.
-    """
+    """Read a value as its setting wants it, with all checks of the settings."""
     from kbtui.settings import load_settings
 
     nested: dict[str, Any] = {}
@@ -200,7 +196,6 @@ def _typed(text: str) -> Any:
 
 
 def _write(name: str, value: Any) -> None:
-    """Change one key of the user's file."""
     import tomlkit
 
     from kbtui.settings import changed_config

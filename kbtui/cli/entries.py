@@ -362,11 +362,7 @@ def edited_copy(text: str, name: str, kept: type[KbtuiError] | tuple[()] = ()) -
 
 
 def _run_editor(file: Path) -> None:
-    """Run ``$VISUAL``, ``$EDITOR`` or ``vi`` on a file, and wait for its end.
-
-    Raises:
-        UsageError: It can't be started, or ended with a failure.
-    """
+    """Run ``$VISUAL``, ``$EDITOR`` or ``vi`` on a file, and wait for its end."""
     command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     try:
         done = subprocess.run([*shlex.split(command), str(file)], check=False)

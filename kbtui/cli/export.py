@@ -192,7 +192,6 @@ def _json(kb: KnowledgeBase, tree: Tree) -> Iterator[str]:
 
 @contextmanager
 def _opened(file: Path, *, overwrite: bool) -> Iterator[IO[bytes]]:
-    """The file, or the output."""
     from kbtui.maintenance.export import new_file
 
     if str(file) == "-":

@@ -66,7 +66,6 @@ def log(place: Place, path: str | None, limit: int | None, actor: str | None, as
 
 
 def _log_path(kb: KnowledgeBase, ref: str) -> str:
-    """Read the name of an entry or of a folder."""
     from kbtui.workspace.files import checked_path
 
     try:

@@ -52,7 +52,6 @@ def why(workspace: Place, place: str, at: str | None, as_json: bool) -> None:
 
 
 def _place(kb: KnowledgeBase, words: str, rev: str | None) -> tuple[str, int | None]:
-    """Read ``PATH:LINE``; a name may hold a colon itself."""
     match = _LINE.fullmatch(words)
     if match is None:
         return _path(kb, words, rev), None

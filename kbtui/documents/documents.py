@@ -293,7 +293,6 @@ class _Child:
 
 
 def _told(answer: dict[str, Any] | None) -> Text:
-    """The text of an answer, if there is one."""
     if answer is None:
         return Text(problem="reading it was interrupted")
     if missing := answer.get("missing"):
@@ -302,11 +301,7 @@ def _told(answer: dict[str, Any] | None) -> Text:
 
 
 def _text(answer: Any) -> Text:
-    """Read an answer of the child, which may have been taken over by what it read.
-
-    Raises:
-        ValueError: It isn't of that form.
-    """
+    """Read an answer of the child, which may have been taken over by what it read."""
     if not isinstance(answer, dict):
         raise ValueError("no answer")  # noqa: TRY004 — to be caught with what JSON raises
     try:

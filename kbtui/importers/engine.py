@@ -387,7 +387,6 @@ class _Incoming:
 
 
 def _hashes(messages: Sequence[Said]) -> Iterator[str]:
-    """A hash of each message; equal ones count on."""
     seen: dict[str, int] = {}
     for said in messages:
         told = f"{said.role}\0{said.id}\0{said.text}\0{' '.join(said.attached)}"

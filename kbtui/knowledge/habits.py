@@ -304,7 +304,6 @@ class Habits:
         return note
 
     def _zk_groups(self) -> Iterable[tuple[list[str], dict[str, Any]]]:
-        """The groups of a notebook of zk's, with the folders of each."""
         for name, group in _table(self._zk() or {}, "group").items():
             if isinstance(group, dict):
                 paths = group.get("paths", [name])

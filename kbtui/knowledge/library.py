@@ -393,7 +393,6 @@ def retag(library: Library, path: str, words: Iterable[str]) -> tuple[str, ...]:
 
 
 def _asked(words: Iterable[str]) -> tuple[list[str], set[str]]:
-    """The tags to add, and those to take away, in lower case."""
     said = [clean_line(word) for word in words]
     names = [(word, word.lstrip("-").lstrip("#").strip(",")) for word in said]
     if not any(name for _, name in names):
@@ -404,5 +403,4 @@ def _asked(words: Iterable[str]) -> tuple[list[str], set[str]]:
 
 
 def _names(item: Any) -> set[str]:
-    """The name of an item of the list, in lower case."""
     return {tag.casefold() for tag in frontmatter.tags({"tags": [item]})}

@@ -160,7 +160,6 @@ def _entries(library: Library, left_out: Mapping[str, str]) -> Iterator[Finding]
 
 
 def _memory(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
-    """How full MEMORY.md is, which stands in every prompt."""
     try:
         text = files.read_text(workspace, MEMORY)
     except NotFoundError:

@@ -346,11 +346,7 @@ def _rename_folder(folder: Path, secret: Secret) -> None:
 
 
 def _count(file: Path, secret: Secret) -> int:
-    """How often the secret stands in a file, or in what a link points to; read piece by piece.
-
-    Raises:
-        OSError: It can't be read.
-    """
+    """How often the secret stands in a file, or in what a link points to; read piece by piece."""
     if file.is_symlink():
         return secret.count(os.fsencode(file.readlink()))
     try:

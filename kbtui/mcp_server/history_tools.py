@@ -261,7 +261,6 @@ def _line(shown: PublicCommit, context: ToolContext) -> str:
 
 
 def _said(why: Why) -> list[dict[str, Any]]:
-    """Messages about it, those first that resemble the line."""
     telling = [each for each in why.messages if each.id in why.telling] or list(why.messages)
     return [
         {

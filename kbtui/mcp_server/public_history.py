@@ -126,7 +126,6 @@ class PublicHistory:
         )
 
     def _newest(self, path: str) -> Commit | None:
-        """The last commit of a file."""
         head = self._history.head()
         memo = self._newest_at
         if memo[0] != head:

@@ -313,11 +313,7 @@ class LiteLLMModel:
         return {name: value for name, value in request.items() if value is not None}
 
     async def _in_time(self, work: Awaitable[T], *, first: bool = False, whole: bool = False) -> T:
-        """Await one step of a request.
-
-        Raises:
-            Trouble: it failed, or took too long.
-        """
+        """Await one step of a request."""
         options = self.options
         limit = self.first_token_seconds if first else options.idle_seconds
         if whole:

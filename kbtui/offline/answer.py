@@ -401,7 +401,6 @@ def _instead(old: Line, lines: Sequence[Line]) -> list[Line]:
 
 
 def _distinct(lines: Sequence[Line], most: int) -> tuple[Line, ...]:
-    """Lines that say the same only once."""
     kept: list[Line] = []
     seen: list[set[str]] = []
     for line in lines:

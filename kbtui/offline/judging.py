@@ -379,7 +379,6 @@ def without_lead(text: str) -> str:
 
 
 def _cut(line: str) -> list[tuple[int, int]]:
-    """Where the sentences of a line stand."""
     spans: list[tuple[int, int]] = []
     start = 0
     for match in _SENTENCE_END.finditer(line):

@@ -236,7 +236,6 @@ def _object(text: str) -> str:
 
 
 def _phrase(tokens: Sequence[str], text: str) -> str:
-    """The noun phrase that some words begin with."""
     del text
     kept: list[str] = []
     for place, token in enumerate(tokens):

@@ -152,7 +152,6 @@ def _said(node: dict[str, Any]) -> Said | None:
 
 
 def _content(content: dict[str, Any]) -> tuple[str, list[str]]:
-    """The text of a message's content, and what else was in it."""
     if content.get("content_type") == "code":
         text = text_of(content.get("text")).strip()
         language = text_of(content.get("language")).strip()

@@ -82,7 +82,6 @@ def _kind(head: bytes) -> str:
 
 
 def _manifest(opened: Opened, name: str) -> UnreadableError:
-    """Say which files a manifest means."""
     try:
         listed = mapping(json.loads(opened.head(name, 8 << 20))).get("data_files")
     except (ValueError, RecursionError):

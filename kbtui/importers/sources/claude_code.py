@@ -155,7 +155,6 @@ def _is_one_object(opened: Opened, name: str) -> bool:
 
 
 def _texts(content: Any) -> list[str]:
-    """The texts of a message, without thinking and tools."""
     if isinstance(content, str):
         return [text] if (text := words_of(content)) else []
     texts = (words_of(each.get("text")) for each in mappings(content) if each.get("type") == "text")

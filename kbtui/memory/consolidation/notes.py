@@ -123,7 +123,6 @@ class SessionMemoryWriter:
         return self._write(conversation, chosen, slug, summary)
 
     def _fresh(self, conversation: Conversation) -> list[SessionMessage]:
-        """The messages since the last file of this session."""
         spoken = [
             message
             for message in conversation.messages
@@ -143,7 +142,6 @@ class SessionMemoryWriter:
         return [message for message in spoken if message.id > last]
 
     def _summaries(self, session: str, first: int) -> Iterator[str]:
-        """The archive's words about a session since a message."""
         for entry in self.archive.entries():
             is_its = entry.session == session and entry.messages is not None
             if is_its and entry.messages[1] >= first and not entry.raw and entry.content:  # type: ignore[index]

@@ -151,7 +151,6 @@ class Dream:
         deadline: float,
         day: date,
     ) -> None:
-        """Work in one page."""
         run.tell("reading", f"Dream reads {run.entries} new archive entries{run.page}")
         toolbox = Toolbox(copy, day, shares.answer * _CHARACTERS_PER_TOKEN)
         if model.name == OFFLINE:
@@ -203,7 +202,6 @@ class Dream:
         return said_by_user(each for each in messages if first <= each.id <= last)
 
     def _day(self, batch: Batch) -> date:
-        """The day that the content is of."""
         return batch.day or local(self._clock()).date()
 
 
@@ -327,11 +325,7 @@ class Editing:
             return reply
 
     async def _take(self, reply: Reply) -> bool:
-        """Run the calls of a reply; whether the model is done.
-
-        Raises:
-            ModelAnswerError: nothing it asked for has led anywhere, several times in a row.
-        """
+        """Run the calls of a reply; whether the model is done."""
         self._messages.append(Message("assistant", reply.text, reply.tool_calls))
         useful = finished = False
         for position, call in enumerate(reply.tool_calls):
@@ -352,11 +346,7 @@ class Editing:
 
 
 def _check(reply: Reply) -> None:
-    """Refuse what is no complete request for tools.
-
-    Raises:
-        ModelAnswerError: it says what is wrong.
-    """
+    """Refuse what is no complete request for tools."""
     if reply.finish == "length":
         raise ModelAnswerError("The answer was cut off at its longest length.")
     if reply.finish not in _DONE:

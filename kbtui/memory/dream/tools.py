@@ -334,11 +334,7 @@ class Toolbox:
 
 
 def _cleaned(text: str) -> str:
-    """A model's text without reasoning and control characters; blanks at its ends stay.
-
-    Raises:
-        UsageError: It is an echo, a refusal, an error text, or endless.
-    """
+    """A model's text without reasoning and control characters; blanks at its ends stay."""
     plain = clean_answer(text)
     why = why_unusable(plain)
     if DREAM in plain:

@@ -351,11 +351,7 @@ class _Keeping:
     # Guards ----------------------------------------------------------------------------------
 
     def _checked(self, fact: Fact) -> Fact:
-        """A fact without what must not be written.
-
-        Raises:
-            UsageError: nothing is left.
-        """
+        """A fact without what must not be written."""
         lines = absolute_dates(fact.text, self.day).splitlines()
         told = [line for line in lines if normalise(plain_fact(line))]
         if not fact.replaces and all(is_placeholder(plain_fact(line)) for line in told):

@@ -288,7 +288,6 @@ def _below_lead(body: str, line: str) -> str:
 
 
 def _items(body: str) -> Iterator[Item]:
-    """The statements of a body, in order."""
     heading = ""
     paragraph: list[str] = []
     block: list[str] = []

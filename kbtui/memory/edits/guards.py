@@ -228,7 +228,6 @@ def _said_elsewhere(files: Overlay, path: str, edits: Edits) -> list[str]:
 
 
 def _lost(files: Overlay, edits: Edits) -> str | None:
-    """What would be gone without anything in its place."""
     came, went = 0, []
     for path, data in edits.items():
         before, after = shown_text(files.data(path)), shown_text(data)

@@ -380,7 +380,6 @@ def _check_key(text: str, fact: str, path: str) -> None:
 
 
 def _related(copy: WorkingCopy, fact: Fact, path: str) -> list[str]:
-    """The entries that a fact names, as far as they exist."""
     found: dict[str, None] = {}
     for name in fact.related:
         other = copy.named(name)

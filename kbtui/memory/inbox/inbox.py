@@ -409,11 +409,7 @@ def _texts(edits: Iterable[ProposedEdit]) -> dict[str, str | None]:
 def _check_base(
     edit: ProposedEdit, waits: Mapping[str, str | None], expected: Mapping[str, str | None]
 ) -> None:
-    """Check that an edit was made from what it takes the place of: what waits, else the file.
-
-    Raises:
-        ConflictError: It was made from something else.
-    """
+    """Check that an edit was made from what it takes the place of: what waits, else the file."""
     name, path = short_name(edit.path), edit.path
     if path in waits and waits[path] is None and edit.wanted is not None:
         raise ConflictError(
@@ -440,7 +436,6 @@ def _grown(one: Origin, other: Origin) -> Origin:
 
 
 def _facts(plan: Plan, chosen: Collection[Place]) -> list[str]:
-    """Statements of some places that the files don't make."""
     found: list[str] = []
     for file in plan.files:
         places = [place for place in file.places if place in chosen]

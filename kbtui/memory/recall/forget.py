@@ -240,14 +240,12 @@ def restore_sessions(
 
 
 def _reworded(content: str, facts: Sequence[Words]) -> str:
-    """The text of an archive entry without it."""
     data = content.encode("utf-8", "surrogateescape")
     found = mentions(data, facts)
     return without(data, found).decode("utf-8", "surrogateescape").strip() if found else content
 
 
 def _left(plan: ForgetPlan, commits: Sequence[str]) -> Iterator[str]:
-    """Where it stands still."""
     if plan.masks:
         count = counted(len(plan.masks), "conversation")
         yield f"The log of {count} keeps what was said; nothing reads it from there any more."

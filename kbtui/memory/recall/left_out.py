@@ -71,7 +71,6 @@ def _holds(entry: ArchiveEntry, message: int) -> bool:
 
 
 def _said_by_memory(services: Services) -> Iterator[str]:
-    """All lines of notes and entries."""
     root = services.workspace
     notes = [f"memory/{file.name}" for file in services.workspace.memory.glob("[!.]*.md")]
     paths = [path for path in notes if not is_record(path)]

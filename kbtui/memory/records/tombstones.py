@@ -326,7 +326,6 @@ def _text(data: bytes | None) -> str:
 
 
 def _read(data: bytes) -> dict[str, _Stone]:
-    """The last word on each fact."""
     records, _ = parse_records(data, TOMBSTONES)
     stones = [stone for record in records if (stone := _stone(record.value)) is not None]
     latest: dict[str, _Stone] = {}

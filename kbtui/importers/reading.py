@@ -208,18 +208,22 @@ def conversation(
     name: str, title: str, said: Sequence[Said], *, url: str = "", branches: int = 0
 ) -> Conversation | None:
     """One that is dated by its messages, and titled by the first if need be; None of nothing."""
-    times = [each.time for each in said if each.time]
     if not said:
         return None
     first = next((each.text for each in said if each.role == "user"), said[0].text)
-    return Conversation(
-        id=name or digest(f"{said[0].time}", said[0].text),
-        title=line_of(title) or shorten(first, _TITLE_WIDTH),
-        created=min(times, default=None),
-        updated=max(times, default=None),
-        messages=tuple(said),
-        url=url,
-        branches=branches,
+    name = name or digest(f"{said[0].time}", said[0].text)
+    title = line_of(title) or shorten(first, _TITLE_WIDTH)
+    return Conversation(name, title, *dated(said), tuple(said), url, branches)
+
+
+def dated(
+    said: Sequence[Said], created: object = None, updated: object = None
+) -> tuple[datetime | None, datetime | None]:
+    """When a conversation was begun and changed: as it says itself, else as its messages say."""
+    times = [each.time for each in said if each.time]
+    return (
+        time_of(created) or min(times, default=None),
+        time_of(updated) or max(times, default=None),
     )
 
 

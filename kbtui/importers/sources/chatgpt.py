@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kbtui.importers.markup import line_of
 from kbtui.importers.port import Conversation, Item, Said, Skipped, Source
 from kbtui.importers.reading import (
+    dated,
     json_list,
     json_members,
     mapping,
@@ -76,13 +77,10 @@ def _conversation(name: str, element: dict[str, Any]) -> Item:
     said = tuple(each for node in line if (each := _said(node)) is not None)
     if not said:
         return Skipped(place_of(name, title, id_), "It holds no messages that were shown.")
-    times = [each.time for each in said if each.time is not None]
-    created, updated = time_of(element.get("create_time")), time_of(element.get("update_time"))
     return Conversation(
         id_ or f"{element.get('create_time')} {said[0].id or said[0].text[:200]}",
         title,
-        created or min(times, default=None),
-        updated or max(times, default=None),
+        *dated(said, element.get("create_time"), element.get("update_time")),
         said,
         url=f"https://chatgpt.com/c/{id_}" if re.fullmatch(r"[\w-]+", id_) else "",
         branches=branches,

@@ -15,6 +15,7 @@ from kbtui.errors import UnreadableError
 from kbtui.importers.markup import line_of
 from kbtui.importers.port import Conversation, Item, Note, Said, Skipped, Source
 from kbtui.importers.reading import (
+    dated,
     json_list,
     json_members,
     mapping,
@@ -138,14 +139,10 @@ def _conversation(name: str, value: dict[str, Any]) -> Item:
     said = tuple(each for message in branch if (each := _said(message)) is not None)
     if not said:
         return Skipped(place_of(name, title, id_), "It holds no messages.")
-    created = time_of(value.get("created_at"))
-    updated = time_of(value.get("updated_at"))
-    times = [each.time for each in said if each.time] if not (created and updated) else []
     return Conversation(
         id_ or f"{value.get('created_at')} {said[0].id or said[0].text[:200]}",
         title,
-        created or min(times, default=None),
-        updated or max(times, default=None),
+        *dated(said, value.get("created_at"), value.get("updated_at")),
         said,
         url=f"https://claude.ai/chat/{id_}" if re.fullmatch(r"[\w-]+", id_) else "",
         branches=branches,

@@ -121,16 +121,8 @@ class Audit:
 
     def as_json(self) -> dict[str, Any]:
         """The shape of ``kbtui audit --json``."""
-        return {
-            "sessions": self.sessions,
-            "messages": self.messages,
-            "pending": self.pending,
-            "archived": self.archived,
-            "dropped": self.dropped,
-            "unaccounted": self.unaccounted,
-            "in_entries": self.in_entries,
-            "details": self.details,
-        }
+        sums = "sessions messages pending archived dropped unaccounted in_entries details"
+        return {name: getattr(self, name) for name in sums.split()}
 
 
 @dataclass(eq=False)

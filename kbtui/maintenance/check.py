@@ -38,27 +38,17 @@ class Problem:
     damage: bool = True
 
 
+@dataclass(eq=False)
 class Checking:
     """Checks one workspace."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        history: History,
-        library: Library,
-        scanner: Scanner,
-        inbox: Inbox,
-        tombstones: Tombstones,
-        audit: Callable[[], Audit],
-    ) -> None:
-        self._file = workspace.file
-        self._is_own = not workspace.in_place
-        self._history = history
-        self._library = library
-        self._scanner = scanner
-        self._inbox = inbox
-        self._tombstones = tombstones
-        self._audit = audit
+    workspace: Workspace
+    history: History
+    library: Library
+    scanner: Scanner
+    inbox: Inbox
+    tombstones: Tombstones
+    audit: Callable[[], Audit]
 
     def run(self, tell: Tell = lambda _: None) -> list[Problem]:
         """Read everything; what is wrong, the worst first."""
@@ -84,31 +74,32 @@ class Checking:
             "Your files are not affected. Bring .kbtui/history.git back from a backup, or sync a"
             " new workspace with another machine that is whole."
         )
-        for text in self._history.check(tell).problems:
+        for text in self.history.check(tell).problems:
             yield Problem("history", text, hint)
 
     def _check_files(self, _tell: Tell) -> Iterator[Problem]:
-        for diff in self._history.diff("HEAD") if self._history.head() else ():
+        for diff in self.history.diff("HEAD") if self.history.head() else ():
             yield Problem(
                 "files",
-                f"{self._file(diff.path)} is {diff.kind} and not recorded.",
+                f"{self.workspace.file(diff.path)} is {diff.kind} and not recorded.",
                 "Any command records it; if it doesn't, see whether another program holds it.",
-                self._file(diff.path),
+                self.workspace.file(diff.path),
             )
-        self._scanner.scan()
-        for path, why in self._scanner.left_out().items():
-            file = self._file(path)
+        self.scanner.scan()
+        for path, why in self.scanner.left_out().items():
+            file = self.workspace.file(path)
             yield Problem("files", f"{file} is left out of the history: {why}.", LEFT_OUT, file)
-        for path in self._scanner.conflict_copies():
+        for path in self.scanner.conflict_copies():
+            file = self.workspace.file(path)
             yield Problem(
                 "files",
-                f"{self._file(path)} is the other version of a file that two wrote at once.",
+                f"{file} is the other version of a file that two wrote at once.",
                 "Take over what you need from it, then delete it.",
-                self._file(path),
+                file,
             )
 
     def _check_memory(self, _tell: Tell) -> Iterator[Problem]:
-        audit = self._audit()
+        audit = self.audit()
         for account in audit.accounts:
             for first, last in account.unaccounted:
                 yield Problem(
@@ -120,37 +111,37 @@ class Checking:
                 yield Problem("memory", f"{account.session}: {text}", "Look at that line.")
         for text in audit.problems:
             yield Problem("memory", str(text), "See `kbtui audit`.")
-        for line in self._tombstones.problems():
+        for line in self.tombstones.problems():
             if line.reason == LOST_KEY:
                 continue  # another machine's, which came with a sync
             yield Problem("memory", str(line), "It has no effect; it can stay.", line.path)
 
     def _check_inbox(self, _tell: Tell) -> Iterator[Problem]:
-        for path in self._inbox.problems():
+        for path in self.inbox.problems():
             yield Problem("inbox", f"{path} can't be read.", "Look into it; then delete it.", path)
 
     def _check_entries(self, _tell: Tell) -> Iterator[Problem]:
-        self._library.refresh()
-        for info in self._library.infos():
+        self.library.refresh()
+        for info in self.library.infos():
             if info.problem:
                 yield Problem(
                     "entries",
-                    f"{self._file(info.path)}: {info.problem}",
+                    f"{self.workspace.file(info.path)}: {info.problem}",
                     f"Correct it: kbtui edit {quote(info.slug)}",
-                    self._file(info.path),
+                    self.workspace.file(info.path),
                 )
 
     def _check_links(self, _tell: Tell) -> Iterator[Problem]:
-        for info in self._library.infos():
-            file = self._file(info.path)
+        for info in self.library.infos():
+            file = self.workspace.file(info.path)
             hint = f"Make it (kbtui new), or correct the link: kbtui edit {quote(info.slug)}"
-            for resolved in self._library.outgoing(info.path):
+            for resolved in self.library.outgoing(info.path):
                 if resolved.path is None:
                     link = resolved.link
                     yield Problem(
                         "links",
                         f"{file}:{link.line} links to {link.target!r}, which isn't there.",
-                        hint if self._is_own else "",
+                        hint if (not self.workspace.in_place) else "",
                         file,
-                        self._is_own,
+                        (not self.workspace.in_place),
                     )

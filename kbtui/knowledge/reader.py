@@ -46,31 +46,24 @@ class Entries(Protocol):
 
     def infos(self) -> tuple[EntryInfo, ...]:
         """All of them, by category and slug."""
-        ...
 
     def get(self, path: str) -> EntryInfo | None:
         """The one at a path."""
-        ...
 
     def index(self) -> LinkIndex:
         """The index of entries by name."""
-        ...
 
     def graph(self) -> LinkGraph:
         """Who links to whom."""
-        ...
 
     def read(self, path: str, limit: int = files.READ_LIMIT) -> bytes:
         """Read any file of up to `limit` bytes; raises NotFoundError where there is none."""
-        ...
 
     def exists(self, path: str) -> bool:
         """True if there is such a file."""
-        ...
 
     def attachments(self) -> Mapping[str, str]:
         """The files among the entries that are no notes, by casefolded name."""
-        ...
 
 
 class Reader:

@@ -42,17 +42,14 @@ class Named(Protocol):
     @property
     def path(self) -> str:
         """Its workspace path."""
-        ...
 
     @property
     def title(self) -> str:
         """Its title."""
-        ...
 
     @property
     def aliases(self) -> Sequence[str]:
         """Its other names."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +65,9 @@ class AttachedFiles(Protocol):
 
     def exists(self, path: str) -> bool:
         """True if there is such a file."""
-        ...
 
     def attachments(self) -> Mapping[str, str]:
         """The files among the entries that are no notes, by casefolded name."""
-        ...
 
 
 class LinkIndex:

@@ -119,22 +119,18 @@ class ChatModel(Protocol):
     @property
     def name(self) -> str:
         """The name that settings and the status line show, e.g. ``ollama_chat/qwen3:8b``."""
-        ...
 
     @property
     def is_local(self) -> bool:
         """True if the prompt stays on this machine (no model, loopback endpoint)."""
-        ...
 
     @property
     def context_window(self) -> int:
         """How many tokens a prompt and its answer may hold together."""
-        ...
 
     @property
     def sees(self) -> bool:
         """True if it takes pictures; may take seconds to find out."""
-        ...
 
     def stream(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()
@@ -146,7 +142,6 @@ class ChatModel(Protocol):
         Raises:
             ModelError: no answer could be had, or it was cut before its end marker.
         """
-        ...
 
     async def complete(
         self,
@@ -160,11 +155,9 @@ class ChatModel(Protocol):
         Raises:
             ModelError: no complete answer could be had.
         """
-        ...
 
     def count_tokens(self, text: str) -> int:
         """Count the tokens of a text, by the model's tokenizer or by an estimate."""
-        ...
 
 
 _ASCII_PER_TOKEN = 4.0

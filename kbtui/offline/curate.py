@@ -48,22 +48,18 @@ class Problem(Protocol):
     @property
     def kind(self) -> str:
         """``broken link``, ``same twice``, ``repeated line``, ``old summary``, ``not linked``."""
-        ...
 
     @property
     def path(self) -> str:
         """The file."""
-        ...
 
     @property
     def what(self) -> str:
         """The link's target, the line, the summary, or the other entry's name."""
-        ...
 
     @property
     def instead(self) -> str:
         """The entry or summary that is right; empty: none is known."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

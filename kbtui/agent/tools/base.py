@@ -134,7 +134,6 @@ class Tool(Protocol):
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
         """Do the work; a `KbtuiError` says that it can't be done, and the model is told why."""
-        ...
 
 
 class RefusedError(UsageError):

@@ -44,11 +44,9 @@ class Job(Protocol):
     @property
     def name(self) -> str:
         """How it is called in events and in `BackgroundWorker.run_job`."""
-        ...
 
     def next_due(self, now: datetime) -> datetime | None:
         """When it wants to run; in the past: now. None: not by itself."""
-        ...
 
     async def run(self) -> JobReport:
         """Do it; cancelling leaves nothing half done.
@@ -56,7 +54,6 @@ class Job(Protocol):
         Raises:
             KbtuiError: as good as a report with that error.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

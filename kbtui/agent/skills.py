@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.errors import KbtuiError
 from kbtui.knowledge import frontmatter
 from kbtui.knowledge.shipped import SKILLS, shipped_skill
 from kbtui.text import clean_line, shorten
 from kbtui.workspace import files
-
-if TYPE_CHECKING:
-    from kbtui.workspace.layout import Layout
+from kbtui.workspace.layout import Layout
 
 _FILE = "SKILL.md"
 _TRUE = frozenset({"true", "yes", "on", "1"})

@@ -20,7 +20,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 
 from kbtui import __version__
@@ -29,9 +28,7 @@ from kbtui.errors import NotFoundError, RemoteError, UnreadableError, UsageError
 from kbtui.text import clean_line, shorten, slugify
 from kbtui.workspace import files
 from kbtui.workspace.durable import FileBatch, storage_errors
-
-if TYPE_CHECKING:
-    from kbtui.workspace.layout import Workspace
+from kbtui.workspace.layout import Workspace
 
 SOURCES = "docs/SOURCES.md"
 _HEADING = "# Where these documents are from\n\n"

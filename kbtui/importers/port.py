@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from kbtui.importers.opened import Opened
+from kbtui.importers.opened import Opened
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,16 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from kbtui.errors import UnreadableError
 from kbtui.importers.json_stream import Broken, elements
 from kbtui.importers.markup import digest, line_of
+from kbtui.importers.opened import Opened
 from kbtui.importers.port import Conversation, Item, Said, Skipped
 from kbtui.text import shorten
-
-if TYPE_CHECKING:
-    from kbtui.importers.opened import Opened
 
 T = TypeVar("T")
 Records = list[dict[str, Any]]

@@ -12,16 +12,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
 from kbtui.offline import words as w
 from kbtui.offline.corrections import ends_something
 from kbtui.offline.judging import is_question, sentences, without_lead
+from kbtui.offline.lines import Line
 from kbtui.offline.subjects import is_named
 from kbtui.text import fold
-
-if TYPE_CHECKING:
-    from kbtui.offline.lines import Line
 
 _ABOUT_ME = re.compile(
     r"\b(?:know|remember|noted?|stored?|saved?|written down)\b.*\babout me\b|\bwho am i\b|\b(?:weißt|weisst|merkst|kennst)\b.*\b(?:über mich|von mir|mich)\b|\bwer bin ich\b"

@@ -9,14 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kbtui.offline import words as w
 from kbtui.offline.judging import label_of
+from kbtui.offline.lines import Line
 from kbtui.text import fold
-
-if TYPE_CHECKING:
-    from kbtui.offline.lines import Line
 
 _CUE = re.compile(
     r"^(?:(?:oh dear|dear|oh|ah|oops|ups|uy|hm+|ok|wait|hang on|hold on|sorry|no|nah?|nope|nein|nee?|nö|ach|moment|warte|halt|perdón|espera|ay|well|so|and|und|y|pero|aber|but)[\s,.!:–-]+)*"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from kbtui.knowledge.facts import Fact
 from kbtui.offline import words as w
@@ -24,12 +24,10 @@ from kbtui.offline.judging import (
     sentences,
     worth_of,
 )
+from kbtui.offline.lines import Line
 from kbtui.offline.subjects import about, is_named, titled
 from kbtui.text import fold
 from kbtui.workspace.redact import redact
-
-if TYPE_CHECKING:
-    from kbtui.offline.lines import Line
 
 Kind = Literal[
     "statement",

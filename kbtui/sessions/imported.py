@@ -12,15 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from kbtui.errors import ConflictError
 from kbtui.sessions.store import Claim
 from kbtui.workspace.durable import TOGETHER, FileBatch, storage_errors
 from kbtui.workspace.jsonl import rewrite
-
-if TYPE_CHECKING:
-    from kbtui.workspace.layout import Workspace
+from kbtui.workspace.layout import Workspace
 
 _SUFFIX = ".jsonl"
 _NAMED = re.compile(r"(?P<of>[\w.-]+_[\d-]+-(?P<mark>[0-9a-f]{10}))(?:-(?P<part>[2-9]|\d{2,4}))?")

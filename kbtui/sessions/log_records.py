@@ -16,16 +16,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from kbtui.errors import StorageError
 from kbtui.models.port import Message, Role, ToolCall
 from kbtui.text import shorten
 from kbtui.workspace.jsonl import read_lines
-
-if TYPE_CHECKING:
-    from kbtui.workspace.layout import Workspace
-
+from kbtui.workspace.layout import Workspace
 
 FORMAT = 1
 FORGOTTEN_MARK = "[forgotten]"

@@ -19,13 +19,10 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kbtui.errors import StorageError, WorkspaceBusyError
 from kbtui.workspace.durable import storage_errors
-
-if TYPE_CHECKING:
-    from kbtui.workspace.layout import Workspace
+from kbtui.workspace.layout import Workspace
 
 _TAKEN = {errno.EAGAIN, errno.EACCES, errno.EWOULDBLOCK}
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.importers.markup import line_of
+from kbtui.importers.opened import Opened
 from kbtui.importers.port import Conversation, Item, Said, Skipped, Source
 from kbtui.importers.reading import (
     dated,
@@ -25,9 +26,6 @@ from kbtui.importers.reading import (
     text_of,
     time_of,
 )
-
-if TYPE_CHECKING:
-    from kbtui.importers.opened import Opened
 
 _MARK = re.compile("[ \t]?\ue200([^\ue200\ue201]*)\ue201")
 _CITATION = re.compile(r"[ \t]?【\d+(?::\d+)?†[^】\n]*】")

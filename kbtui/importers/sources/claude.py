@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.errors import UnreadableError
 from kbtui.importers.markup import line_of
+from kbtui.importers.opened import Opened
 from kbtui.importers.port import Conversation, Item, Note, Said, Skipped, Source
 from kbtui.importers.reading import (
     dated,
@@ -26,9 +27,6 @@ from kbtui.importers.reading import (
     text_of,
     time_of,
 )
-
-if TYPE_CHECKING:
-    from kbtui.importers.opened import Opened
 
 _NOTICE = re.compile(
     r"(?:^[ \t]*`{3,}[^\n]*\n)?[ \t]*"

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.importers.markup import line_of, words_of
+from kbtui.importers.opened import Opened
 from kbtui.importers.port import Conversation, Item, Said, Skipped, Source
 from kbtui.importers.reading import (
     Records,
@@ -26,9 +27,6 @@ from kbtui.importers.reading import (
     read_each,
     time_of,
 )
-
-if TYPE_CHECKING:
-    from kbtui.importers.opened import Opened
 
 _KINDS = ("user", "assistant")
 _HIDDEN = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly")

@@ -12,9 +12,10 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.importers.markup import line_of, words_of
+from kbtui.importers.opened import Opened
 from kbtui.importers.port import Conversation, Item, Said, Skipped, Source
 from kbtui.importers.reading import (
     Records,
@@ -27,9 +28,6 @@ from kbtui.importers.reading import (
     read_each,
     time_of,
 )
-
-if TYPE_CHECKING:
-    from kbtui.importers.opened import Opened
 
 _PAYLOADS = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 _SHOWN = {"user_message": "user", "agent_message": "assistant"}

@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.errors import UnreadableError
 from kbtui.importers.markup import digest, line_of, to_markdown, words_of
+from kbtui.importers.opened import Opened
 from kbtui.importers.port import Item, Said, Skipped, Source
 from kbtui.importers.reading import (
     conversation,
@@ -23,9 +24,6 @@ from kbtui.importers.reading import (
     read_each,
     time_of,
 )
-
-if TYPE_CHECKING:
-    from kbtui.importers.opened import Opened
 
 _GAP = timedelta(minutes=30)
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)

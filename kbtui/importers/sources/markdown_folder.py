@@ -10,15 +10,12 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
 from kbtui.importers.markup import line_of
+from kbtui.importers.opened import Opened
 from kbtui.importers.port import Item, Note, Skipped, Source
 from kbtui.importers.reading import read_each
 from kbtui.text import clean, counted
-
-if TYPE_CHECKING:
-    from kbtui.importers.opened import Opened
 
 _NOTES = (".md", ".markdown")
 BESIDE = frozenset(

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.importers.markup import digest, line_of, to_markdown, words_of
+from kbtui.importers.opened import Opened
 from kbtui.importers.port import Conversation, Item, Said, Skipped, Source
 from kbtui.importers.reading import (
     conversation,
@@ -20,9 +21,6 @@ from kbtui.importers.reading import (
     read_each,
     time_of,
 )
-
-if TYPE_CHECKING:
-    from kbtui.importers.opened import Opened
 
 _LISTS = ("conversations", "messages", "conversation", "items")
 _SIGN = re.compile(

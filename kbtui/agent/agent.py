@@ -130,14 +130,7 @@ class Agent:
             return OfflineTurn(
                 turn_id, session, said, model, nothing, context, self.toolbox, 1, capture=capture
             )
-        prompt = assemble(
-            rooms,
-            session,
-            text,
-            model=model,
-            before=before,
-            now=_now,
-        )
+        prompt = assemble(rooms, session, text, model=model, before=before, now=_now)
         return Turn(
             turn_id,
             session,

@@ -137,12 +137,7 @@ def _picture(
 
 
 def _attached(
-    path: str,
-    workspace: Workspace,
-    library: Library,
-    roots: Sequence[str],
-    *,
-    is_local: bool,
+    path: str, workspace: Workspace, library: Library, roots: Sequence[str], *, is_local: bool
 ) -> Attachment:
     private = library.is_private(path)
     if private and not is_local:

@@ -255,11 +255,7 @@ class Turn:
 
     def _keep_calls(self, reply: Reply) -> None:
         self.session.append(
-            "assistant",
-            reply.text,
-            tool_calls=reply.tool_calls,
-            turn=self.id,
-            meta=self._meta(),
+            "assistant", reply.text, tool_calls=reply.tool_calls, turn=self.id, meta=self._meta()
         )
         self._partial.clear()
         self._messages.append(Message("assistant", reply.text, reply.tool_calls))
@@ -277,12 +273,7 @@ class Turn:
             # A result repeats what the call said, which may come from what was read before.
             meta["private"] = list(self._private)
         self.session.append(
-            "tool",
-            outcome.output,
-            tool_call_id=call.id,
-            name=call.name,
-            turn=self.id,
-            meta=meta,
+            "tool", outcome.output, tool_call_id=call.id, name=call.name, turn=self.id, meta=meta
         )
         self._messages.append(Message("tool", outcome.output, tool_call_id=call.id, name=call.name))
 

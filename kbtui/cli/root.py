@@ -13,15 +13,7 @@ from pathlib import Path
 import click
 
 from kbtui import __version__
-from kbtui.cli import (
-    ask,
-    entries,
-    history,
-    maintenance,
-    memory,
-    output,
-    search,
-)
+from kbtui.cli import ask, entries, history, maintenance, memory, output, search
 from kbtui.cli.chat import chat
 from kbtui.cli.config import config
 from kbtui.cli.context import COMPLETION_VARIABLE, Place, completion

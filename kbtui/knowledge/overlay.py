@@ -292,19 +292,13 @@ class Overlay:
         return fixed
 
     def _repaired(
-        self,
-        moving: tuple[str, ...],
-        names: Iterable[str],
-        repair: Callable[[bytes, str], bytes],
+        self, moving: tuple[str, ...], names: Iterable[str], repair: Callable[[bytes, str], bytes]
     ) -> Edits:
         """The other files that change by a repair; what can't be read is left as it is."""
         return dict(self._repairs(moving, names, repair))
 
     def _repairs(
-        self,
-        moving: tuple[str, ...],
-        names: Iterable[str],
-        repair: Callable[[bytes, str], bytes],
+        self, moving: tuple[str, ...], names: Iterable[str], repair: Callable[[bytes, str], bytes]
     ) -> Iterator[tuple[str, bytes]]:
         graph = self._entries.graph()
         sources = {source for source, _link in graph.incoming(moving[0])}

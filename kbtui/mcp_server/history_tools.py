@@ -100,8 +100,7 @@ class ShowChange:
             diffs = tuple(each for each in diffs if path in {each.path, each.old_path})
             if not diffs:
                 raise NotFoundError(
-                    f"That change didn't touch {short_name(path)}.",
-                    f"It says: {shown.subject}",
+                    f"That change didn't touch {short_name(path)}.", f"It says: {shown.subject}"
                 )
         patch = cap(as_patch(diffs, context.workspace.file))
         head = _line(shown, context)

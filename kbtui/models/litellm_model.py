@@ -17,14 +17,7 @@ import threading
 import warnings
 from base64 import b64encode
 from collections import deque
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterator,
-    Awaitable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
@@ -446,10 +439,7 @@ def price_of(name: str, prompt: int, completion: int) -> float | None:
 def _price(name: str, prompt: int, completion: int, usage: Any) -> float | None:
     try:
         costs = _load().cost_per_token(
-            model=name,
-            prompt_tokens=prompt,
-            completion_tokens=completion,
-            usage_object=usage,
+            model=name, prompt_tokens=prompt, completion_tokens=completion, usage_object=usage
         )
     except Exception as error:  # noqa: BLE001 - "no price is known" comes in five classes
         log.debug("no price for %s: %s", name, type(error).__name__)

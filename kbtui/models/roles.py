@@ -104,12 +104,7 @@ class ModelRegistry:
         return found
 
     def use(
-        self,
-        name: str,
-        api_base: str | None = None,
-        api_key: str | None = None,
-        *,
-        remember: bool,
+        self, name: str, api_base: str | None = None, api_key: str | None = None, *, remember: bool
     ) -> ModelStatus:
         """Use a model, by its litellm name or ``offline``, for the chat from now on.
 

@@ -13,7 +13,7 @@ MOST_WORDS = 6
 _TOKEN = re.compile(r"[^\s,;:!?()\"“”„«»]+|[,;:!?()\"“”„«»]")
 _NAME = r"[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+"
 _TITLED = re.compile(
-    rf"^(?:[\w.]+\s+\d+\w?[,:]?\s+)?(?P<name>(?i:dr|mr|mrs|ms|prof|frau|herr|sra?|señora?|don|doña|doctora?)\b\.?\s+[\w'’-]+(?:\s+{_NAME})?)",
+    rf"^(?:[\w.]+\s+\d+\w?[,:]?\s+)?(?P<name>(?i:dr|mr|mrs|ms|prof|frau|herr|sra?|señora?|don|doña|doctora?)\b\.?\s+[\w'’-]+(?:\s+{_NAME})?)"
 )
 _NAMED = re.compile(
     rf"^(?P<name>{_NAME}(?:\s+(?:de|von|van|del|la)?\s?{_NAME}){{0,2}})(?:'s|’s)?\s+(?P<verb>[\w'’]+)(?P<rest>.*)$",

@@ -418,11 +418,7 @@ def _secrets(text: str) -> list[Span]:
     for first, last, kind in _spans(plain):
         span = (first, last, kind)
         if cuts:
-            span = (
-                first + bisect_right(moved, first),
-                last + bisect_right(moved, last - 1),
-                kind,
-            )
+            span = (first + bisect_right(moved, first), last + bisect_right(moved, last - 1), kind)
         place = bisect(kept, span)
         is_free = place == 0 or kept[place - 1][1] <= span[0]
         if first < last and is_free and (place == len(kept) or span[1] <= kept[place][0]):

@@ -81,8 +81,7 @@ def write(context: ToolContext, operation: Operation, reason: Callable[[Edited],
         hides=context.conceals,
     )
     return Made(
-        context,
-        _editor(context).write(operation, author, reason, reviewed=is_reviewed(context)),
+        context, _editor(context).write(operation, author, reason, reviewed=is_reviewed(context))
     )
 
 

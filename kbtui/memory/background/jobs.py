@@ -276,12 +276,7 @@ class SessionWork:
         return bool(self._pending.parts(self._pending.conversation(session)))
 
     async def condense(
-        self,
-        session: str,
-        trigger: Trigger,
-        tell: Tell = _nobody,
-        *,
-        everything: bool = False,
+        self, session: str, trigger: Trigger, tell: Tell = _nobody, *, everything: bool = False
     ) -> Outcome:
         """Condense a session, or `everything` that is pending of it; nothing is raised."""
         tell(WorkerEvent("started", CONDENSING, session, f"Condensing {session}"))

@@ -90,12 +90,7 @@ class Memory:
     def _make_condensing(self, clock: Callable[[], datetime]) -> None:
         rooms, settings = self._services, self._services.settings.memory
         writer = MemoryWriter(
-            rooms.workspace,
-            rooms.history,
-            self.archive,
-            self.inbox,
-            self.editor,
-            settings.flush,
+            rooms.workspace, rooms.history, self.archive, self.inbox, self.editor, settings.flush
         )
         self.consolidator = Consolidator(
             self.pending,

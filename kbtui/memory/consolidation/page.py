@@ -193,10 +193,7 @@ def prompt_cost(unit: Unit) -> int:
 
 
 def pages_for(
-    conversation: Conversation,
-    units: Iterable[Unit],
-    limit: int,
-    count: Callable[[str], int],
+    conversation: Conversation, units: Iterable[Unit], limit: int, count: Callable[[str], int]
 ) -> list[Page]:
     """Cut units into pages of at most `limit` tokens, what is private apart from the rest.
 

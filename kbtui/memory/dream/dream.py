@@ -237,11 +237,7 @@ class _Run:
     def report(self, report: DreamReport) -> DreamReport:
         cost = getattr(self.model, "cost_usd", 0.0)
         return replace(
-            report,
-            model=self.model_name,
-            steps=self.steps,
-            cost_usd=cost,
-            ended=self.ended,
+            report, model=self.model_name, steps=self.steps, cost_usd=cost, ended=self.ended
         )
 
 

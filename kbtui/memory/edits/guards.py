@@ -164,12 +164,7 @@ def _check_kept(path: str, before: str, after: str) -> None:
 
 
 def _check_said(
-    title: str,
-    added: list[str],
-    files: Overlay,
-    must_not: Callable[[str], bool],
-    *,
-    by_tool: bool,
+    title: str, added: list[str], files: Overlay, must_not: Callable[[str], bool], *, by_tool: bool
 ) -> None:
     """Refuse to write what was forgotten, or what is no statement at all."""
     known = {fact for data in files.before.values() for fact in statements(shown_text(data))}
@@ -193,12 +188,7 @@ def _check_worth(fact: str) -> None:
 
 
 def _risk(
-    files: Overlay,
-    path: str,
-    old: str,
-    new: str | None,
-    edits: Edits,
-    authors: Sequence[Actor],
+    files: Overlay, path: str, old: str, new: str | None, edits: Edits, authors: Sequence[Actor]
 ) -> str | None:
     lines = split_lines(old)
     elsewhere = _said_elsewhere(files, path, edits)

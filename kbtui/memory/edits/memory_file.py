@@ -375,10 +375,7 @@ _SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
             r"^[A-Z][\w'-]+(?: [A-Z][\w'-]+)? works (?:on|at|for|as|in|with)\b",
         ),
     ),
-    (
-        PROJECTS,
-        (r"(?i:\b(?:projects?|deadline|milestone|repo|repository|release)\b)",),
-    ),
+    (PROJECTS, (r"(?i:\b(?:projects?|deadline|milestone|repo|repository|release)\b)",)),
 )
 _SECTION_RULES = tuple((section, re.compile("|".join(parts))) for section, parts in _SECTIONS)
 _LIKE: dict[str, tuple[str, ...]] = {

@@ -203,10 +203,7 @@ def supersede_decision(ref: str, fact: Fact, day: date) -> Operation:
             return {}
         line = f"{day.isoformat()}: Replaced by [[{short_name(new)}]]"
         back = f"{day.isoformat()}: Replaces [[{short_name(old.path)}]]"
-        return {
-            old.path: _evolved(copy, old.path, line),
-            new: _evolved(copy, new, back),
-        }
+        return {old.path: _evolved(copy, old.path, line), new: _evolved(copy, new, back)}
 
     return Operation(work)
 

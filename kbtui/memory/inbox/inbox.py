@@ -33,13 +33,7 @@ if TYPE_CHECKING:
     from kbtui.history.history import History
 
 # What these propose again after it was rejected isn't asked about again; an agent was told to.
-_UNASKED = {
-    Actor.CONSOLIDATOR,
-    Actor.FLUSHER,
-    Actor.SESSION_MEMORY,
-    Actor.DREAM,
-    Actor.IMPORT,
-}
+_UNASKED = {Actor.CONSOLIDATOR, Actor.FLUSHER, Actor.SESSION_MEMORY, Actor.DREAM, Actor.IMPORT}
 _BRIEFLY = 0.5  # seconds that a start waits for another writer
 
 

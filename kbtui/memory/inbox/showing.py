@@ -188,12 +188,7 @@ def _hunk(lines: tuple[DiffLine, ...], place: Place, title: str) -> PlaceHunk:
         title += f"  CONFLICT: {place.why}"
     start = place.first
     return PlaceHunk(
-        old[0] if old else start,
-        len(old),
-        new[0] if new else start,
-        len(new),
-        lines,
-        title,
+        old[0] if old else start, len(old), new[0] if new else start, len(new), lines, title
     )
 
 

@@ -240,11 +240,7 @@ class Tombstones:
     def _record(
         self, digest: str, sources: Sequence[Source], time: datetime, *, lifted: bool
     ) -> dict[str, Any]:
-        record: dict[str, Any] = {
-            "hash": digest,
-            "time": time.isoformat(),
-            "key": self._key_name(),
-        }
+        record: dict[str, Any] = {"hash": digest, "time": time.isoformat(), "key": self._key_name()}
         if lifted:
             record["lifted"] = True
         if sources:

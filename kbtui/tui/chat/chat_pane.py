@@ -43,8 +43,7 @@ _TICK_SECONDS = 0.2
 class ChatPane(Vertical):
     """Puts the parts of the chat together, and carries out what they and commands ask for.
 
-    What commands and the actions on items may ask of it is said by
-    `kbtui.tui.chat.host.ChatHost`.
+    What commands and the actions on items may ask of it is said by `kbtui.tui.chat.host.ChatHost`.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("chat")]

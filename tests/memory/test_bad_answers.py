@@ -14,7 +14,7 @@ from tests.memory.memory_room import SEED, Room, call_save, call_slice, entry, o
 from tests.scripted_server import Reply, Request, ScriptedServer, call, raw_call
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
 LONG = bool(os.environ.get("KBTUI_LONG"))
@@ -124,12 +124,6 @@ CUTS = [
 def _ready() -> None:
     """Load litellm before anything is timed."""
     warm_up()
-
-
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with ScriptedServer() as server:
-        yield server
 
 
 def _room(tmp_path: Path, server: ScriptedServer, patience: float = 10) -> Room:

@@ -48,12 +48,6 @@ def room(tmp_path: Path) -> Iterator[Room]:
 
 
 @pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with ScriptedServer() as server:
-        yield server
-
-
-@pytest.fixture
 def asked(tmp_path: Path, server: ScriptedServer) -> Iterator[Room]:
     """A workspace whose conversations the scripted server condenses."""
     room = open_room(tmp_path / "notes", **scripted(server))

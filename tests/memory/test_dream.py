@@ -45,12 +45,6 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with ScriptedServer() as server:
-        yield server
-
-
-@pytest.fixture
 def room(tmp_path: Path, server: ScriptedServer) -> Iterator[Room]:
     room = dream_room(tmp_path / "notes", server)
     yield room

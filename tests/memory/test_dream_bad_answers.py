@@ -25,7 +25,7 @@ from tests.patience import PATIENCE
 from tests.scripted_server import Reply, Request, ScriptedServer, call, raw_call
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from kbtui.memory.background.jobs import WorkerEvent
@@ -108,12 +108,6 @@ CUTS = [
 def _ready() -> None:
     """Load litellm before anything is timed."""
     warm_up()
-
-
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with ScriptedServer() as server:
-        yield server
 
 
 def _room(tmp_path: Path, server: ScriptedServer, patience: float = 10) -> Room:

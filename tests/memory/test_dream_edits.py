@@ -52,12 +52,6 @@ We use PostgreSQL.
 
 
 @pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with ScriptedServer() as server:
-        yield server
-
-
-@pytest.fixture
 def room(tmp_path: Path, server: ScriptedServer) -> Iterator[Room]:
     room = dream_room(tmp_path / "notes", server)
     archive(room, "They talked.", "2026-03-06 10:00")

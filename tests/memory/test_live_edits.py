@@ -30,12 +30,6 @@ ONE = "# Memory\n\n- Lives in Graz\n"
 
 
 @pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with ScriptedServer() as server:
-        yield server
-
-
-@pytest.fixture
 def room(tmp_path: Path, server: ScriptedServer) -> Iterator[Room]:
     room = open_room(tmp_path / "notes", **scripted(server))
     yield room

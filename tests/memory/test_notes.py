@@ -20,12 +20,6 @@ SUMMARY = "The user likes blue and knows three languages."
 
 
 @pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with ScriptedServer() as server:
-        yield server
-
-
-@pytest.fixture
 def room(tmp_path: Path, server: ScriptedServer) -> Iterator[Room]:
     room = open_room(tmp_path / "notes", **scripted(server))
     yield room

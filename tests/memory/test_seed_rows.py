@@ -39,12 +39,6 @@ def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
         yield kb
 
 
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with ScriptedServer() as server:
-        yield server
-
-
 def opened(root: Path, **overrides: Any) -> KnowledgeBase:
     return KnowledgeBase.open(root, create=True, overrides={**BY_WORDS, **overrides})
 

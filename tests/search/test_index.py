@@ -165,7 +165,7 @@ def test_an_entry_is_one_hit_and_a_long_document_several(desk: Desk) -> None:
     desk.write("docs/p/long.md", text)
     found = paths(desk.index().search("apple"))
     assert found.count("knowledge/topics/long.md") == 1
-    assert found.count("docs/p/long.md") == 3
+    assert found.count("docs/p/long.md") == 5
 
 
 def test_a_change_is_found_once_it_was_told(notes: Desk) -> None:

@@ -46,7 +46,7 @@ _MORE = 4  # fetched beyond the limit, as some are left out
 _CHECKED_FOR_PHRASES = 3000
 _LOOKED_AT_FOR_PAIRS = 20
 # An entry is one thing and shown once; of a long document or log several places may answer.
-_OF_ONE_FILE = {"knowledge": 1, "memory": 3, "docs": 3}
+_OF_ONE_FILE = {"knowledge": 1, "memory": 3, "docs": 5}
 _NUMBER = re.compile(r"([0-9]{1,18})")
 
 

@@ -6,6 +6,7 @@ that is. In doubt it is: a head that can't be read and names `private` counts.
 
 from __future__ import annotations
 
+import codecs
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -15,21 +16,26 @@ from kbtui.workspace.files import decode
 from kbtui.workspace.layout import is_conflict_copy, original_of
 
 _PUBLIC = frozenset({"", "false", "no", "off", "0", "n", "f", "nein", "non", "null", "~", "none"})
-_OPENING = re.compile(r"\s*(?:-{3,}|\+{3,}|;{3,}|(?=\{))")
+_OPENING = re.compile(
+    r"(?:\s*(?:<!--[^>]*-->|#[^\n]*(?=\n-{3,}\s*\n)))*\s*(?:-{3,}|\+{3,}|;{3,}|(?=\{))"
+)
 _CLOSING = re.compile(r"^(?:-{3,}|\.{3}|\+{3,}|;{3,}|\})\s*$", re.MULTILINE)
-_PROPERTY = re.compile(r"\s*[\w\"' -]{1,40}\s*[:=]")
+_PROPERTY = re.compile(r"\s*(?:#\+)?[\w\"' -]{1,40}\s*[:=]")
 _NAMED = re.compile(
-    r"""(?:^[\s>?,-]*|[{,]\s*)["']?private["']?\s*[:=][ \t]*(?:\r?\n[ \t]+)?(?P<value>[^\r\n]*)""",
+    r"""(?:^[\s>?,-]*(?:#\+)?|[{,]\s*)(?:[!&]\S*\s+)*["']?private["']?\s*[:=][ \t]*"""
+    r"""(?:\r?\n[ \t]+)?(?P<value>[^\r\n]*)""",
     re.IGNORECASE | re.MULTILINE,
 )
+_HIDDEN = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad]")
 _MARKS = re.compile(r"^(?:[!&]\S*\s+)+")  # tags and anchors of YAML
 _UNCLOSED_LINES = 60
 _ESCAPES_WITHIN = 4096
 _COPIES = re.compile(
     r"(?i)(?P<stem>.+?)(?:\.(?:bak|backup|orig|old|save|saved|te?mp|sw[op]|copy|rej|txt|text|markdown|mdx|mdown"
-    r"|mkd|rst|org|docx?|odt|rtf|html?|pdf|gpg|\d{1,8}|~\d+~)|[~#]|[ _-]?\(\d{1,3}\)"
-    r"|[ _-]\(?(?:copy|kopie|copia|copie|backup|old|bak)[ _-]?\(?\d{0,8}\)?"
-    r"|[ _-]\(?conflicted copy[^/]{0,60})"
+    r"|mkd|rst|org|docx?|odt|rtf|html?|json|csv|xml|ya?ml|pdf|gpg|asc|enc|gz|zip|\d{1,8}|~\d+~|\d{4}-\d\d-\d\d"
+    r"|(?!md)[a-z]{2})|[~#]|[ _-]?\(\d{1,3}\)|[ ]\d{1,2}"
+    r"|[ _-]{1,3}\(?(?:copy|kopie|copia|copie|backup|old|bak)[ _-]?\(?\d{0,8}\)?"
+    r"|[ _-]\(?(?:[^()/]{1,40} )?conflicted copy[^/]{0,60})"
 )
 _BEFORE = re.compile(r"(?i)(?:copy of |kopie von |copia de |copie de |[#~._]+)(?P<stem>.+)")
 _MOST_SUFFIXES = 4
@@ -37,13 +43,19 @@ _MOST_SUFFIXES = 4
 
 def says_private(data: bytes) -> bool:
     """True if a document says itself, in its head, that it is private."""
-    small = data.replace(b"\0", b"").lower()
-    if b"private" not in small and b"\\" not in small[:_ESCAPES_WITHIN]:
-        return False
-    text = decode(data).text
+    begin = data[:_ESCAPES_WITHIN]
+    if b"\0" not in begin and b"\\" not in begin and b"private" not in data.lower():
+        if begin.isascii():
+            return False
+        if "private" not in _plain(begin.decode("utf-8", "replace")).lower():
+            return False
+    if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        text = data.decode("utf-32", "replace")
+    else:
+        text = decode(data).text
     if "\0" in text:  # some editors write UTF-16 without a mark
         text = data.decode("utf-16-le" if data[1:2] == b"\0" else "utf-16-be", "replace")
-    text = unicodedata.normalize("NFKC", text).lstrip("\ufeff")
+    text = _plain(text)
     head = _head(text)
     if head is None:
         return False
@@ -54,6 +66,10 @@ def says_private(data: bytes) -> bool:
     values = frontmatter.parse(f"---\n{head.strip()}\n---\n").values
     said = {str(value).casefold() for key, value in values.items() if str(key).lower() == "private"}
     return not said <= _PUBLIC
+
+
+def _plain(text: str) -> str:
+    return _HIDDEN.sub("", unicodedata.normalize("NFKC", text))
 
 
 def _head(text: str) -> str | None:
@@ -74,7 +90,9 @@ def originals(path: str) -> Iterator[str]:
     folder, slash, name = path.rpartition("/")
     for stem in _stems(name):
         yield from dict.fromkeys(
-            f"{folder}{slash}{each}" for each in (stem, f"{stem}.md") if each != name
+            f"{folder}{slash}{each}"
+            for each in (stem, f"{stem}.md", stem.lower(), f"{stem.lower()}.md")
+            if each != name
         )
 
 

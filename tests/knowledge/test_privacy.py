@@ -60,10 +60,18 @@ SPELLINGS = {
     "TOML": "+++\nprivate = true\n+++\n",
     "JSON": '{\n "private": true\n}\n',
     "no fence": "Title: x\nPrivate: yes\n\n",
+    "tagged key": "---\n!!str private: true\n---\n",
+    "hidden sign": "---\npri\u200bvate\u2060: true\n---\n",
+    "wide letters": "---\n\uff50\uff52\uff49\uff56\uff41\uff54\uff45: true\n---\n",
+    "comment above": "<!-- mine -->\n---\nprivate: true\n---\n",
+    "YAML's comment above": "# mine\n---\nprivate: true\n---\n",
+    "Org": "#+TITLE: x\n#+PRIVATE: t\n\n",
     "below": "---\nkbtui:\n  private: true\n---\n",
 }
 COPIES = ["{}.md.bak", "{}.md.orig", "{}.md~", "{}.txt", "{}.markdown", "{}.mdx", "{} (1).md"]
 COPIES += ["Copy of {}.md", "{}.md.2", ".{}.md.swp", "{}.bak.md", "{} copy.md"]
+COPIES += ["{} - Copy.md", "{} - Kopie (2).md", "{} (Anna's conflicted copy 2024-01-01).md"]
+COPIES += ["{} 2.md", "{}.2024-01-01.md.bak", "{}.de.md", "{}.json", "{}.md.gz.txt"]
 COPIES += ["{}.conflict-20261122T100000000.md"]
 PUBLIC = [
     "---\nprivate: false\n---\n",
@@ -78,7 +86,7 @@ PUBLIC += [
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le", "utf-32"])
 def test_a_file_that_says_so_is_private(spelling: str, encoding: str) -> None:
     text = SPELLINGS[spelling] + "# Walrus\n\nIt sleeps.\n"
     assert says_private(text.encode(encoding))

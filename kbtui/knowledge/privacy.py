@@ -77,6 +77,8 @@ def _head(text: str) -> str | None:
     opening = _OPENING.match(text)
     if opening is None:
         lines = text.partition("\n\n")[0].splitlines()
+        if text.startswith("#+"):  # of Org
+            lines = [line for line in lines if line.startswith("#+")]
         return "\n".join(lines) if lines and all(map(_PROPERTY.match, lines)) else None
     rest = text[opening.end() :]
     closing = _CLOSING.search(rest)

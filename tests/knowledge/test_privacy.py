@@ -65,7 +65,7 @@ SPELLINGS = {
     "wide letters": "---\n\uff50\uff52\uff49\uff56\uff41\uff54\uff45: true\n---\n",
     "comment above": "<!-- mine -->\n---\nprivate: true\n---\n",
     "YAML's comment above": "# mine\n---\nprivate: true\n---\n",
-    "Org": "#+TITLE: x\n#+PRIVATE: t\n\n",
+    "Org": "#+TITLE: x\n#+PRIVATE: t\n",
     "below": "---\nkbtui:\n  private: true\n---\n",
 }
 COPIES = ["{}.md.bak", "{}.md.orig", "{}.md~", "{}.txt", "{}.markdown", "{}.mdx", "{} (1).md"]

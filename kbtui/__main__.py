@@ -8,10 +8,18 @@ import sys
 from collections.abc import Sequence
 
 COMPLETION_VARIABLE = "_KBTUI_COMPLETE"
+INTERRUPTED = 130
 
 
 def main() -> int:
     """Start the app when no command is named, else run the command line; gives the exit code."""
+    try:
+        return _main()
+    except KeyboardInterrupt:  # while something is imported, say
+        return INTERRUPTED
+
+
+def _main() -> int:
     _see_to_utf8()
     argv = sys.argv[1:]
     if COMPLETION_VARIABLE not in os.environ and _names_no_command(argv):
@@ -64,8 +72,6 @@ def _app(workspace: str | None) -> int:
         return 2
     try:
         return _run_app(workspace)
-    except KeyboardInterrupt:
-        return 130
     except Exception as error:  # noqa: BLE001  # the last line of defence; it is logged whole
         from kbtui.cli.output import report
 

@@ -20,6 +20,7 @@ from kbtui.history.history import History
 from kbtui.knowledge.library import Library
 from kbtui.logs import start_logging
 from kbtui.settings import Settings, load_settings
+from kbtui.workspace.files import why_closed
 from kbtui.workspace.known import note_opened
 from kbtui.workspace.opening import create_workspace, find_workspace, is_to_be, open_workspace
 from kbtui.workspace.scan import Scanner
@@ -275,6 +276,8 @@ class KnowledgeBase:
 
     def _prepare(self, *, adopts_later: bool) -> None:
         """Bring history and files together before anybody reads or writes."""
+        if why := why_closed(self.workspace.sessions):
+            self._note(f"The conversations in {self.workspace.sessions} can't be read: {why}.")
         if not self.workspace.writable:
             self._note("The workspace is read-only: nothing can be changed.")
             return

@@ -296,6 +296,8 @@ def sessions(place: Place, as_json: bool) -> None:
     """List the conversations, the last one first."""
     with place.opened() as kb:
         infos = kb.sessions.list()
+        for name, why in kb.sessions.unreadable.items():
+            note(f"kbtui: {name} can't be read: {why}.")
     if as_json:
         say_json([session_shape(info) for info in infos])
         return

@@ -39,6 +39,7 @@ _WHOLE = 1 << 28
 _BINARY = "a binary file is never rewritten: delete it, or purge with --delete-binaries"
 _ID = "it is part of an id or a name there, without which something would no longer be found"
 _SCRATCH = re.compile(r"kbtui-[a-z0-9_]{8}(?:\.md)?")
+_PASSING = re.compile(r"kbtui-(?:search|[0-9a-f]{16})-\w{8}")
 _MARK = MARKER.encode()
 
 
@@ -294,7 +295,8 @@ class Purging:
         """Throw away indexes and caches; they are made again when they are needed."""
         folder = self._workspace.cache
         with storage_errors("Can't clear the cache"):
-            for item in folder.iterdir():
+            passing = Path(tempfile.gettempdir()).glob("kbtui-*")
+            for item in (*folder.iterdir(), *filter(_is_passing_cache, passing)):
                 if item.is_dir() and not item.is_symlink():
                     shutil.rmtree(item)
                 else:
@@ -319,6 +321,13 @@ def _is_scratch(place: Path) -> bool:
                 return stat.S_ISREG(place.lstat().st_mode)
             inner = list(place.iterdir()) if not place.is_symlink() else []
             return len(inner) == 1 and inner[0].suffix == ".md"
+    return False
+
+
+def _is_passing_cache(place: Path) -> bool:
+    """True for an index of ours that was kept for one process, which may have been killed."""
+    with suppress(OSError):
+        return bool(_PASSING.fullmatch(place.name)) and place.lstat().st_uid == os.geteuid()
     return False
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +22,7 @@ from typing import Any, cast
 from kbtui.errors import StorageError
 from kbtui.models.port import Message, Role, ToolCall
 from kbtui.text import shorten
+from kbtui.workspace.files import why_closed
 from kbtui.workspace.jsonl import read_lines
 from kbtui.workspace.layout import Workspace
 
@@ -387,6 +389,8 @@ class SessionList:
         self._known: dict[str, tuple[tuple[int, int], SessionInfo]] = {}
         self._loaded = False
         self._lock = threading.Lock()
+        self.unreadable: dict[str, str] = {}
+        """The logs that can't be read, and why; of them nothing is known, and they stay."""
 
     def refresh(self) -> list[SessionInfo]:
         """Look for new and changed logs; the one last spoken in comes first."""
@@ -394,6 +398,7 @@ class SessionList:
             if not self._loaded:
                 self._known = _load(self._workspace)
                 self._loaded = True
+            self.unreadable = {}
             known = {name: self._look_at(file) for name, file in self._files().items()}
             current = {name: item for name, item in known.items() if item is not None}
             if current != self._known:
@@ -403,10 +408,13 @@ class SessionList:
         return sorted(infos, key=lambda info: (info.updated, info.id), reverse=True)
 
     def _files(self) -> dict[str, Path]:
+        folder = self._workspace.sessions
+        if why := why_closed(folder):
+            self.unreadable[folder.name] = why
         return {
             file.name.removesuffix(_SUFFIX): file
-            for file in self._workspace.sessions.glob(f"[!.]*{_SUFFIX}")
-            if file.is_file() and not file.is_symlink()
+            for file in folder.glob(f"[!.]*{_SUFFIX}")
+            if os.path.isfile(file) and not file.is_symlink()
         }
 
     def _look_at(self, file: Path) -> tuple[tuple[int, int], SessionInfo] | None:
@@ -415,11 +423,15 @@ class SessionList:
             status = file.stat()
             state = (status.st_size, status.st_mtime_ns)
             before = self._known.get(session_id)
+            if not os.access(file, os.R_OK):
+                self.unreadable[session_id] = "permission denied"
+                return None
             if before is not None and before[0] == state:
                 return before
             whole = SessionLog.of(read_lines(file).records)
         except (OSError, StorageError) as error:
             log.warning("the session %s can't be read: %s", session_id, error)
+            self.unreadable[session_id] = "it can't be read"
             return None
         info = SessionInfo(
             session_id,

@@ -264,6 +264,11 @@ class SessionStore:
         """All sessions, the one last spoken in first."""
         return self._list.refresh()
 
+    @property
+    def unreadable(self) -> dict[str, str]:
+        """The conversations that `list` couldn't read, or their folder, and why."""
+        return self._list.unreadable
+
     def create(self, channel: str = "tui", *, title: str = "", id: str = "") -> Session:
         """Start a session; it has a file as soon as this returns.
 

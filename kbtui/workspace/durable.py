@@ -27,12 +27,13 @@ _SYNCED_AT_ONCE = 16
 _OPEN_FOLDERS = 200
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_STILL = " Reading and searching still work."
 _HINTS = {
     errno.ENOSPC: "Free some space on that disk and try again; what was there before is intact.",
     errno.EDQUOT: "Your disk quota is used up. Free some space and try again.",
-    errno.EROFS: "The disk is mounted read-only. Reading and searching still work.",
-    errno.EACCES: "Check who owns the folder: `ls -ld FOLDER`. Reading and searching still work.",
-    errno.EPERM: "Check who owns the folder: `ls -ld FOLDER`. Reading and searching still work.",
+    errno.EROFS: f"The disk is mounted read-only.{_STILL}",
+    errno.EACCES: f"Check who owns the folder: `ls -ld FOLDER`.{_STILL}",
+    errno.EPERM: f"Check who owns the folder: `ls -ld FOLDER`.{_STILL}",
     errno.EIO: "The disk reported a failure. Check it before you trust it with more.",
 }
 
@@ -47,7 +48,10 @@ def storage_error(error: OSError, doing: str) -> KbtuiError:
             f"{doing}: a link or a file stands where a folder should be.",
             "kbtui follows no links inside a workspace. Replace it with a real folder.",
         )
-    return StorageError(f"{doing}: {reason}.", _HINTS.get(error.errno or 0, ""))
+    hint = _HINTS.get(error.errno or 0, "")
+    if doing.startswith(("Can't read", "Can't open", "Can't look")):
+        hint = hint.removesuffix(_STILL)  # it is what doesn't
+    return StorageError(f"{doing}: {reason}.", hint)
 
 
 @contextlib.contextmanager

@@ -219,6 +219,12 @@ def file_status(root: Layout, path: str) -> os.stat_result | None:
     return status if stat.S_ISREG(status.st_mode) else None
 
 
+def why_closed(folder: Path) -> str:
+    """Say why a folder can't be read; nothing where it can, or isn't there."""
+    is_closed = folder.is_dir() and not os.access(folder, os.R_OK | os.X_OK)
+    return os.strerror(errno.EACCES).lower() if is_closed else ""
+
+
 def is_gone(root: Layout, path: str) -> bool:
     """True if a file is surely not there; what can't be looked at may well be."""
     top, file = located(root, checked_path(path))

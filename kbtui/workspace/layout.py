@@ -122,16 +122,23 @@ class Workspace(Layout):
     def cache(self) -> Path:
         """Derived data of this workspace: may be deleted at any time; made on demand, 0700.
 
-        It is believed, so one that others may have written into is never read. Where none can be
-        kept it is a passing one.
+        Where none can be kept it is a passing one.
         """
-        from platformdirs import user_cache_path
+        return cache_folder(hashlib.sha256(os.fsencode(self.root)).hexdigest()[:16])
 
-        folder = user_cache_path("kbtui") / hashlib.sha256(os.fsencode(self.root)).hexdigest()[:16]
-        with contextlib.suppress(OSError):
-            if _is_ours(folder.parent, keep=True) and _is_ours(folder):
-                return folder
-        return _passing(folder.name)
+
+def cache_folder(name: str) -> Path:
+    """A folder of derived data of this user's, made; else one for this process alone.
+
+    It is believed, so one that others may have written into is never read.
+    """
+    from platformdirs import user_cache_path
+
+    folder = user_cache_path("kbtui") / name
+    with contextlib.suppress(OSError):
+        if _is_ours(folder.parent, keep=True) and _is_ours(folder):
+            return folder
+    return _passing(name)
 
 
 def _is_ours(folder: Path, *, keep: bool = False) -> bool:

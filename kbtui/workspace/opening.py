@@ -72,23 +72,25 @@ def find_workspace(named: Path | None = None, *, patience: float = 10.0) -> Path
 def _found(named: Path | None) -> Path:
     if named is None and (variable := os.environ.get(WORKSPACE_VARIABLE)):
         named = Path(variable)
-    try:
-        here = Path.cwd()
-    except OSError:  # another window has deleted it
-        if named is None or not named.expanduser().is_absolute():
-            raise WorkspaceError(
-                "The current folder isn't there any more.",
-                "Change to another one, or name a workspace by its whole path: -w /PATH.",
-            ) from None
-        here = Path(named.anchor)
     if named is not None:
-        root = here / named.expanduser()
+        root = _absolute(named)
         _check_folder(root)
         return root.resolve()
+    here = _absolute(Path())
     for folder in (here, *here.parents):
         if (folder / MACHINE).is_dir():
             return folder
     return default_workspace()
+
+
+def _absolute(path: Path) -> Path:
+    try:
+        return path.expanduser().absolute()
+    except FileNotFoundError:  # another window has deleted it
+        raise WorkspaceError(
+            "The current folder isn't there any more.",
+            "Change to another one, or name a workspace by its whole path: -w /PATH.",
+        ) from None
 
 
 def default_workspace() -> Path:
@@ -96,6 +98,12 @@ def default_workspace() -> Path:
     from platformdirs import user_data_path
 
     return user_data_path("kbtui") / "workspace"
+
+
+_REPOSITORY = tuple(
+    f"history.git{name}"
+    for name in ("", "/objects", "/objects/pack", "/refs", "/refs/heads", "/refs/proposals")
+)
 
 
 def is_to_be(place: Path) -> bool:
@@ -148,7 +156,7 @@ def open_workspace(root: Path) -> Workspace:
     Raises:
         WorkspaceError: It isn't there, isn't a workspace, or was made by a newer kbtui.
     """
-    root = root.expanduser().absolute()
+    root = _absolute(root)
     _check_folder(root)
     root = root.resolve()
     _check_machine_room(root)
@@ -172,7 +180,7 @@ def create_workspace(root: Path, *, in_place: bool = False) -> Workspace:
         WorkspaceError: `root` is a file, or the workspace was made by a newer kbtui.
         StorageError: The file system refused.
     """
-    root = root.expanduser().absolute()
+    root = _absolute(root)
     try:
         root.mkdir(parents=True, exist_ok=True)
         root = root.resolve()
@@ -219,8 +227,8 @@ def _check_folder(root: Path) -> None:
 
 def _check_machine_room(root: Path) -> None:
     """Refuse a machine room that is a link: a shared folder must not lead us elsewhere."""
-    for folder in (root / MACHINE, root / MACHINE / "history.git"):
-        _refuse_link(folder)
+    for name in ("", *_REPOSITORY):
+        _refuse_link(root / MACHINE / name)
 
 
 def _refuse_link(folder: Path) -> None:

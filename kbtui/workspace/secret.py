@@ -76,6 +76,8 @@ class Secret:
                 f"That is too short: fewer than {_LEAST} characters may stand anywhere.",
                 "Give the whole secret.",
             )
+        if not text.isascii() and text != text.encode("utf-8", "replace").decode():
+            raise UsageError("That is no text.", "Give the part of it that is.")
         if text in MARKER:
             raise UsageError("That is what stands where something was removed.")
         self._text = text

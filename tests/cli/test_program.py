@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -225,6 +226,18 @@ def test_an_interrupt_ends_with_130(kbtui: Command, monkeypatch: pytest.MonkeyPa
     done = kbtui("list")
     assert (done.status, done.out) == (130, "")
     assert "Traceback" not in done.err
+
+
+def test_an_interrupt_while_it_is_loaded_ends_with_130_as_well(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Loading(ModuleType):
+        def __getattr__(self, name: str) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "kbtui.cli.root", Loading("root"))
+    monkeypatch.setattr(sys, "argv", ["kbtui", "list"])
+    assert __main__.main() == 130
 
 
 def test_what_nobody_foresaw_is_a_sentence_and_the_log_has_the_rest(

@@ -197,8 +197,8 @@ def test_a_secret_in_the_name_of_a_file_goes_too(workspace: Workspace) -> None:
     assert (workspace.root / "knowledge/topics/removed.md").read_text() == "one\n"
 
 
-@pytest.mark.parametrize("text", ["", "abc", "  \n", MARKER])
-def test_what_is_too_short_is_refused(text: str) -> None:
+@pytest.mark.parametrize("text", ["", "abc", "  \n", MARKER, "no text \udcff\udcfe"])
+def test_what_is_too_short_or_no_text_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         Secret(text)
 

@@ -270,6 +270,10 @@ def plant(workspace: Workspace) -> int:
     other.write_bytes(b"\0\1" + SECRET.encode())
     scratch = Path(tempfile.gettempdir()) / "kbtui-abcd_123.md"
     scratch.write_text(SECRET)
+    for killed in ("kbtui-search-abcd_123", "kbtui-0123456789abcdef-abcd_123"):
+        index = Path(tempfile.gettempdir()) / killed / "index.bin"
+        index.parent.mkdir()
+        index.write_bytes(b"\0\1" + SECRET.encode())
     with KnowledgeBase.open(workspace.root, overrides={"search": {"semantic": False}}) as kb:
         kb.history.adopt(settle=0)
         kb.library.refresh()

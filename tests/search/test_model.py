@@ -386,3 +386,16 @@ def _script(file: Path, code: str) -> str:
     file.write_text(f"#!{sys.executable}\n{code}\n")
     file.chmod(0o755)
     return str(file)
+
+
+def test_a_model_that_others_may_have_put_there_is_not_taken(
+    models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = ConfiguredModel(RoleSettings())
+    assert model.is_prepared()
+    models.chmod(0o777)
+    assert not model.is_prepared()
+    models.chmod(0o700)
+    assert model.is_prepared()
+    monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    assert not model.is_prepared()

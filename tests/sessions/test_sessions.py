@@ -10,14 +10,20 @@ import sys
 import weakref
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
+from kbtui.importers.sources import nanobot
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.models.port import ToolCall
 from kbtui.sessions.store import SessionStore
 from kbtui.workspace.layout import Workspace
 from kbtui.workspace.opening import create_workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 KEY = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4"
 ROOT = Path(__file__).resolve().parents[2]
@@ -374,3 +380,46 @@ def test_a_full_disk_loses_nothing_and_the_session_goes_on(
     monkeypatch.setattr(os, "fsync", real)
     assert session.append("user", "two").id == 2
     assert lines_of(workspace, session.id)[-1]["content"] == "two"
+
+
+def test_one_that_cannot_be_read_is_said_and_stops_none_of_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with KnowledgeBase.open(tmp_path / "notes", create=True) as kb:
+        for id in ("closed", "open"):  # noqa: A001
+            kb.sessions.create("test", id=id).append("user", "It is about walruses.")
+        closed = kb.workspace.sessions / "closed.jsonl"
+    real = os.access
+    monkeypatch.setattr(os, "access", lambda at, mode: at != closed and real(at, mode))
+    monkeypatch.setattr(nanobot, "_first_of", _refuse(closed, nanobot._first_of))
+    with KnowledgeBase.open(tmp_path / "notes") as kb:
+        kb.memory.count_old()
+        audit = kb.memory.audit()
+        assert (audit.sessions, audit.problems[0]) == (
+            1,
+            "closed can't be read: permission denied.",
+        )
+        assert any("closed can't be read" in problem.text for problem in kb.checking.run())
+        assert kb.memory.unfinished() == ["open"]
+
+
+def _refuse(closed: Path, real: Callable[[Path], object]) -> Callable[[Path], object]:
+    def first_of(file: Path) -> object:
+        if file == closed:
+            raise StorageError("Can't read it: permission denied.")
+        return real(file)
+
+    return first_of
+
+
+def test_a_folder_that_cannot_be_read_is_said_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with KnowledgeBase.open(tmp_path / "notes", create=True) as kb:
+        kb.sessions.create("test", id="one").append("user", "It is about walruses.")
+        folder = kb.workspace.sessions
+    real = os.access
+    monkeypatch.setattr(os, "access", lambda at, mode: at != folder and real(at, mode))
+    with KnowledgeBase.open(tmp_path / "notes") as kb:
+        assert any(f"{folder} can't be read" in notice for notice in kb.notices)
+        assert "sessions can't be read: permission denied." in kb.memory.audit().problems

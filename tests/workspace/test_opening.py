@@ -158,13 +158,14 @@ def test_a_workspace_reached_through_a_link_is_the_same_workspace(tmp_path: Path
 
 
 @pytest.mark.parametrize("use", [open_workspace, create_workspace])
-@pytest.mark.parametrize("room", [".kbtui", ".kbtui/history.git"])
+@pytest.mark.parametrize("room", ["", "/history.git", "/history.git/refs", "/history.git/objects"])
 def test_a_machine_room_that_is_a_link_is_refused(
     tmp_path: Path, use: Callable[[Path], object], room: str
 ) -> None:
     (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "notes" / room).parent.mkdir(parents=True)
-    (tmp_path / "notes" / room).symlink_to(tmp_path / "elsewhere")
+    place = tmp_path / f"notes/.kbtui{room}"
+    place.parent.mkdir(parents=True)
+    place.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(WorkspaceError, match="is a link"):
         use(tmp_path / "notes")
     assert list((tmp_path / "elsewhere").iterdir()) == []
@@ -283,4 +284,6 @@ def test_a_current_folder_that_was_deleted_is_one_sentence(
     for named in (None, Path("notes")):
         with pytest.raises(WorkspaceError, match="isn't there any more"):
             find_workspace(named)
+    with pytest.raises(WorkspaceError, match="isn't there any more"):
+        create_workspace(Path("new"))
     assert find_workspace(root) == root

@@ -15,7 +15,7 @@ from kbtui.history.objects.branch import Branch
 from kbtui.history.objects.repository import Repository
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
-from kbtui.workspace.layout import short_name
+from kbtui.workspace.layout import cache_folder, short_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -310,8 +310,6 @@ def open_foreign(folder: Path) -> ForeignHistory:
         NotFoundError: There is no repository.
         UnreadableError: It is of a kind that isn't read here.
     """
-    from platformdirs import user_cache_path
-
     place = next(
         (each for each in (folder, folder / ".git") if _is_repository(each)),
         None,
@@ -323,9 +321,7 @@ def open_foreign(folder: Path) -> ForeignHistory:
     _check_kind(place)
     name = hashlib.sha256(os.fsencode(place.resolve())).hexdigest()[:16]
     repository = _ForeignRepository(place)
-    return ForeignHistory(
-        repository, CommitLog(user_cache_path("kbtui") / f"git-{name}", repository)
-    )
+    return ForeignHistory(repository, CommitLog(cache_folder(f"git-{name}"), repository))
 
 
 def _is_repository(folder: Path) -> bool:

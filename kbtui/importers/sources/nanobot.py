@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from kbtui.errors import KbtuiError, UnreadableError
+from kbtui.errors import KbtuiError, StorageError, UnreadableError
 from kbtui.history.change import Actor, Origin
 from kbtui.importers.markup import line_of, words_of
 from kbtui.importers.port import Item, Note, Said, Skipped, Source
@@ -159,7 +160,7 @@ def convert_sessions(workspace: Workspace) -> list[Conversion]:
     if not workspace.writable:
         return []
     old = sorted(workspace.sessions.glob(f"[!.]*{_OLD}"))
-    return [_convert(workspace, file) for file in old if file.is_file() and not file.is_symlink()]
+    return [_convert(workspace, file) for file in old if _is_file(file)]
 
 
 def count_consolidated(workspace: Workspace, history: History, archive: Archive) -> int:
@@ -247,8 +248,15 @@ def _messages(
 def _condensed(workspace: Workspace) -> Iterator[Path]:
     """The logs whose first line says that nanobot had condensed some of it."""
     for file in sorted(workspace.sessions.glob(f"[!.]*{_LOG}")):
-        if not file.is_symlink() and file.is_file() and _consolidated_in(file):
-            yield file
+        try:
+            if _is_file(file) and _consolidated_in(file):
+                yield file
+        except StorageError as error:  # it is looked at another time
+            log.warning("%s", error)
+
+
+def _is_file(file: Path) -> bool:
+    return os.path.isfile(file) and not file.is_symlink()
 
 
 def _consolidated_in(file: Path) -> int:

@@ -167,7 +167,13 @@ class Ledger:
                 count(account.unaccounted) + account.unreadable for account in accounts
             ),
             in_entries=sum(count(account.in_entries) for account in accounts),
-            problems=tuple(str(line) for line in self.archive.problems()),
+            problems=(
+                *(
+                    f"{name} can't be read: {why}."
+                    for name, why in self.sessions.unreadable.items()
+                ),
+                *map(str, self.archive.problems()),
+            ),
             accounts=accounts,
         )
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -298,7 +300,7 @@ class ConfiguredModel:
         if self._is_remote:
             return True
         fingerprint = locate(self._role.model).fingerprint
-        return os.path.isfile(models_folder() / fingerprint / IDENTITY_FILE)  # never raises
+        return _is_prepared(models_folder() / fingerprint)
 
     def load(self, stop: Event) -> Embedder:
         """Load the model, preparing it first where that is needed."""
@@ -306,12 +308,22 @@ class ConfiguredModel:
             return RemoteEmbedder(self._role)
         source = locate(self._role.model)
         folder = models_folder() / source.fingerprint
-        if os.path.isfile(folder / IDENTITY_FILE):  # never raises
+        if _is_prepared(folder):
             try:
                 return _open(folder, source, stop)
             except UnreadableError:
                 pass  # damaged: preparing replaces it
         return _open(_prepare(self._role.model or "", stop), source, stop)
+
+
+def _is_prepared(folder: Path) -> bool:
+    """True if a model lies there that nobody else can have put there; never raises."""
+    with suppress(OSError):
+        folders = [folder.stat(), folder.parent.stat()]
+        is_ours = all(each.st_uid == os.geteuid() for each in folders)
+        by_others = any(each.st_mode & stat.S_IWOTH for each in folders)
+        return is_ours and not by_others and (folder / IDENTITY_FILE).is_file()
+    return False
 
 
 def _open(folder: Path, source: ModelSource, stop: Event) -> Embedder:

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from kbtui.knowledge import frontmatter
@@ -34,6 +35,7 @@ _NOT_END = re.compile(r"n't\b")
 # Punctuation that tells things apart: C and C#, 5 and 5 %, a tag, an address.
 _TELLING = frozenset("#%&@")
 _IN_NUMBER = frozenset(".,:/-")
+_MARK = re.compile(r"[\W_]")
 _BULLET = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
 _HEADING = re.compile(r"^ {0,3}#{1,6}(?:[ \t]|$)")
 _FENCE = re.compile(r"^ {0,3}(```|~~~)")
@@ -75,6 +77,7 @@ class Fact:
     summary: str = ""
 
 
+@lru_cache(maxsize=256)  # a line and its only sentence are asked about one after the other
 def normalise(fact: str) -> str:
     """Reduce a fact to what it says: same facts in other clothes come out equal.
 
@@ -157,18 +160,18 @@ def _words(text: str) -> list[str]:
     for pattern, plain in _NOT:
         folded = pattern.sub(plain, folded)
     folded = _NOT_END.sub(" not", folded)
-    return "".join(_kept(folded)).split()
+    return _MARK.sub(_kept, folded).split()
 
 
-def _kept(text: str) -> Iterator[str]:
-    """The characters that count; the others become blanks."""
-    for at, char in enumerate(text):
-        before, after = text[at - 1 : at], text[at + 1 : at + 2]
-        if char in _IN_NUMBER and after.isdigit():
-            kept = before.isdigit() or (char == "-" and not before.strip())
-        else:
-            kept = char in _TELLING or unicodedata.category(char)[0] not in "PZC"
-        yield char if kept else " "
+def _kept(mark: re.Match[str]) -> str:
+    """A character that isn't a letter or digit, if it counts; else a blank."""
+    text, at, char = mark.string, mark.start(), mark[0]
+    before, after = text[at - 1 : at], text[at + 1 : at + 2]
+    if char in _IN_NUMBER and after.isdigit():
+        kept = before.isdigit() or (char == "-" and not before.strip())
+    else:
+        kept = char in _TELLING or unicodedata.category(char)[0] not in "PZC"
+    return char if kept else " "
 
 
 def _canonical(word: str) -> str:

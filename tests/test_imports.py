@@ -93,3 +93,76 @@ def test_opening_and_searching_by_words_loads_no_ai_engine(tmp_path: Path) -> No
         "kb.search.sync(); kb.search.search('anything', semantic=False); kb.close()"
     )
     assert not _loaded_after(code) & (ENGINES | {"textual", "rich"})
+
+
+APART = ENGINES | {"textual", "rich", "openai", "mcp", "keyring", "watchfiles"}
+READING = APART | {"whoosh", "numpy", "asyncio", "httpx", "ssl"}
+NEVER_NEEDED = {
+    "list": READING,
+    "show garden": READING,
+    "log": READING,
+    "why garden": READING,
+    "sessions": READING,
+    "new topic Shed": READING,
+    "export -o there.md": READING,
+    "search key": APART,  # no model is prepared
+    "inbox": APART | {"whoosh", "numpy"},
+    "remember it": APART | {"whoosh", "numpy"},
+    "audit": APART | {"whoosh", "numpy"},
+    "config list": READING | {"dulwich", "sqlite3", "yaml", "subprocess"},
+    "completion bash": READING | FIRST_PAINT - {"click"} | {"subprocess", "logging"},
+    "help search": READING | FIRST_PAINT - {"click"} | {"subprocess", "logging"},
+    "--help": READING | FIRST_PAINT - {"click"} | {"subprocess", "tempfile", "logging"},
+}
+# One process runs them all, each in a child of its own that has loaded nothing yet.
+RUN_EACH = """
+import json, os, sys
+from kbtui.cli.root import run
+for line in sys.argv[1:]:
+    sys.stdout.flush()
+    if not (child := os.fork()):
+        out = os.dup(1)
+        for stream in (0, 1, 2):
+            os.dup2(os.open(os.devnull, os.O_RDWR), stream)
+        try:
+            status = run(line.split())
+        except SystemExit as end:
+            status = end.code
+        loaded = sorted({name.partition(".")[0] for name in sys.modules})
+        os.write(out, json.dumps([line, status, loaded]).encode() + b"\\n")
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+@pytest.fixture(scope="module")
+def loaded_by(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, set[str]]]:
+    """How each command ended, and what it had loaded by then."""
+    home = tmp_path_factory.mktemp("home")
+    entry = home / "notes" / "knowledge" / "topics" / "garden.md"
+    entry.parent.mkdir(parents=True)
+    entry.write_text("# Garden\n\nThe key is under the pot.\n")
+    done = subprocess.run(
+        [sys.executable, "-c", RUN_EACH, *NEVER_NEEDED],
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "PYTHONPATH": str(ROOT),
+            "KBTUI_WORKSPACE": str(home / "notes"),
+        },
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    return {line: (status, set(loaded)) for line, status, loaded in found}
+
+
+@pytest.mark.parametrize("command", NEVER_NEEDED)
+def test_a_command_loads_nothing_that_it_does_not_need(
+    command: str, loaded_by: dict[str, tuple[int, set[str]]]
+) -> None:
+    status, loaded = loaded_by[command]
+    assert status in {0, 1}  # 1: there is nothing
+    assert not loaded & NEVER_NEEDED[command]

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -347,6 +344,9 @@ def edited_copy(text: str, name: str, kept: type[KbtuiError] | tuple[()] = ()) -
     Raises:
         UsageError: The editor can't be started, or ended with a failure.
     """
+    import shutil
+    import tempfile
+
     copy = Path(tempfile.mkdtemp(prefix="kbtui-")) / name
     copy.write_text(text, "utf-8", newline="")
     try:
@@ -363,6 +363,8 @@ def edited_copy(text: str, name: str, kept: type[KbtuiError] | tuple[()] = ()) -
 
 def _run_editor(file: Path) -> None:
     """Run ``$VISUAL``, ``$EDITOR`` or ``vi`` on a file, and wait for its end."""
+    import subprocess
+
     command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     try:
         done = subprocess.run([*shlex.split(command), str(file)], check=False)

@@ -6,10 +6,8 @@ so that this needs neither the app nor pydantic to show them.
 
 from __future__ import annotations
 
-import shutil
 import textwrap
 from collections.abc import Iterator
-from importlib import resources
 
 import click
 
@@ -25,6 +23,9 @@ _GAP = "  "
 @click.pass_context
 def help_command(ctx: click.Context, topic: tuple[str, ...]) -> None:
     """Show all keys, commands, settings; or one command."""
+    import shutil
+    from importlib import resources
+
     if len(topic) == 1 and topic[0] in PAGES:
         page = resources.files("kbtui.cli").joinpath("pages", f"{topic[0]}.md").read_text("utf-8")
         width = shutil.get_terminal_size().columns

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
-import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
@@ -351,6 +349,9 @@ def git(place: Place, yes: bool, arguments: tuple[str, ...]) -> int:
 
     Commands that leave the history alone run as they are; others need --yes before them.
     """
+    import shutil
+    import subprocess
+
     program = shutil.which("git")
     if program is None:
         raise NotFoundError("git is not installed.", "kbtui itself needs none: see `kbtui log`.")
@@ -379,6 +380,8 @@ def _run(command: list[str], environment: dict[str, str], root: Path) -> int:
 
     An interrupt is its own affair and its pager's: who left here would leave them behind.
     """
+    import subprocess
+
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
         status = subprocess.run(command, env=environment, cwd=root, check=False).returncode

@@ -13,17 +13,7 @@ import click
 
 from kbtui.cli.context import Place, json_option, pass_place
 from kbtui.cli.output import ProgressLine, note, say, say_json, say_line, say_styled
-from kbtui.documents.documents import Documents, kind_of
 from kbtui.errors import KbtuiError, StoppedError, UnreadableError
-from kbtui.importers.faces import (
-    expanded,
-    is_document,
-    previewed,
-    remembered,
-    reported,
-    span,
-    unknown,
-)
 from kbtui.text import counted
 
 if TYPE_CHECKING:
@@ -64,6 +54,8 @@ def import_command(
     Any other document, text or picture, and the page at an https:// address, is kept under docs/,
     where search finds it; docs/SOURCES.md says where it is from.
     """
+    from kbtui.importers.faces import expanded, is_document
+
     with place.opened() as kb:
         documents = [path for path in paths if is_document(path)]
         exports = [path for path in paths if path not in documents]
@@ -122,6 +114,7 @@ class _Work:
 
     def keep(self, sources: Sequence[str], *, dry_run: bool) -> None:
         """Keep documents and pages; nothing is fetched for a look."""
+        from kbtui.documents.documents import Documents, kind_of
         from kbtui.documents.keeping import keep_document
 
         for source in sources:
@@ -166,6 +159,7 @@ class _Work:
         """Make memory of what these exports brought, now and before."""
         import asyncio
 
+        from kbtui.importers.faces import remembered
         from kbtui.importers.remembering import batches_of, remember
 
         wanted = batches_of(self._kb.services, [path for path, _ in self._paths])
@@ -211,6 +205,7 @@ class _Work:
     def _each(self, work: Callable[[Opened, Source], None]) -> None:
         """Do something with each export; what isn't one, or can't be read, is told."""
         from kbtui.importers.engine import find_source
+        from kbtui.importers.faces import unknown
         from kbtui.importers.opened import Opened
 
         for path, must_be in self._paths:
@@ -241,6 +236,8 @@ class _Work:
 
     def _watch(self) -> Callable[[int, int, str], None]:
         """Show on a terminal how far it is, and how long it may take yet."""
+        from kbtui.importers.faces import span
+
         begun = last = time.monotonic()
 
         def watch(done: int, total: int, what: str) -> None:
@@ -262,6 +259,8 @@ class _Work:
         return estimate(self._kb.services, found.tokens, found.new + found.grown)
 
     def _say_preview(self, path: Path, found: Preview) -> None:
+        from kbtui.importers.faces import previewed
+
         say(f"{path}: {found.source}")
         for row in previewed(found, self._estimate(found)):
             say(f"  {row}")
@@ -274,6 +273,8 @@ class _Work:
 
 
 def _say_report(kb: KnowledgeBase, report: Report) -> None:
+    from kbtui.importers.faces import reported
+
     say(reported(report))
     for came in report.sessions[:_SHOWN]:
         kind = "" if came.kind == "new" else f" ({came.kind})"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import shutil
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -133,6 +132,8 @@ def reindex(place: Place) -> None:
 
     What was read for meaning is kept: it goes by what the texts say.
     """
+    import shutil
+
     from kbtui.workspace.durable import storage_errors
 
     with place.opened() as kb:

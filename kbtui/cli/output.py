@@ -7,7 +7,6 @@ or a file it goes as it is.
 from __future__ import annotations
 
 import json
-import logging
 import os
 import re
 import sys
@@ -134,6 +133,8 @@ def complain(message: str, hint: str = "") -> None:
 
 def report(error: Exception) -> int:
     """Say what went wrong and give the exit code; what nobody foresaw goes into the log whole."""
+    import logging
+
     if isinstance(error, KbtuiError):
         complain(error.message, error.hint)
         return error.exit_code

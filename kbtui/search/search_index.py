@@ -123,6 +123,7 @@ class SearchIndex:
         self._stop = threading.Event()
         self._activity = ""
         self.pause = Pause()
+        self._first: tuple[str, ...] = ()
         self._trees: TreeReader | None = None
 
     # Keeping up with the files
@@ -348,6 +349,10 @@ class SearchIndex:
         self._tell()
         return ready
 
+    def read_first(self, paths: Iterable[str]) -> None:
+        """Embed these files before all others, the last of them first; costs nothing to call."""
+        self._first = tuple(paths)
+
     def embed_missing(self) -> int:
         """Embed all passages that have no vector yet; tells how many it did."""
         try:
@@ -375,7 +380,7 @@ class SearchIndex:
 
                 folder = self._generations().folder / "vectors"
                 model = self._model or ConfiguredModel(self._embed)
-                self._meaning = Semantic(folder, model, self._is_withheld)
+                self._meaning = Semantic(folder, model, self._is_withheld, lambda: self._first)
             return self._meaning
 
     @property

@@ -47,6 +47,9 @@ class RememberingModel:
             self._embedder = RememberingEmbedder(self._model.load(stop))
         return self._embedder
 
+    def earlier(self, _identity: str) -> None:
+        """There is none."""
+
 
 class RememberingEmbedder:
     """Embeds what isn't remembered, and remembers it on disk at once."""

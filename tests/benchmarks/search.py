@@ -91,6 +91,9 @@ class RandomEmbedder:
     def load(self, stop: threading.Event) -> RandomEmbedder:
         return self
 
+    def earlier(self, _identity: str) -> None:
+        """There is none."""
+
     def documents(self, texts: Sequence[str]) -> Any:
         made = self._random.normal(size=(len(texts), self.dimension)).astype(np.float32)
         return made / np.linalg.norm(made, axis=1, keepdims=True)

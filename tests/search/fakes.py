@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,6 @@ from kbtui.search.index import analyser
 from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
-    import threading
     from collections.abc import Sequence
 
     from kbtui.search.embedding.embedder import Vectors
@@ -30,6 +30,7 @@ class WordEmbedder:
         self.identity = identity
         self.is_local = is_local
         self.seen: list[str] = []
+        self.asked: list[str] = []
         self.fail = False
         self.rougher: WordEmbedder | None = None
 
@@ -45,6 +46,7 @@ class WordEmbedder:
     def query(self, text: str) -> Vectors:
         if self.fail:
             raise ModelUnreachableError("The embedding model is away.")
+        self.asked.append(text)
         return self._embed(text)
 
     def close(self) -> None:
@@ -61,12 +63,32 @@ class WordEmbedder:
         return vector / np.linalg.norm(vector)
 
 
+class SlowEmbedder(WordEmbedder):
+    """A model that embeds when it is let, a batch at a time."""
+
+    def __init__(self, *, identity: str = "words-1", rougher: bool = True) -> None:
+        super().__init__(identity=identity)
+        if rougher:
+            self.rougher = WordEmbedder(identity=f"{identity}-rough")
+        self.let = threading.Semaphore(0)
+
+    def documents(self, texts: Sequence[str]) -> Vectors:
+        self.let.acquire()
+        return super().documents(texts)
+
+
 class ReadyModel:
     """A model that is loaded at once; or when `gate` opens, to watch what happens meanwhile."""
 
-    def __init__(self, embedder: WordEmbedder, gate: threading.Event | None = None) -> None:
+    def __init__(
+        self,
+        embedder: WordEmbedder,
+        gate: threading.Event | None = None,
+        before: Sequence[WordEmbedder] = (),
+    ) -> None:
         self.embedder = embedder
         self.gate = gate
+        self.before = {each.identity: each for each in before}
 
     def is_prepared(self) -> bool:
         return self.gate is None or self.gate.is_set()
@@ -75,3 +97,6 @@ class ReadyModel:
         if self.gate is not None:
             assert self.gate.wait(PATIENCE)
         return self.embedder
+
+    def earlier(self, identity: str) -> WordEmbedder | None:
+        return self.before.get(identity)

@@ -15,6 +15,8 @@ from kbtui.errors import ModelError
 from kbtui.search.embedding import child_embedder
 from kbtui.search.embedding.child_embedder import ChildEmbedder
 from kbtui.search.embedding.embedder import ModelIdentity
+from kbtui.search.embedding.prepared import ConfiguredModel
+from kbtui.settings import RoleSettings
 from tests.search.fakes import ReadyModel
 from tests.search.helpers import Desk, eventually, paths
 
@@ -184,6 +186,42 @@ def test_a_child_that_dies_is_an_error_once_and_started_again(
         embedder.query("fail")
     assert embedder.documents(["a"] * 40).shape == (40, 2)
     embedder.close()
+
+
+def test_a_processor_that_cannot_run_the_model_is_said_once_and_not_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "log"
+    code = (
+        f"import os, signal\nopen({str(log)!r}, 'a').write('x')\n"
+        "os.kill(os.getpid(), signal.SIGILL)"
+    )
+    monkeypatch.setattr(child_embedder.sys, "executable", _script(tmp_path / "old", code))
+    desk = Desk(tmp_path / "kb")
+    desk.write("knowledge/topics/garage.md", "# Garage\n\nThe automobile needs tyres.\n")
+    for model in (
+        ReadyModel(ChildEmbedder(MODEL, tmp_path)),
+        ConfiguredModel(RoleSettings(model=str(_folder(tmp_path / "model")))),
+    ):
+        log.unlink(missing_ok=True)
+        index = desk.index(model=model)
+        for _ in range(3):
+            index.load_model()
+            result = index.search("automobile", wait=True)
+            assert paths(result) == ["knowledge/topics/garage.md"]
+            assert "can't run on this processor" in result.notice
+            assert "Searching by words." in result.notice
+        assert log.read_text() == "x"
+        index.close()
+    desk.close()
+
+
+def _folder(folder: Path) -> Path:
+    """A folder that looks like a model's from outside."""
+    folder.mkdir()
+    for name in ("config.json", "model.safetensors"):
+        (folder / name).write_text("{}")
+    return folder
 
 
 def _script(file: Path, code: str) -> str:

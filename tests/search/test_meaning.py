@@ -1,17 +1,19 @@
 from __future__ import annotations
 
+import os
 import threading
 from typing import TYPE_CHECKING
 
 from kbtui.search.index.chunker import passage_key
 from kbtui.search.query import semantic
 from kbtui.settings import SearchSettings
-from tests.search.fakes import ReadyModel, WordEmbedder
+from tests.search.fakes import ReadyModel, SlowEmbedder, WordEmbedder
 from tests.search.helpers import eventually, paths, write_old_segment
 
 if TYPE_CHECKING:
     import pytest
 
+    from kbtui.search.search_index import SearchIndex
     from tests.search.helpers import Desk
 
 
@@ -195,3 +197,95 @@ def test_the_weights_of_words_and_meaning_are_settings(desk: Desk) -> None:
     assert paths(first.search("car", wait=True))[0] == "knowledge/topics/words.md"
     second = desk.index(model=ReadyModel(WordEmbedder()), settings=only_meaning)
     assert paths(second.search("car", wait=True))[0] == "knowledge/topics/meaning.md"
+
+
+def test_what_is_open_comes_first_then_its_links_then_what_is_recent(desk: Desk) -> None:
+    names = [f"n{number:02}" for number in range(60)]
+    for age, name in enumerate(names):  # n00 is the newest
+        file = desk.write(f"knowledge/topics/{name}.md", f"# Note\n\nThe word of {name}.\n")
+        os.utime(file, (1_700_000_000 - age, 1_700_000_000 - age))
+    embedder = SlowEmbedder(rougher=False)
+    index = desk.index(model=ReadyModel(embedder))
+    index.read_first([f"knowledge/topics/{name}.md" for name in ("n57", "n33", "n58")])
+    index.start()
+    embedder.let.release()
+    eventually(lambda: len(embedder.seen) == 16)
+    assert [text.rpartition(" ")[2] for text in reversed(embedder.seen)] == [
+        *("n58.", "n33.", "n57."),
+        *(f"{name}." for name in names[:13]),
+    ]
+    index.read_first(["knowledge/topics/n59.md"])  # opened meanwhile
+    embedder.let.release(2)
+    eventually(lambda: len(embedder.seen) == 48)
+    assert any("n59" in text for text in embedder.seen)
+    embedder.let.release(100)
+    eventually(lambda: index.status().state == "ready")
+
+
+def test_the_model_before_answers_until_another_one_has_read_enough(desk: Desk) -> None:
+    for number in range(60):
+        desk.write(f"knowledge/topics/n{number:02}.md", f"# Note {number}\n\nNothing of it.\n")
+    desk.write("knowledge/topics/aa.md", "# Trip\n\nThe holiday was wet.\n")
+    old = WordEmbedder(identity="words-1")
+
+    def answered_by(index: SearchIndex, *embedders: WordEmbedder) -> list[bool]:
+        before = [len(each.asked) for each in embedders]
+        found = eventually(lambda: (r := index.search("vacation")).semantic and r)
+        assert paths(found)[0] == "knowledge/topics/aa.md"
+        return [len(each.asked) > one for each, one in zip(embedders, before, strict=True)]
+
+    index = desk.index(model=ReadyModel(old))
+    index.search("vacation", wait=True)
+    index.close()
+    cut = SlowEmbedder(identity="words-2", rougher=False)
+    index = desk.index(model=ReadyModel(cut, before=[old]))
+    index.start()
+    assert answered_by(index, old, cut) == [True, False]
+    cut.let.release(2)
+    eventually(lambda: len(cut.seen) == 32)
+    assert answered_by(index, old, cut) == [True, False]
+    cut.fail = True
+    cut.let.release()
+    index.close()
+
+    new = SlowEmbedder(identity="words-2", rougher=False)
+    index = desk.index(model=ReadyModel(new, before=[old]))
+    index.start()
+    assert answered_by(index, old, new) == [True, False]
+    new.let.release(2)
+    eventually(lambda: index.status().state == "ready")
+    assert len(cut.seen) + len(new.seen) == len(old.seen)
+    assert answered_by(index, old, new) == [False, True]
+    index.close()
+
+    back = WordEmbedder(identity="words-1")
+    index = desk.index(model=ReadyModel(back, before=[new]))
+    index.start()
+    assert answered_by(index, new, back) == [False, True]
+    eventually(lambda: index.status().state == "ready")
+    assert not back.seen
+
+
+def test_a_folder_that_changes_all_the_time_is_read_for_meaning_all_the_same(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kbtui.search.query.semantic._STORED_AT_ONCE", 16)
+    names = [f"n{number:02}" for number in range(100)]
+    for name in names:
+        desk.write(f"knowledge/topics/{name}.md", f"# Note\n\nThe word of {name}.\n")
+    embedder = SlowEmbedder(rougher=False)
+    index = desk.index(model=ReadyModel(embedder))
+    index.start()
+    for turn in range(20):  # every other note, while a batch is embedded
+        for name in names[::2]:
+            desk.write(f"knowledge/topics/{name}.md", f"# Note\n\nTurn {turn} of {name}.\n")
+        index.refresh([f"knowledge/topics/{name}.md" for name in names[::2]])
+        before = len(embedder.seen)
+        embedder.let.release()
+        eventually(lambda before=before: len(embedder.seen) > before)
+    quiet = {text.rpartition(" ")[2] for text in embedder.seen if "The word of" in text}
+    assert quiet >= {f"{name}." for name in names[1::2]}  # none of those that rest waits for ever
+    embedder.let.release(100)
+    eventually(lambda: index.status().state == "ready" and index.status().embedded >= 100)
+    assert len(embedder.seen) < 20 * 16 + 100  # each text once, and not each turn's
+    assert index.search("n02 turn 19").semantic

@@ -18,7 +18,7 @@ from kbtui.search.embedding.rough_embedder import (
     write_table,
 )
 from kbtui.search.query import semantic
-from tests.search.fakes import ReadyModel, WordEmbedder
+from tests.search.fakes import ReadyModel, SlowEmbedder
 from tests.search.helpers import eventually, paths
 
 if TYPE_CHECKING:
@@ -93,19 +93,6 @@ def test_no_table_is_made_of_too_many_tokens_or_when_stopped(
     monkeypatch.undo()
     stop.set()
     assert make_table(WORDS, embed, stop) is None
-
-
-class SlowEmbedder(WordEmbedder):
-    """A model that embeds when it is let, a batch at a time."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.rougher = WordEmbedder(identity="words-1-rough")
-        self.let = threading.Semaphore(0)
-
-    def documents(self, texts: Sequence[str]) -> Vectors:
-        self.let.acquire()
-        return super().documents(texts)
 
 
 def test_the_rough_model_answers_until_the_real_one_has_caught_up(

@@ -12,6 +12,7 @@ import binascii
 import json
 import os
 import selectors
+import signal
 import subprocess
 import sys
 import threading
@@ -49,6 +50,22 @@ def environment() -> dict[str, str]:
     paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
     threads = str(max(1, (os.cpu_count() or 2) - 1))
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": threads}
+
+
+class UnfitError(ModelError):
+    """The child died of an instruction that this processor doesn't have; it would do so again."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"{name or 'The embedding model'} can't run on this processor, which lacks"
+            " instructions that torch uses (such as AVX).",
+            "models.embed.model may name one behind an API, as litellm:NAME.",
+        )
+
+
+def is_unfit(status: int | None) -> bool:
+    """True if a child that ended so met an instruction that its processor doesn't know."""
+    return status == -signal.SIGILL
 
 
 _POLL_SECONDS = 0.1
@@ -134,13 +151,13 @@ class ChildProcess:
                 elif asked and not self._owed:
                     return answer
 
-    def end(self) -> None:
-        """End it; it has nothing to put away."""
+    def end(self) -> int:
+        """End it, as it has nothing to put away; tells how it ended, as `subprocess` does."""
         self._process.kill()
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 stream.close()
-        self._process.wait()
+        return self._process.wait()
 
     def _send(self, line: bytes) -> None:
         if not self._owed:
@@ -189,7 +206,10 @@ _QUERY_SECONDS = 10.0
 
 
 class ChildEmbedder(PreparedEmbedder):
-    """Embeds through the child; one that died or got stuck is started again with the next call."""
+    """Embeds through the child; one that died or got stuck is started again with the next call.
+
+    One that this processor can't run is not.
+    """
 
     def __init__(
         self,
@@ -213,6 +233,7 @@ class ChildEmbedder(PreparedEmbedder):
         self._patience = patience
         self._lock = threading.Lock()
         self._child: ChildProcess | None = None
+        self._is_unfit = False
 
     def documents(self, texts: Sequence[str]) -> Vectors:
         """Embed passages, a few at a time, so that a query comes in between."""
@@ -273,6 +294,8 @@ class ChildEmbedder(PreparedEmbedder):
             raise ModelError(f"The process that runs {self.name} got stuck.") from error
         except (ClosedError, OSError, ValueError) as error:
             self._end()
+            if self._is_unfit:
+                raise UnfitError(self.name) from error
             raise ModelError(f"The process that runs {self.name} ended.") from error
         return answer if isinstance(answer, dict) else {}
 
@@ -281,6 +304,8 @@ class ChildEmbedder(PreparedEmbedder):
             raise ModelError(f"{self.name} was closed.")
         if self._child is None or not self._child.is_alive:
             self._end()
+            if self._is_unfit:
+                raise UnfitError(self.name)
             try:
                 self._child = ChildProcess(str(self._folder), "--serve", patience=self._patience)
             except OSError as error:
@@ -299,4 +324,4 @@ class ChildEmbedder(PreparedEmbedder):
     def _end(self) -> None:
         child, self._child = self._child, None
         if child is not None:
-            child.end()
+            self._is_unfit = is_unfit(child.end())

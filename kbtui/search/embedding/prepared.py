@@ -28,7 +28,7 @@ from kbtui.errors import (
     ModelUnreachableError,
     UnreadableError,
 )
-from kbtui.search.embedding.child_embedder import command, environment
+from kbtui.search.embedding.child_embedder import UnfitError, command, environment, is_unfit
 from kbtui.search.embedding.embedder import IDENTITY_FILE, ModelIdentity, OnnxEmbedder
 from kbtui.settings import BUNDLED_EMBEDDING_MODEL
 from kbtui.text import shorten
@@ -280,12 +280,16 @@ class EmbeddingModel(Protocol):
             StoppedError: `stop` was set meanwhile.
         """
 
+    def earlier(self, identity: str) -> Embedder | None:
+        """Load a model that was used before, by its embedder's identity, if it is at hand."""
+
 
 class ConfiguredModel:
     """The model that the settings name: bundled, on this disk, or behind an API."""
 
     def __init__(self, role: RoleSettings) -> None:
         self._role = role
+        self._unfit: UnfitError | None = None
 
     @property
     def _is_remote(self) -> bool:
@@ -313,7 +317,21 @@ class ConfiguredModel:
                 return _open(folder, source, stop)
             except UnreadableError:
                 pass  # damaged: preparing replaces it
-        return _open(_prepare(self._role.model or "", stop), source, stop)
+        if self._unfit is not None:
+            raise self._unfit
+        try:
+            return _open(_prepare(self._role.model or "", stop), source, stop)
+        except UnfitError as error:
+            self._unfit = error
+            raise
+
+    def earlier(self, identity: str) -> Embedder | None:
+        """Load a model that was prepared on this machine; one elsewhere is asked no more."""
+        folder = models_folder() / identity
+        try:
+            return OnnxEmbedder(folder) if ModelIdentity.read(folder).has_graph else None
+        except KbtuiError:
+            return None
 
 
 def _is_prepared(folder: Path) -> bool:
@@ -375,6 +393,8 @@ def _run_child(name: str, stop: Event) -> dict[str, str]:
         answer = None
     if isinstance(answer, dict) and ({"ok", "error"} & answer.keys()):
         return answer
+    if is_unfit(child.returncode):
+        raise UnfitError(name)
     last_words = errors.decode("utf-8", "replace").strip().rsplit("\n", 1)[-1]
     return {"died": shorten(last_words, 200) or f"it ended with {child.returncode}"}
 

@@ -121,6 +121,7 @@ class Builder:
         wanted = {path: state for path, state in found.items() if self._is_wanted(path)}
         self.waiting = {}
         changed = [path for path in wanted if self._has_changed(wanted[path], known.get(path))]
+        changed.sort(key=lambda path: wanted[path].mtime_ns)  # what is recent is embedded first
         gone = [path for path in known if path not in wanted]
         if gone:
             generation.commit([], gone)

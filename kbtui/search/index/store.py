@@ -284,6 +284,12 @@ class StateStore:
             found.update((row[0], chunk_row(row)) for row in rows)
         return found
 
+    def chunks_in(self, path: str) -> list[int]:
+        """The ids of a file's chunks."""
+        query = "SELECT chunks.id FROM chunks JOIN files ON files.id = file WHERE path = ?"
+        with self._lock:
+            return [number for (number,) in self._connection.execute(query, (path,))]
+
     def passage_keys(self, after: int = 0) -> Iterator[tuple[int, bytes, bool]]:
         """For each chunk behind an id: its id, its passages' keys, whether its file is private."""
         with self._lock:

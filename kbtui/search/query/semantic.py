@@ -1,7 +1,8 @@
 """Search by meaning: the model, and the vectors of all passages.
 
 Where much has no vector yet, a rough model made from the real one embeds everything first, and
-questions are compared by that until the real one has caught up.
+questions are compared by that until the real one has caught up; or by the model that was used
+before, where its vectors are still there.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from kbtui.errors import KbtuiError, StorageError
 from kbtui.search.embedding.prepared import StoppedError, explain
 from kbtui.search.embedding.vectors import VectorStore
 from kbtui.search.index.store import KEY_BYTES
-from kbtui.search.query.fusion import ROUGH, Comparison, View
+from kbtui.search.query.fusion import ROUGH, Comparison, VectorKind, View
 from kbtui.search.results import IndexStatus, State
 from kbtui.settings import BUNDLED_EMBEDDING_MODEL
 
@@ -51,8 +52,8 @@ _ASKED_FOR = 50
 
 
 @dataclass(slots=True)
-class _Rough:
-    """The rough model, and what it has embedded."""
+class _Substitute:
+    """A model that stands in for the real one, and what it has embedded."""
 
     embedder: Embedder
     folder: Path
@@ -71,21 +72,32 @@ class Semantic:
         folder: Path,
         model: EmbeddingModel,
         is_withheld: Callable[[ChunkRow], bool] = lambda _row: False,
+        first: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
-        """Take the folder of the vectors, and the model to load."""
+        """Take the folder of the vectors, and the model to load.
+
+        Args:
+            folder: Holds a folder a model.
+            model: The one to load.
+            is_withheld: Says what a model elsewhere must not see.
+            first: The files to embed before all others at the moment, the last of them first.
+        """
         self.state: ModelState = "waiting"
         self.message = ""
         self.pace = Pace()
         self._folder = folder
         self._model = model
         self._is_withheld = is_withheld
+        self._first = first
         self._lock = threading.Lock()
         self._loading = threading.Lock()
         self._embedder: Embedder | None = None
         self._vectors: VectorStore | None = None
         self._view: View | None = None
         self._tree_view: View | None = None
-        self._rough: _Rough | None = None
+        self._rough: _Substitute | None = None
+        self._earlier: _Substitute | None = None
+        self._has_looked = False  # for an earlier model
         self._wanted: frozenset[int] = frozenset()  # chunks whose vectors are to be made first
         self._left = 0
         self._counted = -1  # the last chunk that was looked at for vectors
@@ -122,15 +134,32 @@ class Semantic:
             self.state = "ready"
             return True
 
-    def _open_rough(self, stop: threading.Event, *, make: bool) -> _Rough | None:
+    def _open_rough(self, stop: threading.Event, *, make: bool) -> _Substitute | None:
         """The rough model with its vectors; without `make` only if there are some already."""
         if self._rough is None and self._embedder is not None:
             rough = self._embedder.rough(stop, make=make)
             if rough is not None:
                 folder = self._folder / rough.identity
                 if make or folder.is_dir():
-                    self._rough = _Rough(rough, folder, VectorStore(folder, rough.dimension))
+                    self._rough = _Substitute(rough, folder, VectorStore(folder, rough.dimension))
         return self._rough
+
+    def _find_earlier(self) -> _Substitute | None:
+        """The model that was used last before this one, with its vectors, if it can be loaded."""
+        if not self._has_looked and self._embedder is not None:
+            self._has_looked = True
+            folders = {
+                folder: folder.stat().st_mtime
+                for folder in self._folder.iterdir()
+                if folder.is_dir() and folder.name != self._embedder.identity
+            }
+            for folder in sorted(folders, key=folders.__getitem__, reverse=True):
+                embedder = self._model.earlier(folder.name)
+                if embedder is not None:
+                    vectors = VectorStore(folder, embedder.dimension)
+                    self._earlier = _Substitute(embedder, folder, vectors)
+                    break
+        return self._earlier
 
     def _open_vectors(self, embedder: Embedder) -> VectorStore:
         try:
@@ -187,27 +216,32 @@ class Semantic:
             return None
         view = self._view_of(corpus, store)
         if len(view.documents) < _MOST_OF_A_CORPUS * corpus.count:
-            rough = self._compare_roughly(text, corpus, store, len(view.documents))
-            if rough is not None:
-                return rough
+            found = self._compare_meanwhile(text, corpus, store, len(view.documents))
+            if found is not None:
+                return found
         vector = self._embed_query(text)
         return None if vector is None else self._comparison(vector, view, self._vectors)
 
-    def _compare_roughly(
+    def _compare_meanwhile(
         self, text: str, corpus: Corpus, store: StateStore, known: int
     ) -> Comparison | None:
-        """Compare by the rough model, where it knows more documents than the real one does."""
+        """Compare by another model, where it knows more documents than the real one does."""
+        chosen: tuple[_Substitute, View] | None = None
         with self._lock:
-            rough = self._rough
-            if rough is None:
-                return None
-            if rough.view is None or not rough.view.fits(corpus, len(rough.vectors), busy=True):
-                rough.view = View(corpus, rough.vectors, self._keys.read(store))
-            view = rough.view
-        if len(view.documents) <= known:
+            with suppress(OSError):
+                self._find_earlier()
+            for each in filter(None, (self._earlier, self._rough)):
+                if each.view is None or not each.view.fits(corpus, len(each.vectors), busy=True):
+                    each.view = View(corpus, each.vectors, self._keys.read(store))
+                if len(each.view.documents) > known:
+                    chosen, known = (each, each.view), len(each.view.documents)
+        if chosen is None:
             return None
-        vector = rough.embedder.query(text)
-        found = Comparison(vector, view, rough.vectors.matrix, is_calibrated=False, kind=ROUGH)
+        substitute, view = chosen
+        vector = substitute.embedder.query(text)
+        kind = ROUGH if substitute is self._rough else VectorKind()
+        matrix = substitute.vectors.matrix
+        found = Comparison(vector, view, matrix, is_calibrated=False, kind=kind)
         nearest = np.argsort(-np.nan_to_num(found.cosines, nan=-1.0), kind="stable")[:_ASKED_FOR]
         self._wanted = frozenset(corpus.chunks[nearest].tolist())
         return found
@@ -282,8 +316,9 @@ class Semantic:
     ) -> int:
         """Embed every passage that has no vector; tells how many it did.
 
-        What a question was near to goes first, then what was written last. With `roughly_first`,
-        the rough model embeds all before, if that is worth it.
+        What is open and what it is linked with goes first, and what a question was near to; then
+        what was written last. With `roughly_first`, the rough model embeds all before, if that is
+        worth it.
 
         Raises:
             KbtuiError: the model failed (a remote one may), what is done is stored; or there is no
@@ -296,12 +331,17 @@ class Semantic:
         if roughly_first and len(waiting) >= _WORTH_ROUGH:
             self._embed_roughly(waiting, store, stop)
         done = 0
+        first: tuple[str, ...] = ()
         pending: list[tuple[bytes, NDArray[np.float32]]] = []
         try:
             while waiting and not stop.is_set():
-                wanted, self._wanted = self._wanted, frozenset()
+                wanted, self._wanted = dict.fromkeys(self._wanted, 1), frozenset()
+                if self._first() != first:
+                    first = self._first()
+                    for rank, path in enumerate(first, 2):
+                        wanted |= dict.fromkeys(store.chunks_in(path), rank)
                 if wanted:
-                    waiting.sort(key=lambda each: each[1] in wanted)
+                    waiting.sort(key=lambda each: wanted.get(each[1], 0))
                 batch = waiting[-_BATCH:]
                 del waiting[-_BATCH:]
                 pending += self._embed(batch, store, self._embedder)
@@ -311,7 +351,7 @@ class Semantic:
                 progress(done + len(pending), len(waiting))
             done += self._store(pending)
             if not waiting:
-                self._drop_rough()
+                self._drop_substitutes()
                 with suppress(OSError):  # where there is no room, many files are read as well
                     self.tidy(store)
         except KbtuiError as error:
@@ -330,7 +370,7 @@ class Semantic:
             rough = self._open_rough(stop, make=True)
             if rough is None:
                 return
-            missing = [each for each in waiting if each[0] not in rough.vectors]
+            missing = [each for each in reversed(waiting) if each[0] not in rough.vectors]
             for start in range(0, len(missing), _ROUGH_BATCH):
                 if stop.is_set():
                     return
@@ -340,12 +380,15 @@ class Semantic:
         except OSError as error:
             raise _not_kept(error) from error
 
-    def _drop_rough(self) -> None:
-        """Throw the rough vectors away: all have the model's own."""
+    def _drop_substitutes(self) -> None:
+        """Throw the rough vectors away and let go of the earlier model: all have their own."""
         with self._lock:
             rough, self._rough = self._rough, None
+            earlier, self._earlier = self._earlier, None
         if rough is not None:
             shutil.rmtree(rough.folder, ignore_errors=True)
+        if earlier is not None:
+            earlier.embedder.close()
 
     def tidy(self, store: StateStore) -> bool:
         """Write the vectors in fewer files, if there are many."""
@@ -358,8 +401,11 @@ class Semantic:
     def close(self) -> None:
         """Let go of the model."""
         embedder, self._embedder = self._embedder, None
+        earlier, self._earlier = self._earlier, None
         if embedder is not None:
             embedder.close()
+        if earlier is not None:
+            earlier.embedder.close()
 
     def _embed(
         self,

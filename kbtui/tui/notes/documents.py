@@ -166,11 +166,16 @@ def message_line(document: Document, message: int) -> int:
 
 
 def load_links(kb: KnowledgeBase, path: str) -> DocumentLinks:
-    """Resolve a document's links both ways; an unreadable neighbour costs only its own links."""
+    """Resolve a document's links both ways; an unreadable neighbour costs only its own links.
+
+    What is open, and what is linked with it, is what a person will ask about next.
+    """
     try:
-        return DocumentLinks(tuple(kb.library.outgoing(path)), tuple(kb.library.backlinks(path)))
+        links = DocumentLinks(tuple(kb.library.outgoing(path)), tuple(kb.library.backlinks(path)))
     except KbtuiError:
-        return DocumentLinks()
+        links = DocumentLinks()
+    kb.search.read_first([*filter(None, (each.path for each in links.outgoing)), path])
+    return links
 
 
 def facts_of(entry: Entry) -> list[str]:

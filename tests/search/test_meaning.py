@@ -199,7 +199,10 @@ def test_the_weights_of_words_and_meaning_are_settings(desk: Desk) -> None:
     assert paths(second.search("car", wait=True))[0] == "knowledge/topics/meaning.md"
 
 
-def test_what_is_open_comes_first_then_its_links_then_what_is_recent(desk: Desk) -> None:
+def test_what_is_open_comes_first_then_its_links_then_what_is_recent(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kbtui.search.query.semantic._BATCH", 16)
     names = [f"n{number:02}" for number in range(60)]
     for age, name in enumerate(names):  # n00 is the newest
         file = desk.write(f"knowledge/topics/{name}.md", f"# Note\n\nThe word of {name}.\n")
@@ -222,7 +225,10 @@ def test_what_is_open_comes_first_then_its_links_then_what_is_recent(desk: Desk)
     eventually(lambda: index.status().state == "ready")
 
 
-def test_the_model_before_answers_until_another_one_has_read_enough(desk: Desk) -> None:
+def test_the_model_before_answers_until_another_one_has_read_enough(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kbtui.search.query.semantic._BATCH", 16)
     for number in range(60):
         desk.write(f"knowledge/topics/n{number:02}.md", f"# Note {number}\n\nNothing of it.\n")
     desk.write("knowledge/topics/aa.md", "# Trip\n\nThe holiday was wet.\n")
@@ -269,7 +275,8 @@ def test_the_model_before_answers_until_another_one_has_read_enough(desk: Desk) 
 def test_a_folder_that_changes_all_the_time_is_read_for_meaning_all_the_same(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kbtui.search.query.semantic._STORED_AT_ONCE", 16)
+    for name in ("_BATCH", "_STORED_AT_ONCE"):
+        monkeypatch.setattr(f"kbtui.search.query.semantic.{name}", 16)
     names = [f"n{number:02}" for number in range(100)]
     for name in names:
         desk.write(f"knowledge/topics/{name}.md", f"# Note\n\nThe word of {name}.\n")

@@ -313,6 +313,23 @@ def test_a_fetched_model_is_found_by_its_name(
     assert locate("tiny").folder == snapshot.resolve()
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("missing", "is no folder"), ("file", "is no folder"), ("empty", "has no config.json")],
+)
+def test_a_folder_that_is_no_model_is_a_sentence_and_words_go_on(
+    desk: Desk, tmp_path: Path, name: str, said: str
+) -> None:
+    (tmp_path / "file").write_text("no model")
+    (tmp_path / "empty").mkdir()
+    desk.write("knowledge/topics/garage.md", "The automobile.\n")
+    role = RoleSettings(model=str(tmp_path / name))
+    result = desk.index(settings=SearchSettings(), embed=role).search("automobile", wait=True)
+    assert result.hits
+    assert said in result.notice
+    assert str(tmp_path / name) in result.notice
+
+
 def test_weights_that_are_not_safetensors_are_refused(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     (tmp_path / "pytorch_model.bin").write_bytes(b"pickle")

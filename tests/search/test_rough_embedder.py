@@ -117,7 +117,7 @@ def test_the_rough_model_answers_until_the_real_one_has_caught_up(
         real.let.release(2)
         # Written first, it would have come last; but it was asked for.
         eventually(lambda: any("holiday" in text for text in real.seen))
-        real.let.release(10)
+        real.let.release(100)
         eventually(lambda: index.status().state == "ready")
         eventually(lambda: not folder.exists())
         assert paths(index.search("vacation"))[0] == "knowledge/topics/aa.md"

@@ -32,8 +32,9 @@ FORMAT = 1
 PROBE = "The quick brown fox jumps over the lazy dog, twice."
 _LEAST_COSINE = 0.999
 _ERROR_WIDTH = 200
-# Padded tokens in one run: small enough to stop soon after close(), large enough to be fast.
-_BATCH_TOKENS = 2048
+# Padded tokens in one run: few enough that what lies between two layers stays in the processor's
+# cache. Passages of 97 tokens take 28 ms each, and 55 in runs of 2048 tokens.
+_BATCH_TOKENS = 128
 
 
 @dataclass(frozen=True, slots=True)

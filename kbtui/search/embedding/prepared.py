@@ -200,6 +200,11 @@ def locate(name: str | None) -> ModelSource:
     if name.removeprefix("sentence-transformers/") == BUNDLED_EMBEDDING_MODEL:
         return _bundled()
     folder = Path(name).expanduser()
+    if folder.is_absolute() and not folder.is_dir():
+        raise ConfigurationError(
+            f"The embedding model {folder} is no folder.",
+            "models.embed.model names one, with config.json and safetensors weights in it.",
+        )
     if not folder.is_dir():
         folder = _fetched(name)
     if not (folder / "config.json").is_file() or not any(folder.glob("*.safetensors")):

@@ -39,8 +39,9 @@ if TYPE_CHECKING:
 
 
 ModelState = Literal["waiting", "preparing", "ready", "failed"]
-# Small, so that closing doesn't wait long; what is stored at once is what a kill can lose.
-_BATCH = 16
+# Small, so that neither closing nor somebody who types waits long; what is stored at once is what a
+# kill can lose.
+_BATCH = 4
 _STORED_AT_ONCE = 128
 _SYNC_EMBED_LIMIT = 32  # passages
 # A commit of which less has vectors is searched by words alone.

@@ -108,3 +108,23 @@ def test_edits_without_an_idle_moment_leave_few_files_open(tmp_path: Path) -> No
         assert len(index.search("apple", limit=100).hits) == 60
     finally:
         desk.close()
+
+
+def test_joining_what_edits_wrote_leaves_the_large_parts_of_the_index(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "kb")
+    try:
+        index = desk.index()
+        for large, count in (("a", 40), ("b", 44)):
+            for number in range(count):
+                desk.write(f"knowledge/topics/{large}{number}.md", f"apple {large}{number}\n")
+            index.sync()
+        large = {file.name for file in desk.generation.rglob("*.pst")}
+        for number in range(7):
+            desk.write(f"knowledge/topics/c{number}.md", f"apple c{number}\n")
+            index.sync()
+        index.tidy()
+        left = {file.name for file in desk.generation.rglob("*.pst")}
+        assert (len(large), len(left), large <= left) == (2, 3, True)
+        assert len(index.search("apple", limit=200).hits) == 91
+    finally:
+        desk.close()

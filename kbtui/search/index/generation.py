@@ -140,8 +140,9 @@ class Generation:
             # The large ones stay: only what together is no larger than the next is moved.
             smallest = by_size[: _MANY_SEGMENTS // 2]
             for place in range(_MANY_SEGMENTS // 2, len(by_size)):
-                if len(sizes[by_size[place]][1]) <= totals[place - 1]:
-                    smallest = by_size[: place + 1]
+                if len(sizes[by_size[place]][1]) > totals[place - 1]:
+                    break
+                smallest = by_size[: place + 1]
         moved = sorted({int(chunk) for i in {*wasteful, *smallest} for chunk in sizes[i][1]})
         if not wasteful and not smallest:
             return False

@@ -154,7 +154,7 @@ def collect_in_quiet(typed_at: float) -> float:
     Of what Textual draws each line refers to itself, and all widgets of a screen to each other:
     only full collections free them. Left to the rare ones by themselves a million such objects
     would gather, and the memory that they took stays with the process. One that comes after 50,000
-    new objects takes 0.02 to 0.1 s; they get a twentieth of the time.
+    new objects takes about 0.1 s on a busy machine; they get a twentieth of the time.
 
     Args:
         typed_at: When the last key came, in monotonic seconds.

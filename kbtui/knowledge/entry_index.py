@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
+from kbtui.knowledge import privacy
 from kbtui.knowledge.entry import (
     COLUMNS,
     EntryInfo,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 AREAS = ("knowledge", "memory", "skills", *BOOTSTRAP_FILES)
 # Raised whenever the same bytes would be parsed into something else.
-_IDENTITY = "entries 5"
+_IDENTITY = f"entries 6 {privacy.VERSION}"
 _SCHEMA = (
     f"CREATE TABLE entries ({COLUMNS}) WITHOUT ROWID",
     "CREATE TABLE links (path TEXT PRIMARY KEY, found TEXT) WITHOUT ROWID",

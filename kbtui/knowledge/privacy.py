@@ -7,6 +7,7 @@ that is. In doubt it is: a head that can't be read and names `private` counts.
 from __future__ import annotations
 
 import codecs
+import hashlib
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -39,6 +40,11 @@ _COPIES = re.compile(
 )
 _BEFORE = re.compile(r"(?i)(?:copy of |kopie von |copia de |copie de |[#~._]+)(?P<stem>.+)")
 _MOST_SUFFIXES = 4
+_RULES = (_OPENING, _CLOSING, _PROPERTY, _NAMED, _HIDDEN, _MARKS)
+# Of these rules: what was remembered of files by others is worked out again.
+VERSION = hashlib.sha256(
+    repr([*(rule.pattern for rule in _RULES), *sorted(_PUBLIC)]).encode()
+).hexdigest()[:12]
 
 
 def says_private(data: bytes) -> bool:

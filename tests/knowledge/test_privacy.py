@@ -13,6 +13,7 @@ from kbtui.agent.sources import Sources
 from kbtui.agent.tools.base import ToolContext
 from kbtui.agent.tools.toolbox import Toolbox
 from kbtui.history.objects.commit import Origin
+from kbtui.knowledge import entry_index
 from kbtui.knowledge.privacy import originals, says_private
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.mcp_server.backend import Backend
@@ -264,6 +265,20 @@ def test_a_head_that_cannot_be_read_says_that_it_counts_as_private(shelf: Shelf)
     unclosed = shelf.kb.library.find("slugthattells011")
     assert unclosed.private
     assert "counts as private" in (unclosed.problem or "")
+
+
+def test_what_older_rules_took_for_public_is_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "notes"
+    with monkeypatch.context() as older, KnowledgeBase.open(root, create=True) as kb:
+        older.setattr(entry_index, "_IDENTITY", "entries 6 older")
+        older.setattr("kbtui.knowledge.entry.says_private", lambda _data: False)
+        (kb.workspace.knowledge / "diary.md").write_text("#+PRIVATE: t\n# Diary\n")
+        kb.library.refresh()
+        assert not kb.library.is_private("knowledge/diary.md")
+    with KnowledgeBase.open(root) as kb:
+        assert kb.library.is_private("knowledge/diary.md")
 
 
 class Elsewhere:

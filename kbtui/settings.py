@@ -31,7 +31,6 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from rapidfuzz import process
 
 from kbtui.errors import ConfigurationError, StorageError
 
@@ -435,6 +434,8 @@ def _explain(error: ValidationError) -> tuple[str, str]:
     first = error.errors(include_url=False, include_input=False)[0]
     name = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
+        from rapidfuzz import process
+
         near = process.extractOne(name, [*setting_names(), *Settings.model_fields], score_cutoff=60)
         hint = f"Did you mean `{near[0]}`?" if near else "`kbtui config list` shows all settings."
         return f"There is no setting `{name}`.", hint

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn, Protocol
 
 from kbtui.errors import ModelAccessError
-from kbtui.settings import OFFLINE
 
 Role = Literal["system", "user", "assistant", "tool"]
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "error"]
@@ -213,7 +212,7 @@ class OfflineModel:
     Whoever would ask one does without, by the functions of `kbtui.offline`.
     """
 
-    name = OFFLINE
+    name = "offline"  # `settings.OFFLINE`: that module loads pydantic, and sessions load this one
     is_local = True
     context_window = _CONTEXT_WINDOW
     sees = False

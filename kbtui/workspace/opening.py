@@ -21,8 +21,10 @@ WORKSPACE_VARIABLE = "KBTUI_WORKSPACE"
 FORMAT = 1
 IN_PLACE = 2
 """The format of a folder of notes in place, which older versions must leave alone."""
-_REMEMBERED = ("memory/MEMORY.md", "memory/HISTORY.md", "memory/history.jsonl")
-_LAID_OUT = (*_REMEMBERED, "SOUL.md", "MEMORY.md", "HISTORY.md")
+_LAID_OUT = (
+    *("memory/MEMORY.md", "memory/HISTORY.md", "memory/history.jsonl"),
+    *("SOUL.md", "MEMORY.md", "HISTORY.md"),
+)
 _NANOBOTS = frozenset({*_LAID_OUT, *BOOTSTRAP_FILES, "HEARTBEAT.md", "memory/.dream_cursor"})
 _DATED = re.compile(r"memory/\d{4}-\d{2}-\d{2}.*\.md|sessions/[^/.][^/]*\.jsonl?")
 # What other programs for notes keep beside them: with one of these, a folder "knowledge" is theirs.
@@ -144,9 +146,9 @@ def is_nanobots(root: Path) -> bool:
     found = {name for name in _NANOBOTS if (root / name).is_file()}
     if found.isdisjoint(_LAID_OUT):
         return False
-    for folder in (root / "memory", root / "sessions"):
-        names = [f"{folder.name}/{name}" for name in os.listdir(folder)] if folder.is_dir() else []
-        found.update(name for name in names if _DATED.fullmatch(name))
+    for file in (*root.glob("memory/*"), *root.glob("sessions/*")):  # what can't be read is skipped
+        if _DATED.fullmatch(name := f"{file.parent.name}/{file.name}"):
+            found.add(name)
     return len(found) > 1 and any("/" in name for name in found)
 
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 import threading
 from array import array
+from bisect import bisect_left
 from collections import OrderedDict
 from datetime import date
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -95,9 +96,11 @@ class _Packed:
         self.is_whole = False
         self._ids = array("i")
         self._counts = array("H")
-        self._terms: Any = array("q")
-        self._ends: Any = array("L", [0])
-        self._order: NDArray[np.int32] = np.empty(0, dtype=np.int32)
+        self._terms = array("q")
+        self._ends = array("L", [0])
+        self._order = array("i")
+        self._all_ids: Ids = _NO_IDS
+        self._all_counts: NDArray[np.uint16] = np.empty(0, dtype=np.uint16)
 
     @property
     def size(self) -> int:
@@ -116,21 +119,22 @@ class _Packed:
     def finish(self, *, is_whole: bool) -> None:
         """Get ready for `get`; nothing is added any more."""
         terms = np.frombuffer(self._terms, dtype=np.int64)
-        self._order = np.argsort(terms).astype(np.int32)
-        self._terms = terms[self._order]
+        order = np.argsort(terms)
+        self._terms = array("q", terms[order].tobytes())
+        self._order = array("i", order.astype(np.intc).tobytes())
+        self._all_ids = np.frombuffer(self._ids, dtype=np.int32)
+        self._all_counts = np.frombuffer(self._counts, dtype=np.uint16)
         self.is_whole = is_whole
 
     def get(self, field: str, term: str) -> Postings | None:
         """The postings of a term; None if it isn't here."""
         wanted = hash((field, term))
-        place = int(np.searchsorted(self._terms, wanted))
+        place = bisect_left(self._terms, wanted)
         if place == len(self._terms) or self._terms[place] != wanted:
             return None
-        number = int(self._order[place])
-        start, end = self._ends[number], self._ends[number + 1]
-        ids = np.frombuffer(self._ids, np.int32, end - start, 4 * start)
-        counts = np.frombuffer(self._counts, np.uint16, end - start, 2 * start)
-        return ids, counts.astype(np.float32)
+        number = self._order[place]
+        part = slice(self._ends[number], self._ends[number + 1])
+        return self._all_ids[part], self._all_counts[part].astype(np.float32)
 
 
 class PostingsCache:

@@ -206,7 +206,7 @@ _WHOLE = 0.3
 # In a large corpus the moved query is compared with the nearest documents only: picking them out
 # costs more than it saves in a small one.
 _COMPARED_AGAIN = 4000
-_FEW = 5
+_FEW = 2
 _SUMMED_AT_ONCE = 1000  # documents
 _TINY = 1e-9
 _LEAST_SECONDS_BETWEEN_VIEWS = 1.0

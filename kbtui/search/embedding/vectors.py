@@ -59,6 +59,9 @@ class Matrix:
 
     def take(self, rows: NDArray[np.int64]) -> Part:
         """Copy some rows."""
+        if len(self._parts) == 1:
+            small, scales = self._parts[0]
+            return small[rows], scales[rows]
         small = np.empty((len(rows), self._dimension), dtype=np.int8)
         scales = np.empty(len(rows), dtype=np.float32)
         owners = np.searchsorted(self._starts, rows, side="right") - 1

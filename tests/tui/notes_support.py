@@ -61,6 +61,10 @@ class ScriptedSearch:
         self.notice = ""
         self.suggestion: str | None = None
         self.at: str | None = None
+        self.first: tuple[str, ...] = ()
+
+    def read_first(self, paths: Iterable[str]) -> None:
+        self.first = tuple(paths)
 
     def search(
         self,

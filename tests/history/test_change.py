@@ -379,6 +379,16 @@ def test_long_subjects_are_cut_at_a_path(notes: Notes) -> None:
     assert change.result.subject.endswith("; and 37 more")
 
 
+def test_what_was_deleted_stands_before_the_links_that_it_takes_along(notes: Notes) -> None:
+    notes.put(A, "See [[zoo]].\n")
+    notes.put("knowledge/topics/zoo.md", "Animals.\n")
+    with notes.history.change(Actor.YOU, "") as change:
+        change.write(A, "See zoo.\n")
+        change.delete("knowledge/topics/zoo.md")
+    assert change.result is not None
+    assert change.result.subject.startswith("topics/zoo deleted; ")
+
+
 def test_the_generated_index_does_not_crowd_the_subject(notes: Notes) -> None:
     with notes.history.change(Actor.YOU, "") as change:
         change.write("knowledge/INDEX.md", "- a\n")

@@ -240,6 +240,7 @@ class RawCommit:
 def describe(paths: tuple[PathChange, ...]) -> str:
     """Say in one line what changed: ``people/alice: +2 lines; decisions/auth created``."""
     shown = [path for path in paths if not is_derived(path.path)] or list(paths)
+    shown.sort(key=lambda path: path.kind not in ("deleted", "renamed"))  # the rest follows from it
     line = ""
     for count, path in enumerate(shown):
         part = _describe_one(path)

@@ -32,6 +32,8 @@ from kbtui.tui.terminal.background import InTurn, run_latest
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from textual.app import ComposeResult
     from textual.binding import BindingType
     from textual.dom import DOMNode
@@ -66,6 +68,9 @@ class PastSearch:
     ) -> SearchResult:
         """Find passages, as `SearchIndex.search` does."""
         return self._kb.search.search(query, scope, limit, semantic=semantic, at=self._at)
+
+    def read_first(self, paths: Iterable[str]) -> None:
+        """Do nothing: what was once isn't read for meaning."""
 
 
 class PastKnowledge:

@@ -216,8 +216,8 @@ def condense(kb: KnowledgeBase, session: Session, first: int, last: int, summary
 
 def say(session: Session, first: int, last: int) -> None:
     for number in range(first, last + 1):
-        session.append("user", f"question {number} " + "word " * 30)
-        session.append("assistant", f"reply {number} " + "word " * 30)
+        session.append("user", f"question {number} " + "talk " * 30)
+        session.append("assistant", f"reply {number} " + "talk " * 30)
 
 
 def test_what_is_condensed_leaves_the_prompt_and_its_summary_takes_its_place(

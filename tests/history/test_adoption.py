@@ -32,7 +32,7 @@ def test_outside_edits_become_one_commit_of_the_users(notes: Notes) -> None:
     commit = notes.history.adopt(settle=0)
     assert commit is not None
     assert commit.actor == Actor.YOU
-    assert commit.subject == "topics/a: +1 -1 lines; topics/b deleted; topics/c created"
+    assert commit.subject == "topics/b deleted; topics/a: +1 -1 lines; topics/c created"
     assert notes.history.adopt(settle=0) is None
     notes.check()
 

@@ -422,9 +422,16 @@ def _led_on(chosen: Sequence[Line], lines: Sequence[Line]) -> tuple[Line, ...]:
 
 
 def _follows(line: Line, lines: Sequence[Line]) -> Iterator[Line]:
-    """A block of code, or the first lines, right after a line."""
+    """A block of code, or the first lines, right after a line and under the same heading."""
     at = lines.index(line) + 1
-    after = takewhile(lambda each: each.path == line.path, lines[at : at + _MOST_CODE])
+    here = (line.path, line.heading, line.current)
+    spoken = line.source in ("said", "told")  # a message's lines bear its number
+
+    def goes_on(each: Line) -> bool:
+        same = (each.path, each.heading, each.current) == here
+        return same and (not spoken or each.number == line.number)
+
+    after = takewhile(goes_on, lines[at : at + _MOST_CODE])
     for n, each in enumerate(after):
         if each.code != lines[at].code or (n >= _MOST_LED_TO and not each.code):
             return

@@ -97,3 +97,15 @@ def test_code_answers_nothing_by_itself() -> None:
     lines = list(lines_of("knowledge/wifi.md", "Wifi", text, "entry"))
 
     assert not answer("what is the wifi password?", lines).lines
+
+
+def test_a_line_leads_neither_into_the_past_nor_into_another_message() -> None:
+    text = "The wifi has two names:\n\n## Evolution\n\n- 2026-01-01: The wifi is called Elk.\n"
+    entry = list(lines_of("knowledge/wifi.md", "Wifi", text, "entry"))
+    said = [
+        Line("sessions/a.jsonl", "A", "The wifi has these names:", 1, "said"),
+        Line("sessions/a.jsonl", "A", "Buy milk.", 3, "said"),
+    ]
+
+    for lines in (entry, said):
+        assert answer("what names has the wifi?", lines).lines == (lines[0],)

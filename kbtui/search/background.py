@@ -362,5 +362,5 @@ class Watcher:
 
 
 def _may_be_folder(place: Path) -> bool:
-    """True for a folder, and for what is gone and had a folder's kind of name."""
-    return place.is_dir() or not (place.suffix or place.exists())
+    """True for a folder, and for what is gone and is no note."""
+    return place.is_dir() or (place.suffix.lower() != ".md" and not place.exists())

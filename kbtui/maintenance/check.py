@@ -141,7 +141,7 @@ class Checking:
                     yield Problem(
                         "links",
                         f"{file}:{link.line} links to {link.target!r}, which isn't there.",
-                        hint if (not self.workspace.in_place) else "",
+                        "" if self.workspace.in_place else hint,
                         file,
-                        (not self.workspace.in_place),
+                        not self.workspace.in_place,
                     )

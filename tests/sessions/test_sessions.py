@@ -386,8 +386,8 @@ def test_one_that_cannot_be_read_is_said_and_stops_none_of_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with KnowledgeBase.open(tmp_path / "notes", create=True) as kb:
-        for id in ("closed", "open"):  # noqa: A001
-            kb.sessions.create("test", id=id).append("user", "It is about walruses.")
+        for name in ("closed", "open"):
+            kb.sessions.create("test", id=name).append("user", "It is about walruses.")
         closed = kb.workspace.sessions / "closed.jsonl"
     real = os.access
     monkeypatch.setattr(os, "access", lambda at, mode: at != closed and real(at, mode))

@@ -32,11 +32,25 @@ class Done:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
-def kbtui(*args: str | Path, workspace: Path | None = None, stdin: str = "", **env: str) -> Done:
-    """Run one command to its end; the environment is the test's own, plus `env`."""
+# For root, who may read everything otherwise.
+_MERE_USER = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all")
+
+
+def kbtui(
+    *args: str | Path,
+    workspace: Path | None = None,
+    stdin: str = "",
+    mere_user: bool = False,
+    **env: str,
+) -> Done:
+    """Run one command to its end; the environment is the test's own, plus `env`.
+
+    As a `mere_user` it may read only what the modes of files allow.
+    """
+    first = _MERE_USER if mere_user and os.getuid() == 0 else ()
     where = [] if workspace is None else ["-w", str(workspace)]
     done = subprocess.run(
-        [sys.executable, "-m", "kbtui", *where, *map(str, args)],
+        [*first, sys.executable, "-m", "kbtui", *where, *map(str, args)],
         input=stdin,
         capture_output=True,
         text=True,

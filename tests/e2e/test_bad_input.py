@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
+from shutil import which
 from typing import TYPE_CHECKING
 
 import pytest
@@ -133,3 +135,25 @@ def test_a_damaged_repository_is_named_not_dumped(workspace: Path) -> None:
     assert done.status != 0
     _one_sentence(done, done.status, "history")
     assert (workspace / "knowledge/facts/a-fact.md").exists()
+
+
+@pytest.mark.skipif(os.getuid() == 0 and not which("setpriv"), reason="root reads everything")
+def test_what_cannot_be_read_or_looked_at_is_named_and_stops_nothing(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    ok("init", notes)
+    ok("new", "topic", "Zoo", "-b", "Walruses.", workspace=notes)
+    topics = notes / "knowledge/topics"
+    (topics / "locked.md").write_text("x")
+    (topics / "locked.md").chmod(0)
+    (topics / "listed").mkdir()
+    (topics / "listed/inner.md").write_text("x")
+    (topics / "listed").chmod(0o444)
+    try:
+        checked = kbtui("check", workspace=notes, mere_user=True)
+        found = kbtui("search", "walruses", workspace=notes, mere_user=True)
+    finally:
+        (topics / "listed").chmod(0o755)
+    told = f"{checked.out}{checked.err}"
+    assert "locked.md is left out of the history: it can't be read" in told
+    assert "listed/inner.md is left out of the history: it can't be looked at" in told
+    assert "Walruses" in found.out

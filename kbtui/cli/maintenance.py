@@ -146,7 +146,7 @@ def reindex(place: Place) -> None:
                 shutil.rmtree(item, ignore_errors=True)
             else:
                 item.unlink(missing_ok=True)
-    with place.opened() as kb:
+    with place.open() as kb:  # what there is to say of it has been said
         kb.library.refresh()
         progress = ProgressLine()
         unsubscribe = kb.search.subscribe(lambda status: progress(status.message))

@@ -250,8 +250,15 @@ class SearchIndex:
             *counts,
             took_ms=(time.perf_counter() - started) * 1000,
             rebuilt=rebuilt,
-            skipped=tuple(generations.serving.store.problems()),
+            skipped=tuple(sorted([*generations.serving.store.problems(), *self._passed_over()])),
         )
+
+    def _passed_over(self) -> Iterable[tuple[str, str]]:
+        """The files that could be searched but not even be looked at, and why."""
+        found = self._scanner.left_out(recorded=False)
+        if self._beside_notes is not None:
+            found |= self._beside_notes.left_out(recorded=False)
+        return found.items() - self._scanner.left_out().items()
 
     def _await(self, found: Mapping[str, str], only: frozenset[str] | None) -> None:
         """Remember which documents, with what content, are to be read."""

@@ -130,10 +130,15 @@ class Scanner:
             while self._strays:
                 sweep(self._strays.pop())
 
-    def left_out(self) -> dict[str, str]:
-        """The files that scans passed over though the history would keep them: path and reason."""
+    def left_out(self, *, recorded: bool = True) -> dict[str, str]:
+        """The files that scans passed over though the history would keep them: path and reason.
+
+        Unless `recorded` those that it wouldn't keep, which could only be searched.
+        """
+        ours = self._beside_notes is None
         with self._lock:
-            return {path: why for path, why in self._left_out.items() if is_recorded(path)}
+            every = self._left_out.items()
+            return {p: why for p, why in every if (ours and is_recorded(p)) is recorded}
 
     def scan(self, *areas: str) -> dict[str, FileState]:
         """Walk `areas`, else all that is recorded or indexed, and return each file's state by path.

@@ -74,6 +74,15 @@ def test_reindex_builds_everything_again(kbtui: Command, monkeypatch: pytest.Mon
     assert len(kbtui.ok("log", "knowledge", "--json").json) == 1
 
 
+def test_reindex_says_once_what_is_out_of_order(
+    kbtui: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KBTUI_SEARCH__SEMANTIC", "false")
+    kbtui.file("knowledge/topics/link.md").symlink_to("/etc/hosts")
+    told = kbtui.ok("reindex").err
+    assert told.count("link.md (it is a link)") == 1
+
+
 def test_a_cache_that_cannot_be_cleared_is_a_sentence(
     kbtui: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

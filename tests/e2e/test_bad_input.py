@@ -148,12 +148,17 @@ def test_what_cannot_be_read_or_looked_at_is_named_and_stops_nothing(tmp_path: P
     (topics / "listed").mkdir()
     (topics / "listed/inner.md").write_text("x")
     (topics / "listed").chmod(0o444)
+    (notes / "docs").mkdir(exist_ok=True)
+    (notes / "docs/locked.txt").write_text("x")
+    (notes / "docs/locked.txt").chmod(0)
     try:
         checked = kbtui("check", workspace=notes, mere_user=True)
+        examined = kbtui("doctor", workspace=notes, mere_user=True)
         found = kbtui("search", "walruses", workspace=notes, mere_user=True)
     finally:
         (topics / "listed").chmod(0o755)
     told = f"{checked.out}{checked.err}"
     assert "locked.md is left out of the history: it can't be read" in told
     assert "listed/inner.md is left out of the history: it can't be looked at" in told
+    assert "docs/locked.txt: it can't be read" in examined.out
     assert "Walruses" in found.out

@@ -63,12 +63,26 @@ def test_what_cannot_be_searched_is_named_with_the_reason(desk: Desk) -> None:
     desk.write("docs/locked.pdf", make.pdf(encrypted=True))
     desk.write("docs/scan.pdf", make.pdf([[]]))
     desk.write("docs/fine.pdf", make.pdf())
+    (desk.root / "docs/link.pdf").symlink_to("fine.pdf")
     report = desk.index().sync()
     assert dict(report.skipped) == {
+        "docs/link.pdf": "it is a link",
         "docs/locked.pdf": "it is protected by a password",
         "docs/scan.pdf": "it holds pictures of pages, and no text",
     }
     assert desk.index().sync().changed == 0, "what can't be read isn't tried again"
+
+
+def test_beside_the_notes_of_a_vault_what_the_history_leaves_out_is_not_named_again(
+    tmp_path: Path,
+) -> None:
+    desk = Desk(tmp_path / "vault", in_place=True)
+    (desk.root / "note.md").symlink_to("elsewhere.md")
+    (desk.root / "report.pdf").symlink_to("elsewhere.pdf")
+    try:
+        assert desk.index().sync().skipped == (("knowledge/report.pdf", "it is a link"),)
+    finally:
+        desk.close()
 
 
 def test_without_the_extra_pages_are_searched_as_they_are_until_it_is_installed(

@@ -145,12 +145,19 @@ class Door:
         self.events = CommitEvents(repository, log)
 
     def open(self, timeout: float = 5.0) -> tuple[bool, Outcome]:
-        """Make or mend the repository and settle what a crash left; was it made, what was left."""
+        """Make or mend the repository and settle what a crash left; was it made, what was left.
+
+        Where there is nothing to do nothing is written: who only reads needs no lock.
+        """
         self._check_writable()
-        with self._lock.hold(timeout), storage_errors("Can't open the history"):
-            found = self._repository.prepare(), self._intents.recover()
+        created = False
+        left: Outcome = "none"
+        with storage_errors("Can't open the history"):
+            if self._intents.pending() or not self._repository.is_prepared():
+                with self._lock.hold(timeout):
+                    created, left = self._repository.prepare(), self._intents.recover()
         self.events.note_newest()
-        return found
+        return created, left
 
     @contextlib.contextmanager
     def entered(self, timeout: float = 5.0) -> Iterator[list[Changed]]:

@@ -67,13 +67,17 @@ class IntentLog:
         except OSError:
             log.exception("the intent of a finished change could not be removed")
 
+    def pending(self) -> bool:
+        """True if a change is being written, or was when it was interrupted."""
+        return self._file.exists()
+
     def recover(self) -> Outcome:
         """Finish or take back what a crash interrupted.
 
         Raises:
             StorageError: The file system refused; the intent stays for the next try.
         """
-        if not self._file.exists():
+        if not self.pending():
             return "none"
         intent = self._read()
         if intent is None:

@@ -110,12 +110,19 @@ def temporary_name(prefix: str = TEMPORARY) -> str:
     return f"{prefix}{os.getpid()}-{secrets.token_hex(6)}.tmp"
 
 
-def sweep(folder: Path, *, everybody: bool = False, temporary: str = TEMPORARY) -> None:
+def sweep(folder: Path, *, everybody: bool = False) -> None:
     """Remove the temporary files that dead processes left in a folder.
 
     With `everybody` those of living ones go as well: for folders that are written only under a
     lock which the caller holds.
     """
+    for file in litter(folder, everybody=everybody):
+        with contextlib.suppress(OSError):
+            file.unlink()
+
+
+def litter(folder: Path, *, everybody: bool = False, temporary: str = TEMPORARY) -> Iterator[Path]:
+    """The temporary files that dead processes left in a folder; with `everybody` all."""
     try:
         names = os.listdir(folder)  # names are all we need
     except OSError:
@@ -124,8 +131,7 @@ def sweep(folder: Path, *, everybody: bool = False, temporary: str = TEMPORARY) 
         owner = name.removeprefix(temporary).partition("-")[0]
         is_ours = name.startswith(temporary) and name.endswith(".tmp") and owner.isdecimal()
         if is_ours and (everybody or not is_alive(int(owner))):
-            with contextlib.suppress(OSError):
-                (folder / name).unlink()
+            yield folder / name
 
 
 def is_alive(process: int) -> bool:

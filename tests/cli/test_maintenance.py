@@ -136,6 +136,33 @@ def test_doctor_names_what_is_out_of_order(kbtui: Command, monkeypatch: pytest.M
     assert "/no/such/place" in gone.out
 
 
+def test_what_only_reads_writes_nothing_in_a_workspace(
+    kbtui: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KBTUI_SEARCH__SEMANTIC", "false")
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "walrus.md").write_text("# Walrus\n\nEats clams.\n")
+    kbtui.ok("new", "topic", "Walrus", "-b", "Eats clams.")
+    for root in (kbtui.root, vault):
+        kbtui.bare("-w", str(root), "list")  # records the vault
+        lock = root / ".kbtui/lock"
+        lock.unlink()
+        before = _times(root)
+        for command in ("list", "show walrus", "links walrus", "search clams", "log", "diff HEAD",
+                        "sessions", "inbox", "audit", "doctor", "check"):  # fmt: skip
+            done = kbtui.bare("-w", str(root), *command.split())
+            assert done.status < 2, done
+            assert _times(root) == before, command
+        (root / ".kbtui/history.git/config").write_text("[core]\nbare = true\n")
+        assert kbtui.bare("-w", str(root), "list").status == 0
+        assert lock.exists(), "what must be mended is mended under the lock"
+
+
+def _times(root: Path) -> dict[str, int]:
+    return {str(file): file.lstat().st_ctime_ns for file in [root, *root.rglob("*")]}
+
+
 def test_a_read_only_workspace_can_be_read(kbtui: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     kbtui.ok("new", "topic", "Docker")
     monkeypatch.setattr("kbtui.workspace.opening._can_write", lambda _root: False)

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kbtui.workspace.durable import is_alive, sync_folder, temporary_name
+from kbtui.workspace.durable import litter, sync_folder, temporary_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -108,16 +108,12 @@ class PackFolder:
                 file.unlink(missing_ok=True)
         sync_folder(self._folder)
 
-    def sweep(self) -> None:
-        """Remove what killed writers left: folders, locks, after a while packs without an index."""
-        for folder in self._repository.glob(f"{INCOMING}*.tmp"):
-            owner = folder.name.split("-")[1]
-            if owner.isdecimal() and not is_alive(int(owner)):
-                shutil.rmtree(folder, ignore_errors=True)
-        for stale in self._folder.glob("pack-*.idx.lock"):
-            stale.unlink(missing_ok=True)  # only we write packs so, and only under the lock
+    def litter(self) -> Iterator[Path]:
+        """What killed writers left: folders, locks, after a while packs without an index."""
+        yield from litter(self._repository, temporary=INCOMING)
+        yield from self._folder.glob("pack-*.idx.lock")  # we alone write packs so, under the lock
         for file in (*self._folder.glob("*.pack"), *self._folder.glob("tmp_pack_*")):
             with contextlib.suppress(FileNotFoundError):
                 old = time.time() - file.stat().st_ctime > _STALE_SECONDS
                 if old and not file.with_suffix(".idx").exists():
-                    file.unlink()
+                    yield file

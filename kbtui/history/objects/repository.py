@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import struct
 import threading
 import time
@@ -29,7 +30,7 @@ from kbtui.history.objects.trees import (
     split_tree,
     walk_files,
 )
-from kbtui.workspace.durable import FileBatch, sweep, sync_folder
+from kbtui.workspace.durable import FileBatch, litter, sync_folder
 from kbtui.workspace.layout import is_recorded
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ CONFIG = b"""\
 [maintenance]
 \tauto = false
 """
-_HEAD = f"ref: {NAME}\n".encode()
+_FIXED = {"config": CONFIG, "HEAD": f"ref: {NAME}\n".encode()}
 _LEVEL = 1  # trees are mostly hashes: a higher level costs time and saves nothing
 _TEMPORARY = "tmp_obj_"  # as git calls them, which throws them away as well
 _BASES = 4 << 20  # bytes of each pack, of which a history has ten; 96 MB by itself
@@ -138,6 +139,10 @@ class Repository:
         """True if it has been made, and may be looked at."""
         return os.path.isdir(self._folder / "objects")  # never raises
 
+    def is_prepared(self) -> bool:
+        """True if `prepare` has nothing to do; asking writes nothing, and needs no lock."""
+        return self.exists and not self._wrong() and next(self._litter(), None) is None
+
     def prepare(self) -> bool:
         """Make the repository, or bring HEAD and the configuration back to what they must be.
 
@@ -151,25 +156,33 @@ class Repository:
                 (self._folder / "objects" / f"{number:02x}").mkdir(mode=0o700, exist_ok=True)
             os.chmod(self._folder, 0o700)  # noqa: PTH101 — mkdir's mode holds for the last folder
         with FileBatch(self._folder) as batch:
-            for name, data in (("config", CONFIG), ("HEAD", _HEAD)):
-                if not self._holds(name, data):
-                    batch.write(name, data, 0o600)
+            for name in self._wrong():
+                batch.write(name, _FIXED[name], 0o600)
             batch.sync()
-        sweep(self._folder)
-        sweep(self._folder / "refs" / "heads")
-        sweep(self._folder / PROPOSALS)
-        for folder in (self._folder / "objects").glob("[0-9a-f][0-9a-f]"):
-            sweep(folder, temporary=_TEMPORARY)
-        PackFolder(self._folder).sweep()
-        self._clear_old_locks()
+        for left in self._litter():
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink(missing_ok=True)
         return made
 
-    def _clear_old_locks(self) -> None:
-        """Remove what a git program that was killed left; none of its locks lives for minutes."""
-        for folder in (self._folder, self._folder / "refs" / "heads"):
-            for lock in folder.glob("*.lock"):
-                if abs(time.time() - lock.stat().st_mtime) > _LOCK_SECONDS:
-                    lock.unlink(missing_ok=True)
+    def _litter(self) -> Iterator[Path]:
+        """What killed writers left, of ours and of a git program's."""
+        heads = self._folder / "refs" / "heads"
+        for folder in (self._folder, heads, self._folder / PROPOSALS):
+            yield from litter(folder)
+        for folder in (self._folder / "objects").glob("[0-9a-f][0-9a-f]"):
+            yield from litter(folder, temporary=_TEMPORARY)
+        yield from PackFolder(self._folder).litter()
+        for folder in (self._folder, heads):
+            for lock in folder.glob("*.lock"):  # no git program holds one for minutes
+                with contextlib.suppress(FileNotFoundError):
+                    if abs(time.time() - lock.stat().st_mtime) > _LOCK_SECONDS:
+                        yield lock
+
+    def _wrong(self) -> list[str]:
+        """The files that always say the same and don't."""
+        return [name for name, data in _FIXED.items() if not self._holds(name, data)]
 
     def _holds(self, name: str, data: bytes) -> bool:
         try:

@@ -8,9 +8,11 @@ files; here they are read as plain data, so that a cache can't run code, whoever
 
 from __future__ import annotations
 
+import hashlib
 import io
 import pickle
 import shutil
+import struct
 import threading
 import weakref
 from array import array
@@ -27,6 +29,7 @@ import whoosh.index
 from whoosh import columns, fields, formats
 from whoosh.analysis import Analyzer, Token
 from whoosh.codec.whoosh3 import (
+    LENGTHS_COLUMN,
     WHOOSH3_HEADER_MAGIC,
     W3Codec,
     W3FieldWriter,
@@ -34,6 +37,7 @@ from whoosh.codec.whoosh3 import (
     W3TermInfo,
 )
 from whoosh.filedb.filestore import FileStorage
+from whoosh.filedb.filetables import OrderedHashWriter
 from whoosh.index import TOC
 from whoosh.reading import SegmentReader, TermNotFound
 from whoosh.system import pack_int, pack_long, pack_ushort
@@ -52,12 +56,17 @@ if TYPE_CHECKING:
     from kbtui.search.index.bm25f import Postings
     from kbtui.search.index.rows import LexicalDocument
 
+    # The document that alone has a term, and once; else document, frequency, document, ...
+    Gathered = int | array[int]
+
 VERSION = "3"
 FILTER_FIELDS = ("scope", "path", "type", "tag", "created", "updated", "said")
 _CHUNK = "chunk"
 _FILE = "file"
 _BLOCK = 4096
 _AT_ONCE = 100  # terms read while others wait for the file
+# A key and its value have these before them, and a slot of the table this.
+_TERM_SIZES, _POINTER = struct.Struct("!ii"), struct.Struct("!Iq")
 _LENGTH_OF_BYTE = np.array([byte_to_length(i) for i in range(256)], dtype=np.float32)
 
 
@@ -349,26 +358,20 @@ class _BulkWriter(SegmentWriter):  # type: ignore[misc]
         super().__init__(index, codec=codec, compound=False)
         self.fieldwriter.close()  # type: ignore[has-type]
         self.fieldwriter = _BulkFieldWriter(codec, self.storage, self.newsegment)
-        # field -> term -> document, frequency, document, frequency, ...
-        self._gathered: dict[str, dict[str, array[int]]] = defaultdict(dict)
-        self._lengths: dict[str, list[int]] = {name: [] for name in SCORED_FIELDS}
+        self._gathered: dict[str, dict[str, Gathered]] = defaultdict(dict)
+        self._columns = {_CHUNK: array("i"), _FILE: array("i")}
+        self._lengths = {name: array("i") for name in SCORED_FIELDS}
 
     def add_chunk(self, document: LexicalDocument) -> None:
         """Add one chunk as a document."""
-        self.perdocwriter.start_doc(self.docnum)
-        self.perdocwriter.add_column_value(_CHUNK, self.schema[_CHUNK].column_type, document.chunk)
-        self.perdocwriter.add_column_value(_FILE, self.schema[_FILE].column_type, document.file)
-        for name in SCORED_FIELDS:
-            counts = Counter(analyser.terms(document.texts.get(name, "")))
-            self._gather(name, counts)
-            length = counts.total()
-            self._lengths[name].append(length)
-            self.perdocwriter.add_field(name, self.schema[name], None, length)
-            column = self.schema[_exact(name)].column_type
-            self.perdocwriter.add_column_value(_exact(name), column, length)
+        self._columns[_CHUNK].append(document.chunk)
+        self._columns[_FILE].append(document.file)
+        for name, lengths in self._lengths.items():
+            terms = analyser.terms(document.texts.get(name, ""))
+            self._gather(name, Counter(terms))
+            lengths.append(len(terms))
         for name, values in document.filters.items():
             self._gather(name, dict.fromkeys(values, 1))
-        self.perdocwriter.finish_doc()
         self._added = True
         self.docnum += 1
 
@@ -378,74 +381,152 @@ class _BulkWriter(SegmentWriter):  # type: ignore[misc]
         for term, count in counts.items():
             held = terms.get(term)
             if held is None:
-                terms[term] = array("I", (number, count))
+                terms[term] = number if count == 1 else array("I", (number, count))
+            elif isinstance(held, int):
+                terms[term] = array("I", (held, 1, number, count))
             else:
                 held.append(number)
                 held.append(count)
 
     def _flush_segment(self) -> None:
+        for name, values in self._columns.items():
+            self._write_column(name, values)
+        for name, lengths in self._lengths.items():
+            self._write_column(_exact(name), lengths)
+            if total := sum(lengths):
+                self._write_column(f"_{name}_len", bytes(map(length_to_byte, lengths)))
+                self.perdocwriter._fieldlengths[name] = total
+        self.perdocwriter._doccount = self.docnum
         self.perdocwriter.close()
         for name in sorted(self._gathered):
             self.fieldwriter.write_field(
-                name, self.schema[name], self._gathered[name], self._lengths.get(name)
+                name, self.schema[name], self._gathered.pop(name), self._lengths.get(name)
             )
         self.fieldwriter.close()
+
+    def _write_column(self, name: str, values: array[int] | bytes) -> None:
+        column = LENGTHS_COLUMN if isinstance(values, bytes) else self.schema[name].column_type
+        self.perdocwriter._create_column(name, column)
+        writer = self.perdocwriter._get_column(name)
+        for number, value in enumerate(values):
+            writer.add(number, value)
 
 
 class _BulkFieldWriter(W3FieldWriter):  # type: ignore[misc]
     """Writes a term's postings at once, in the blocks that Whoosh's own writer makes.
 
-    The same bytes, without a dozen calls for each of the many terms that occur once or twice.
+    Without a dozen calls for each of the many terms that occur once or twice, and without asking
+    the system for a file's position with each.
     """
 
+    def __init__(self, codec: W3Codec, storage: FileStorage, segment: Any) -> None:
+        super().__init__(codec, storage, segment)
+        self._tindex = _TermTable(self._tindex)  # type: ignore[has-type]
+        self._offset = 0
+
     def write_field(
-        self, name: str, spec: Any, terms: dict[str, array[int]], lengths: list[int] | None
+        self, name: str, spec: Any, terms: dict[str, Gathered], lengths: array[int] | None
     ) -> None:
         """Write all terms of one field."""
         self.start_field(name, spec)
         prefix = pack_ushort(self._fieldid)
-        bounds = [length_to_byte(length) for length in lengths] if lengths is not None else None
-        encoded = {term.encode("utf-8", "surrogatepass"): held for term, held in terms.items()}
-        for term in sorted(encoded):
-            if term:
-                held = encoded[term]
-                self._tindex.add(prefix + term, self._write_term(held[::2], held[1::2], bounds))
+        bounds = None if lengths is None else bytes(map(length_to_byte, lengths))
+        once: dict[int, tuple[bytes, bytes]] = {}  # by document: terms that it alone has say alike
+        write, add = self._postfile.raw_file().write, self._tindex.add
+        for term in sorted(terms):  # UTF-8 has the order of code points
+            if not term:
+                continue
+            held = terms[term]
+            if not isinstance(held, int):
+                data, info = _blocks(held[::2], held[1::2], bounds)
+            elif held in once:
+                data, info = once[held]
+            else:
+                data, info = once[held] = _blocks(array("I", (held,)), array("I", (1,)), bounds)
+            write(data)
+            extent = pack_long(self._offset) + pack_int(len(data))
+            add(prefix + term.encode("utf-8", "surrogatepass"), info + extent)
+            self._offset += len(data)
         self.finish_field()
 
-    def _write_term(self, ids: array[int], counts: array[int], bounds: list[int] | None) -> bytes:
-        """Write the blocks of a term; gives its entry in the term index."""
-        offset = self._postfile.tell()
-        parts = [WHOOSH3_HEADER_MAGIC]
-        for start in range(0, len(ids), _BLOCK):
-            part = slice(start, start + _BLOCK)
-            last = start + _BLOCK >= len(ids)
-            parts += _block(ids[part], counts[part], bounds, last=last)
-        data = b"".join(parts)
-        self._postfile.write(data)
-        shortest, longest = _range_of(ids, bounds)
-        info = W3TermInfo._struct.pack(
-            0, sum(counts), len(ids), shortest, longest, max(counts), ids[0], ids[-1]
+
+class _TermTable(OrderedHashWriter):  # type: ignore[misc]
+    """Whoosh's table of terms, which knows where it is, and has a number a term in memory."""
+
+    def __init__(self, begun: OrderedHashWriter) -> None:
+        self.__dict__.update(begun.__dict__)
+        self._at = self.dbfile.tell()
+        self._hashes = array("I")
+
+    def add(self, key: bytes, value: bytes) -> None:
+        """Add a term that comes after all others."""
+        self.index.append(self._at)
+        self._hashes.append(
+            int.from_bytes(hashlib.md5(key, usedforsecurity=False).digest()[-4:], "big")
         )
-        return bytes(info + pack_long(offset) + pack_int(len(data)))
+        entry = _TERM_SIZES.pack(len(key), len(value)) + key + value
+        self.dbfile.raw_file().write(entry)
+        self._at += len(entry)
+
+    def _write_hashes(self) -> None:
+        buckets = [array("I") for _ in range(256)]
+        for number, of_key in enumerate(self._hashes):
+            buckets[of_key & 255].append(number)
+        positions = self.index.array
+        for bucket in buckets:
+            count = 2 * len(bucket)
+            self.directory.append((self._at, count))
+            taken = bytearray(count)
+            table = bytearray(_POINTER.size * count)
+            for number in bucket:
+                of_key = self._hashes[number]
+                slot = (of_key >> 8) % count
+                while taken[slot]:
+                    slot = (slot + 1) % count
+                taken[slot] = 1
+                _POINTER.pack_into(table, _POINTER.size * slot, of_key, positions[number])
+            self.dbfile.write(bytes(table))
+            self._at += len(table)
+
+
+def _blocks(ids: array[int], counts: array[int], bounds: bytes | None) -> tuple[bytes, bytes]:
+    """The blocks of a term, and its entry in the table of terms but for where they are."""
+    parts = [WHOOSH3_HEADER_MAGIC]
+    ranges = []
+    for start in range(0, len(ids), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        ranges.append(_range_of(ids[part], bounds))
+        last = start + _BLOCK >= len(ids)
+        parts += _block(ids[part], counts[part], ranges[-1], last=last)
+    info = W3TermInfo._struct.pack(
+        0,
+        sum(counts),
+        len(ids),
+        min(shortest for shortest, _ in ranges),
+        max(longest for _, longest in ranges),
+        max(counts),
+        ids[0],
+        ids[-1],
+    )
+    return b"".join(parts), info
 
 
 def _block(
-    ids: array[int], counts: array[int], bounds: list[int] | None, *, last: bool
+    ids: array[int], counts: array[int], lengths: tuple[int, int], *, last: bool
 ) -> tuple[bytes, bytes, bytes]:
     """One block: its length (negative in the last one), what is in it, and the postings."""
     deltas = (ids[0], *map(sub, ids[1:], ids[:-1]))
-    weights = None if max(counts) == 1 else tuple(map(float, counts))
+    most = max(counts)
+    weights = None if most == 1 else tuple(map(float, counts))
     data = pickle.dumps((deltas, weights, None), 2)
-    shortest, longest = _range_of(ids, bounds)
-    info = pickle.dumps((len(ids), ids[-1], float(max(counts)), 0, shortest, longest), 2)
+    info = pickle.dumps((len(ids), ids[-1], float(most), 0, *lengths), 2)
     size = len(info) + len(data)
     return pack_int(-size if last else size), info, data
 
 
-def _range_of(ids: array[int], bounds: list[int] | None) -> tuple[int, int]:
+def _range_of(ids: array[int], bounds: bytes | None) -> tuple[int, int]:
+    """The shortest and the longest of some documents."""
     if bounds is None:
         return 0, 0
-    if len(ids) == 1:
-        return bounds[ids[0]], bounds[ids[0]]
     found = [bounds[number] for number in ids]
     return min(found), max(found)

@@ -135,8 +135,8 @@ def row_of(document: Document, chunk: Chunk, number: int, order: int) -> ChunkRo
     )
 
 
-def stored_values(row: ChunkRow, chunk: Chunk) -> tuple[Any, ...]:
-    """The values that are stored of a row, in the order of `STORED`."""
+def stored_values(row: ChunkRow, chunk: Chunk, content: bytes) -> tuple[Any, ...]:
+    """The values that are stored of a row with its signature, in the order of `STORED`."""
     passages = json.dumps([[p.start, p.end, p.context] for p in row.passages])
     headings = json.dumps(row.headings)
     return (
@@ -151,7 +151,7 @@ def stored_values(row: ChunkRow, chunk: Chunk) -> tuple[Any, ...]:
         row.role,
         passages,
         row.keys,
-        signature(row),
+        content,
         _check_sum(row.text, headings, passages, row.keys),
     )
 

@@ -240,8 +240,8 @@ class StateStore:
         counts: Counter[bytes] = Counter()
         for order, chunk in enumerate(document.chunks):
             row = row_of(document, chunk, 0, order)
-            values = stored_values(row, chunk)
             content = signature(row)
+            values = stored_values(row, chunk, content)
             stays = old.pop((content, counts[content]), None)
             counts[content] += 1
             if stays is not None:

@@ -49,6 +49,8 @@ _QUOTED = re.compile(
     r"(?i)(?<![a-z])(?:passw(?:or[dt])?|passwd|passphrase|passwort|kennwort|contraseña|pwd|secret)[\w.-]{0,20}"
     r"[\"'`*]{0,3}[ \t]{0,4}(?:=|:|\bis\b|\bist\b|\bes\b)[ \t*]{0,4}([\"'`])(?P<secret>[^\"'`\n]{4,80})\1"
 )
+_IN_QUOTES = re.compile(r"([\"'`])[\w .-]*\Z")
+_A_PAIR = 2
 _BEARER = re.compile(r"(?i)\b(?:bearer|basic|token)[ \t]+(?P<secret>[A-Za-z0-9_.~+/=-]{16,4096})")
 _IN_URL = re.compile(
     r"(?<=://)[^\s/:@\"'<>]{0,64}:(?!\d{1,5}/)(?P<secret>[^\s\"'`<>]{1,200})(?=@[\w\[-][\w.-]*)"
@@ -103,6 +105,10 @@ _SAYS_OF = re.compile(
 _LAST_WORD = re.compile(r"(\w+).?\Z")
 _NOT_BEFORE = re.compile(r"[?&\w.\[/]")
 _ASIDE = re.compile(r"[ \t]*\((?P<inside>[^()\n\"'{};]{1,24})\)")
+# What stands for a parameter: "password (bool, optional): Enable ..."
+_TYPED = re.compile(
+    r"[ \t]*\(`?(?:bool|boolean|str|string|int|float|bytes|list|dict|object|Optional|Union)\b"
+)
 _BELOW = re.compile(r"[\"'`*_)]{0,3}[ \t]*[:=][ \t*_]*\r?\n[ \t>*+-]{0,8}(?=\S+[ \t]*(?:\n|\Z))")
 _ALONE = re.compile(r"[\"'`*_)]{0,3}[ \t]*\r?\n[ \t>*+-]{0,8}(?=\S+[ \t]*(?:\n|\Z))")
 _REPLY = re.compile(r"[\"'`]{0,2}[ ?]{0,3}\r?\n[\w. \[\]:<-]{1,24}[:>][ ](?=\S+[ \t]*(?:\n|\Z))")
@@ -112,7 +118,7 @@ _ITS = re.compile(r"(?i)\b(?:it['’]s|c['’]est)[ \t]+(?:now[ \t]+)?[\"'`“�
 _DASH = re.compile(r"[\"'`*_]{0,3}[ \t]*[,»–—-][ \t]*[\"'`“„«*_(]{0,3}")
 _CLAUSE_END = re.compile(r"[.!?;]\s|\s[–—]\s|\"[,}]")
 _TECHNICAL = re.compile(
-    r"(?i)\d+-?[a-z]{1,12}|v?\d+(?:\.\d+)*[a-z]?|o?auth\d|1password|(?:sha|md|aes|rsa|hs|rs|es|utf|base|wpa|ipv|h|http"
+    r"(?i)boto3|gh-\d+|\d+-?[a-z]{1,12}|v?\d+(?:\.\d+)*[a-z]?|o?auth\d|1password|(?:sha|md|aes|rsa|hs|rs|es|utf|base|wpa|ipv|h|http"
     r"|web|win|s|k|p|ed|mp|ps|ios|bcrypt|tls|usb|ntlm|pbkdf|argon|uuid|id)v?-?\d+[a-z]?s?"
 )
 _PASSWORD_SAID = re.compile(rf"(?:(?P<plain>{_PASSWORD_WORD})|{_SECRET_WORD})(?![\w\]])")
@@ -218,7 +224,7 @@ _GOES_ON = re.compile(
 _IN_QUERY = re.compile(r"[?&](?:[\w-]*)\Z")
 _PLACEHOLDER = re.compile(
     r"(?i)your|example|sample|dummy|placeholder|redacted|change_?me|x{4}|\*{3}|\.\.\.|<|\$\{|\{\{|process\.env"
-    r"|os\.environ|getenv|test[_-]?key|^\$|^%\w+%$|^[.~]?/|://|^\[|^@|\]\(|:://|^(?:https?|file|mailto):"
+    r"|os\.environ|getenv|test[_-]?key|secret[_-]value|^my[_-](?:secret|password|token)(?:[_-][a-z]+)?$|^\$|^%\w+%$|^[.~]?/|://|^\[|^@|\]\(|:://|^(?:https?|file|mailto):"
 )
 _SPLITS = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad]|\\\\(?=[_*.~-])")
 _IS_WIDE = re.compile("[\uff01-\uff5e\u3000\xa0]")
@@ -230,7 +236,22 @@ _VOWEL = re.compile("[aeiouyAEIOUY]")
 _MOST_WRITTEN = 0.55
 _MOST_DIGITS = 0.2
 # A call, an item or a named argument: "token = header[7:]", "pass_(minutes=31)".
-_CODED = re.compile(r"[A-Za-z_.]{2,}(?:[(\[]|=(?:[\w'\"({\[]|,|\Z))|[{(]|\w+\.\w+\(")
+_CODED = re.compile(
+    r"[A-Za-z_.]{2,}(?:[(\[]|=(?:[\w'\"({\[%-]|,|\Z))|[{(]|\w+\.\w+\(|=\w{1,20}(?:[.?)]|&&)"
+)
+# Of a program that was made small: "e&&(t=n),", "return!0", "(a,b){", ");".
+_CODE_MARK = re.compile(
+    r"=>|[=!]==?|&&\b|\w\|\||[)\]}][)\]}{;.,:?=]|\w\([\w!)]|[,;({?]\w{1,3}[=:,()]|,\w+:\d|![01]|\bfunction\b|\breturn\b"
+)
+_IS_NAME = re.compile(r"[A-Za-z]\.[A-Za-z$]|[/\\]")
+_OF_A_SECRET = re.compile(
+    r"(?:[A-Za-z]\w*[._])+(?:passw(?:or)?d|passphrase|pwd?|secret|token|credential|cred)s?"
+)
+_DIGIT = re.compile(r"\d")
+_COMMENT = re.compile(r"(?://|#|/\*)[ \t]")
+_QUOTES = frozenset("\"'`")
+_MOST_CODE = 2  # such marks near a secret that is told in words
+_NEAR = 80
 _MIN_ENTROPY = 3.0
 _MIN_LENGTH = 16
 _MIN_PASSWORD = 10
@@ -518,14 +539,23 @@ def _assigned(read: _Read) -> Iterator[Span]:
         if (mixed or _is_random(secret, is_password=is_password)) and not _is_in_link(text, named):
             end = first + len(secret)
             yield first, end, "password" if is_password else "secret"
-    for match in read.begun(_QUOTED, _QUOTED_HEADS):
-        if _is_password(match["secret"], said=" " not in match["secret"] or "phrase" in match[0]):
-            yield *match.span("secret"), "password"
+    yield from _quoted(read)
     for match in read.begun(_BEARER, _BEARER_HEADS):
         if _is_random(match["secret"]):
             yield *match.span("secret"), "token"
     for match in read.begun(_PAIR, _PAIR_HEADS):
         if _is_password(match["secret"], said=False):
+            yield *match.span("secret"), "password"
+
+
+def _quoted(read: _Read) -> Iterator[Span]:
+    """Passwords in quotes behind a name that says so."""
+    text = read.text
+    for match in read.begun(_QUOTED, _QUOTED_HEADS):
+        quoted = _IN_QUOTES.search(text, max(0, match.start() - _LOOK_BACK), match.start())
+        if quoted and quoted[1] == match[1] and match[0].count(match[1]) == _A_PAIR:
+            continue  # the name stands in quotes with its colon: what follows is between two texts
+        if _is_password(match["secret"], said=" " not in match["secret"] or "phrase" in match[0]):
             yield *match.span("secret"), "password"
 
 
@@ -543,7 +573,9 @@ def _codes_told(read: _Read) -> Iterator[Span]:
                 code = code if _ONLY_DIGITS[match[0]].fullmatch(code[0]) else None
             if code and match["any"] and _VERSION.match(code[0]):
                 continue
-            if code and not any(_NO_NUMBER.match(text, at) for at in code.span()):
+            if not code or any(_NO_NUMBER.match(text, at) for at in code.span()):
+                continue
+            if not _is_in_code(text, *code.span()):
                 yield *code.span(), "PIN or code"
 
 
@@ -558,13 +590,17 @@ def _passwords_told(read: _Read) -> Iterator[Span]:
             found = _WORD.match(text, first)
             secret = found[0].rstrip(".,;:!?)*_|") if found else ""
             goes_on = secret.isalpha() and _GOES_ON.match(text, first + len(secret))
-            if goes_on or (is_token and len(secret) < _LEAST_TOKEN):
+            if goes_on or (is_token and (len(secret) < _LEAST_TOKEN or secret.startswith("token"))):
                 continue
             is_plain = match["plain"] is not None
-            if _is_password(secret, said=said and is_plain) or (
+            is_secret = _is_password(secret, said=said and is_plain) or (
                 is_plain and _LONG_NUMBER.fullmatch(secret)
+            )
+            last = first + len(secret)
+            if is_secret and not (
+                _is_variable(text, first, last) or _is_in_code(text, first, last)
             ):
-                yield first, first + len(secret), "password"
+                yield first, last, "password"
                 break
 
 
@@ -579,7 +615,7 @@ def _told_otherwise(read: _Read) -> Iterator[Span]:
     for match in (each for line in lines for each in _REVERSED.finditer(text, *line)):
         secret = match["secret"]
         is_secret = _CODE.fullmatch(secret) if match["code"] else _is_password(secret, said=False)
-        if is_secret:
+        if is_secret and not _is_in_code(text, *match.span()):
             yield *match.span("secret"), "PIN or code" if match["code"] else "password"
     for match in read.begun(_PHRASE, _PHRASE_HEADS):
         yield *match.span(match.lastgroup or 0), "recovery phrase"
@@ -615,7 +651,7 @@ def _in_columns(heads: list[str], place: int, rows: str, sign: str) -> Iterator[
 
 def _candidates(text: str, begin: int, end: int) -> Iterator[tuple[int, bool]]:
     """Where the secret may begin that a word promises, and if "is" or a colon stands before it."""
-    if _NOT_SAID.match(text, end):
+    if _NOT_SAID.match(text, end) or _TYPED.match(text, end):
         return
     if aside := _ASIDE.match(text, end):
         yield aside.start("inside"), False
@@ -647,6 +683,29 @@ def _in_clause(text: str, end: int, stop: int) -> Iterator[tuple[int, bool]]:
     words = _MOST_WORDS if _SAYS_OF.match(text, end) else 1
     for place in islice(_GAP.finditer(text, end, stop), words):
         yield place.end(), False
+
+
+def _is_variable(text: str, first: int, last: int) -> bool:
+    """True if a variable is handed on: "password=smtp_password,", "salt=salt)"."""
+    name = text[first:last]
+    is_given = text[last : last + 1] in {",", ")"} and _OF_A_SECRET.fullmatch(name)
+    return bool(is_given) or text.startswith(f"{name}=", first - len(name) - 1)
+
+
+def _is_in_code(text: str, first: int, last: int) -> bool:
+    """True if what stands around in its line is a program's text, in which nobody tells anything.
+
+    What is quoted there is a value all the same, if it holds a digit and is no name.
+    """
+    inside = len(_CODE_MARK.findall(text, first, last))
+    is_quoted = text[first - 1 : first] in _QUOTES and text[last : last + 1] in _QUOTES
+    if is_quoted and not inside and _DIGIT.search(text, first, last):
+        return _IS_NAME.search(text, first, last) is not None
+    begin, end = max(0, first - _NEAR), last + _NEAR
+    before = _COMMENT.split(text[begin:first].rpartition("\n")[2])[-1]
+    around = before, text[last:end].partition("\n")[0]
+    marks = sum(len(_CODE_MARK.findall(each)) for each in around)
+    return marks > 1 and marks + inside > _MOST_CODE
 
 
 def _is_alone(text: str, begin: int) -> bool:

@@ -113,6 +113,9 @@ TOLD = [
     *("Dein Bestätigungscode lautet {884201}", "backup codes: {8372-1928} {9382-1029}"),
     *("PIN Girocard {3381}", "Key for the API: {b7c1f8d2e94a4f0c8a6e5d3b2c1a0f9e}"),
     *("JWT_SECRET={mySuperS3cretJwtKey2024}", "code de la carte bancaire {6402}"),
+    '!function(e){var t={host:"x.y",password:"{Tr0ub4d}",port:1};return t}(),f(e&&n);',
+    'const t={token:"{GlSyrroUflJxynY7kUNn}",id:1};h(t),e.exports=t',
+    *("foo(bar(1)); // the password is {k9]};aX3=b}", "x = f(y(1))  # password is {Tr0ub(4)d}"),
 ]
 UPPER = string.ascii_uppercase + string.digits
 HEX = "0123456789abcdef"
@@ -390,6 +393,14 @@ def test_what_is_told_in_plain_words_is_taken_out(text: str, secret: str) -> Non
         "install dbus-user-session:amd64 1.14.10, iso-codes:all 4.15.0-1",
         "Pass\nthe exam, and the password will be lost for good, it's forever",
         "A combination of CD4, CD25 and CD127",
+        "class t{constructor(e){this.t=e}},f={row:g,column:y})}),{text:b,tokens:u}},m=function(){}",
+        '},{token:"punctuation.definition.string.begin.actionscript.2",regex:/a/}',
+        "e.locals),void 0!==t&&(n=t[0]),token:this.terminals_[ve]||ve,line:Se.yylineno,loc:_e,expected:ct})}if(mt[0]instanceof Array&&mt.l)",
+        "springgreen:65407,steelblue:4620980,tan:13808780,teal:32896,thistle:14204888,tomato:16737095",
+        '"Password:"),B?$e.createElement("code",null,e)),return!0}(s,o),f(t.key===Bs?0:e.length-1)',
+        "def ask(password: bool = False, stream: Final = None) -> str: login(password=smtp_password)",
+        "password (bool, optional): Enable it. hashlib.scrypt(password.encode(), salt=salt, n=2)",
+        'torch.cat([k_embed, k_pass], dim=-1), f"token for user={user} server=%s", secret="my-secret"',
     ],
 )
 def test_what_only_speaks_of_secrets_stays(text: str) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError
 from kbtui.history.adoption import OutsideEdits
 from kbtui.history.history import History
-from kbtui.knowledge.library import Library
+from kbtui.knowledge.library.library import Library
 from kbtui.logs import start_logging
 from kbtui.settings import Settings, load_settings
 from kbtui.workspace.files import why_closed

@@ -16,7 +16,7 @@ from kbtui.agent.tools.toolbox import Outcome
 from kbtui.agent.tools.writing import is_reviewed, propose
 from kbtui.errors import KbtuiError
 from kbtui.history.objects.commit import describe
-from kbtui.knowledge import frontmatter
+from kbtui.knowledge.format import frontmatter
 from kbtui.memory.records.dates import absolute_dates
 from kbtui.offline import words as w
 from kbtui.offline.lines import Line, lines_of
@@ -29,8 +29,8 @@ from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from kbtui.history.change import Change
-    from kbtui.knowledge.entry import EntryInfo
-    from kbtui.knowledge.facts import Fact
+    from kbtui.knowledge.entries.entry import EntryInfo
+    from kbtui.knowledge.format.facts import Fact
     from kbtui.memory.edits.editor import Editor
     from kbtui.memory.edits.editor import Outcome as FactOutcome
     from kbtui.search.results import Hit

@@ -37,7 +37,7 @@ from kbtui.workspace import files
 from kbtui.workspace.layout import BOOTSTRAP_FILES, Workspace
 
 if TYPE_CHECKING:
-    from kbtui.knowledge.library import Library
+    from kbtui.knowledge.library.library import Library
     from kbtui.models.roles import ModelRegistry
     from kbtui.sessions.store import Session, SessionMessage
     from kbtui.settings import ContextSettings, Settings

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kbtui.errors import KbtuiError
-from kbtui.knowledge import frontmatter
-from kbtui.knowledge.shipped import SKILLS, shipped_skill
+from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.shipped.install import SKILLS, shipped_skill
 from kbtui.text import clean_line, shorten
 from kbtui.workspace import files
 from kbtui.workspace.layout import Layout

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from kbtui.agent.context import Prompt
     from kbtui.agent.tools.base import ToolContext
     from kbtui.agent.tools.toolbox import Outcome, Toolbox
-    from kbtui.knowledge.facts import Fact
+    from kbtui.knowledge.format.facts import Fact
     from kbtui.sessions.store import Session, SessionMessage
 
 log = logging.getLogger(__name__)

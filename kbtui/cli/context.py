@@ -87,7 +87,7 @@ def completion(ctx: click.Context, shell: str) -> None:
 
 def entry_names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """The names of entries that begin with, or whose slug begins with, what was typed."""
-    from kbtui.knowledge.entry_index import EntryIndex
+    from kbtui.knowledge.catalog.entry_index import EntryIndex
     from kbtui.workspace.opening import find_workspace, open_workspace
     from kbtui.workspace.scan import Scanner
 
@@ -108,7 +108,7 @@ def entry_names(ctx: click.Context, _param: click.Parameter, incomplete: str) ->
 
 def entry_types(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """The types of entries."""
-    from kbtui.knowledge.templates import ENTRY_TYPES
+    from kbtui.knowledge.entries.templates import ENTRY_TYPES
 
     return [name for name in ENTRY_TYPES if name.startswith(incomplete)]
 

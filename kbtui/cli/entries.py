@@ -36,9 +36,9 @@ from kbtui.errors import (
 )
 
 if TYPE_CHECKING:
-    from kbtui.knowledge.entry import Entry
-    from kbtui.knowledge.library import Content, EntryInfo, Library
-    from kbtui.knowledge.reader import PastLibrary
+    from kbtui.knowledge.entries.entry import Entry
+    from kbtui.knowledge.library.library import Content, EntryInfo, Library
+    from kbtui.knowledge.library.reader import PastLibrary
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.workspace.layout import Layout
 
@@ -67,7 +67,7 @@ def _infos(kb: KnowledgeBase, at: str | None) -> list[EntryInfo]:
 
 
 def _past(kb: KnowledgeBase, at: str) -> PastLibrary:
-    from kbtui.knowledge.reader import PastLibrary
+    from kbtui.knowledge.library.reader import PastLibrary
 
     return PastLibrary(kb.history, at, kb.library)
 
@@ -148,7 +148,7 @@ def _show_document(kb: KnowledgeBase, path: str, *, as_json: bool) -> None:
 
 
 def _entry_at(kb: KnowledgeBase, ref: str, at: str) -> Entry:
-    from kbtui.knowledge.entry import parse_entry
+    from kbtui.knowledge.entries.entry import parse_entry
 
     path = recorded_path(kb, ref, at)
     return parse_entry(path, kb.history.read(path, at))

@@ -69,7 +69,7 @@ def init(place: Place, folder: Path | None, demo: bool, in_place: bool) -> None:
 
 
 def _plant(kb: KnowledgeBase) -> None:
-    from kbtui.knowledge.shipped import plant
+    from kbtui.knowledge.shipped.install import plant
 
     if kb.library.infos():
         raise UsageError(

@@ -20,8 +20,8 @@ from kbtui.text import clean, clean_line
 
 if TYPE_CHECKING:
     from kbtui.history.objects.commit import Commit
-    from kbtui.knowledge.entry import Entry, EntryInfo
-    from kbtui.knowledge.reader import Backlink, ResolvedLink
+    from kbtui.knowledge.entries.entry import Entry, EntryInfo
+    from kbtui.knowledge.library.reader import Backlink, ResolvedLink
     from kbtui.search.results import Hit, SearchResult
     from kbtui.sessions.store import SessionInfo
     from kbtui.workspace.layout import Layout

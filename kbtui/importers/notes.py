@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from kbtui.history.change import Actor, Origin
 from kbtui.importers.port import Note, Skipped
-from kbtui.knowledge.templates import Front, render_entry
-from kbtui.knowledge.yaml_edit import value_text
+from kbtui.knowledge.entries.templates import Front, render_entry
+from kbtui.knowledge.format.yaml_edit import value_text
 from kbtui.text import clean, clean_line, counted, slugify
 from kbtui.workspace import files
 from kbtui.workspace.durable import FileBatch, storage_errors

@@ -16,7 +16,7 @@ from kbtui.workspace.scan import LEFT_OUT, Scanner
 
 if TYPE_CHECKING:
     from kbtui.history.history import History
-    from kbtui.knowledge.library import Library
+    from kbtui.knowledge.library.library import Library
     from kbtui.memory.inbox.inbox import Inbox
     from kbtui.memory.records.ledger import Audit
     from kbtui.workspace.layout import Workspace

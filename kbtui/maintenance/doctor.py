@@ -26,7 +26,7 @@ from kbtui.workspace.scan import LEFT_OUT
 
 if TYPE_CHECKING:
     from kbtui.history.history import History
-    from kbtui.knowledge.library import Library
+    from kbtui.knowledge.library.library import Library
     from kbtui.models.roles import ModelRegistry
     from kbtui.search.search_index import SearchIndex
     from kbtui.workspace.layout import Workspace

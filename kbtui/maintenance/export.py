@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from kbtui.errors import KbtuiError, UnsafePathError, UsageError
-from kbtui.knowledge import frontmatter
+from kbtui.knowledge.format import frontmatter
 from kbtui.sessions.imported import is_imported
 from kbtui.text import clean, clean_line, moment
 from kbtui.workspace import files
@@ -29,7 +29,7 @@ from kbtui.workspace.layout import MACHINE, Workspace
 from kbtui.workspace.scan import Scanner, attachments_in
 
 if TYPE_CHECKING:
-    from kbtui.knowledge.library import Library
+    from kbtui.knowledge.library.library import Library
     from kbtui.sessions.log_records import SessionMessage
 
 _SIGN = f"{MACHINE}/format"  # by which a folder of notes in place is known

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, UsageError
 from kbtui.history.change import Actor
-from kbtui.knowledge import catalog, frontmatter
-from kbtui.knowledge.body import summary_of
-from kbtui.knowledge.shipped import install_skills
+from kbtui.knowledge.catalog import catalog
+from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.format.body import summary_of
+from kbtui.knowledge.shipped.install import install_skills
 from kbtui.text import clean_line, counted
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors

@@ -22,8 +22,8 @@ from kbtui.history.merging.tree_merge import Clash, Resolver, merge_three
 from kbtui.history.objects.commit import is_derived
 from kbtui.history.sync.remote import Address, Watcher, parse_address
 from kbtui.history.sync.sync import SyncReport, SyncRules
-from kbtui.knowledge.catalog import without_block
-from kbtui.knowledge.shipped import SKILLS
+from kbtui.knowledge.catalog.catalog import without_block
+from kbtui.knowledge.shipped.install import SKILLS
 from kbtui.memory.records.record_merge import resolver_of
 from kbtui.text import counted, json_object
 from kbtui.workspace import files
@@ -33,7 +33,7 @@ from kbtui.workspace.layout import Workspace, short_name
 
 if TYPE_CHECKING:
     from kbtui.history.history import History
-    from kbtui.knowledge.library import Library
+    from kbtui.knowledge.library.library import Library
     from kbtui.memory.inbox.inbox import Inbox
 
 _INDEX = re.compile(r"knowledge/(?:.*/)?INDEX\.md")

@@ -14,7 +14,7 @@ from typing import Any
 from kbtui.agent.tools.base import Tool, ToolContext, ToolResult, checked_area, number, spec, text
 from kbtui.agent.tools.searching import MemorySearch, VectorSearch
 from kbtui.agent.tools.writing import RenameEntry, write
-from kbtui.knowledge.entry import parse_entry
+from kbtui.knowledge.entries.entry import parse_entry
 from kbtui.mcp_server.resources import address_of
 from kbtui.memory.edits.operations import delete_entry
 from kbtui.text import clean_line, counted

@@ -21,7 +21,7 @@ from kbtui.agent.tools.writing import is_reviewed, propose
 from kbtui.errors import NotFoundError, UndoConflictError
 from kbtui.history.looking.diff import as_patch
 from kbtui.history.objects.commit import Actor, Commit, describe
-from kbtui.knowledge.entry_index import is_catalogue
+from kbtui.knowledge.catalog.entry_index import is_catalogue
 from kbtui.text import clean_line, counted, moment, shorten
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError
 from kbtui.history.objects.commit import Actor, Commit, PathChange, describe, is_derived
-from kbtui.knowledge.privacy import says_private
+from kbtui.knowledge.entries.privacy import says_private
 from kbtui.workspace.files import checked_path
 
 if TYPE_CHECKING:
     from kbtui.history.history import History
     from kbtui.history.looking.diff import FileDiff
-    from kbtui.knowledge.library import Library
+    from kbtui.knowledge.library.library import Library
 
 _MOST_NAMES = 100  # that one file has had
 

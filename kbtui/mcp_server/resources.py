@@ -15,13 +15,13 @@ from urllib.parse import quote, unquote
 
 from kbtui.agent.tools.base import checked_area
 from kbtui.errors import NotFoundError, UsageError
-from kbtui.knowledge.catalog import ROOT_INDEX
-from kbtui.knowledge.entry_index import is_catalogue
+from kbtui.knowledge.catalog.catalog import ROOT_INDEX
+from kbtui.knowledge.catalog.entry_index import is_catalogue
 from kbtui.text import clean_line, fold, shorten
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
-    from kbtui.knowledge.library import EntryInfo, Library
+    from kbtui.knowledge.library.library import EntryInfo, Library
     from kbtui.workspace.layout import Workspace
 
 INDEX = "kb://index"

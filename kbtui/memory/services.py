@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kbtui.history.history import History
-    from kbtui.knowledge.library import Library
+    from kbtui.knowledge.library.library import Library
     from kbtui.memory.records.archive import Archive
     from kbtui.models.roles import ModelRegistry
     from kbtui.search.search_index import SearchIndex

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from kbtui.knowledge.templates import EVOLUTION, TYPE_OF_FOLDER
+from kbtui.knowledge.entries.templates import EVOLUTION, TYPE_OF_FOLDER
 from kbtui.text import clean_line
 
 Source = Literal["entry", "memory", "note", "said", "told"]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from kbtui.knowledge.facts import Fact
+from kbtui.knowledge.format.facts import Fact
 from kbtui.offline import words as w
 from kbtui.offline.corrections import Correction, find, without_cue
 from kbtui.offline.judging import (

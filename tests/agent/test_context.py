@@ -333,7 +333,9 @@ def test_many_words_that_name_nothing_cost_next_to_nothing(
     kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     searched: list[str] = []
-    monkeypatch.setattr("kbtui.knowledge.resolve.nearest", lambda ref, _infos: searched.append(ref))
+    monkeypatch.setattr(
+        "kbtui.knowledge.linking.resolve.nearest", lambda ref, _infos: searched.append(ref)
+    )
     kb.library.create("person", "Alice")
     prompt = prompt_of(kb, text=" ".join(f"@name{number}" for number in range(100)))
     assert prompt.attachments == ()

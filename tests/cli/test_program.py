@@ -222,7 +222,7 @@ def test_an_interrupt_ends_with_130(kbtui: Command, monkeypatch: pytest.MonkeyPa
     def interrupted(*_: Any, **__: Any) -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr("kbtui.knowledge.library.Library.infos", interrupted)
+    monkeypatch.setattr("kbtui.knowledge.library.library.Library.infos", interrupted)
     done = kbtui("list")
     assert (done.status, done.out) == (130, "")
     assert "Traceback" not in done.err
@@ -250,7 +250,7 @@ def test_what_nobody_foresaw_is_a_sentence_and_the_log_has_the_rest(
     def broken(*_: Any, **__: Any) -> None:
         raise RuntimeError("a \x1b[31mwheel\ncame off")
 
-    monkeypatch.setattr("kbtui.knowledge.library.Library.infos", broken)
+    monkeypatch.setattr("kbtui.knowledge.library.library.Library.infos", broken)
     done = kbtui("list")
     assert done.status == 1
     assert str(log_file()) in done.err

@@ -18,7 +18,7 @@ from kbtui.history.sync import transport
 from kbtui.history.sync.remote import parse_address
 from kbtui.importers.engine import find_source, run
 from kbtui.importers.opened import Opened
-from kbtui.knowledge.library import Library
+from kbtui.knowledge.library.library import Library
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.maintenance.purge import Purging
 from kbtui.sessions.store import SessionStore

@@ -27,7 +27,7 @@ from kbtui.history.merging.tree_merge import merge_three
 from kbtui.importers.engine import SOURCES, find_source
 from kbtui.importers.opened import Opened
 from kbtui.importers.port import Conversation, Note, Skipped
-from kbtui.knowledge import frontmatter
+from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.mcp_server.backend import Backend
 from kbtui.search.query.parser import parse

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.history.history import History
-from kbtui.knowledge.library import Library
+from kbtui.knowledge.library.library import Library
 from kbtui.workspace.opening import create_workspace
 from kbtui.workspace.scan import Scanner
 from tests.fixtures import history, workspace

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.history.change import Actor
-from kbtui.knowledge import catalog
+from kbtui.knowledge.catalog import catalog
 from tests.patience import PATIENCE
 
 if TYPE_CHECKING:

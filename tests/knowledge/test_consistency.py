@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.history.change import Actor
-from kbtui.knowledge.entry import parse_entry
-from kbtui.knowledge.links import links_in_body
+from kbtui.knowledge.entries.entry import parse_entry
+from kbtui.knowledge.format.links import links_in_body
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbtui.knowledge.body import plain_line, summary_of
-from kbtui.knowledge.entry import Link, parse_entry
+from kbtui.knowledge.entries.entry import Link, parse_entry
+from kbtui.knowledge.format.body import plain_line, summary_of
 
 if TYPE_CHECKING:
     from pathlib import Path

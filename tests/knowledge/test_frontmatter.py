@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from kbtui.errors import UnreadableError
-from kbtui.knowledge.frontmatter import parse, replace_scalars, set_keys, split
+from kbtui.knowledge.format.frontmatter import parse, replace_scalars, set_keys, split
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,8 @@ import pytest
 
 from kbtui.errors import UsageError
 from kbtui.history.objects.commit import Actor
-from kbtui.knowledge.habits import KEBAB, TITLED, Naming, naming_of
-from kbtui.knowledge.reader import PastLibrary
+from kbtui.knowledge.entries.habits import KEBAB, TITLED, Naming, naming_of
+from kbtui.knowledge.library.reader import PastLibrary
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.tui.notes.documents import load_document, load_links
 

@@ -10,11 +10,11 @@ import pytest
 
 from kbtui.errors import ConflictError, NotFoundError, UnreadableError, UnsafePathError, UsageError
 from kbtui.history.change import Actor, Origin
-from kbtui.knowledge.frontmatter import parse
-from kbtui.knowledge.templates import ENTRY_TYPES
+from kbtui.knowledge.entries.templates import ENTRY_TYPES
+from kbtui.knowledge.format.frontmatter import parse
 
 if TYPE_CHECKING:
-    from kbtui.knowledge.library import Library
+    from kbtui.knowledge.library.library import Library
     from tests.knowledge.conftest import Room
 
 
@@ -291,7 +291,7 @@ def test_another_process_sees_the_same_and_any_damage_heals(room: Room) -> None:
 
 
 def test_private_is_what_says_so_or_what_the_settings_name(room: Room) -> None:
-    from kbtui.knowledge.library import Library
+    from kbtui.knowledge.library.library import Library
     from kbtui.workspace.scan import Scanner
 
     room.put("knowledge/facts/pin.md", "---\nprivate: true\n---\n# Pin\n1234\n")

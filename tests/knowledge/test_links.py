@@ -9,7 +9,7 @@ import pytest
 from kbtui.errors import NotFoundError, UnsafePathError, UsageError
 
 if TYPE_CHECKING:
-    from kbtui.knowledge.library import Library
+    from kbtui.knowledge.library.library import Library
     from tests.knowledge.conftest import Room
 
 

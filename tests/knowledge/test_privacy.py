@@ -13,8 +13,8 @@ from kbtui.agent.sources import Sources
 from kbtui.agent.tools.base import ToolContext
 from kbtui.agent.tools.toolbox import Toolbox
 from kbtui.history.objects.commit import Origin
-from kbtui.knowledge import entry_index
-from kbtui.knowledge.privacy import originals, says_private
+from kbtui.knowledge.catalog import entry_index
+from kbtui.knowledge.entries.privacy import originals, says_private
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.mcp_server.backend import Backend
 from kbtui.mcp_server.resources import Resources
@@ -273,7 +273,7 @@ def test_what_older_rules_took_for_public_is_looked_at_again(
     root = tmp_path / "notes"
     with monkeypatch.context() as older, KnowledgeBase.open(root, create=True) as kb:
         older.setattr(entry_index, "_IDENTITY", "entries 6 older")
-        older.setattr("kbtui.knowledge.entry.says_private", lambda _data: False)
+        older.setattr("kbtui.knowledge.entries.entry.says_private", lambda _data: False)
         (kb.workspace.knowledge / "diary.md").write_text("#+PRIVATE: t\n# Diary\n")
         kb.library.refresh()
         assert not kb.library.is_private("knowledge/diary.md")

@@ -10,9 +10,10 @@ import pytest
 
 from kbtui.agent import tools
 from kbtui.history.change import Actor
-from kbtui.knowledge import frontmatter, shipped
-from kbtui.knowledge.shipped import install_skills, plant, shipped_skill
-from kbtui.knowledge.templates import ENTRY_TYPES
+from kbtui.knowledge.entries.templates import ENTRY_TYPES
+from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.shipped import install
+from kbtui.knowledge.shipped.install import install_skills, plant, shipped_skill
 from kbtui.models.port import estimate_tokens
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def newer() -> str:
 
 
 def upgrade(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setattr(shipped, "shipped_skill", lambda _name: text)
+    monkeypatch.setattr(install, "shipped_skill", lambda _name: text)
 
 
 def test_it_teaches_every_folder_and_stays_short() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import UnreadableError, UsageError
-from kbtui.knowledge.library import retag
+from kbtui.knowledge.library.library import retag
 
 if TYPE_CHECKING:
     from tests.knowledge.conftest import Room

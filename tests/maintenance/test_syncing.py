@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import RemoteError
-from kbtui.knowledge.catalog import small_index
+from kbtui.knowledge.catalog.catalog import small_index
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.workspace.opening import create_workspace
 from tests.history.test_sync_beside import Clone

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kbtui.knowledge.library import Library
+from kbtui.knowledge.library.library import Library
 from tests.patience import PATIENCE
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from kbtui.history.history import History
-from kbtui.knowledge.library import Library
+from kbtui.knowledge.library.library import Library
 from kbtui.memory.background.service import Memory
 from kbtui.memory.records.archive import Archive
 from kbtui.memory.services import Services

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbtui.history.change import Actor, Origin
-from kbtui.knowledge.facts import Fact
+from kbtui.knowledge.format.facts import Fact
 from kbtui.memory.edits.memory_file import is_statement, split_lines
 from kbtui.memory.edits.spotlight import MOST_LINES, is_near_full
 from tests.memory.memory_room import Room, open_room

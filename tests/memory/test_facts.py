@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kbtui.knowledge.facts import normalise, plain_fact, statements
+from kbtui.knowledge.format.facts import normalise, plain_fact, statements
 
 
 @pytest.mark.parametrize(

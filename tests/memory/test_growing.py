@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import date
 
-from kbtui.knowledge.facts import Fact
-from kbtui.knowledge.templates import Front
+from kbtui.knowledge.entries.templates import Front
+from kbtui.knowledge.format.facts import Fact
 from kbtui.memory.edits.growing import LOOSE, grown_entry, is_said, new_entry
 
 DAY = date(2026, 3, 6)

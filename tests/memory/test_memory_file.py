@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kbtui.history.change import Actor
-from kbtui.knowledge.facts import normalise, plain_fact
+from kbtui.knowledge.format.facts import normalise, plain_fact
 from kbtui.memory.edits.memory_file import (
     MAX_LOST,
     Correction,

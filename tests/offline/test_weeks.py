@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from kbtui.knowledge.templates import ENTRY_TYPES
+from kbtui.knowledge.entries.templates import ENTRY_TYPES
 from kbtui.offline.answer import answer
 from kbtui.offline.lines import Line
 from kbtui.offline.understand import Said, understand

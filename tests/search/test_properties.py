@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.knowledge.entry import parse_entry
+from kbtui.knowledge.entries.entry import parse_entry
 from kbtui.search.index.markdown import read_properties
 from kbtui.workspace.files import decode
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.history.change import Actor
 from kbtui.history.history import History
-from kbtui.knowledge.library import Library
+from kbtui.knowledge.library.library import Library
 from kbtui.search.results import Explain, Hit, SearchResult
 from kbtui.sessions.store import SessionStore
 from kbtui.settings import Settings

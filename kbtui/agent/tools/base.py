@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.history.objects.commit import Actor, Commit, Origin
-from kbtui.knowledge.entry_index import is_catalogue
+from kbtui.knowledge.catalog.entry_index import is_catalogue
 from kbtui.models.port import ToolSpec
 from kbtui.text import clean_line, shorten
 from kbtui.workspace import files
@@ -23,7 +23,7 @@ from kbtui.workspace.layout import BOOTSTRAP_FILES, ENTRIES, Layout, Workspace
 if TYPE_CHECKING:
     from kbtui.agent.sources import Sources
     from kbtui.history.history import History
-    from kbtui.knowledge.library import Library
+    from kbtui.knowledge.library.library import Library
     from kbtui.memory.edits.editor import Editor
     from kbtui.search.search_index import SearchIndex
     from kbtui.sessions.store import SessionStore

@@ -31,7 +31,7 @@ from kbtui.agent.tools.base import (
 )
 from kbtui.documents.documents import Documents, is_document
 from kbtui.errors import KbtuiError, NotFoundError
-from kbtui.knowledge.catalog import is_ours
+from kbtui.knowledge.catalog.catalog import is_ours
 from kbtui.text import clean_line, counted, shorten
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name

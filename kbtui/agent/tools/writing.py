@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.agent.tools.base import RefusedError, ToolContext, ToolResult, spec, text, texts
 from kbtui.history.objects.commit import describe, is_derived
-from kbtui.knowledge.templates import ENTRY_TYPES, section_names
+from kbtui.knowledge.entries.templates import ENTRY_TYPES, section_names
 from kbtui.memory.edits.editor import Author, Edited, Editor
 from kbtui.memory.edits.operations import rename_entry
 from kbtui.memory.edits.tool_edits import Edit, edit_entry, write_entry
@@ -25,7 +25,7 @@ from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from kbtui.history.change import Change
-    from kbtui.knowledge.library import Content
+    from kbtui.knowledge.library.library import Content
     from kbtui.memory.edits.working_copy import Operation
 
 

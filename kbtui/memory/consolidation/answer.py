@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kbtui.errors import ModelAnswerError
-from kbtui.knowledge import frontmatter
-from kbtui.knowledge.facts import Fact, normalise, plain_fact
-from kbtui.knowledge.templates import ENTRY_TYPES
+from kbtui.knowledge.entries.templates import ENTRY_TYPES
+from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.format.facts import Fact, normalise, plain_fact
 from kbtui.memory.records.usable_answers import (
     clean_answer,
     is_placeholder,

@@ -22,7 +22,7 @@ from kbtui.errors import (
     ModelOverloadedError,
     ModelUnreachableError,
 )
-from kbtui.knowledge.facts import Fact
+from kbtui.knowledge.format.facts import Fact
 from kbtui.memory.consolidation.answer import SAVE_MEMORY, Answer, read_answer
 from kbtui.memory.edits.growing import stated
 from kbtui.memory.edits.memory_file import MEMORY, apply_rewrite
@@ -33,7 +33,7 @@ from kbtui.sessions.slices import split_text
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from kbtui.knowledge.library import Library
+    from kbtui.knowledge.library.library import Library
     from kbtui.memory.consolidation.page import Page
     from kbtui.memory.edits.editor import Written
 

@@ -25,7 +25,7 @@ from kbtui.sessions.slices import oldest_units
 from kbtui.settings import OFFLINE, Settings
 
 if TYPE_CHECKING:
-    from kbtui.knowledge.library import Library
+    from kbtui.knowledge.library.library import Library
     from kbtui.memory.consolidation.page_writer import MemoryWriter, Saved
     from kbtui.memory.records.committing import MemoryLock
     from kbtui.memory.records.ranges import Range

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from kbtui.history.change import Actor, Commit, Origin
-from kbtui.knowledge.facts import normalise, statements, states
+from kbtui.knowledge.format.facts import normalise, statements, states
 from kbtui.memory.edits.editor import Written
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.workspace import files

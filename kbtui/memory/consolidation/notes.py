@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from kbtui.history.change import Actor, Change, Origin
-from kbtui.knowledge.facts import normalise, statements
+from kbtui.knowledge.format.facts import normalise, statements
 from kbtui.memory.records.committing import MemoryLock, committed
 from kbtui.memory.records.dates import absolute_dates, local
 from kbtui.text import shorten, slugify

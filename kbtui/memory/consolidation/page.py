@@ -9,7 +9,7 @@ from datetime import date, datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from kbtui.knowledge.facts import plain_fact
+from kbtui.knowledge.format.facts import plain_fact
 from kbtui.memory.records.dates import local
 from kbtui.memory.records.transcript import Conversation, read_conversation, said_by_user, tokens_of
 from kbtui.models.port import message_tokens
@@ -19,7 +19,7 @@ from kbtui.text import moment
 from kbtui.workspace.jsonl import read_lines
 
 if TYPE_CHECKING:
-    from kbtui.knowledge.library import Library
+    from kbtui.knowledge.library.library import Library
     from kbtui.memory.records.archive import Archive
     from kbtui.memory.records.ranges import Range
     from kbtui.memory.records.tombstones import Tombstones

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError
 from kbtui.history.change import Actor, Change, Origin
-from kbtui.knowledge.facts import Fact, plain_fact
+from kbtui.knowledge.format.facts import Fact, plain_fact
 from kbtui.memory.consolidation.live_edits import LiveEdits, live_edits
 from kbtui.memory.consolidation.notes import RAW, stage_day_notes, stage_raw_notes
 from kbtui.memory.consolidation.page import Echo, Page

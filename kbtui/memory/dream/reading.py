@@ -13,10 +13,10 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
-from kbtui.knowledge import frontmatter
-from kbtui.knowledge.body import summary_of
-from kbtui.knowledge.facts import normalise, plain_fact, statements
-from kbtui.knowledge.overlay import Overlay, shown_text
+from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.format.body import summary_of
+from kbtui.knowledge.format.facts import normalise, plain_fact, statements
+from kbtui.knowledge.library.overlay import Overlay, shown_text
 from kbtui.memory.dream.tools import SPECS, prompt
 from kbtui.memory.edits.growing import is_said
 from kbtui.memory.edits.memory_file import is_statement, line_key, split_lines
@@ -29,8 +29,8 @@ from kbtui.text import moment, shorten, slugify
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from kbtui.knowledge.entry import EntryInfo
-    from kbtui.knowledge.library import Library
+    from kbtui.knowledge.entries.entry import EntryInfo
+    from kbtui.knowledge.library.library import Library
     from kbtui.memory.records.archive import ArchiveEntry
     from kbtui.memory.records.cursors import Cursors
     from kbtui.memory.services import Services

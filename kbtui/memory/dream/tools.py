@@ -10,9 +10,9 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
-from kbtui.knowledge.facts import Fact, plain_fact
-from kbtui.knowledge.overlay import shown_text
-from kbtui.knowledge.templates import ENTRY_TYPES
+from kbtui.knowledge.entries.templates import ENTRY_TYPES
+from kbtui.knowledge.format.facts import Fact, plain_fact
+from kbtui.knowledge.library.overlay import shown_text
 from kbtui.memory.consolidation.answer import read_entry
 from kbtui.memory.edits import operations
 from kbtui.memory.records.dates import absolute_dates

@@ -9,9 +9,9 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Literal
 
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
-from kbtui.knowledge.facts import Fact, normalise, plain_fact, statements
-from kbtui.knowledge.overlay import shown_text
-from kbtui.knowledge.templates import ENTRY_TYPES
+from kbtui.knowledge.entries.templates import ENTRY_TYPES
+from kbtui.knowledge.format.facts import Fact, normalise, plain_fact, statements
+from kbtui.knowledge.library.overlay import shown_text
 from kbtui.memory.edits.growing import (
     LOOSE,
     STRICT,
@@ -45,7 +45,7 @@ from kbtui.workspace.redact import redact
 if TYPE_CHECKING:
     from kbtui.history.change import Actor, Change, Commit, Origin
     from kbtui.history.history import History
-    from kbtui.knowledge.library import Library
+    from kbtui.knowledge.library.library import Library
     from kbtui.memory.edits.subjects import Subjects
     from kbtui.memory.inbox.inbox import Inbox
     from kbtui.memory.records.tombstones import Tombstones

@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import UnreadableError, UsageError
 from kbtui.history.merging.undo_merge import split_front
-from kbtui.knowledge import frontmatter
-from kbtui.knowledge.facts import Fact, normalise, plain_fact, statements
-from kbtui.knowledge.templates import (
+from kbtui.knowledge.entries.templates import (
     EVOLUTION,
     Front,
     append_to_section,
     render_entry,
     section_text,
 )
-from kbtui.knowledge.yaml_edit import value_text
+from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.format.facts import Fact, normalise, plain_fact, statements
+from kbtui.knowledge.format.yaml_edit import value_text
 from kbtui.text import clean_line, fold
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from kbtui.knowledge.entry import Entry
+    from kbtui.knowledge.entries.entry import Entry
 
 STRICT = 1.0
 LOOSE = 0.6

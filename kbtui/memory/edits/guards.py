@@ -9,11 +9,11 @@ from functools import partial
 
 from kbtui.errors import UsageError
 from kbtui.history.change import Actor
-from kbtui.knowledge import frontmatter
-from kbtui.knowledge.entry import parse_entry
-from kbtui.knowledge.facts import plain_fact, statements
-from kbtui.knowledge.overlay import Edits, Overlay, shown_text
-from kbtui.knowledge.templates import section_text
+from kbtui.knowledge.entries.entry import parse_entry
+from kbtui.knowledge.entries.templates import section_text
+from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.format.facts import plain_fact, statements
+from kbtui.knowledge.library.overlay import Edits, Overlay, shown_text
 from kbtui.memory.edits.growing import evolution_of, is_said, missing
 from kbtui.memory.edits.memory_file import is_statement, review_reason, split_lines
 from kbtui.memory.records.usable_answers import is_placeholder, why_unusable

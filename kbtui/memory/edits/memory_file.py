@@ -15,7 +15,7 @@ from difflib import SequenceMatcher
 from rapidfuzz import fuzz, process
 
 from kbtui.history.change import Actor
-from kbtui.knowledge.facts import normalise, plain_fact
+from kbtui.knowledge.format.facts import normalise, plain_fact
 
 MEMORY = "memory/MEMORY.md"
 FORGOTTEN = "it was forgotten by the user"

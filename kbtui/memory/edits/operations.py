@@ -10,11 +10,11 @@ import re
 from datetime import date
 
 from kbtui.errors import NotFoundError, UsageError
-from kbtui.knowledge import frontmatter
-from kbtui.knowledge.facts import Fact, normalise, plain_fact
-from kbtui.knowledge.overlay import Edits, with_aliases
-from kbtui.knowledge.repair import new_name, unlinked
-from kbtui.knowledge.templates import EVOLUTION, append_to_section
+from kbtui.knowledge.entries.templates import EVOLUTION, append_to_section
+from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.format.facts import Fact, normalise, plain_fact
+from kbtui.knowledge.library.overlay import Edits, with_aliases
+from kbtui.knowledge.linking.repair import new_name, unlinked
 from kbtui.memory.edits.growing import (
     STRICT,
     former_names,

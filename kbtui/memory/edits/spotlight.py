@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
 from kbtui.history.change import Actor
-from kbtui.knowledge.facts import Fact, normalise, plain_fact
-from kbtui.knowledge.overlay import shown_text
+from kbtui.knowledge.format.facts import Fact, normalise, plain_fact
+from kbtui.knowledge.library.overlay import shown_text
 from kbtui.memory.edits.memory_file import (
     ABOUT,
     MEMORY,

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
-from kbtui.knowledge.facts import Fact, normalise
-from kbtui.knowledge.templates import ENTRY_TYPES
+from kbtui.knowledge.entries.templates import ENTRY_TYPES
+from kbtui.knowledge.format.facts import Fact, normalise
 from kbtui.text import fold, shorten
 
 if TYPE_CHECKING:
-    from kbtui.knowledge.entry import EntryInfo
-    from kbtui.knowledge.library import Library
+    from kbtui.knowledge.entries.entry import EntryInfo
+    from kbtui.knowledge.library.library import Library
     from kbtui.search.search_index import SearchIndex
 
 log = logging.getLogger(__name__)

@@ -12,11 +12,11 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import UsageError
-from kbtui.knowledge import frontmatter
-from kbtui.knowledge.entry import Entry, parse_entry
-from kbtui.knowledge.facts import normalise, plain_fact, statements
-from kbtui.knowledge.frontmatter import items, with_items
-from kbtui.knowledge.templates import append_to_section, render_entry
+from kbtui.knowledge.entries.entry import Entry, parse_entry
+from kbtui.knowledge.entries.templates import append_to_section, render_entry
+from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.format.facts import normalise, plain_fact, statements
+from kbtui.knowledge.format.frontmatter import items, with_items
 from kbtui.memory.edits.memory_file import MEMORY, is_statement
 from kbtui.memory.edits.operations import replaced
 from kbtui.memory.edits.working_copy import NOTES, Operation, WorkingCopy
@@ -24,8 +24,8 @@ from kbtui.text import clean_line
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from kbtui.knowledge.library import Content
-    from kbtui.knowledge.overlay import Edits
+    from kbtui.knowledge.library.library import Content
+    from kbtui.knowledge.library.overlay import Edits
 
 _BULLETS = ("- ", "* ")
 

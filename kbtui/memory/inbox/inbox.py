@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError, UsageError, WorkspaceBusyError
 from kbtui.history.change import Actor, Change, Commit, Origin
 from kbtui.history.places import Place, Plan, Proposal, ProposedEdit, in_form_of
-from kbtui.knowledge.facts import statements
+from kbtui.knowledge.format.facts import statements
 from kbtui.listeners import Listeners
 from kbtui.memory.inbox.rejections import FOLDER, Known, Rejections, fingerprint
 from kbtui.memory.inbox.showing import Draft, check_settled, region

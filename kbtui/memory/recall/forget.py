@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.history.change import Actor, Change, Commit, Origin
-from kbtui.knowledge.facts import statements
+from kbtui.knowledge.format.facts import statements
 from kbtui.memory.recall.mentions import Mention, masks_of, mentions, says, without, words_of
 from kbtui.memory.records.archive import ArchiveEntry, is_record
 from kbtui.memory.records.committing import committed

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import KbtuiError
-from kbtui.knowledge.facts import normalise, statements
+from kbtui.knowledge.format.facts import normalise, statements
 from kbtui.memory.recall.mentions import sentences
 from kbtui.memory.records.archive import ArchiveEntry, is_record
 from kbtui.text import shorten

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kbtui.knowledge import frontmatter
-from kbtui.knowledge.facts import normalise, plain_fact
+from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.format.facts import normalise, plain_fact
 from kbtui.memory.edits.memory_file import is_statement, split_lines
 from kbtui.sessions.log_records import Mask
 

@@ -17,7 +17,7 @@ from rapidfuzz import fuzz, process
 
 from kbtui.errors import NotFoundError
 from kbtui.history.change import Actor, Commit, Origin
-from kbtui.knowledge.facts import normalise, plain_fact
+from kbtui.knowledge.format.facts import normalise, plain_fact
 from kbtui.memory.edits.memory_file import line_key
 from kbtui.memory.records.cursors import Cursors
 from kbtui.text import counted, shorten

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.history.change import Actor, Change, Origin
-from kbtui.knowledge.facts import normalise, plain_fact
+from kbtui.knowledge.format.facts import normalise, plain_fact
 from kbtui.memory.edits.memory_file import MEMORY, apply_facts
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import absolute_dates
@@ -18,7 +18,7 @@ from kbtui.workspace.redact import redact
 
 if TYPE_CHECKING:
     from kbtui.history.history import History
-    from kbtui.knowledge.library import Library
+    from kbtui.knowledge.library.library import Library
     from kbtui.memory.records.tombstones import Tombstones
     from kbtui.workspace.layout import Workspace
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbtui.errors import KbtuiError, NotFoundError
-from kbtui.knowledge.facts import normalise, restated, states
+from kbtui.knowledge.format.facts import normalise, restated, states
 from kbtui.memory.records.archive import is_record
 from kbtui.memory.records.ranges import Range, read_range
 from kbtui.workspace import files

@@ -149,7 +149,7 @@ def _is_front(line: str) -> bool:
 
 def is_title(heading: str, title: str) -> bool:
     """True if a heading says the title and nothing else."""
-    from kbtui.knowledge.body import plain_line
+    from kbtui.knowledge.format.body import plain_line
 
     return heading.strip() == title or plain_line(heading) == title
 
@@ -397,10 +397,10 @@ class Properties:
 
 def read_properties(path: str, text: str) -> Properties:
     """Read the properties of a Markdown file; never raises, whatever it holds."""
-    from kbtui.knowledge import frontmatter
-    from kbtui.knowledge.body import heading_of, tags_in_body
-    from kbtui.knowledge.frontmatter import tags, word, words
-    from kbtui.knowledge.privacy import says_private
+    from kbtui.knowledge.entries.privacy import says_private
+    from kbtui.knowledge.format import frontmatter
+    from kbtui.knowledge.format.body import heading_of, tags_in_body
+    from kbtui.knowledge.format.frontmatter import tags, word, words
 
     head = ""
     values: Mapping[str, Any] = {}
@@ -432,7 +432,7 @@ def _stem(path: str) -> str:
 def _type_of_folder(path: str) -> str:
     if not path.startswith("knowledge/"):
         return ""
-    from kbtui.knowledge.templates import TYPE_OF_FOLDER
+    from kbtui.knowledge.entries.templates import TYPE_OF_FOLDER
 
     return TYPE_OF_FOLDER.get(path.split("/")[1], "")
 

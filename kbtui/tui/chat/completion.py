@@ -16,7 +16,7 @@ from kbtui.text import clean_line
 if TYPE_CHECKING:
     from textual import events
 
-    from kbtui.knowledge.library import EntryInfo
+    from kbtui.knowledge.library.library import EntryInfo
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.chat.prompt import Prompt
     from kbtui.tui.notes.fuzzy import FuzzyIndex

@@ -265,7 +265,7 @@ async def _today(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
 
 
 async def _tag(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
-    from kbtui.knowledge.library import retag
+    from kbtui.knowledge.library.library import retag
 
     path = host.shown_entry()
     if path is None:

@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.widgets import Footer, Static
 
 from kbtui.errors import KbtuiError
-from kbtui.knowledge.reader import PastLibrary
+from kbtui.knowledge.library.reader import PastLibrary
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.diff.confirm import ConfirmScreen, Question, make_change

@@ -11,12 +11,12 @@ from urllib.parse import unquote
 
 from kbtui.documents.documents import Documents, is_document, kind_of
 from kbtui.errors import KbtuiError, NotFoundError
-from kbtui.knowledge.links import Link, target_first
+from kbtui.knowledge.format.links import Link, target_first
 from kbtui.text import clean, clean_line
 
 if TYPE_CHECKING:
-    from kbtui.knowledge.entry import Entry
-    from kbtui.knowledge.reader import Backlink, ResolvedLink
+    from kbtui.knowledge.entries.entry import Entry
+    from kbtui.knowledge.library.reader import Backlink, ResolvedLink
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.markdown.inline import LinkRef
 
@@ -93,7 +93,7 @@ def load_document(kb: KnowledgeBase, path: str) -> Document:
 
 
 def _file(kb: KnowledgeBase, path: str) -> Document:
-    from kbtui.knowledge.entry import parse_entry
+    from kbtui.knowledge.entries.entry import parse_entry
     from kbtui.workspace.files import decode
 
     if kind_of(path) and is_document(path, kb.settings.search.roots):

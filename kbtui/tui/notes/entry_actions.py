@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from kbtui.history.change import Sink
     from kbtui.history.objects.commit import Commit
-    from kbtui.knowledge.entry import Entry
+    from kbtui.knowledge.entries.entry import Entry
     from kbtui.knowledge_base import KnowledgeBase
 
 
@@ -28,7 +28,7 @@ async def new_entry(
     node: DOMNode, kb: KnowledgeBase, title: str = "", category: str = ""
 ) -> Entry | None:
     """Ask for title and type, of which `category` suggests one, and make the entry."""
-    from kbtui.knowledge.templates import TYPE_OF_FOLDER
+    from kbtui.knowledge.entries.templates import TYPE_OF_FOLDER
     from kbtui.tui.widgets.dialogs import KeyDialog, NewEntryDialog
 
     types = await asyncio.to_thread(kb.library.types)

@@ -17,7 +17,7 @@ from kbtui.text import fold
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from kbtui.knowledge.library import EntryInfo, Library
+    from kbtui.knowledge.library.library import EntryInfo, Library
     from kbtui.knowledge_base import KnowledgeBase
 
 TEXTS_AFTER_SECONDS = 0.15

@@ -14,7 +14,7 @@ from kbtui.tui.notes.fuzzy import matched_spans
 from kbtui.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
-    from kbtui.knowledge.library import EntryInfo
+    from kbtui.knowledge.library.library import EntryInfo
 
 SMALL_TREE_ENTRIES = 40
 """Entries up to which a tree starts unfolded."""

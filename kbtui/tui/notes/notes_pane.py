@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from kbtui.history.change import Actor
     from kbtui.history.objects.commit import Commit
-    from kbtui.knowledge.library import EntryInfo
+    from kbtui.knowledge.library.library import EntryInfo
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.markdown.markdown_view import MarkdownView
     from kbtui.tui.notes.entry_editor import EntryEditor

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
 
     from kbtui.history.change import Actor
-    from kbtui.knowledge.library import EntryInfo
+    from kbtui.knowledge.library.library import EntryInfo
     from kbtui.knowledge_base import KnowledgeBase
 
 _REFRESH_SECONDS = 0.05

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from kbtui.knowledge.library import EntryInfo
+from kbtui.knowledge.library.library import EntryInfo
 from kbtui.text import slugify
 from kbtui.tui.notes.fuzzy import FuzzyIndex, matched_spans
 

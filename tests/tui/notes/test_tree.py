@@ -137,7 +137,7 @@ async def test_a_and_shift_h_ask_for_chat_and_history_of_the_entry(tmp_path):
 
 
 async def test_of_ten_thousand_entries_only_those_on_the_screen_are_drawn(tmp_path, monkeypatch):
-    from kbtui.knowledge.library import EntryInfo
+    from kbtui.knowledge.library.library import EntryInfo
     from kbtui.tui.notes.knowledge_tree import build_tree
 
     def info(number: int) -> EntryInfo:

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from kbtui.knowledge.body import CodeRanges
+from kbtui.knowledge.format.body import CodeRanges
 
 if TYPE_CHECKING:
-    from kbtui.knowledge.yaml_edit import Node
+    from kbtui.knowledge.format.yaml_edit import Node
 
 LinkKind = Literal["related", "wiki", "markdown"]
 

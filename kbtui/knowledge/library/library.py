@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UnsafePathError, UsageError
 from kbtui.history.objects.commit import Actor, Changed, Commit, Origin
-from kbtui.knowledge import frontmatter, resolve
-from kbtui.knowledge.catalog import Catalog, PromptIndex
-from kbtui.knowledge.dates import DateKeeper
-from kbtui.knowledge.entry import Entry, EntryInfo
-from kbtui.knowledge.entry_index import EntryIndex
-from kbtui.knowledge.habits import DATED, filled
-from kbtui.knowledge.links import Link
-from kbtui.knowledge.overlay import Overlay
-from kbtui.knowledge.reader import Backlink, Reader, ResolvedLink
-from kbtui.knowledge.repair import new_name
-from kbtui.knowledge.templates import ENTRY_TYPES, TYPE_OF_FOLDER, render_entry
+from kbtui.knowledge.catalog.catalog import Catalog, PromptIndex
+from kbtui.knowledge.catalog.entry_index import EntryIndex
+from kbtui.knowledge.entries.entry import Entry, EntryInfo
+from kbtui.knowledge.entries.habits import DATED, filled
+from kbtui.knowledge.entries.templates import ENTRY_TYPES, TYPE_OF_FOLDER, render_entry
+from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.format.links import Link
+from kbtui.knowledge.library.dates import DateKeeper
+from kbtui.knowledge.library.overlay import Overlay
+from kbtui.knowledge.library.reader import Backlink, Reader, ResolvedLink
+from kbtui.knowledge.linking import resolve
+from kbtui.knowledge.linking.repair import new_name
 from kbtui.text import clean_line, fold, slugify
 from kbtui.workspace import files
 from kbtui.workspace.files import checked_path

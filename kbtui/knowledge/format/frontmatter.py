@@ -17,8 +17,14 @@ import frontmatter
 from frontmatter.default_handlers import YAMLHandler
 
 from kbtui.errors import UnreadableError
-from kbtui.knowledge.body import plain_line
-from kbtui.knowledge.yaml_edit import FrontmatterError, Node, edit_keys, edit_scalars, read_tree
+from kbtui.knowledge.format.body import plain_line
+from kbtui.knowledge.format.yaml_edit import (
+    FrontmatterError,
+    Node,
+    edit_keys,
+    edit_scalars,
+    read_tree,
+)
 from kbtui.text import clean_line
 
 BOM = b"\xef\xbb\xbf"

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.history.objects.commit import Actor, Commit
-from kbtui.knowledge.entry import EntryInfo, info_of, parse_entry
-from kbtui.knowledge.entry_index import EntryIndex, is_entry
-from kbtui.knowledge.templates import TYPE_OF_FOLDER
+from kbtui.knowledge.catalog.entry_index import EntryIndex, is_entry
+from kbtui.knowledge.entries.entry import EntryInfo, info_of, parse_entry
+from kbtui.knowledge.entries.templates import TYPE_OF_FOLDER
 from kbtui.text import counted, fold, shorten
 from kbtui.workspace import files
 

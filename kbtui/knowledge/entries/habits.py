@@ -19,12 +19,12 @@ from datetime import date, datetime, timedelta
 from string import ascii_lowercase, digits
 from typing import TYPE_CHECKING, Any
 
-from kbtui.knowledge.templates import ENTRY_TYPES, Front
+from kbtui.knowledge.entries.templates import ENTRY_TYPES, Front
 from kbtui.text import MAX_SLUG, clean_line, slugify
 from kbtui.workspace.files import checked_path
 
 if TYPE_CHECKING:
-    from kbtui.knowledge.entry import EntryInfo
+    from kbtui.knowledge.entries.entry import EntryInfo
     from kbtui.workspace.layout import Layout
 
 _ROOT = "knowledge/"

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote
 
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
-from kbtui.knowledge.entry import EntryInfo, category_of, ids_in, slug_of
+from kbtui.knowledge.entries.entry import EntryInfo, category_of, ids_in, slug_of
 from kbtui.text import clean_line, fold, shorten, slugify
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
-    from kbtui.knowledge.links import Link
+    from kbtui.knowledge.format.links import Link
 
 _ROOT = "knowledge/"
 # How an entry can be found, the strictest rule first.

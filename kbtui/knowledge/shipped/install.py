@@ -27,7 +27,7 @@ REASON = "The how-to documents that come with kbtui."
 
 def shipped_skill(name: str) -> str:
     """The text of a skill as this version ships it."""
-    folder = resources.files("kbtui.knowledge").joinpath("skills", name, "SKILL.md")
+    folder = resources.files(__package__).joinpath("skills", name, "SKILL.md")
     return folder.read_text("utf-8")
 
 
@@ -70,7 +70,7 @@ def _stage(change: Change, workspace: Workspace, due: dict[str, str]) -> None:
 def plant(history: History) -> Commit | None:
     """Write the example's entries, in one change that can be undone; None: all are there."""
     with history.change(Actor.YOU, "a small example to look around in") as change:
-        for path, data in sorted(_entries(resources.files("kbtui.knowledge") / "example", "")):
+        for path, data in sorted(_entries(resources.files(__package__) / "example", "")):
             if change.read(path) is None:
                 change.write(path, data, expecting=None)
     return change.result

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from kbtui.knowledge import frontmatter
+from kbtui.knowledge.format import frontmatter
 from kbtui.text import clean_line, fold
 
 # Words that change nothing about what is said of the user. Never "not", names, he, she, was.

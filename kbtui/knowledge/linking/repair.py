@@ -13,11 +13,17 @@ from datetime import datetime
 from urllib.parse import quote, unquote
 
 from kbtui.errors import UnreadableError, UsageError
-from kbtui.knowledge import frontmatter
-from kbtui.knowledge.entry import Entry, EntryInfo, slug_of
-from kbtui.knowledge.habits import DATED, KEBAB, Habits, hierarchy_of, is_number, naming_of
-from kbtui.knowledge.links import Link, PlacedLink, links_in_body, links_in_value, related_link
-from kbtui.knowledge.resolve import RULES, Found, LinkIndex, Named
+from kbtui.knowledge.entries.entry import Entry, EntryInfo, slug_of
+from kbtui.knowledge.entries.habits import DATED, KEBAB, Habits, hierarchy_of, is_number, naming_of
+from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.format.links import (
+    Link,
+    PlacedLink,
+    links_in_body,
+    links_in_value,
+    related_link,
+)
+from kbtui.knowledge.linking.resolve import RULES, Found, LinkIndex, Named
 from kbtui.text import MAX_SLUG, clean_line
 from kbtui.workspace.files import checked_path
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from kbtui.knowledge.yaml_edit import scalar_text, value_text
+from kbtui.knowledge.format.yaml_edit import scalar_text, value_text
 from kbtui.text import clean_line
 
 ENTRY_TYPES: dict[str, str] = {

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from kbtui.knowledge import frontmatter
+from kbtui.knowledge.format import frontmatter
 from kbtui.workspace.files import decode
 from kbtui.workspace.layout import is_conflict_copy, original_of
 

@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
-from kbtui.knowledge import privacy
-from kbtui.knowledge.entry import (
+from kbtui.knowledge.entries import privacy
+from kbtui.knowledge.entries.entry import (
     COLUMNS,
     EntryInfo,
     info_from,
@@ -24,9 +24,9 @@ from kbtui.knowledge.entry import (
     row_of,
     unread,
 )
-from kbtui.knowledge.links import Link
-from kbtui.knowledge.privacy import originals, says_private
-from kbtui.knowledge.resolve import LinkGraph, LinkIndex, is_label_first
+from kbtui.knowledge.entries.privacy import originals, says_private
+from kbtui.knowledge.format.links import Link
+from kbtui.knowledge.linking.resolve import LinkGraph, LinkIndex, is_label_first
 from kbtui.workspace import files
 from kbtui.workspace.derived import DerivedDatabase
 from kbtui.workspace.layout import BOOTSTRAP_FILES, Workspace, is_conflict_copy

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from kbtui.knowledge import frontmatter
-from kbtui.knowledge.body import heading_of, summary_of, tags_in_body
-from kbtui.knowledge.frontmatter import tags, word, words
-from kbtui.knowledge.links import Link, links_in_body, links_in_frontmatter, related_link
-from kbtui.knowledge.privacy import says_private
-from kbtui.knowledge.templates import TYPE_OF_FOLDER, section_text
+from kbtui.knowledge.entries.privacy import says_private
+from kbtui.knowledge.entries.templates import TYPE_OF_FOLDER, section_text
+from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.format.body import heading_of, summary_of, tags_in_body
+from kbtui.knowledge.format.frontmatter import tags, word, words
+from kbtui.knowledge.format.links import Link, links_in_body, links_in_frontmatter, related_link
 from kbtui.workspace.files import blob_id, decode
 
 __all__ = ["Entry", "Link", "category_of", "parse_entry", "slug_of"]

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from whoosh.lang import porter2
 
 from kbtui.search.index import analyser
 
@@ -94,3 +97,20 @@ def test_contractions_of_stop_words_tell_nothing(word: str) -> None:
 @pytest.mark.parametrize("word", ["Will's", "Anna's", "d'accord", "c++", "cant"])
 def test_possessives_and_other_words_tell_something(word: str) -> None:
     assert not analyser.is_stop_word(word)
+
+
+def test_words_have_the_stems_that_porter_2_gives_them() -> None:
+    rng = random.Random(7)
+    endings = [
+        *(each[0] for each in (*porter2.s2_triples, *porter2.s3_triples)),
+        *(*porter2.s4_delete_list, *porter2.s1b_suffixes, "eed", "eedly"),
+        *("s", "es", "ies", "ied", "sses", "us", "y", "e", "l", "ll", "sion", "tion", ""),
+    ]
+    words = {
+        "".join(rng.choices("aeiouybcdglmnrstvwx", k=rng.randint(2, 6)))
+        + "".join(rng.choices(endings, k=rng.randint(1, 3)))
+        for _ in range(20_000)
+    }
+    words |= {*porter2.exceptional_forms, *porter2.exceptional_early_exit_post_1a}
+    words = {word for word in words if len(word) > 2}
+    assert [w for w in sorted(words) if analyser.terms(w) != [porter2.stem(w)]] == []

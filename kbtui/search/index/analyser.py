@@ -14,10 +14,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator
+    from collections.abc import Container, Iterator
 
 VERSION = "1"
 MAX_TERM = 96
@@ -62,17 +62,67 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 # With any other stop word it is a possessive: Will's.
 _WORDS_WITH_IS = "he here how it she that there this what when where which who why"
 _WITH_IS = frozenset(_WORDS_WITH_IS.split())
+# How the suffixes end that the steps of Porter 2 look for.
+_STEP_2 = ("on", "al", "ss", "ti", "li", "sm", "ci", "er", "or", "gi")
+_STEP_3 = ("al", "ze", "te", "ti", "ve", "ss", "ul")
+_STEP_4 = ("al", "ce", "er", "ic", "le", "nt", "sm", "te", "ti", "us", "ve", "ze", "on")
 _AROUND = ".,;:!?()[]{}\"'*_\N{HORIZONTAL ELLIPSIS}\N{FULLWIDTH QUESTION MARK}"
 
 _remembered: dict[str, tuple[str, ...]] = {}
 _telling: dict[str, tuple[str, ...]] = {}
 
 
-@cache
-def _stemmer() -> Callable[[str], str]:
-    from whoosh.lang.porter2 import stem
+def _stem(word: str) -> str:
+    """Whoosh's ``porter2.stem`` of three letters a to z and more, past what can't apply to it.
 
-    return stem  # type: ignore[no-any-return]
+    Most words end in none of what a step looks for, one suffix after the other; and a word is met
+    as a title and as part of a name as well.
+    """
+    known = _remembered.get(word)
+    if known is None:
+        known = (_stem_anew(word),)
+        _remember(word, known)
+    return known[0]
+
+
+def _stem_anew(word: str) -> str:
+    porter2 = _porter2()
+    if word in porter2.exceptional_forms:
+        return str(porter2.exceptional_forms[word])
+    if "y" in word:
+        word = porter2.capitalize_consonant_ys(word)
+    r1 = porter2.get_r1(word)
+    r2 = porter2.get_r2(word)
+    if word[-1] in "sd":
+        word = porter2.step_1a(word)
+    if word in porter2.exceptional_early_exit_post_1a:
+        return word
+    if word[-1] in "dgy":
+        word = porter2.step_1b(word, r1)
+    word = porter2.step_1c(word)
+    if word.endswith(_STEP_2):
+        word = porter2.step_2(word, r1)
+    if word.endswith(_STEP_3):
+        word = porter2.step_3(word, r1, r2)
+    if word.endswith(_STEP_4):
+        word = porter2.step_4(word, r2)
+    if word[-1] in "le":
+        word = porter2.step_5(word, r1, r2)
+    return word.replace("Y", "y")
+
+
+def _remember(word: str, terms: tuple[str, ...]) -> None:
+    if len(word) <= MAX_TERM:
+        if len(_remembered) >= _MAX_REMEMBERED:
+            _remembered.clear()
+        _remembered[word] = terms
+
+
+@cache
+def _porter2() -> Any:
+    from whoosh.lang import porter2
+
+    return porter2
 
 
 def fold(text: str) -> str:
@@ -136,10 +186,7 @@ def terms_of(word: str) -> tuple[str, ...]:
     if known is not None:
         return known
     found = tuple(dict.fromkeys(term[:MAX_TERM] for term in _analyse(word) if term))
-    if len(word) <= MAX_TERM:
-        if len(_remembered) >= _MAX_REMEMBERED:
-            _remembered.clear()
-        _remembered[word] = found
+    _remember(word, found)
     return found
 
 
@@ -211,12 +258,12 @@ def _bigrams(run: str) -> Iterator[str]:
 def _analyse_spaced(word: str) -> Iterator[str]:
     folded = fold(word)
     if _PLAIN.fullmatch(folded) and (word[1:].islower() or not word.isascii()):
-        yield _stemmer()(folded)
+        yield _stem(folded)
         return
     if "'" in folded:
         yield from _apostrophe(folded)
         return
-    yield _stemmer()(folded) if _PLAIN.fullmatch(folded) else folded.strip("_")
+    yield _stem(folded) if _PLAIN.fullmatch(folded) else folded.strip("_")
     parts = _PART.findall(word)
     for part in parts:
         if len(parts) > 1:
@@ -231,7 +278,7 @@ def _part(part: str) -> Iterator[str]:
     folded = fold(part)
     # A lone digit or letter inside an identifier is noise.
     if len(folded) > 1 or not folded.isascii():
-        yield _stemmer()(folded) if _PLAIN.fullmatch(folded) else folded
+        yield _stem(folded) if _PLAIN.fullmatch(folded) else folded
 
 
 def _apostrophe(folded: str) -> Iterator[str]:

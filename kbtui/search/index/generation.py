@@ -122,7 +122,7 @@ class Generation:
         """Put changed files in, given with their blobs, and take the ones in `gone` out."""
         added, removed = self.store.begin(documents, gone)
         if added or removed:
-            self._lexical.write(map(lexical_document, added), removed)
+            self._lexical.write(added, removed)
         self.store.finish(removed, gone, self._describe())
         if self._lexical.segment_count() > _TOO_MANY_SEGMENTS:
             self.tidy()

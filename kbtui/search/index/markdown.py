@@ -26,6 +26,7 @@ _NOT_TEXT = re.compile(
     r"!?\[\[[^\[\]]*\]\]|!?\[(?:!\[[^\[\]]*\](?:\([^()]*\)|\[[^\[\]]*\])|[^\[\]]*)\]"
     r"(?:\([^()]*\)|\[[^\[\]]*\])|https?://\S+|<[^<>]*>|\{\{[^{}]*\}\}|(?<!\S)#[\w/-]+|[-*_]{3,}"
 )
+_BEGINS_NO_TEXT = re.compile(r"[\[<{#]|https?:|[-*_]{3}")  # a quick look, for most lines are prose
 _LABEL = re.compile(r"\W*(?:\w[\w -]{0,20}::?)?\W*")
 # ``[label]: target "title"``: where links lead, which editors add below notes; no footnotes.
 _DEFINITION = re.compile(
@@ -141,7 +142,7 @@ def _line_end(text: str, at: int) -> int:
 
 def _is_front(line: str) -> bool:
     """True if a line is made of badges, links, tags and templates, perhaps with a label."""
-    if len(line) > _LONGEST_FRONT_LINE:
+    if len(line) > _LONGEST_FRONT_LINE or not _BEGINS_NO_TEXT.search(line):
         return False
     rest = _NOT_TEXT.sub("", line)
     return rest != line and _LABEL.fullmatch(rest) is not None

@@ -156,10 +156,9 @@ def stored_values(row: ChunkRow, chunk: Chunk, content: bytes) -> tuple[Any, ...
     )
 
 
-def signature(row: ChunkRow) -> bytes:
-    """Changes when the words index holds something else of the chunk, or its vectors do."""
-    document = lexical_document(row)
-    content = repr((document.texts, document.filters, row.keys))
+def signature(document: LexicalDocument, keys: bytes) -> bytes:
+    """Changes when the words index holds something else of a chunk, or its vectors do."""
+    content = repr((document.texts, document.filters, keys))
     return hashlib.blake2b(
         content.encode("utf-8", "surrogatepass"), digest_size=_SIGNATURE_BYTES
     ).digest()

@@ -21,6 +21,7 @@ from kbtui.search.index.rows import (
     READ,
     STORED,
     chunk_row,
+    lexical_document,
     row_of,
     signature,
     storable,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kbtui.search.index.chunker import Document
-    from kbtui.search.index.rows import ChunkRow
+    from kbtui.search.index.rows import ChunkRow, LexicalDocument
 
 VERSION = "3"
 KEY_BYTES = 16
@@ -157,16 +158,18 @@ class StateStore:
 
     def begin(
         self, documents: Iterable[tuple[Document, str]], gone: Iterable[str]
-    ) -> tuple[list[ChunkRow], list[int]]:
+    ) -> tuple[list[LexicalDocument], list[int]]:
         """Store the new chunks of changed files, given with their blobs, and mark the files.
 
         Chunks that say the same as before, at most in other lines, stay what they are.
 
         Returns:
-            The new chunks, and the ids of the old ones, which `finish` takes out.
+            The new chunks, as words are indexed, and the ids of the old ones, which `finish` takes
+            out.
         """
-        added: list[ChunkRow] = []
+        added: list[LexicalDocument] = []
         removed: list[int] = []
+        words: set[str] = set()
         with self._transaction():
             for path in gone:
                 removed += self._chunks_of(path).values()
@@ -174,9 +177,12 @@ class StateStore:
             for document, blob in documents:
                 old = self._chunks_of(document.path)
                 self._mark(document, blob)
-                added += self._insert(document, old)
+                added += self._insert(document, old, words)
                 removed += old.values()
-            self._learn(added)
+            # What is gone from all texts is told by the index.
+            self._connection.executemany(
+                "INSERT OR IGNORE INTO words VALUES (?)", [(storable(word),) for word in words]
+            )
         return added, removed
 
     def finish(self, removed: Sequence[int], gone: Iterable[str], lexical: str) -> None:
@@ -233,14 +239,20 @@ class StateStore:
             ),
         )
 
-    def _insert(self, document: Document, old: dict[tuple[bytes, int], int]) -> Iterator[ChunkRow]:
-        """Store a file's chunks; takes from `old` those that stay, and gives the others."""
+    def _insert(
+        self, document: Document, old: dict[tuple[bytes, int], int], words: set[str]
+    ) -> Iterator[LexicalDocument]:
+        """Store a file's chunks; takes from `old` those that stay, gives the others.
+
+        The words of new ones are put into `words`.
+        """
         query = "SELECT id FROM files WHERE path = ?"
         (file,) = self._connection.execute(query, (document.path,)).fetchone()
         counts: Counter[bytes] = Counter()
         for order, chunk in enumerate(document.chunks):
             row = row_of(document, chunk, 0, order)
-            content = signature(row)
+            indexed = lexical_document(row)
+            content = signature(indexed, row.keys)
             values = stored_values(row, chunk, content)
             stays = old.pop((content, counts[content]), None)
             counts[content] += 1
@@ -248,17 +260,9 @@ class StateStore:
                 self._connection.execute(_UPDATE, (*values, stays))
             else:
                 cursor = self._connection.execute(_INSERT, (file, *values))
-                yield replace(row, id=int(cursor.lastrowid or 0))
-
-    def _learn(self, rows: Sequence[ChunkRow]) -> None:
-        """Remember the words of new chunks; what is gone from all texts is told by the index."""
-        words: set[str] = set()
-        for row in rows:
-            words |= analyser.vocabulary(row.text)
-            words |= analyser.vocabulary(row.title)
-        self._connection.executemany(
-            "INSERT OR IGNORE INTO words VALUES (?)", [(storable(word),) for word in words]
-        )
+                words |= analyser.vocabulary(row.text)
+                words |= analyser.vocabulary(row.title)
+                yield replace(indexed, chunk=int(cursor.lastrowid or 0))
 
     def words(self) -> list[str]:
         """The words of all texts there ever were."""

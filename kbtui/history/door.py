@@ -415,7 +415,9 @@ class Door:
         """Store, intend, write, move: the part that must survive a crash at any point."""
         in_place = in_place or {}
         head = self._repository.head()
-        before = current | {path: self._in_head(head, path) for path in in_place}
+        recorded = self._repository.blobs_at(head, in_place)
+        read = self._repository.read_blob
+        before = current | {path: b if b is None else read(b) for path, b in recorded.items()}
         commit, raw, objects = self.build(change, head, before, in_place | written)
         intent = Intent(commit.id, head, _blob_pairs(current, written))
         self._put_in_place(intent, written, objects, change.watch)
@@ -446,10 +448,6 @@ class Door:
         for path, data in written.items():
             if data is not None:
                 self._scanner.note(path, data)
-
-    def _in_head(self, head: str | None, path: str) -> bytes | None:
-        blob = self._repository.blob_at(head, path)
-        return None if blob is None else self._repository.read_blob(blob)
 
     def build(
         self,

@@ -19,7 +19,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kbtui.errors import KbtuiError
+from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.text import clean_line
 from kbtui.workspace import files
 from kbtui.workspace.durable import TEMPORARY, sweep
@@ -159,7 +159,7 @@ class Scanner:
                     self._leave_out(path, f"it is larger than {most} MB")
                     continue
                 if entry is None or not entry.holds(status):
-                    entry = self._hash(path)
+                    entry = self._hash(path, status)
                 if entry is not None:
                     found[path] = entry.state
             self._forget_missing(wanted, found)
@@ -188,7 +188,7 @@ class Scanner:
                 return None
             if _is_ignored(self._layout.file(path), self._ignore_rules(), is_file=True):
                 return None
-            entry = self._hash(path)
+            entry = self._hash(path, status)
             return None if entry is None else entry.state
 
     def ignores(self, path: str) -> bool:
@@ -204,16 +204,15 @@ class Scanner:
     def _leave_out(self, path: str, why: str) -> None:
         self._left_out[clean_line(path.encode("utf-8", "replace").decode())] = why
 
-    def _hash(self, path: str) -> _Known | None:
+    def _hash(self, path: str, status: os.stat_result) -> _Known | None:
         checked = time.time_ns()
-        status = files.file_status(self._layout, path)
-        if status is None:
-            return None
         try:
             if status.st_size > files.READ_LIMIT:
                 blob = hash_file(self._layout.place(path), status.st_size)
             else:
                 blob = files.blob_id(files.read_bytes(self._layout, path))
+        except (NotFoundError, FileNotFoundError):
+            return None
         except (KbtuiError, OSError):
             self._leave_out(path, "it can't be read")
             return None

@@ -203,6 +203,21 @@ def test_many_packs_become_one_that_a_real_git_takes(notes: Notes) -> None:
     notes.check()
 
 
+def test_many_new_objects_are_one_pack_that_is_never_written_over(notes: Notes) -> None:
+    repository = notes.history._repository
+    made = [git_object(b"blob", b"%d" % number * number) for number in range(250)]
+    repository.store(made)
+    (pack,) = packs(notes)
+    folder = notes.workspace.repository / "objects/pack"
+    subprocess.run(["git", "verify-pack", folder / f"{pack}.idx"], check=True)
+    written = (folder / f"{pack}.pack").stat()
+    repository.store(reversed(made))
+    assert packs(notes) == [pack]
+    assert (folder / f"{pack}.pack").stat() == written
+    fresh = notes.reopened()._repository
+    assert all(fresh.read_object(each.id) == (each.kind, each.data) for each in made)
+
+
 def test_what_no_commit_needs_yet_outlives_its_pack(notes: Notes) -> None:
     chopped(notes, 1)
     repository = notes.history._repository

@@ -7,6 +7,7 @@ moved by compare-and-swap under the workspace lock. A real git reads it, and may
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import shutil
 import struct
@@ -34,7 +35,7 @@ from kbtui.workspace.durable import FileBatch, litter, sync_folder
 from kbtui.workspace.layout import is_recorded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
 
     from dulwich.object_store import DiskObjectStore
@@ -332,8 +333,7 @@ class Repository:
         """Make objects durable before anything refers to them."""
         wanted = {made.id: made for made in objects if not self.is_loose(made.id)}
         if len(wanted) >= _PACK_FROM:
-            records = (PackRecord(made.id, made.kind, made.data) for made in wanted.values())
-            self.write_pack(len(wanted), records)
+            self._store_pack(wanted.values())
             return
         with FileBatch(self._folder / "objects", temporary=_TEMPORARY) as batch:
             for made in wanted.values():
@@ -342,6 +342,26 @@ class Repository:
                 )
                 batch.write(f"{made.id[:2]}/{made.id[2:]}", packed, 0o444)
             batch.sync()
+
+    def _store_pack(self, objects: Collection[GitObject]) -> None:
+        """Write new objects as one durable pack; unlike `write_pack` it reads nothing back."""
+        from dulwich.object_format import SHA1
+        from dulwich.pack import iter_sha1, write_pack_data, write_pack_index
+
+        pack, index = io.BytesIO(), io.BytesIO()
+        records = as_unpacked(PackRecord(made.id, made.kind, made.data) for made in objects)
+        places, check_sum = write_pack_data(
+            pack.write, records, SHA1, num_records=len(objects), compression_level=_LEVEL
+        )
+        entries = sorted((name, *place) for name, place in places.items())
+        write_pack_index(index, entries, check_sum)
+        name = f"pack-{iter_sha1(entry[0] for entry in entries).decode()}"
+        if PackFolder(self._folder).holds(name):
+            return
+        with FileBatch(self._folder / "objects", temporary="tmp_pack_") as batch:
+            for suffix, data in (("pack", pack), ("idx", index)):  # with its index it counts
+                batch.write(f"pack/{name}.{suffix}", data.getvalue(), 0o444)
+                batch.sync()
 
     def count_loose(self) -> int:
         """About how many loose objects there are, by one of their 256 folders, as git counts."""

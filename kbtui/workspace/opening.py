@@ -132,10 +132,15 @@ def is_folder_of_notes(root: Path) -> bool:
     """
     if is_nanobots(root):
         return False
-    if (root / "knowledge").exists() and not any((root / name).exists() for name in _OTHERS):
+    if (root / "knowledge").exists() and not is_anothers(root):
         return False
     notes = (file.relative_to(root).as_posix() for file in notes_in(Layout(root, in_place=True)))
     return any(note not in _NANOBOTS for note in notes)
+
+
+def is_anothers(folder: Path) -> bool:
+    """True if another program for notes keeps what it needs there, as ``.obsidian/``."""
+    return any((folder / name).exists() for name in _OTHERS)
 
 
 def is_nanobots(root: Path) -> bool:

@@ -185,6 +185,11 @@ class KbtuiApp(KeysInOrder):
         from kbtui.tui.markdown import layout  # noqa: F401 - slow to import, soon needed
 
         self.call_from_thread(self._opened, kb)
+        if self._workspace is None:
+            from kbtui.tui.app.workspaces import passed_over
+
+            if vault := passed_over(kb.workspace.root):
+                self.notice(vault)
         self.themes.load(kb.settings)
         with self._services:
             if self._ending:

@@ -11,7 +11,7 @@ from kbtui.text import clean_line
 from kbtui.tui.widgets.dialogs import PickDialog
 from kbtui.tui.widgets.row_list import Choice
 from kbtui.workspace.known import known_workspaces
-from kbtui.workspace.opening import find_workspace, is_to_be, open_workspace
+from kbtui.workspace.opening import find_workspace, is_anothers, is_to_be, open_workspace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,6 +55,20 @@ def openable(folder: Path) -> str:
     except KbtuiError as error:
         return str(error)
     return ""
+
+
+def passed_over(opened: Path) -> str:
+    """What to say where somebody starts in another program's vault, and it isn't what is opened."""
+    try:
+        here = Path.cwd()
+        if opened in (here, *here.parents) or not (is_anothers(here) and is_to_be(here)):
+            return ""
+    except OSError:
+        return ""
+    return (
+        f"The notes of this folder, {clean_line(here.name)}, aren't open: this is your own"
+        " workspace. /workspaces . uses them where they lie."
+    )
 
 
 def _choice(known: Known) -> Choice:

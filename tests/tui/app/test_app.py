@@ -479,6 +479,31 @@ async def test_a_folder_that_is_no_workspace_is_not_gone_to(shell, tmp_path: Pat
     assert shell.app.next_workspace is None
 
 
+@pytest.mark.parametrize("mark", [".obsidian", None])
+async def test_a_vault_that_is_not_opened_is_named(tmp_path: Path, monkeypatch, mark) -> None:
+    vault = tmp_path / "vault"
+    (vault / "deep").mkdir(parents=True)
+    (vault / "note.md").write_text("# Note\n", "utf-8")
+    if mark:
+        (vault / mark).mkdir()
+    monkeypatch.chdir(vault)
+
+    def opener(_workspace):
+        return KnowledgeBase.open(
+            tmp_path / "own", create=True, overrides={"search": {"semantic": False}}
+        )
+
+    app = KbtuiApp(opener=opener)
+    async with app.run_test() as pilot:
+        await until(
+            pilot, lambda: app.kb is not None and app.kb.search.status().state == "lexical-only"
+        )
+        await settle(pilot)
+        named = [each.message for each in app._notifications if "/workspaces ." in each.message]
+        assert len(named) == (mark is not None)
+        app.close_knowledge()
+
+
 async def test_what_is_wanted_while_the_workspace_is_opened_is_shown_then(tmp_path: Path) -> None:
     door = Door()
 

@@ -44,6 +44,7 @@ _KIND: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                 r"|^(?!.*\b(?:who\w*|when|where|why|wer|wem|wann|wo|warum|qui[eé]n|cu[aá]ndo|d[oó]nde)\b).*\b(?:cost|costs|price|charge|pay|kostet|kosten|preis|cuesta|precio|cobramos|cobro)\b"
             ),
         ),
+        ("age", r"\bhow old\b|\bwhat age\b|\bwie alt\b|\bqu[eé] edad\b|\bcu[aá]ntos años\b"),
         ("time", r"\bwhat time\b|\bum wie ?viel uhr\b|\bqu[eé] hora\b"),
         (
             "when",
@@ -232,7 +233,8 @@ class _Asked:
             v for v in w.values(question) if v.kind in ("date", "time", "weekday", "month", "id")
         ]
         exact = {word for value in self.values for word in w.words(value.text)}
-        capital = {fold(name).partition("'")[0] for name in w.names(question)}
+        german = w.language(question) == "de"  # all nouns have a capital there
+        capital = set() if german else {fold(n).partition("'")[0] for n in w.names(question)}
         rider = _RIDER.search(question)
         main, beside = (question, "") if rider is None else (question[: rider.start()], rider[0])
         if not any(word not in _SCAFFOLD | _LIGHT for word in w.content(main)):
@@ -462,6 +464,10 @@ def _when(line: Line) -> float:
     return 0.7 if ends_something(line.text) else 0.3
 
 
+_AGED = re.compile(
+    r"\b(?:age[ds]?|old|years?|turn\w*|born|birthday|bday|jahre?|alt|geboren|geburtstag|wird|años?|edad|naci[óo]|cumple\w*)\b|(?:, | \()\d{1,3}\b(?![.:/ ]?\d)",
+    re.IGNORECASE,
+)
 _CLOCK = re.compile(r"(?<![\d.:])(?:[01]?\d|2[0-3])[.:][0-5]\d(?![\d.:])")
 
 
@@ -483,6 +489,7 @@ _TYPED: Mapping[str, Callable[[Line], float]] = {
     "digits": lambda line: 1.0 if re.search(r"\d", line.text) else 0.3,
     "mail": lambda line: 1.0 if "@" in line.text else 0.3,
     "amount": _amount,
+    "age": lambda line: 1.0 if _AGED.search(line.text) else 0.3,
     "when": _when,
     "time": lambda line: 1.0 if _CLOCK.search(line.text) or "time" in _kinds(line) else 0.3,
     "who": _who,

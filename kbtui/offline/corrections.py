@@ -16,8 +16,8 @@ from kbtui.offline.lines import Line
 from kbtui.text import fold
 
 _CUE = re.compile(
-    r"^(?:(?:oh dear|dear|oh|ah|oops|ups|uy|hm+|ok|wait|hang on|hold on|sorry|no|nah?|nope|nein|nee?|nö|ach|moment|warte|halt|perdón|espera|ay|well|so|and|und|y|pero|aber|but)[\s,.!:–-]+)*"
-    r"(?:(?P<strong>no|nah?|nope|rather|better|wait|oops|sorry|actually|correction|i meant|i mean|(?:make|change|move|push|set) (?:that|it)(?: to)?|hang on(?! to)|hold on(?! to)|warte|espera|mach (?:daraus|es)|ponlo|c[aá]mbialo a|that['’]s wrong|not right|my mistake|i made a mistake|i misspoke|i was wrong|i got (?:that|it) wrong|typo|my bad|change of plan(?:s)?|scratch that|update"
+    r"^(?:(?:oh dear|dear|oh|ah|oops|ups|uy|hm+|ok|wait|hang on|hold on|sorry|no|nah?(?!\s+(?:super|toll|ja|gut|klar|klasse|prima|und|dann|endlich)\b)|nope|nein|nee?|nö|ach|moment|warte|halt|perdón|espera|ay|well|so|and|und|y|pero|aber|but)[\s,.!:–-]+)*"
+    r"(?:(?P<strong>no|nah?(?!\s+(?:super|toll|ja|gut|klar|klasse|prima|und|dann|endlich)\b)|nope|rather|better|wait|oops|sorry|actually|correction|i meant|i mean|(?:make|change|move|push|set) (?:that|it)(?: to)?|hang on(?! to)|hold on(?! to)|warte|espera|mach (?:daraus|es)|ponlo|c[aá]mbialo a|that['’]s wrong|not right|my mistake|i made a mistake|i misspoke|i was wrong|i got (?:that|it) wrong|typo|my bad|change of plan(?:s)?|scratch that|update"
     r"|nein|nee?|nö|doch nicht|lieber|besser|korrektur|stimmt nicht|das stimmt nicht|ich meinte|ich meine|quatsch|ups|sorry|verschrieben|(?:ich )?hab(?:e)? mich (?:vertan|geirrt|verschrieben|vertippt)|vertippt|berichtigung|planänderung|doch"
     r"|perdón|perdona|en realidad|corrección|me equivoqué|me he equivocado|me confundí|mejor dicho|quise decir|digo|rectifico|cambio de planes?|al final|mejor|error m[ií]o)(?=[\s,.!:–-])[\s,.!:–-]+)"
     r"(?:(?:wait|no|nope|sorry|actually|i meant|it['’]?s actually|nein|eigentlich|doch|es|perdón|en realidad|ha sido)(?=[\s,.!:])[\s,.!:]+)*",
@@ -50,9 +50,9 @@ _FROM_TO = re.compile(
     re.IGNORECASE,
 )
 _CHANGES = re.compile(
-    r"\b(?:moved|moves|moving|changed|changes|switched|postponed|rescheduled|pushed|shifted|brought forward|now|instead|from now on|replac\w+|takes? over|took over|new|no longer|not any ?more|any ?more|renamed|went up|went down|raised|increased|extended|turns out|after all"
-    r"|verschoben|verlegt|vorverlegt|geändert|jetzt|nun|ab jetzt|stattdessen|umgezogen|zieht|umbenannt|ersetzt|übernimmt|erhöht|gestiegen|verlängert|nicht mehr|kein\w* mehr|neue\w*|doch"
-    r"|ahora|cambi[óoa]\w*|movi\w+|mueve|aplaz\w+|pospu?e\w+|traslad\w+|mud[óoa]\w*|en su lugar|sustituy\w+|reemplaz\w+|ya no|pasa a|pasó a|sub(?:e|ió|ido)|baj(?:a|ó)|adelant\w+|retras\w+|nuev\w+|al final|erst (?:am|um|ab|im|in|nächste\w*)|not (?:until|before))\b",
+    r"\b(?:left|remaining|moved|moves|moving|changed|changes|switched|postponed|rescheduled|pushed|shifted|brought forward|now|instead|from now on|replac\w+|takes? over|took over|new|no longer|not any ?more|any ?more|renamed|went up|went down|raised|increased|extended|turns out|after all|(?:down|up) to"
+    r"|verschoben|geschoben|verlegt|vorverlegt|geändert|jetzt|nun|ab jetzt|stattdessen|umgezogen|zieht|umbenannt|ersetzt|übernimmt|erhöht|gestiegen|verlängert|nicht mehr|kein\w* mehr|nur noch|neue\w*|doch"
+    r"|ahora|cambi[óoa]\w*|movi\w+|mueve|aplaz\w+|pospu?e\w+|traslad\w+|mud[óoa]\w*|en su lugar|sustituy\w+|reemplaz\w+|ya no|pasa a|pasó a|sub(?:e|ió|ido)|baj(?:a|ó)|adelant\w+|retras\w+|nuev\w+|al final|(?:s[óo]lo )?quedan|erst (?:am|um|ab|im|in|nächste\w*)|not (?:until|before))\b",
     re.IGNORECASE,
 )
 _ENDS = re.compile(
@@ -61,13 +61,53 @@ _ENDS = re.compile(
     r"|\bcancelad[oa]s?\b|\bse cancel\w+\b|\bya no\b|\bno (?:viene|vendrá|va a venir)\b|\brenunció\b|\bse (?:fue|cayó|ha ido)\b|\banulad[oa]\b|\bsuspend\w+\b",
     re.IGNORECASE,
 )
+# What was wrong or owed is so no longer: "got fixed", "paid Pete back", "works again".
+_SETTLED = re.compile(
+    r"\b(?:got|gets|is|are|was|were|been|['’]s|its)\s+(?:(?:all|finally|now|already)\s+)?(?:fixed|repaired|sorted|solved|resolved|settled)\b|\b(?:works?|working|running|fine|back)\s+again\b|\b(?:paid|gave|handed|brought)(?=\s+(?:\w+\s+){0,3}back\b)|(?<=\w )back(?=\s+(?:to|today|yesterday|now|already|last)\b|[.!]*$)"
+    r"|\b(?:ist|sind|wurde|wurden|hab\w*)\s+(?:\w+\s+){0,3}(?:repariert|behoben|geklärt|gelöst|zurückgezahlt|zurückgegeben|zurückgebracht)\b|\b(?:geht|läuft|funktioniert)\s+(?:jetzt\s+)?wieder\b"
+    r"|\b(?:ya|est[áa]n?|fue|qued[óo])\s+(?:arreglad|reparad|resuelt|solucionad)[oa]s?\b|\bya funcionan?\b|\bdevolv[íi]\b",
+    re.IGNORECASE,
+)
+# "switched the insurance to Admiral": another name in the place of the one before.
+_SWITCHED_TO = re.compile(
+    r"\b(?i:switch\w*|chang(?:ed|ing)|mov(?:ed|ing)|went over|going over)\b[^,.;]*?\s(?:to|over to)\s+(?P<en>[A-ZÄÖÜ][\w'’&-]+(?:\s[A-Z][\w'’-]+)?)"
+    r"|\b(?:zu|zur|zum)\s+(?P<de>[A-ZÄÖÜ][\w'’&-]+)\s+(?:gewechselt|übergegangen)\b|\b(?i:cambi(?:é|ado|amos))\b[^,.;]*?\s(?:a|por)\s+(?P<es>[A-ZÁÉÍÓÚÑ][\w'’&-]+)"
+)
+# What stays of an appointment says that something of it doesn't: "it's the 11th, same time".
+_SAME = re.compile(
+    r"\bsame (?:time|place|day|room|hour|address|price)\b|\b(?:gleiche|selbe)[nrs]? (?:zeit|uhrzeit|ort|tag|raum)\b|\bmism[oa] (?:hora|lugar|sitio|d[ií]a|sala)\b",
+    re.IGNORECASE,
+)
+# "sold three, so 11 left": of what is counted.
+_LEFT = re.compile(
+    r"\b(?P<before>\d+)\s+(?:\w+\s+)?(?:left|remaining|übrig|to go)\b|\b(?:left with|noch|quedan)\s+(?P<after>\d+)\b",
+    re.IGNORECASE,
+)
+# "the 14th and the 17th" are two days, "from 9 to 12" is a span: neither takes the other's place.
+_BOTH = re.compile(
+    r"\W*(?:and|und|y|or|oder|o|to|bis|till|until|through|a|al|[-–—&+/,])\W*(?:the|on|am|den|el)?\W*",
+    re.IGNORECASE,
+)
+_DENIES = re.compile(
+    r"\b(?:not|no|can['’]?t|cannot|won['’]?t|isn['’]?t|doesn['’]?t|nicht|kein\w*)\b", re.IGNORECASE
+)
+_SO_LATE = re.compile(r"\b(?:already|almost|nearly|schon|fast|bereits|ya|casi)\b", re.IGNORECASE)
+_INTO = re.compile(r"\s(?:to|into|auf|zu|zum|zur|nach|al?|por)\s", re.IGNORECASE)
+_WITH = re.compile(
+    r"\b(?:with|by|from|at|via|through|is|on|bei|mit|von|ist|con|de|es)\s+(?P<name>[A-ZÄÖÜÁÉÍÓÚÑ][\w'’&-]+(?:\s[A-Z][\w'’-]+)?)"
+)
 _MOVED_TO = re.compile(
     r"\b(?:moved|moving|moves|relocated|relocating)\s+(?:back |over |house )?(?:to|into)\s+(?P<en>[A-ZÄÖÜ][\w'’-]+(?:\s[A-Z][\w'’-]+)?)"
     r"|\b(?:nach|in)\s+(?P<de>[A-ZÄÖÜ][\w-]+(?:\s[A-ZÄÖÜ][\w-]+)?)\s+(?:umgezogen|gezogen)\b|\bzieht\s+(?:\w+\s+){0,3}?(?:nach|in)\s+(?P<de2>[A-ZÄÖÜ][\w-]+)"
     r"|\bse\s+(?:ha\s+)?mud\w+\s+(?:a|al)\s+(?P<es>[A-ZÁÉÍÓÚÑ][\w-]+(?:\s[A-ZÁÉÍÓÚÑ][\w-]+)?)"
 )
 _PLACE = re.compile(
-    r"\b(?:in|from|at|near|out of|based in|aus|bei|en|de|desde)\s+(?P<place>[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+(?:\s[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+)?)"
+    r"\b(?:in|from|at|near|out of|based in|aus|bei|im|en|de|desde)\s+(?:(?:the|der|dem)\s+)?(?P<place>[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+(?:\s[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+)?)"
+)
+# "the party is at the Swan instead", "wir treffen uns stattdessen im Löwen"
+_THERE_INSTEAD = re.compile(
+    r"\b(?:in|at|im|en)\s+(?:(?:the|der|dem|el|la)\s+)?(?P<en>[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+(?:\s[A-Z][\w'’-]+)?)[^.;]*?\s(?:instead|stattdessen|en su lugar)\b"
+    r"|\b(?:instead|stattdessen|en su lugar)\b[^.;,]*?\s(?:in|at|im|en)\s+(?:(?:the|der|dem|el|la)\s+)?(?P<de>[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+(?:\s[A-Z][\w'’-]+)?)"
 )
 _KINDS = {
     "date": "day",
@@ -77,12 +117,16 @@ _KINDS = {
     "number": "number",
     "money": "number",
     "id": "number",
+    "code": "room",
 }
 _SAID_AGAIN = w.listed("said again")
 _LEAST = 1.0
 _RECENT = 4
 _WHOLE_LINE = 16
 _SURE = 2.5
+_HONORIFIC = w.word_set("frau herr mr mrs ms dr prof señor señora sr sra")
+_APPOINTMENT = w.word_set("meeting appointment appt date termin treffen cita reunion fecha")
+_JUST_NOW = 0.75  # nearness: said last, or answered last
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +176,13 @@ def find(said: str, known: Sequence[Line], before: Sequence[str], title: str) ->
     told = _read(said)
     best: tuple[float, Line] | None = None
     for line in current:
-        score = _score(told, line, before, title)
+        score = _Compared(told, line, before, title).score()
         if score >= _LEAST and (best is None or score > best[0]):
             best = score, line
     if best is None or fold(best[1].text) == fold(told.said):
         return None
     line = best[1]
-    if ends_something(told.said):
+    if _is_over(told.said):
         return Correction(line, told.said)
     text = _replaced(told, line)
     if text is not None:
@@ -155,8 +199,8 @@ def find(said: str, known: Sequence[Line], before: Sequence[str], title: str) ->
 
 def _gives_as_much(told: _Told, line: Line) -> bool:
     """True unless a statement gives a value of a kind that the line holds none of."""
-    given = {_KINDS.get(v.kind, v.kind) for v in w.values(told.said)}
-    return not given or bool(given & {_KINDS.get(v.kind, v.kind) for v in w.values(line.text)})
+    given = {_kind_of(v) for v in w.values(told.said)}
+    return not given or bool(given & {_kind_of(v) for v in w.values(line.text)})
 
 
 def _read(said: str) -> _Told:
@@ -165,57 +209,124 @@ def _read(said: str) -> _Told:
     if scratch:
         about = scratch["about"]
     rest, strong = without_cue(said)
+    strong = strong or _SAME.search(rest) is not None
     for form in (_NOT_BUT, _OLD_FIRST, _NOT_OLD, _FROM_TO):
         if match := form.search(rest):
             old, new = match["old"].strip(), match["new"].strip()
             if form is _NOT_OLD and w.words(old)[:1] and w.words(old)[0] in w.COPULA | {"any", "a"}:
                 continue
+            if form is _FROM_TO and not _CHANGES.search(rest):
+                continue  # "open from 9 to 12"
             return _Told(rest, strong, about, old, new)
     return _Told(rest, strong, about)
 
 
-def _score(told: _Told, line: Line, before: Sequence[str], title: str) -> float:
-    """How surely a line is the one that is meant; below `_LEAST` it isn't."""
-    here = w.words(f"{line.title} {line.text}")
-    place = [word for word in here if w.is_content(word)]
-    exact = {word for value in w.values(told.said) for word in w.words(value.text)}
-    mine = [
-        word
-        for word in w.content(f"{told.about} {told.said}")
-        if word not in _SAID_AGAIN and word not in exact
-    ]
-    shared = {word for word in mine if any(_same(word, other) for other in place)}
-    nearness = _nearness(line, before)
-    changing = {
-        word
-        for form in (_ENDS, _CHANGES)
-        for match in form.finditer(told.said)
-        for word in w.words(match[0])
-    }
-    subject = [word for word in w.content(title) if word not in _SAID_AGAIN | exact | changing]
-    on_subject = bool(subject) and all(
-        any(_same(word, other) for other in place) for word in subject
-    )
-    score = 0.9 * len(shared) + nearness
-    if label := label_of(line.text):
-        score += 0.5 * any(_same(word, other) for word in shared for other in w.words(label[0]))
-    if told.old and _found(told.old, line.text):
-        return score + (2.0 if shared or nearness or told.strong else 0.6)
-    kinds = {_KINDS.get(v.kind, v.kind) for v in w.values(told.said)}
-    fits = bool(kinds & {_KINDS.get(v.kind, v.kind) for v in w.values(line.text)})
-    if told.strong:
-        score += 0.5 * bool(nearness and w.PRONOUN & set(w.words(told.said)[:1]))
-        return score + 0.8 * fits if shared or (nearness and (fits or not kinds)) else 0.0
-    if ends_something(told.said):
-        return score + 0.3 if on_subject or (nearness and len(shared) > 1) else 0.0
-    if _MOVED_TO.search(told.said):
-        return score + 1.0 if on_subject and _PLACE.search(line.text) else 0.0
-    if _CHANGES.search(told.said):
-        names = {fold(name) for name in w.names(line.text)}
-        is_topic = on_subject and any(word.partition("'")[0] not in names for word in shared)
-        alike = is_topic and (fits or len(shared) > 1)
-        return score + 0.5 if alike and _may_change(told, line) else 0.0
-    return score if on_subject and _same_slot(told.said, line.text) else 0.0
+class _Compared:
+    """What a correcting statement, titled `title`, has in common with a line."""
+
+    def __init__(self, told: _Told, line: Line, before: Sequence[str], title: str) -> None:
+        self.told, self.line = told, line
+        self.nearness = _nearness(line, before)
+        here = [word for word in w.words(f"{line.title} {line.text}") if w.is_content(word)]
+        exact = {word for value in w.values(told.said) for word in w.words(value.text)}
+        self.changing = {
+            word
+            for form in (_ENDS, _SETTLED, _CHANGES)
+            for match in form.finditer(told.said)
+            for word in w.words(match[0])
+        }
+        mine = w.content(f"{told.about} {told.said}")
+        self.mine = {word for word in mine if word not in _SAID_AGAIN | exact}
+        self.shared = {word for word in self.mine if any(_same(word, other) for other in here)}
+        what = _INTO.split(title)[0] if self.changing else title
+        passed_over = _SAID_AGAIN | _HONORIFIC | exact | self.changing
+        subject = [word for word in w.content(what) if word not in passed_over]
+        self.on_subject = bool(subject) and all(
+            any(_same(word, other) for other in here) for word in subject
+        )
+        self.kinds = {_kind_of(value) for value in w.values(told.said)}
+        self.fits = bool(self.kinds & {_kind_of(value) for value in w.values(line.text)})
+
+    def score(self) -> float:
+        """How surely the line is the one that is meant; below `_LEAST` it isn't."""
+        label = label_of(self.line.text)
+        named = label is not None and any(
+            _same(word, other) for word in self.shared for other in w.words(label[0])
+        )
+        more = self._more()
+        return 0.0 if more is None else 0.9 * len(self.shared) + self.nearness + 0.5 * named + more
+
+    def _more(self) -> float | None:
+        """What the form of the statement adds; None: it means another line, or none."""
+        said = self.told.said
+        near = self.nearness or self.on_subject
+        if self.shared and near and _denied(said, self.line.text):
+            return 1.0
+        if self.told.old and _found(self.told.old, self.line.text):
+            return 2.0 if self.shared or self.nearness or self.told.strong else 0.6
+        if self._only_refers():
+            return 0.5
+        if not self.told.strong:
+            return self._more_without_cue()
+        if self.shared or (self.nearness and (self.fits or not self.kinds)):
+            refers = self.nearness and w.PRONOUN & set(w.words(said)[:1])
+            return 0.8 * self.fits + 0.5 * bool(refers)
+        return None
+
+    def _only_refers(self) -> bool:
+        """True for "they moved it to the 6th": it names nothing else than what was said last."""
+        said = self.told.said
+        refers = bool(self.changing) or bool(w.pronouns(said) & set(_bare(said)[:2]))
+        just_now = self.fits and self.nearness >= _JUST_NOW and not _SO_LATE.search(said)
+        return refers and just_now and not self.mine - self.changing - _APPOINTMENT
+
+    def _more_without_cue(self) -> float | None:
+        said, text = self.told.said, self.line.text
+        if _is_over(said):
+            return 0.3 if self.on_subject or (self.nearness and len(self.shared) > 1) else None
+        if _MOVED_TO.search(said):
+            return 1.0 if self.on_subject and _PLACE.search(text) else None
+        if _CHANGES.search(said):
+            return 0.5 if self._is_alike() and _may_change(self.told, self.line) else None
+        return 0.0 if self.on_subject and _same_slot(said, text) else None
+
+    def _is_alike(self) -> bool:
+        """True if a change is one of what the line is about."""
+        text = self.line.text
+        german = w.language(text) == "de"  # all nouns have a capital there
+        names = set() if german else {fold(name) for name in w.names(text)}
+        is_topic = any(word.partition("'")[0] not in names for word in self.shared)
+        switched = _SWITCHED_TO.search(self.told.said) is not None
+        if self.on_subject and is_topic and (self.fits or len(self.shared) > 1 or switched):
+            return True
+        counted = _counted(self.told.said, text) is not None
+        return bool(self.shared) and (counted or (switched and self.fits))
+
+
+def _is_over(said: str) -> bool:
+    return ends_something(said) or _SETTLED.search(said) is not None
+
+
+def _kind_of(value: w.Value) -> str:
+    return _KINDS.get(value.kind, value.kind)
+
+
+def _bare(text: str) -> list[str]:
+    return [word.partition("'")[0] for word in w.words(text)]
+
+
+def _denied(said: str, text: str) -> tuple[str, str] | None:
+    """The value of a line that a statement denies, and the one that it gives of the same kind."""
+    given = w.values(said) if _DENIES.search(said) else ()
+    for old, new in ((a, b) for a in given for b in given if a is not b):
+        if _kind_of(old) != _kind_of(new):
+            continue
+        first, second = sorted((old, new), key=lambda value: value.start)
+        if _BOTH.fullmatch(said[first.end : second.start]) or _found(new.text, text):
+            continue
+        if _found(old.text, text):
+            return old.text, new.text.removeprefix("the ")
+    return None
 
 
 def _may_change(told: _Told, line: Line) -> bool:
@@ -237,14 +348,46 @@ def _nearness(line: Line, before: Sequence[str]) -> float:
 
 def _replaced(told: _Told, line: Line) -> str | None:
     """A line with the new value in the place of the old; None where that can't be told."""
-    if told.old and (span := _found(told.old, line.text)):
-        new = _last_like(told.new, line.text[slice(*span)])
-        return line.text[: span[0]] + new + line.text[span[1] :] if new else None
-    if (moved := _MOVED_TO.search(told.said)) and (places := list(_PLACE.finditer(line.text))):
-        name = next(part for part in moved.groups() if part)
-        start, end = places[-1].span("place")
-        return line.text[:start] + name + line.text[end:]
-    text, changed = line.text, False
+    old, new = told.old, told.new
+    if not (old and _found(old, line.text)):
+        old, new = _denied(told.said, line.text) or ("", "")
+    if old and (span := _found(old, line.text)):
+        value = _last_like(new, line.text[slice(*span)], line.text)
+        return line.text[: span[0]] + value + line.text[span[1] :] if value else None
+    placed = _with_place(told.said, line.text) or _with_what_is_left(told.said, line.text)
+    if placed:
+        return placed
+    text: str | None = line.text
+    if switched := _SWITCHED_TO.search(told.said):
+        text = _with_name(next(part for part in switched.groups() if part), line.text)
+    return None if text is None else _with_values(told, text, changed=text != line.text)
+
+
+def _with_place(said: str, text: str) -> str | None:
+    moved = _MOVED_TO.search(said) or _THERE_INSTEAD.search(said)
+    places = [each for each in _PLACE.finditer(text) if not _is_day(each["place"])]
+    if not moved or not places or _is_day(moved[0]):
+        return None
+    start, end = places[-1].span("place")
+    return text[:start] + next(part for part in moved.groups() if part) + text[end:]
+
+
+def _with_what_is_left(said: str, text: str) -> str | None:
+    left, counted = _LEFT.search(said), _counted(said, text)
+    if left is None or counted is None:
+        return None
+    return f"{text[: counted.start]}{left['before'] or left['after']}{text[counted.end :]}"
+
+
+def _with_name(name: str, text: str) -> str | None:
+    names = [match for match in _WITH.finditer(text) if not _is_day(match["name"])]
+    if name in text or not names:
+        return None
+    start, end = names[-1].span("name")
+    return text[:start] + name + text[end:]
+
+
+def _with_values(told: _Told, text: str, *, changed: bool) -> str | None:
     for value in w.values(told.said):
         if told.old and _found(told.old, told.said) and value.text in told.old:
             continue
@@ -255,12 +398,16 @@ def _replaced(told: _Told, line: Line) -> str | None:
         if any(fold(slot.text) == fold(value.text) for slot in w.values(text)):
             continue
         if len(slots) != 1:
-            if not slots and _KINDS.get(value.kind, value.kind) in ("day", "time") and not changed:
+            if not slots and _kind_of(value) in ("day", "time") and not changed:
                 continue
             return None if not changed else text
         text = text[: slots[0].start] + value.text + text[slots[0].end :]
         changed = True
     return text if changed else None
+
+
+def _is_day(text: str) -> bool:
+    return any(_kind_of(v) == "day" for v in w.values(text))
 
 
 def _day_within(new: w.Value, said: str, text: str) -> str | None:
@@ -278,24 +425,45 @@ def _day_within(new: w.Value, said: str, text: str) -> str | None:
     if int(day["day"]) < int(old["day"]) and _CHANGES.search(said):
         return None
     start = dates[0].start
-    return f"{text[:start]}{day['day']}{text[start + old.end() :]}"
+    said_so = re.sub(r"the\s+", "", new.text, flags=re.IGNORECASE)
+    return f"{text[:start]}{said_so}{text[start + old.end() :]}"
 
 
 def _fits(new: w.Value, old: w.Value, said: str, text: str) -> bool:
     """True if a value can stand where another stands: of one kind, and counting the same thing."""
-    if _KINDS.get(new.kind, new.kind) != _KINDS.get(old.kind, old.kind):
+    if _kind_of(new) != _kind_of(old):
         return False
-    if _KINDS.get(new.kind) != "number":
+    if not _is_number(new):
         return True
-    mine, theirs = (w.words(said[new.end :])[:1], w.words(text[old.end :])[:1])
-    counted = bool(mine and theirs and mine == theirs and w.is_content(mine[0]))
-    named, there = (w.words(said[: new.start])[-1:], w.words(text[: old.start])[-1:])
-    counted = counted or bool(named and named == there and w.is_content(named[0]))
-    numbers = [v for v in w.values(text) if _KINDS.get(v.kind) == "number"]
+    counted = _beside(new, said) & _beside(old, text)
+    numbers = [v for v in w.values(text) if _is_number(v)]
     if len(numbers) == 1 or counted:
         return True
     alike = [v for v in numbers if v.kind == new.kind]
     return len(alike) == 1 and alike[0] == old
+
+
+def _beside(value: w.Value, text: str) -> set[str]:
+    """The telling words right before and right after a value: what it counts, or whose it is."""
+    around = (*w.words(text[: value.start])[-1:], *w.words(text[value.end :])[:1])
+    return {word for word in around if w.is_content(word)}
+
+
+def _counted(said: str, text: str) -> w.Value | None:
+    """The number in a line of what a statement gives one of: "ramipril 10 mg", "ramipril 5 mg"."""
+    given = [_beside(value, said) for value in w.values(said) if _is_number(value)]
+    return next(
+        (
+            value
+            for value in w.values(text)
+            if _is_number(value) and any(_beside(value, text) & each for each in given)
+        ),
+        None,
+    )
+
+
+def _is_number(value: w.Value) -> bool:
+    return _KINDS.get(value.kind) == "number"
 
 
 def _found(old: str, text: str) -> tuple[int, int] | None:
@@ -320,11 +488,13 @@ def _found(old: str, text: str) -> tuple[int, int] | None:
     return None
 
 
-def _last_like(new: str, old: str) -> str:
-    """Of what stands before *not*, the end that is of the old value's kind."""
-    kind = next((_KINDS.get(v.kind, v.kind) for v in w.values(old)), "")
+def _last_like(new: str, old: str, text: str) -> str:
+    """Of what stands before *not*, the last of the old value's kind that the line hasn't anyway."""
+    kind = next((_kind_of(v) for v in w.values(old)), "")
     if kind:
-        fitting = [v for v in w.values(new) if _KINDS.get(v.kind, v.kind) == kind]
+        held = {fold(v.text) for v in w.values(text)}
+        fitting = [v for v in w.values(new) if _kind_of(v) == kind]
+        fitting = [v for v in fitting if fold(v.text) not in held] or fitting
         unit = re.search(r"\s?[^\W\d]{0,3}$", old)
         bare = bool(fitting) and fitting[-1].text.isdigit() and kind == "number"
         return fitting[-1].text + (unit[0] if bare and unit else "") if fitting else ""

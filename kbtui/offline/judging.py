@@ -86,6 +86,8 @@ _ASKS_PLAINLY = re.compile(
     r"|(?:que|q|k) \w+ (?:es|son|hay|era|tiene|tengo|toca|viene))\s[^,.;]{2,60}$",
     re.IGNORECASE,
 )
+# "We're" as it is typed in haste.
+_WERE = r"were (?:(?:not|all|both|also|now|just|still|never|only)\s)?(?:\w{2,}ing|out of|off to|done with|back to)\b"
 # "When I'm in Berlin I stay ...", "what a day", "wie schön", "cuando llueve, ...": no questions.
 _NOT_ASKED = re.compile(
     r"^(?:don['’]?t (?!i\b|we\b|you\b|they\b)|what an? |what the |how (?:nice|cool|lovely|sweet|cute|funny|weird|great|annoying|typical)"
@@ -94,7 +96,8 @@ _NOT_ASKED = re.compile(
     r"|wo (?:ich|wir)\b|como (?!se|est|fue|es |era|puedo|puede|hago|va |vamos)|cuando\b|donde (?:vivo|trabajo)"
     r"|que (?!es |hay|tengo|tiene|hora|d[ií]a|le |me |te |se |hac|dij|quer)|qu[eé] (?:bien|mal|guay|bonito|raro|asco|rollo|fuerte|pena|d[ií]a tan|risa|calor|fr[ií]o|locura)"
     r"|is (?:what it is|ok|fine)|war (?:das ein|ein)|is being|was (?:a|an|the|so|really|great)\b|have a\b"
-    r"|may (?:the|\d)|will (?:do|be)\b)",
+    r"|may (?:the|\d)|will (?:do|be)\b"
+    rf"|{_WERE})",
     re.IGNORECASE,
 )
 _COMMAND = re.compile(
@@ -205,6 +208,9 @@ _EXCLAIMS = re.compile(
     re.IGNORECASE,
 )
 _LAUGHS = re.compile(r"\b(?:lol|lmao|ha(?:ha)+|jaja\w*)\b", re.IGNORECASE)
+_LIKES = re.compile(
+    r"\b(?:does|do)(?:n['’]?t| not) (?:like|want)\b|\b(?:likes|loves)\b", re.IGNORECASE
+)
 _WE = frozenset(["we", "wir", "nosotros", "nosotras"])
 _ANYONE = w.listed("anyone")
 _BODY = w.listed("body")
@@ -479,16 +485,18 @@ def signs_of(text: str, said: str) -> dict[str, float]:
     bare = [word.partition("'")[0] for word in told]
     here = set(bare)
     code = w.language(said)
-    durable = bool(here & w.DURABLE)
+    durable = bool(here & w.DURABLE) or _LIKES.search(said) is not None
     mine = bool(w.FIRST_PERSON & set(bare[:2]) or _acts(said, bare)) and len(telling) > 1
-    copula = bool(w.COPULA & set(bare[1:])) and bare[0] not in w.PRONOUN | {"there", "es", "hay"}
+    pronouns = w.pronouns(said)
+    typed = re.match(_WERE, said, re.IGNORECASE) is not None
+    copula = bool(w.COPULA & set(bare[1:])) and bare[0] not in pronouns | {"there", "es", "hay"}
     names = min(2, len(list(w.names(plain))))
     laughs = _PICTURES.search(text) or _LAUGHS.search(text)
     signs: dict[str, float | bool] = {
         "any": True,
         **{sign: bool(finds(said)) for sign, finds in _BY_PATTERN.items()},
         "exact": bool(kinds & {"date", "weekday", "time", "money", "month", "percent", "id"}),
-        "number": bool(kinds & {"number", "day", "code"}),
+        "number": bool(kinds & {"number", "day", "code", "room"}),
         "names": names * (code != "de"),
         "nouns": names * (code == "de"),
         "named": _named_subject(plain),
@@ -500,8 +508,10 @@ def signs_of(text: str, said: str) -> dict[str, float]:
         "mine": mine,
         "mine not": mine and bool(_NEGATED & here),
         "not": bool(_NEGATED & here),
-        "we": bare[0] in _WE or (code == "es" and bool(re.fullmatch(r"\w+[aei]mos", bare[0]))),
-        "has": bool(_HAS & set(bare[1:5])) and bare[0] not in w.FIRST_PERSON | w.PRONOUN,
+        "we": bare[0] in _WE
+        or typed
+        or (code == "es" and bool(re.fullmatch(r"\w+[aei]mos", bare[0]))),
+        "has": bool(_HAS & set(bare[1:5])) and bare[0] not in w.FIRST_PERSON | pronouns,
         "thing": bare[0] in w.ARTICLE - w.PRONOUN and len(bare) > 2,
         "did": bool(_DID.match(said) and len(telling) > 1),
         "label": label_of(plain) is not None,
@@ -513,9 +523,9 @@ def signs_of(text: str, said: str) -> dict[str, float]:
         "mood": min(2, len(w.EMOTIVE & here)) * (not durable or not kinds),
         "anyone": bool(_ANYONE & set(bare[:4])),
         "body": bool(_BODY & here) and not durable,
-        "was": bool(_WAS & here),
+        "was": bool(_WAS & here) and not typed,
         "you": bare[0] in w.SECOND_PERSON or bool({"your", "you"} & set(bare[:3])),
-        "pronoun": bare[0] in w.PRONOUN | {"there"} and not (durable or kinds),
+        "pronoun": bare[0] in pronouns | {"there"} and not (durable or kinds),
         "bang": said.rstrip().endswith("!") and not kinds,
         "short": len(telling) < 2,
     }
@@ -548,6 +558,8 @@ def _named_subject(text: str) -> bool:
         "got",
         "will",
         "does",
+        "doesn",
+        "isn",
     }
 
 

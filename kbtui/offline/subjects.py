@@ -51,7 +51,7 @@ _IS_DECISION = re.compile(
     r"^(?:decision|entscheidung|decisión|beschluss)\s*[:=]|\b(?:we|i|the (?:team|board|committee)|they)(?:['’]ve| have| had| are|['’]re| r)?\s+(?:\w+ly |all |just |finally )?"
     r"(?:decided|agreed|chose|chosen|picked|settled|opted|selected|going with|went with|switching|pivoting|switched)\b"
     r"|\b(?:haben|habe|hat|hab)\b.*\b(?:entschieden|beschlossen|geeinigt|entschlossen)\b|^(?:beschlossen|entschieden)\b"
-    r"|\b(?:queda(?:mos|do) en|decid(?:imos|í|ido)|hemos (?:decidido|elegido|acordado)|acordamos|elegimos|he decidido|optamos)\b|^(?:decided|agreed)\b",
+    r"|\b(?:queda(?:mos|do) en|decid(?:imos|í|ido)|hemos (?:decidido|elegido|acordado)|acordamos|elegimos|he decidido|optamos)\b|^(?:decided|agreed|were (?:going with|switching|pivoting))\b",
     re.IGNORECASE,
 )
 _PREFERS = re.compile(
@@ -139,7 +139,8 @@ def _person(text: str) -> str | None:  # noqa: C901, PLR0911 - a form each
         ):
             name = called["name"]
             return titled(name) if name[0].isupper() else None
-    if match := _TITLED.match(text):
+    match = _TITLED.match(text)
+    if match and fold(match["name"].split()[1]) not in w.FUNCTION | w.COPULA | w.DURABLE:
         return " ".join(part[:1].upper() + part[1:] for part in match["name"].split())
     match = _NAMED.match(text)
     if match and fold(match["name"]) not in w.FUNCTION | w.CHAT and not w.values(match["name"]):

@@ -228,13 +228,7 @@ class _Reader:
         for match in _JOINT.finditer(piece.said):
             head, tail = piece.said[: match.start()], piece.said[match.end() :]
             verb = fold(match["verb"] or "")
-            if match["verb"] and verb not in w.DURABLE | w.COPULA | {
-                "has",
-                "hat",
-                "tiene",
-                "does",
-                "will",
-            }:
+            if match["verb"] and (w.values(verb) or verb not in _STATES):
                 continue
             if not (set(w.words(head)) & (w.DURABLE | w.COPULA | {"im"} | _MINE)) and match["verb"]:
                 continue
@@ -311,7 +305,7 @@ class _Reader:
         named = re.match(r"(?:das|dies\w*|es[et]\w?)\s+[\wäöü]", said, re.IGNORECASE) and (
             w.is_content(first[1]) and first[1] not in w.DURABLE
         )
-        refers = bool(set(first[:1]) & w.PRONOUN and not named) or bool(
+        refers = bool(set(first[:1]) & w.pronouns(said) and not named) or bool(
             set(w.words(said.split(":", maxsplit=1)[0])) & _THEM and ":" in said
         )
         if not title or refers or not w.content(title):
@@ -478,6 +472,7 @@ def _kind(  # noqa: PLR0911 - a kind each
     return "statement"
 
 
+_STATES = w.DURABLE | w.COPULA | w.word_set("has hat tiene does will")
 _REACTION = -1.0
 _IT = w.word_set("it this that them es das dies ihn sie eso esto")
 _THEM = w.word_set("them they their ihnen sie deren ellos ellas ese esa")

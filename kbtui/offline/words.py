@@ -87,6 +87,13 @@ _VALUES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                 r"|\bnoon\b|\bmidnight\b|\bmediod[ií]a\b|\bhalb (?:\w+)\b"
             ),
         ),
+        (
+            "room",
+            (
+                r"\b(?:hall|room|gate|platform|building|block|lot|bay|rack|terminal|saal|raum|halle|gleis"
+                r"|sala|aula|puerta|and[eé]n)\s+(?:[a-z]?\d{1,3}[a-z]?|(?-i:[A-Z]))\b"
+            ),
+        ),
         ("code", r"\b[a-z]{1,2}-?\d{1,4}\b"),
         (
             "money",
@@ -273,6 +280,11 @@ def language(text: str) -> str:
     if best == "en" and re.search("[ñ¿¡áíóú]", text.lower()):
         return "es"
     return best
+
+
+def pronouns(text: str) -> frozenset[str]:
+    """The pronouns that a text may have: Ella is a name, where it isn't Spanish."""
+    return PRONOUN if language(text) == "es" else PRONOUN - {"ella"}
 
 
 _MARKS = {code: listed(f"mark {code}") for code in ("en", "de", "es")}

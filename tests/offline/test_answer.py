@@ -109,3 +109,22 @@ def test_a_line_leads_neither_into_the_past_nor_into_another_message() -> None:
 
     for lines in (entry, said):
         assert answer("what names has the wifi?", lines).lines == (lines[0],)
+
+
+def test_a_number_that_is_no_age_tells_nobodys_age() -> None:
+    lines = list(lines_of("knowledge/a.md", "Dario", "Dario does mornings, 555 0142\n", "entry"))
+    assert not answer("how old is Dario?", lines).lines
+    lines = list(lines_of("knowledge/a.md", "Dario", "Dario turns 40 in May\n", "entry"))
+    assert answer("how old is Dario?", lines).lines
+
+
+def test_german_nouns_are_no_names_that_an_answer_must_hold() -> None:
+    text = "Der Aufzug-Techniker heißt Kowalski, Tel. 0171 2233445\n"
+    lines = list(lines_of("knowledge/a.md", "Aufzug-Techniker", text, "entry"))
+    assert answer("wie ist die Nummer vom Aufzug-Techniker?", lines).lines
+
+
+def test_who_helps_with_a_thing_is_who_knows_it() -> None:
+    text = "Tomasz knows the cluster inside out\n"
+    lines = list(lines_of("knowledge/people/tomasz.md", "Tomasz", text, "entry"))
+    assert answer("who can help me with the cluster?", lines).lines

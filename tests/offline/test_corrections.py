@@ -97,6 +97,68 @@ def test_admitting_a_mistake_is_a_cue(said: str) -> None:
         ),
         ("Mias Schuhgröße ist 31", "Mia hat jetzt Schuhgröße 32", "32", "31"),
         ("the meeting is in room B12", "meeting's in C4 now", "C4", "B12"),
+        (
+            "bread comes mondays and saturdays",
+            "bread comes fridays and saturdays now, not mondays",
+            "fridays and saturdays",
+            "mondays",
+        ),
+        (
+            "the lift in block 3 is broken",
+            "the lift got repaired this morning",
+            "repaired",
+            "broken",
+        ),
+        ("I owe Dana 60 for the tickets", "paid Dana back yesterday", "paid", "owe"),
+        (
+            "survey is set for the 9th at 8:30",
+            "surveyor rang, it's the 11th, same time",
+            "11th",
+            "9th",
+        ),
+        ("survey is on the 9th of May", "they moved it to the 12th", "12th", "9th"),
+        ("physio on 4 May at 10", "Termin ist jetzt am 6. Mai", "6. Mai", "4 May"),
+        (
+            "home insurance with Axa, about 310 a year",
+            "switched the home insurance to Allianz, 280 a year",
+            "with Allianz, about 280",
+            "Axa",
+        ),
+        ("our bank is Barclays", "we changed our bank to Monzo", "Monzo", "Barclays"),
+        ("posters: 40 prints left, 12 of them A2", "down to 31 prints after the fair", "31", "40"),
+        ("we keep 14 hens and 2 geese", "gave away three hens so 11 left", "11 hens", "14"),
+        (
+            "my tablets are bisoprolol 5 mg, one at night",
+            "doctor put me on bisoprolol 10 mg now",
+            "10 mg",
+            "5 mg",
+        ),
+        ("Frist bei Huber ist 10 Tage", "Frist bei Huber ist nur noch 5 Tage", "5 Tage", "10"),
+        (
+            "Nina's leaving do is on Friday at the Red Lion",
+            "Nina's do is at the Swan instead, the Lion was full",
+            "the Swan",
+            "Red Lion",
+        ),
+        (
+            "roofer comes on the 14th of june",
+            "roofer can't do the 14th so its the 17th",
+            "the 17th",
+            "14th",
+        ),
+        ("maths exam: dec 12, 9am, hall B", "exam got moved to hall C btw", "hall C", "hall B"),
+        (
+            "Kontakt bei der Bank ist Eva Kroll",
+            "Frau Kroll ist nicht mehr da, jetzt Herr Adams",
+            "Adams",
+            "Kontakt",
+        ),
+        (
+            "Wartung am Samstag von 22 bis 2 Uhr",
+            "Wartung wurde auf Sonntag geschoben",
+            "Sonntag",
+            "Samstag",
+        ),
     ],
 )
 def test_a_correction_in_other_words_puts_the_new_in_the_place_of_the_old(
@@ -112,3 +174,32 @@ def test_a_correction_in_other_words_puts_the_new_in_the_place_of_the_old(
     assert new in facts[0].text
     denied = facts[0].text.replace(f"not {old}", "").replace("nicht im Löwen", "")
     assert old not in denied.replace("statt Kiel", "")
+
+
+@pytest.mark.parametrize(
+    ("stated", "said"),
+    [
+        ("holiday booked: Elba, 8 to 22 August", "so done with today. night"),
+        ("dentist is on the 4th of May at 10", "it's 5 pm already"),
+        ("bread comes on the 14th", "bread comes on the 14th and the 17th"),
+        ("the shop is open from 9 to 12", "the bakery is open from 9 to 12 and 14 to 18"),
+        ("Wartung am Samstag von 22 bis 2 Uhr", "na super, wieder alles kaputt"),
+        ("Ana is on leave until Friday", "paid the deposit back in June"),
+    ],
+)
+def test_what_only_sounds_like_a_correction_leaves_a_line_alone(stated: str, said: str) -> None:
+    known = [_entry(about(stated)[1], stated)]
+    assert find(said, known, ["Kept.", stated], about(said)[1]) is None
+
+
+def test_a_name_that_is_a_pronoun_elsewhere_is_a_name() -> None:
+    last = _entry("No screens", "no screens before homework")
+    (fact,) = understand("Ella doesn't like green olives", [Said("user", last.text)], [last]).facts
+    assert fact.subject != last.title
+
+
+def test_a_contraction_typed_without_its_apostrophe_asks_nothing() -> None:
+    understood = understand("were dropping the lunch menu on weekdays from June")
+    assert understood.facts
+    assert not understood.question
+    assert understand("were the lunch menus printed").question

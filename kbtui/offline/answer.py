@@ -40,7 +40,7 @@ _KIND: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         (
             "amount",
             (
-                r"\bhow (?:many|much|old|long|big|tall|far|often|heavy|high|large|wide|deep)\b|\bwie (?:viele?|alt|lange?|gro(?:ß|ss)|weit|oft|schwer|hoch|teuer)\b|\bcu[aá]nt[oa]s?\b|\bqu[eé] edad\b|\bwhat (?:size|age|price|dose|dosage|percentage)\b"
+                r"\bhow (?:many|much|old|long|big|tall|far|often|heavy|high|large|wide|deep)\b|\bwie (?:viele?|alt|lange?|gro(?:ß|ss)|weit|oft|schwer|hoch|teuer)\b|\bcu[aá]nt[oa]s?\b|\bqu[eé] edad\b|\bwhat (?:size|age|price|dose|dosage|percentage)\b|\bwelche\w* \w*(?:größe|gewicht|preis|höhe|länge)\b|\bqu[eé] talla\b"
                 r"|^(?!.*\b(?:who\w*|when|where|why|wer|wem|wann|wo|warum|qui[eé]n|cu[aá]ndo|d[oó]nde)\b).*\b(?:cost|costs|price|charge|pay|kostet|kosten|preis|cuesta|precio|cobramos|cobro)\b"
             ),
         ),

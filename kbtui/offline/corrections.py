@@ -7,8 +7,10 @@ statement takes the line's place. Either way the old line is named, so that it c
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from kbtui.offline import words as w
 from kbtui.offline.judging import label_of
@@ -16,9 +18,9 @@ from kbtui.offline.lines import Line
 from kbtui.text import fold
 
 _CUE = re.compile(
-    r"^(?:(?:oh dear|dear|oh|ah|oops|ups|uy|hm+|ok|wait|hang on|hold on|sorry|no|nah?(?!\s+(?:super|toll|ja|gut|klar|klasse|prima|und|dann|endlich)\b)|nope|nein|nee?|nö|ach|moment|warte|halt|perdón|espera|ay|well|so|and|und|y|pero|aber|but)[\s,.!:–-]+)*"
-    r"(?:(?P<strong>no|nah?(?!\s+(?:super|toll|ja|gut|klar|klasse|prima|und|dann|endlich)\b)|nope|rather|better|wait|oops|sorry|actually|correction|i meant|i mean|(?:make|change|move|push|set) (?:that|it)(?: to)?|hang on(?! to)|hold on(?! to)|warte|espera|mach (?:daraus|es)|ponlo|c[aá]mbialo a|that['’]s wrong|not right|my mistake|i made a mistake|i misspoke|i was wrong|i got (?:that|it) wrong|typo|my bad|change of plan(?:s)?|scratch that|update"
-    r"|nein|nee?|nö|doch nicht|lieber|besser|korrektur|stimmt nicht|das stimmt nicht|ich meinte|ich meine|quatsch|ups|sorry|verschrieben|(?:ich )?hab(?:e)? mich (?:vertan|geirrt|verschrieben|vertippt)|vertippt|berichtigung|planänderung|doch"
+    r"^(?:(?:oh dear|dear|oh|ah|oops|ups|uy|hm+|ok|wait|hang on|hold on|sorry(?!\s+(?:to|about|for|that|if|i)\b)|no(?!\s+(?:worries|doubts|problem|idea|way|doubt|need|one|thanks?|wonder|kidding|matter|longer|rush|pressure|luck|clue|chance|prob|biggie|reason|more|thing|surprise)\b)|nah?(?!\s+(?:super|toll|ja|gut|klar|klasse|prima|und|dann|endlich)\b)|nope|nein|nee?|nö|ach|moment|warte|halt|perdón|espera|ay|well|so|and|und|y|pero|aber|but)[\s,.!:–-]+)*"
+    r"(?:(?P<strong>no(?!\s+(?:worries|doubts|problem|idea|way|doubt|need|one|thanks?|wonder|kidding|matter|longer|rush|pressure|luck|clue|chance|prob|biggie|reason|more|thing|surprise)\b)|nah?(?!\s+(?:super|toll|ja|gut|klar|klasse|prima|und|dann|endlich)\b)|nope|rather|better|wait|oops|sorry(?!\s+(?:to|about|for|that|if|i)\b)|actually|correction|i meant|i mean|(?:make|change|move|push|set) (?:that|it)(?: to)?|hang on(?! to)|hold on(?! to)|warte|espera|mach (?:daraus|es)|ponlo|c[aá]mbialo a|that['’]s wrong|not right|my mistake|i made a mistake|i misspoke|i was wrong|i got (?:that|it) wrong|typo|my bad|change of plan(?:s)?|scratch that|update"
+    r"|nein|nee?|nö|doch nicht|lieber|besser|korrektur|stimmt nicht|das stimmt nicht|ich meinte|ich meine|quatsch|ups|verschrieben|(?:ich )?hab(?:e)? mich (?:vertan|geirrt|verschrieben|vertippt)|vertippt|berichtigung|planänderung|doch"
     r"|perdón|perdona|en realidad|corrección|me equivoqué|me he equivocado|me confundí|mejor dicho|quise decir|digo|rectifico|cambio de planes?|al final|mejor|error m[ií]o)(?=[\s,.!:–-])[\s,.!:–-]+)"
     r"(?:(?:wait|no|nope|sorry|actually|i meant|it['’]?s actually|nein|eigentlich|doch|es|perdón|en realidad|ha sido)(?=[\s,.!:])[\s,.!:]+)*",
     re.IGNORECASE,
@@ -50,20 +52,24 @@ _FROM_TO = re.compile(
     re.IGNORECASE,
 )
 _CHANGES = re.compile(
-    r"\b(?:left|remaining|moved|moves|moving|changed|changes|switched|postponed|rescheduled|pushed|shifted|brought forward|now|instead|from now on|replac\w+|takes? over|took over|new|no longer|not any ?more|any ?more|renamed|went up|went down|raised|increased|extended|turns out|after all|(?:down|up) to"
-    r"|verschoben|geschoben|verlegt|vorverlegt|geändert|jetzt|nun|ab jetzt|stattdessen|umgezogen|zieht|umbenannt|ersetzt|übernimmt|erhöht|gestiegen|verlängert|nicht mehr|kein\w* mehr|nur noch|neue\w*|doch"
+    r"\b(?:left|remaining|moved|moves|moving|changed|changes|switched|postponed|rescheduled|pushed|shifted|brought forward|now|instead|from now on|these days|nowadays|replac\w+|takes? over|took over|new|no longer|not any ?more|any ?more|renamed|went up|went down|raised|increased|extended|turns out|after all|(?:down|up) to"
+    r"|verschoben|geschoben|gewechselt|verlegt|vorverlegt|geändert|jetzt|nun|neuerdings|ab jetzt|stattdessen|umgezogen|zieht|umbenannt|ersetzt|übernimmt|erhöht|gestiegen|verlängert|nicht mehr|kein\w* mehr|nur noch|neue\w*|doch"
     r"|ahora|cambi[óoa]\w*|movi\w+|mueve|aplaz\w+|pospu?e\w+|traslad\w+|mud[óoa]\w*|en su lugar|sustituy\w+|reemplaz\w+|ya no|pasa a|pasó a|sub(?:e|ió|ido)|baj(?:a|ó)|adelant\w+|retras\w+|nuev\w+|al final|(?:s[óo]lo )?quedan|erst (?:am|um|ab|im|in|nächste\w*)|not (?:until|before))\b",
     re.IGNORECASE,
 )
 _ENDS = re.compile(
-    r"\b(?:is|are|was|were|be|been|got|has been|['’]s)\s+(?:out|off|cancel?led|called off|gone|dead|over|no longer)\b|\bcancel?led\b|\bcalled off\b|\b(?:not|isn['’]?t|aren['’]?t|won['’]?t be|no longer) (?:coming|joining|happening|going|available|starting)\b|\b(?:dropped|backed|pulled|fell) (?:out|through)\b|\b(?:quit|resigned|left (?:the|us|for))\b|\bno longer\b|\b(?:any ?more)\b"
+    r"\b(?:is|are|was|were|be|been|got|has been|['’]s)\s+(?:out|off|cancel?led|called off|gone|dead|over|no longer)\b|\bcancel?led\b|\bcalled off\b|\b(?:not|isn['’]?t|aren['’]?t|won['’]?t be|no longer) (?:coming|joining|happening|going|available|starting)\b|\b(?:dropped|backed|pulled|fell) (?:out|through)\b|(?<!n['’]t )(?<!not )(?<!never )\b(?:quit|resigned|left (?:the|us|for))\b|\bno longer\b|\b(?:any ?more)\b"
     r"|\bfällt (?:aus|weg|flach)\b|\babgesagt\b|\bkommt (?:doch )?nicht\b|\bsagt\w* ab\b|\bhat gekündigt\b|\bist raus\b|\bnicht mehr\b|\babgesprungen\b|\bgestrichen\b|\bhat abgesagt\b"
     r"|\bcancelad[oa]s?\b|\bse cancel\w+\b|\bya no\b|\bno (?:viene|vendrá|va a venir)\b|\brenunció\b|\bse (?:fue|cayó|ha ido)\b|\banulad[oa]\b|\bsuspend\w+\b",
     re.IGNORECASE,
 )
+_OLD_FOR_NEW = re.compile(
+    r"\b(?:swapped|replaced|exchanged|traded|dropped|cambi\w+|sustitu\w+)\s+(?P<old>[^,.;!?]+?)\s+(?:for|with|by|por)\s+(?P<new>[^,.;!?]+)",
+    re.IGNORECASE,
+)
 # What was wrong or owed is so no longer: "got fixed", "paid Pete back", "works again".
 _SETTLED = re.compile(
-    r"\b(?:got|gets|is|are|was|were|been|['’]s|its)\s+(?:(?:all|finally|now|already)\s+)?(?:fixed|repaired|sorted|solved|resolved|settled)\b|\b(?:works?|working|running|fine|back)\s+again\b|\b(?:paid|gave|handed|brought)(?=\s+(?:\w+\s+){0,3}back\b)|(?<=\w )back(?=\s+(?:to|today|yesterday|now|already|last)\b|[.!]*$)"
+    r"\b(?:got|gets|is|are|was|were|been|['’]s|its)\s+(?:(?:all|finally|now|already)\s+)?(?:fixed|repaired|sorted|solved|resolved|settled)\b|\b(?:works?|working|running|fine|back|free)\s+again\b|\bfinished with\b|\b(?:paid|gave|handed|brought)(?=\s+(?:\w+\s+){0,3}back\b)"
     r"|\b(?:ist|sind|wurde|wurden|hab\w*)\s+(?:\w+\s+){0,3}(?:repariert|behoben|geklärt|gelöst|zurückgezahlt|zurückgegeben|zurückgebracht)\b|\b(?:geht|läuft|funktioniert)\s+(?:jetzt\s+)?wieder\b"
     r"|\b(?:ya|est[áa]n?|fue|qued[óo])\s+(?:arreglad|reparad|resuelt|solucionad)[oa]s?\b|\bya funcionan?\b|\bdevolv[íi]\b",
     re.IGNORECASE,
@@ -71,11 +77,11 @@ _SETTLED = re.compile(
 # "switched the insurance to Admiral": another name in the place of the one before.
 _SWITCHED_TO = re.compile(
     r"\b(?i:switch\w*|chang(?:ed|ing)|mov(?:ed|ing)|went over|going over)\b[^,.;]*?\s(?:to|over to)\s+(?P<en>[A-ZÄÖÜ][\w'’&-]+(?:\s[A-Z][\w'’-]+)?)"
-    r"|\b(?:zu|zur|zum)\s+(?P<de>[A-ZÄÖÜ][\w'’&-]+)\s+(?:gewechselt|übergegangen)\b|\b(?i:cambi(?:é|ado|amos))\b[^,.;]*?\s(?:a|por)\s+(?P<es>[A-ZÁÉÍÓÚÑ][\w'’&-]+)"
+    r"|\b(?:zu|zur|zum)\s+(?P<de>(?:(?:Dr|Prof)\.\s|Frau\s|Herrn?\s)?[A-ZÄÖÜ][\w'’&-]+)\s+(?:gewechselt|übergegangen)\b|\b(?i:cambi(?:é|ado|amos))\b[^,.;]*?\s(?:a|por)\s+(?P<es>[A-ZÁÉÍÓÚÑ][\w'’&-]+)"
 )
 # What stays of an appointment says that something of it doesn't: "it's the 11th, same time".
 _SAME = re.compile(
-    r"\bsame (?:time|place|day|room|hour|address|price)\b|\b(?:gleiche|selbe)[nrs]? (?:zeit|uhrzeit|ort|tag|raum)\b|\bmism[oa] (?:hora|lugar|sitio|d[ií]a|sala)\b",
+    r"(?<!at the )\bsame (?:time|place|day|room|hour|address|price)\b|\b(?:gleiche|selbe)[nrs]? (?:zeit|uhrzeit|ort|tag|raum)\b|\bmism[oa] (?:hora|lugar|sitio|d[ií]a|sala)\b",
     re.IGNORECASE,
 )
 # "sold three, so 11 left": of what is counted.
@@ -89,25 +95,35 @@ _BOTH = re.compile(
     re.IGNORECASE,
 )
 _DENIES = re.compile(
-    r"\b(?:not|no|can['’]?t|cannot|won['’]?t|isn['’]?t|doesn['’]?t|nicht|kein\w*)\b", re.IGNORECASE
+    r"\b(?:not|no|can['’]?t|cannot|won['’]?t|isn['’]?t|doesn['’]?t|back to|instead|nicht|kein\w*|zurück zu)\b",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(r"[,;]|\s(?:and|und|y)\s", re.IGNORECASE)
+_WHY = re.compile(
+    r"\s(?:after|because|since|as|so|due|for now|wegen|weil|nach|seit|por|porque|tras|debido)\s",
+    re.IGNORECASE,
+)
+_SITS = re.compile(
+    r"\b(?:is|are|lives?|stays?|sits?|goes|hangs?|kept|stored|ist|sind|liegt|liegen|steht|stehen|hängt|est[áa]n?|queda)\s+(?:now\s|jetzt\s|ahora\s)?(?:in|under|on|behind|above|below|beside|next to|inside|im|unter|auf|hinter|neben|über|en|bajo|detrás de|encima de)\s+(?:(?:the|my|our|der|dem|die|das|el|la|los)\s+)?\w{3,}",
+    re.IGNORECASE,
 )
 _SO_LATE = re.compile(r"\b(?:already|almost|nearly|schon|fast|bereits|ya|casi)\b", re.IGNORECASE)
 _INTO = re.compile(r"\s(?:to|into|auf|zu|zum|zur|nach|al?|por)\s", re.IGNORECASE)
 _WITH = re.compile(
-    r"\b(?:with|by|from|at|via|through|is|on|bei|mit|von|ist|con|de|es)\s+(?P<name>[A-ZÄÖÜÁÉÍÓÚÑ][\w'’&-]+(?:\s[A-Z][\w'’-]+)?)"
+    r"\b(?:with|by|from|at|via|through|is|on|bei|mit|von|ist|con|de|es)\s+(?P<name>(?:(?:Dr|Prof|Mr|Mrs|Ms)\.?\s|Frau\s|Herrn?\s)?[A-ZÄÖÜÁÉÍÓÚÑ][\w'’&-]+(?:\s[A-Z][\w'’-]+)?)"
 )
 _MOVED_TO = re.compile(
-    r"\b(?:moved|moving|moves|relocated|relocating)\s+(?:back |over |house )?(?:to|into)\s+(?P<en>[A-ZÄÖÜ][\w'’-]+(?:\s[A-Z][\w'’-]+)?)"
+    r"\b(?:moved|moving|moves|relocated|relocating)\s+(?:back |over |house |(?:her|his|their|its|our|my|the)\s\w+\s)?(?:to|into)\s+(?P<en>[A-ZÄÖÜ][\w'’-]+(?:\s[A-Z][\w'’-]+)?)"
     r"|\b(?:nach|in)\s+(?P<de>[A-ZÄÖÜ][\w-]+(?:\s[A-ZÄÖÜ][\w-]+)?)\s+(?:umgezogen|gezogen)\b|\bzieht\s+(?:\w+\s+){0,3}?(?:nach|in)\s+(?P<de2>[A-ZÄÖÜ][\w-]+)"
     r"|\bse\s+(?:ha\s+)?mud\w+\s+(?:a|al)\s+(?P<es>[A-ZÁÉÍÓÚÑ][\w-]+(?:\s[A-ZÁÉÍÓÚÑ][\w-]+)?)"
 )
 _PLACE = re.compile(
-    r"\b(?:in|from|at|near|out of|based in|aus|bei|im|en|de|desde)\s+(?:(?:the|der|dem)\s+)?(?P<place>[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+(?:\s[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+)?)"
+    r"\b(?:in|from|at|near|out of|based in|on|aus|auf|bei|im|en|de|desde)\s+(?:(?:the|der|dem)\s+)?(?P<place>[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+(?:\s[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+)?)"
 )
 # "the party is at the Swan instead", "wir treffen uns stattdessen im Löwen"
 _THERE_INSTEAD = re.compile(
     r"\b(?:in|at|im|en)\s+(?:(?:the|der|dem|el|la)\s+)?(?P<en>[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+(?:\s[A-Z][\w'’-]+)?)[^.;]*?\s(?:instead|stattdessen|en su lugar)\b"
-    r"|\b(?:instead|stattdessen|en su lugar)\b[^.;,]*?\s(?:in|at|im|en)\s+(?:(?:the|der|dem|el|la)\s+)?(?P<de>[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+(?:\s[A-Z][\w'’-]+)?)"
+    r"|\b(?:instead|stattdessen|en su lugar|now|jetzt|neuerdings|doch|ahora)\b[^.;,]*?\s(?:in|at|im|bei|beim|en)\s+(?:(?:the|der|dem|el|la)\s+)?(?P<de>[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+(?:\s[A-Z][\w'’-]+)?)"
 )
 _KINDS = {
     "date": "day",
@@ -123,7 +139,33 @@ _SAID_AGAIN = w.listed("said again")
 _LEAST = 1.0
 _RECENT = 4
 _WHOLE_LINE = 16
+_BEGINNING = 4
 _SURE = 2.5
+_MOST_SAID, _MOST_WITH_CUE = 24, 40  # words
+_SENTENCES = re.compile(r"(?<!\b[A-Z])(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\d)[.!?]+(?=\s+[A-ZÄÖÜ¡¿])")
+_REACTS = re.compile(
+    r"(?:that['’]?s|it['’]?s|it was|what|how|this is|das ist|es war|qu[ée])\s+(?:so |really |such |very |super |a |an |sehr |tan |un )*(?:great|awesome|amazing|cool|nice|good|wonderful|beautiful|gorgeous|lovely|fun|sweet|crazy|special|stunning|normal|tough|toll|schön|super|genial|bonito)\b"
+    r"|(?:wow|thanks?|thank you|congrats|yeah|yep|totally|definitely|glad|i (?:totally |completely )?agree|agreed|danke|gracias)\b",
+    re.IGNORECASE,
+)
+_PARTICIPLE = re.compile(
+    r"^(?:i\s+|we\s+|i['’]ve\s+|we['’]ve\s+)?(\w+(?:ed|t|id|one|ent))\b|\b(?:is|are|was|were|been|got|have|has|['’]ve)\s+(?:\w+\s+)?(\w+(?:ed|t|id|one))\b",
+    re.IGNORECASE,
+)
+_DONE_AS = {
+    "send": "sent",
+    "buy": "bought",
+    "pay": "paid",
+    "do": "done",
+    "bring": "brought",
+    "get": "got",
+}
+_WITH_TITLE = re.compile(r"\b(?:Frau|Herrn?|Dr\.?|Prof\.?|Mr\.?|Mrs\.?|Ms\.?)\s+([A-ZÄÖÜ][\w-]+)")
+_NO_VALUE = w.word_set(
+    "any a an gonna going sure only even just so too yet matter doubt idea problem way need wonder more"
+)
+_AUXILIARY = w.listed("auxiliary")
+_IS = frozenset(["m", "re", "s", "ll", "d", "ve"])
 _HONORIFIC = w.word_set("frau herr mr mrs ms dr prof señor señora sr sra")
 _APPOINTMENT = w.word_set("meeting appointment appt date termin treffen cita reunion fecha")
 _JUST_NOW = 0.75  # nearness: said last, or answered last
@@ -175,26 +217,36 @@ def find(said: str, known: Sequence[Line], before: Sequence[str], title: str) ->
     current = [line for line in known if line.current and line.source in ("entry", "memory")]
     told = _read(said)
     best: tuple[float, Line] | None = None
-    for line in current:
+    for line in () if _is_talk(told) else current:
         score = _Compared(told, line, before, title).score()
         if score >= _LEAST and (best is None or score > best[0]):
             best = score, line
     if best is None or fold(best[1].text) == fold(told.said):
         return None
-    line = best[1]
-    if _is_over(told.said):
+    return _correction(told, best[1], sure=best[0] > _SURE and told.strong)
+
+
+def _correction(told: _Told, line: Line, *, sure: bool) -> Correction | None:
+    """What a line becomes; None where a statement has no value that takes another's place in it."""
+    if _is_over(told.said) or _is_done(told.said, line.text):
         return Correction(line, told.said)
     text = _replaced(told, line)
     if text is not None:
+        more = _says_more(told, line, text)
+        return Correction(line, text, more=more) if text != line.text else None
+    if told.strong or told.old or _takes_its_place(told.said, line.text):
+        short = len(line.text.split()) <= _WHOLE_LINE
         return (
-            Correction(line, text, more=_says_more(told, line, text)) if text != line.text else None
+            Correction(line, told.said) if (short or sure) and _gives_as_much(told, line) else None
         )
-    if told.strong or told.old or _same_slot(told.said, line.text):
-        if not _gives_as_much(told, line):
-            return None
-        whole = len(line.text.split()) <= _WHOLE_LINE or best[0] > _SURE
-        return Correction(line, told.said) if whole else None
     return None
+
+
+def _is_talk(told: _Told) -> bool:
+    """True for what corrects nothing: a reaction, or more than a sentence, unless it says that it does."""
+    many = len(told.said.split()) > (_MOST_WITH_CUE if told.strong else _MOST_SAID)
+    parts = len(_SENTENCES.findall(told.said.strip()))
+    return many or _REACTS.match(told.said) is not None or (parts > 1 and not told.strong)
 
 
 def _gives_as_much(told: _Told, line: Line) -> bool:
@@ -210,15 +262,25 @@ def _read(said: str) -> _Told:
         about = scratch["about"]
     rest, strong = without_cue(said)
     strong = strong or _SAME.search(rest) is not None
-    for form in (_NOT_BUT, _OLD_FIRST, _NOT_OLD, _FROM_TO):
+    for form in (_NOT_BUT, _OLD_FIRST, _OLD_FOR_NEW, _NOT_OLD, _FROM_TO):
         if match := form.search(rest):
             old, new = match["old"].strip(), match["new"].strip()
-            if form is _NOT_OLD and w.words(old)[:1] and w.words(old)[0] in w.COPULA | {"any", "a"}:
+            if form is _NOT_OLD and _is_plain_not(old, new):
                 continue
             if form is _FROM_TO and not _CHANGES.search(rest):
                 continue  # "open from 9 to 12"
+            if form is not _NOT_OLD:
+                new = _WHY.split(new)[0]
             return _Told(rest, strong, about, old, new)
     return _Told(rest, strong, about)
+
+
+def _is_plain_not(old: str, new: str) -> bool:
+    """True if *not* only denies: "I'm not alone", "they do not a thing"."""
+    first, last = w.words(old)[:1], w.words(new)[-1:]
+    if first and first[0] in w.COPULA | _NO_VALUE:
+        return True
+    return bool(last) and (last[0] in w.COPULA | _AUXILIARY or last[0].partition("'")[2] in _IS)
 
 
 class _Compared:
@@ -228,7 +290,11 @@ class _Compared:
         self.told, self.line = told, line
         self.nearness = _nearness(line, before)
         here = [word for word in w.words(f"{line.title} {line.text}") if w.is_content(word)]
-        exact = {word for value in w.values(told.said) for word in w.words(value.text)}
+        exact = {
+            word
+            for value in w.values(told.said)
+            for word in w.words(value.text)[-1 if value.kind == "room" else 0 :]
+        }
         self.changing = {
             word
             for form in (_ENDS, _SETTLED, _CHANGES)
@@ -268,7 +334,8 @@ class _Compared:
             return 0.5
         if not self.told.strong:
             return self._more_without_cue()
-        if self.shared or (self.nearness and (self.fits or not self.kinds)):
+        one = not _SENTENCES.search(said)
+        if self.shared or (one and self.nearness and (self.fits or not self.kinds)):
             refers = self.nearness and w.PRONOUN & set(w.words(said)[:1])
             return 0.8 * self.fits + 0.5 * bool(refers)
         return None
@@ -282,6 +349,8 @@ class _Compared:
 
     def _more_without_cue(self) -> float | None:
         said, text = self.told.said, self.line.text
+        if self.shared and _is_done(said, text):
+            return 1.0
         if _is_over(said):
             return 0.3 if self.on_subject or (self.nearness and len(self.shared) > 1) else None
         if _MOVED_TO.search(said):
@@ -295,12 +364,28 @@ class _Compared:
         text = self.line.text
         german = w.language(text) == "de"  # all nouns have a capital there
         names = set() if german else {fold(name) for name in w.names(text)}
+        names -= set(w.words(text)[:_BEGINNING])  # who a line begins with is what it is about
         is_topic = any(word.partition("'")[0] not in names for word in self.shared)
         switched = _SWITCHED_TO.search(self.told.said) is not None
-        if self.on_subject and is_topic and (self.fits or len(self.shared) > 1 or switched):
+        more = self.fits or len(self.shared) > 1 or switched or _other_place(self.told.said, text)
+        if self.on_subject and is_topic and more:
             return True
         counted = _counted(self.told.said, text) is not None
         return bool(self.shared) and (counted or (switched and self.fits))
+
+
+def _is_done(said: str, text: str) -> bool:
+    """True if a statement says that a task of a line is done: "tips are ordered", "order tips"."""
+    task = next(iter(w.words(text)), "-")
+    if not w.is_content(task) or len(text.split()) > _WHOLE_LINE:
+        return False
+    participle = _DONE_AS.get(task, task.removesuffix("e"))
+    done = any(
+        fold(match[match.lastindex or 0]).startswith(participle)
+        for match in _PARTICIPLE.finditer(said)
+    )
+    rest = [word for word in w.content(said) if not word.startswith(participle)]
+    return done and bool(rest) and all(_is_in(word, text) for word in rest)
 
 
 def _is_over(said: str) -> bool:
@@ -331,7 +416,37 @@ def _denied(said: str, text: str) -> tuple[str, str] | None:
 
 def _may_change(told: _Told, line: Line) -> bool:
     """True if a change that has no cue can mean a line: a value has its place, or the rest is the same."""
-    return _replaced(told, line) not in (None, line.text) or _same_slot(told.said, line.text)
+    return _replaced(told, line) not in (None, line.text) or _takes_its_place(told.said, line.text)
+
+
+def _takes_its_place(said: str, text: str) -> bool:
+    """True if two sentences say the same of different values, persons or places."""
+    return _same_slot(said, text) or _other_person(said, text) or _other_place(said, text)
+
+
+def _other_person(said: str, text: str) -> bool:
+    """True for "Orders are signed off by Dr. Lind now" and "Dr. Osei signs off the orders"."""
+    mine, theirs = _people(said), _people(text)
+    rest = {word for word in w.content(text) if word not in _HONORIFIC} - set(
+        w.words(" ".join(theirs))
+    )
+    alike = len(rest) > 1 and all(_is_in(word, said) for word in rest)
+    return alike and bool(mine) and bool(theirs) and not mine & theirs
+
+
+def _people(text: str) -> set[str]:
+    if w.language(text) == "de":  # all nouns have a capital there
+        return {match[1] for match in _WITH_TITLE.finditer(text)}
+    titled = {match[1] for match in _WITH_TITLE.finditer(text)}
+    first = re.match(r"\W*([A-Z][\w'’-]+)\s+\w+s\b", text)  # "Maria leads ..."
+    named = {each for each in w.names(text) if not w.values(each) and fold(each) not in _HONORIFIC}
+    return named | titled | ({first[1]} if first and fold(first[1]) not in w.FUNCTION else set())
+
+
+def _other_place(said: str, text: str) -> bool:
+    """True if a thing lies elsewhere now: "is kept under the till", "lives in the drawer"."""
+    short = max(len(said.split()), len(text.split())) <= _WHOLE_LINE
+    return short and bool(_SITS.search(said) and _SITS.search(text)) and not _people(said)
 
 
 def _nearness(line: Line, before: Sequence[str]) -> float:
@@ -368,6 +483,8 @@ def _with_place(said: str, text: str) -> str | None:
     places = [each for each in _PLACE.finditer(text) if not _is_day(each["place"])]
     if not moved or not places or _is_day(moved[0]):
         return None
+    if len(places) > 1 and _THERE_INSTEAD.search(said):
+        return said
     start, end = places[-1].span("place")
     return text[:start] + next(part for part in moved.groups() if part) + text[end:]
 
@@ -395,6 +512,7 @@ def _with_values(told: _Told, text: str, *, changed: bool) -> str | None:
             text, changed = dated, True
             continue
         slots = [v for v in w.values(text) if _fits(value, v, told.said, text)]
+        slots = _in_named_clause(slots, told.said, text)
         if any(fold(slot.text) == fold(value.text) for slot in w.values(text)):
             continue
         if len(slots) != 1:
@@ -404,6 +522,27 @@ def _with_values(told: _Told, text: str, *, changed: bool) -> str | None:
         text = text[: slots[0].start] + value.text + text[slots[0].end :]
         changed = True
     return text if changed else None
+
+
+def _in_named_clause(slots: list[w.Value], said: str, text: str) -> list[w.Value]:
+    """The values in that clause of a line, of several, that a statement names alone."""
+    ends = [match.start() for match in _CLAUSE.finditer(text)]
+    clauses = {slot: bisect_left(ends, slot.start) for slot in slots}
+    if len(set(clauses.values())) < 2:  # of which one is chosen
+        return slots
+    bounds = [0, *ends, len(text)]
+    told = {
+        n: {word for word in w.content(text[bounds[n] : bounds[n + 1]]) if _is_in(word, said)}
+        for n in set(clauses.values())
+    }
+    subject = w.content(text[: slots[0].start])
+    common = set.intersection(*told.values()) | set(subject)
+    named = [n for n, words in told.items() if words - common]
+    return [slot for slot in slots if clauses[slot] == named[0]] if len(named) == 1 else slots
+
+
+def _is_in(word: str, text: str) -> bool:
+    return any(_same(word, other) for other in w.content(text))
 
 
 def _is_day(text: str) -> bool:
@@ -543,5 +682,6 @@ def _says_more(told: _Told, line: Line, text: str) -> bool:
     return bool(rest)
 
 
+@lru_cache(1 << 16)
 def _same(one: str, other: str) -> bool:
     return w.alike(one, other) or bool(w.concepts(one) & w.concepts(other))

@@ -91,7 +91,7 @@ _VALUES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             "room",
             (
                 r"\b(?:hall|room|gate|platform|building|block|lot|bay|rack|terminal|saal|raum|halle|gleis"
-                r"|sala|aula|puerta|and[eé]n)\s+(?:[a-z]?\d{1,3}[a-z]?|(?-i:[A-Z]))\b"
+                r"|sala|aula|puerta|and[eé]n)\s+[a-z]?\d{1,3}[a-z]?\b|\b(?!vitamin|class|plan)[a-z]{3,}\s(?-i:[A-HJ-Z])\b(?![.'’])"
             ),
         ),
         ("code", r"\b[a-z]{1,2}-?\d{1,4}\b"),

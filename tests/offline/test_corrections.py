@@ -154,6 +154,37 @@ def test_admitting_a_mistake_is_a_cue(said: str) -> None:
             "Kontakt",
         ),
         (
+            "the fence was to be done in grey",
+            "fence changed from grey to cream after complaints",
+            "in cream",
+            "grey",
+        ),
+        (
+            "milk comes from Greenhill, not on sundays",
+            "we've swapped Greenhill for Oakdale dairy",
+            "Oakdale",
+            "Greenhill",
+        ),
+        ("order new hinges before Monday", "the hinges are ordered", "ordered", "before"),
+        (
+            "the ladder is kept under the stairs",
+            "the ladder lives in the shed these days",
+            "shed",
+            "stairs",
+        ),
+        (
+            "Dr. Osei signs off the forms",
+            "forms are signed off by Dr. Lind from now on",
+            "Lind",
+            "Osei",
+        ),
+        (
+            "Tom geht dienstags zum Sport und donnerstags zur Gitarre",
+            "Gitarre ist bei Tom neuerdings freitags",
+            "freitags zur Gitarre",
+            "donnerstags",
+        ),
+        (
             "Wartung am Samstag von 22 bis 2 Uhr",
             "Wartung wurde auf Sonntag geschoben",
             "Sonntag",
@@ -185,6 +216,21 @@ def test_a_correction_in_other_words_puts_the_new_in_the_place_of_the_old(
         ("the shop is open from 9 to 12", "the bakery is open from 9 to 12 and 14 to 18"),
         ("Wartung am Samstag von 22 bis 2 Uhr", "na super, wieder alles kaputt"),
         ("Ana is on leave until Friday", "paid the deposit back in June"),
+        (
+            "Pete said that he would help with the fence",
+            "No worries, Pete. We can do the fence ourselves.",
+        ),
+        (
+            "I felt alone with the flood at first",
+            "I'm not alone with the flood, that much is clear",
+        ),
+        (
+            "The choir meets in the old school",
+            "Sorry to hear about the choir. I loved the old school.",
+        ),
+        ("We painted the hall on Saturday", "Thanks! The hall looks great now, you did so well"),
+        ("I won't give up the garden", "At the same time the garden takes all of my evenings"),
+        ("Sam has my drill", "Having you at my back helps a lot with Sam and the drill"),
     ],
 )
 def test_what_only_sounds_like_a_correction_leaves_a_line_alone(stated: str, said: str) -> None:

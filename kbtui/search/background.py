@@ -1,4 +1,4 @@
-"""The threads behind a running app: one keeps the words index up to date, one embeds, one warms.
+"""The threads behind a running app: for the words index, for documents, and for vectors.
 
 They know the index as `Work`, what they have it do; a fourth thread watches for outside edits.
 """
@@ -60,7 +60,6 @@ _SETTLED_SECONDS = 1.1  # an adopted file must have been stable for a second
 _IDLE_SECONDS = 5.0
 _RETRY_SECONDS = 300.0
 _NICENESS = 5
-_BREATH_SECONDS = 0.002
 _Result = TypeVar("_Result")
 
 
@@ -86,9 +85,6 @@ class Work(Protocol):
     def tidy(self) -> None:
         """Write the index in fewer files."""
 
-    def warm_up(self, proceed: Callable[[], bool]) -> None:
-        """Read what questions will need."""
-
     def load_model(self) -> bool:
         """Get the embedding model ready; tells whether it is."""
 
@@ -105,7 +101,6 @@ class Background:
         self._wake = threading.Event()
         self._embed = threading.Event()
         self._documents = threading.Event()
-        self._changed = threading.Event()
         self._sync_wanted = threading.Event()
         self._lock = threading.Lock()
         self._settled_at: float | None = None
@@ -119,7 +114,6 @@ class Background:
         self._sync_wanted.set()
         jobs: list[tuple[str, Callable[[], None]]] = [
             ("kbtui-index", self._keep_up),
-            ("kbtui-warm", self._warm_up),
             ("kbtui-documents", self._read_documents),
         ]
         if semantic:
@@ -135,7 +129,6 @@ class Background:
         self._wake.set()
         self._embed.set()
         self._documents.set()
-        self._changed.set()
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join()
@@ -173,19 +166,16 @@ class Background:
                 is_news = report and (report.added or report.changed or report.removed)
                 if is_first or is_news:
                     self._tell_outside()
-                self._changed.set()
                 if is_news:
                     self._embed.set()
                     idle_since, tidied = swept, False
             if self._safely(self._index.refresh_now):
                 self._embed.set()
-                self._changed.set()
                 idle_since, tidied = time.monotonic(), False
             self._documents.set()
             self._report_outside_edits()
             if not tidied and time.monotonic() - idle_since > _IDLE_SECONDS:
                 self._safely(self._index.tidy)
-                self._changed.set()
                 tidied = True
             self._wake.wait(self._patience(swept, tidied=tidied))
             self._wake.clear()
@@ -210,14 +200,6 @@ class Background:
         hook = self._index.on_outside_edit
         if hook is not None:
             self._safely(hook)
-
-    def _warm_up(self) -> None:
-        """Read what questions will need, whenever the index has changed; in small steps."""
-        _step_back()
-        while not self._stop.is_set():
-            self._changed.wait()
-            self._changed.clear()
-            self._safely(lambda: self._index.warm_up(lambda: not self._stop.wait(_BREATH_SECONDS)))
 
     def _read_documents(self) -> None:
         """Read documents once all that is text is indexed."""

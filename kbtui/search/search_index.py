@@ -288,10 +288,6 @@ class SearchIndex:
         except CacheBusyError:
             pass
 
-    def warm_up(self, proceed: Callable[[], bool]) -> None:
-        """Get ready for questions to come, as long as `proceed` says so; for the background."""
-        self._healing(lambda: self._generations().serving.corpus().warm(proceed))
-
     # Background
 
     def start(self) -> None:

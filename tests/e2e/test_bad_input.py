@@ -137,6 +137,25 @@ def test_a_damaged_repository_is_named_not_dumped(workspace: Path) -> None:
     assert (workspace / "knowledge/facts/a-fact.md").exists()
 
 
+@pytest.mark.skipif(os.getuid() == 0 and not which("setpriv"), reason="root writes everywhere")
+def test_an_index_that_cannot_be_written_is_searched_all_the_same(
+    workspace: Path, tmp_path: Path
+) -> None:
+    ok("new", "topic", "Zoo", "-b", "Walruses.", workspace=workspace)
+    asked, cache = ("search", "--lexical", "walruses"), str(tmp_path / "cache")
+    expected = ok(*asked, workspace=workspace, XDG_CACHE_HOME=cache).out
+    folders = [place for place in (tmp_path / "cache").rglob("*") if place.is_dir()]
+    assert any(list(folder.glob("*.packed")) for folder in folders)
+    for folder in folders:
+        folder.chmod(0o500)
+    try:
+        found = kbtui(*asked, workspace=workspace, mere_user=True, XDG_CACHE_HOME=cache)
+    finally:
+        for folder in folders:
+            folder.chmod(0o700)
+    assert (found.status, found.out) == (0, expected), found.err
+
+
 @pytest.mark.skipif(os.getuid() == 0 and not which("setpriv"), reason="root reads everything")
 def test_what_cannot_be_read_or_looked_at_is_named_and_stops_nothing(tmp_path: Path) -> None:
     notes = tmp_path / "notes"

@@ -21,12 +21,14 @@ from kbtui.importers.opened import Opened
 from kbtui.knowledge.library.library import Library
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.maintenance.purge import Purging
+from kbtui.search.search_index import SearchIndex
 from kbtui.sessions.store import SessionStore
+from kbtui.settings import RoleSettings, SearchSettings
 from kbtui.workspace.opening import create_workspace, open_workspace
 from kbtui.workspace.scan import Scanner
 from kbtui.workspace.secret import Secret
 from tests.faults.every_call import Case, Kind, kill_everywhere
-from tests.faults.world import A, B, apply, make_world
+from tests.faults.world import GONE, A, B, apply, make_world
 from tests.importers.exports import claude, written
 
 if TYPE_CHECKING:
@@ -251,6 +253,29 @@ def _import(at: Case) -> None:
         run(kb.services, opened, source)
 
 
+def _search(at: Case, word: str) -> list[str]:
+    workspace, settings = open_workspace(at.notes), SearchSettings(semantic=False)
+    index = SearchIndex(workspace, Scanner(workspace), settings, RoleSettings())
+    try:
+        return [hit.path for hit in index.search(word).hits]
+    finally:
+        index.close()
+
+
+def _indexed(at: Case) -> None:
+    make_world(at.notes)
+    (at.notes / A).write_text("a medlar\n")
+    assert _search(at, "medlar") == [A]
+    (at.notes / A).write_text("a quince\n")
+    (at.notes / B).unlink()
+
+
+def _index(at: Case) -> None:
+    assert _search(at, "quince") == [A]
+    assert _search(at, "medlar") == []
+    assert _search(at, "line") == [GONE]
+
+
 def _large(at: Case) -> None:
     create_workspace(at.notes)
     with at.history().change(Actor.YOU, "notes") as change:
@@ -293,6 +318,7 @@ KINDS = {
     "a change of sixty files": Kind(_large, _rewrite),
     "an import": Kind(_exported, _import, says=_SAID, partly=True),
     "a conversation": Kind(_world, _talk, appends=True),
+    "an indexing": Kind(_indexed, _index, adopts=True),
 }
 
 

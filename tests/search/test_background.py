@@ -161,14 +161,3 @@ def test_searches_from_many_threads_while_files_change_all_answer(desk: Desk) ->
     for thread in threads:
         thread.join()
     assert not problems
-
-
-def test_it_reads_ahead_what_questions_will_need(desk: Desk) -> None:
-    desk.write("knowledge/topics/a.md", "# A\n\nSome words that nobody asked for yet.")
-    index = desk.index()
-    index.start()
-    cache = index._generations().serving._lexical._cache
-    eventually(lambda: cache.size > 0)
-    desk.write("knowledge/topics/b.md", "# B\n\nA quagga came later.")
-    index.refresh(["knowledge/topics/b.md"])
-    eventually(lambda: paths(index.search("quagga", semantic=False)))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import StorageError
-from kbtui.search.index.bm25f import PostingsCache
+from kbtui.search.index.bm25f import Packer
 from kbtui.search.index.chunker import ChunkLimits
 from kbtui.search.index.generation import Generation, generation_name
 from kbtui.search.index.lexical import LexicalIndex
@@ -60,6 +60,12 @@ def cut(file: Path) -> None:
     os.truncate(file, file.stat().st_size // 2)
 
 
+def flip_behind_the_head(file: Path) -> None:
+    data = bytearray(file.read_bytes())
+    data[100:] = bytes(byte ^ 1 for byte in data[100:])
+    file.write_bytes(bytes(data))
+
+
 def replace(file: Path) -> None:
     file.write_bytes(b"something else entirely\n" * 100)
 
@@ -89,6 +95,21 @@ def test_every_damaged_file_of_the_cache_is_healed(notes: Desk, damage) -> None:
 
 
 @pytest.mark.faults
+@pytest.mark.parametrize("damage", [flip_behind_the_head, cut, replace, Path.unlink])
+def test_damaged_postings_are_made_anew(notes: Desk, damage: Callable[[Path], None]) -> None:
+    expected = [(hit.path, hit.score) for hit in notes.index().search("number7 wombat").hits]
+    notes.close()
+    (file,) = notes.generation.rglob("*.packed")
+    whole = file.read_bytes()
+    damage(file)
+    found = [(hit.path, hit.score) for hit in notes.index().search("number7 wombat").hits]
+    assert found == expected
+    assert [each.read_bytes() for each in notes.generation.rglob("*.packed")] == [whole]
+    notes.close()
+    assert notes.index().sync().rebuilt == ""
+
+
+@pytest.mark.faults
 def test_a_rebuild_says_why_and_happens_once(notes: Desk) -> None:
     (state,) = notes.workspace.cache.rglob("state.sqlite")
     replace(state)
@@ -100,7 +121,7 @@ def test_a_rebuild_says_why_and_happens_once(notes: Desk) -> None:
 
 @pytest.mark.faults
 def test_of_an_index_that_was_replaced_nothing_is_kept(notes: Desk) -> None:
-    kinds = (Generation, StateStore, PostingsCache)
+    kinds = (Generation, StateStore, LexicalIndex)
     others = [thing for thing in gc.get_objects() if isinstance(thing, kinds)]
     index = notes.index(model=ReadyModel(WordEmbedder()))
     for _ in range(2):
@@ -151,8 +172,9 @@ def test_a_cache_that_cannot_be_written_is_replaced_for_now(
 
 
 @pytest.mark.faults
+@pytest.mark.parametrize("step", [(LexicalIndex, "write"), (Packer, "finish")])
 def test_a_full_disk_is_said_and_loses_nothing(
-    notes: Desk, monkeypatch: pytest.MonkeyPatch
+    notes: Desk, monkeypatch: pytest.MonkeyPatch, step: tuple[type, str]
 ) -> None:
     index = notes.index()
     index.sync()
@@ -162,12 +184,14 @@ def test_a_full_disk_is_said_and_loses_nothing(
 
     notes.write("knowledge/topics/new.md", "# Quokka\n")
     with monkeypatch.context() as patch:
-        patch.setattr(LexicalIndex, "write", full)
+        patch.setattr(*step, full)
         with pytest.raises(StorageError, match="no room"):
             index.sync()
         assert len(index.search("wombat", limit=50).hits) == 40
     assert index.sync().rebuilt == ""
     assert index.search("quokka").hits
+    segments = index._generations().serving.corpus().segments
+    assert len(list(notes.generation.rglob("*.packed"))) == len(segments)
 
 
 @pytest.mark.faults

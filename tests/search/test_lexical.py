@@ -1,9 +1,15 @@
 from __future__ import annotations
 
 import builtins
+import json
+import os
 import pickle
 import random
 import struct
+import subprocess
+import sys
+from array import array
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,16 +20,16 @@ from whoosh.filedb.filestore import FileStorage
 from whoosh.index import TOC
 from whoosh.qparser import QueryParser
 
-from kbtui.search.index import analyser
-from kbtui.search.index.bm25f import K1, SCORED_FIELDS, B, Corpus, PostingsCache
+from kbtui.search.index import analyser, bm25f
+from kbtui.search.index.bm25f import K1, SCORED_FIELDS, B, Corpus, PackedPostings, Packer
 from kbtui.search.index.chunker import ChunkLimits
 from kbtui.search.index.lexical import LexicalIndex
 from kbtui.search.index.rows import LexicalDocument, TreeReader, lexical_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[2]
 WORDS = [f"{a}{b}" for a in ("alpha", "beta", "gamma", "delta", "omega") for b in "abcdefghij"]
 WORDS = [word for word in WORDS if analyser.terms(word) == [word]]
 
@@ -155,57 +161,130 @@ def test_beginnings_are_found_in_all_segments(tmp_path: Path) -> None:
     assert index.corpus().expand("arch", ("title", "body")) == ["archiv", "architectur"]
 
 
-def test_the_postings_cache_keeps_to_its_limit(tmp_path: Path) -> None:
-    cache = PostingsCache(limit=2000)
-    index = LexicalIndex(tmp_path, cache)
-    index.write(documents(50))
-    corpus = index.corpus()
-    for word in WORDS:
-        corpus.postings("body", word)
-    assert cache.size <= 2000
-    cache.keep_only([])
-    assert cache.size == 0
+@pytest.fixture(params=["read", "mapped"])
+def held(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How small files of postings are held, and how large ones are."""
+    monkeypatch.setattr(bm25f, "_LARGE_FILE", 0 if request.param == "mapped" else 1 << 30)
 
 
-def test_warmed_postings_give_the_same_scores_and_are_read_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("held")
+def test_the_postings_beside_a_segment_are_those_of_whoosh(tmp_path: Path) -> None:
+    index = LexicalIndex(tmp_path)
+    often = LexicalDocument(900, {"body": "often " * 70_000, "title": "\ud800 odd"})
+    index.write([*documents(60), often])
+    index.write(documents(40, seed=2, first=1000), removed=[1, 2])
+    corpus = LexicalIndex(tmp_path).corpus()
+    seen = set()
+    with whoosh_index.open_dir(str(tmp_path)).reader() as reader:
+        for field, term in reader.all_terms():
+            matcher, expected = reader.postings(field, term), []
+            while matcher.is_active():
+                expected.append((matcher.id(), min(matcher.weight(), 65_535)))
+                matcher.next()
+            ids, counts = corpus.postings(field, term.decode("utf-8", "surrogatepass"))
+            assert list(zip(ids.tolist(), counts.tolist(), strict=True)) == expected
+            seen.add(field)
+    assert seen >= {*SCORED_FIELDS, "scope", "tag", "path"}
+    assert not corpus.knows("neverwritten")
+
+
+READS = """
+import sys
+from pathlib import Path
+from kbtui.search.index.lexical import LexicalIndex
+index = LexicalIndex(Path(sys.argv[1]))
+corpus = index.corpus()
+print(corpus.scores([(word, 1.0) for word in sys.argv[2:]]).tolist(), flush=True)
+if sys.stdin.readline():
+    index.write([], removed=range(1, 101))
+"""
+
+
+@pytest.mark.usefixtures("held")
+def test_processes_share_postings_and_keep_what_one_of_them_deletes(tmp_path: Path) -> None:
+    index = LexicalIndex(tmp_path)
+    index.write(documents(100))
+    index.write(documents(20, seed=2, first=1000))
+    corpus, asked = index.corpus(), WORDS[20:30]
+    before = ours(corpus, asked[:5])
+    other = subprocess.run(
+        [sys.executable, "-c", READS, str(tmp_path), *asked[:5]],
+        env={**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": str(ROOT)},
+        input="delete\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(other.stdout) == before.tolist()
+    assert len(list(tmp_path.glob("*.packed"))) == 1  # the other went with its segment
+    assert ours(corpus, asked[5:]).any()  # of what wasn't asked before
+    assert index.corpus().count == 20
+
+
+def _cut(data: bytes) -> bytes:
+    return data[:-1]
+
+
+def _cut_in_the_head(data: bytes) -> bytes:
+    return data[:7]
+
+
+def _empty(_data: bytes) -> bytes:
+    return b""
+
+
+def _longer(data: bytes) -> bytes:
+    return data + b"\0"
+
+
+def _of_another_version(data: bytes) -> bytes:
+    return data.replace(b"KBPOST1", b"KBPOST9", 1)
+
+
+def _foreign(data: bytes) -> bytes:
+    return random.Random(1).randbytes(len(data))
+
+
+def _with_another_count(data: bytes) -> bytes:
+    return data[:8] + b"\xff\xff\xff\xff" + data[12:]
+
+
+@pytest.mark.usefixtures("held")
+@pytest.mark.parametrize(
+    "harm",
+    [_cut, _cut_in_the_head, _empty, _longer, _of_another_version, _foreign, _with_another_count],
+)
+def test_postings_that_are_not_whole_are_not_read(
+    tmp_path: Path, harm: Callable[[bytes], bytes]
 ) -> None:
+    LexicalIndex(tmp_path).write(documents(5))
+    (file,) = tmp_path.glob("*.packed")
+    file.write_bytes(harm(file.read_bytes()))
+    with pytest.raises(ValueError, match=r"holds no postings|empty file"):
+        LexicalIndex(tmp_path).corpus()
+
+
+@pytest.mark.usefixtures("held")
+def test_made_up_postings_are_read_up_to_their_end_at_most(tmp_path: Path) -> None:
+    file, chosen = tmp_path / "made.packed", random.Random(5)
+    packer = Packer()
+    packer.add("body", {word: array("I", (1, 2, 3, 4)) for word in WORDS})
+    file.write_bytes(packer.finish())
+    whole = file.read_bytes()
+    start = 16 + 8 * len(WORDS)
+    for _ in range(50):
+        file.write_bytes(whole[:start] + chosen.randbytes(len(whole) - start))
+        postings = PackedPostings(file)
+        for word in WORDS:
+            ids, counts = postings.get("body", word)
+            assert len(ids) == len(counts) <= 2 * len(WORDS)
+
+
+def test_a_segment_without_a_word_has_postings(tmp_path: Path) -> None:
     index = LexicalIndex(tmp_path)
-    index.write(documents(60))
-    index.write(documents(60, seed=2, first=1000))
-    asked = [*WORDS[:30], "neverwritten"]
-    cold = index.corpus()
-    expected = [ours(cold, [word]) for word in asked]
-    warm = LexicalIndex(tmp_path).corpus()
-    warm.warm(lambda: True)
-    for segment in warm.segments:
-        monkeypatch.setattr(segment, "postings", None)  # not to be called any more
-    for word, scores in zip(asked, expected, strict=True):
-        assert np.array_equal(ours(warm, [word]), scores)
-    assert not warm.knows("neverwritten")
-
-
-def test_warming_stops_when_told_and_at_the_limit(tmp_path: Path) -> None:
-    LexicalIndex(tmp_path).write(documents(200))
-    unhurried = LexicalIndex(tmp_path, PostingsCache()).corpus()
-    unhurried.warm(lambda: False)
-    small = PostingsCache(limit=20_000)
-    limited = LexicalIndex(tmp_path, small).corpus()
-    limited.warm(lambda: True)
-    assert small.size < 20_000 + 100 * (400 + 200 * 8)  # a part more, at most
-    whole = LexicalIndex(tmp_path).corpus()
-    for word in WORDS[:20]:
-        assert np.array_equal(ours(limited, [word]), ours(whole, [word]))
-        assert np.array_equal(ours(unhurried, [word]), ours(whole, [word]))
-
-
-def test_what_is_written_later_is_found_in_a_warmed_index(tmp_path: Path) -> None:
-    index = LexicalIndex(tmp_path)
-    index.write(documents(20))
-    index.corpus().warm(lambda: True)
-    late = LexicalDocument(5000, {"body": "quagga"}, {"path": ["p5000"]})
-    index.write([late])
-    assert index.corpus().knows("quagga")
+    index.write([LexicalDocument(1, {"body": ""})])
+    assert index.corpus().count == 1
+    assert not index.corpus().knows("word")
 
 
 class Boom:
@@ -269,8 +348,10 @@ def _in_block(index: LexicalIndex, folder: Path) -> None:
 
 
 def _read_all(folder: Path) -> None:
-    for segment in LexicalIndex(folder).corpus().segments:
-        list(segment.all_postings())
+    LexicalIndex(folder).corpus()
+    with whoosh_index.open_dir(str(folder)).reader() as reader:
+        for field, term in reader.all_terms():
+            list(reader.postings(field, term).items_as("frequency"))
 
 
 @pytest.mark.filterwarnings("ignore")  # Whoosh leaves open what it can't read

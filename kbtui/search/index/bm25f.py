@@ -8,18 +8,23 @@ index which was edited scores like one that was built anew.
 
 from __future__ import annotations
 
+import hashlib
 import math
-import threading
+import mmap
+import os
+import struct
+import sys
 from array import array
 from bisect import bisect_left
-from collections import OrderedDict
 from datetime import date
+from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -27,6 +32,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
     Mask = NDArray[np.bool_]
     Postings = tuple[Ids, Floats]
+    # The document that alone has a term, and once; else document, frequency, document, ...
+    Gathered = int | array[int]
 
 # Boosts, K1 and B were chosen by measurement on all judged sets. `context` is what was said just
 # before and after a message.
@@ -47,16 +54,14 @@ _NO_IDS: Ids = np.empty(0, dtype=np.int32)
 NO_POSTINGS: Postings = (_NO_IDS, np.empty(0, dtype=np.float32))
 _OVERHEAD = 600  # of two small arrays, a key and a place in a dictionary
 _MOST_COUNTED = 65_535
-_WARMED = 0.9  # of the limit: what is asked for must find room as well
+_MAGIC = b"KBPOST1\0"
+_HEAD = struct.Struct("=8sII")  # in the machine's own order, as all that follows
+_LARGE_FILE = 1 << 18  # bytes
 _MOST_IMPACTS = 16 << 20  # bytes
 
 
 class Segment(Protocol):
     """A fixed run of documents, numbered from 0."""
-
-    @property
-    def name(self) -> str:
-        """The name that its postings are cached under."""
 
     @property
     def chunks(self) -> NDArray[np.int64]:
@@ -75,140 +80,93 @@ class Segment(Protocol):
     def postings(self, field: str, term: str) -> Postings:
         """The documents that hold a term, ascending, and how often each does."""
 
-    def all_postings(self) -> Iterator[Sequence[tuple[str, str, Postings]]]:
-        """Field, term and postings of all scored terms, the most frequent first, in parts."""
-
     def beginning_with(self, field: str, prefix: str) -> Sequence[str]:
         """The terms of a field that start with `prefix`."""
 
 
-class _Packed:
-    """Postings of a segment's scored terms, one behind the other in a few arrays.
+class PackedPostings:
+    """All postings of a segment in one file, mapped into memory: processes share what they read.
 
-    A term in arrays of its own takes 600 bytes, and most terms occur once or twice. Terms are known
-    by a hash of 64 bits: two of a million share one in one index of ten million.
-
-    Attributes:
-        is_whole: A term that isn't here is in no text.
+    Terms are known by a hash of 64 bits, ascending: two of a million share one in one index of ten
+    million. A term in arrays of its own takes 600 bytes, and most occur once or twice.
     """
 
-    def __init__(self) -> None:
-        self.is_whole = False
-        self._ids = array("i")
-        self._counts = array("H")
-        self._terms = array("q")
-        self._ends = array("L", [0])
-        self._order = array("i")
-        self._all_ids: Ids = _NO_IDS
-        self._all_counts: NDArray[np.uint16] = np.empty(0, dtype=np.uint16)
+    def __init__(self, file: Path) -> None:
+        """Open the file; where it is small, read it, as what is mapped holds it open.
 
-    @property
-    def size(self) -> int:
-        """Bytes held."""
-        terms = len(self._terms) * 12 + len(self._ends) * 8
-        return len(self._ids) * 4 + len(self._counts) * 2 + terms
+        Raises:
+            OSError: it can't be read.
+            ValueError: it is cut short, or none of ours.
+        """
+        with file.open("rb") as stream:
+            is_large = os.fstat(stream.fileno()).st_size > _LARGE_FILE
+            data = (
+                mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+                if is_large
+                else stream.read()
+            )
+        magic, terms, count = _HEAD.unpack(data[: _HEAD.size].ljust(_HEAD.size))
+        ends = _HEAD.size + 8 * terms
+        ids = ends + 4 * terms
+        if magic != _MAGIC or len(data) != ids + 6 * count:
+            raise ValueError(f"{file.name} holds no postings")
+        self._terms = memoryview(data)[_HEAD.size : ends].cast("Q")
+        self._ends = memoryview(data)[ends:ids].cast("I")
+        self._ids = np.frombuffer(data, np.int32, count, ids)
+        self._counts = np.frombuffer(data, np.uint16, count, ids + 4 * count)
 
-    def add(self, field: str, term: str, postings: Postings) -> None:
-        """Put the postings of one term behind the others."""
-        ids, weights = postings
-        self._ids.frombytes(ids.astype(np.intc, copy=False).tobytes())
-        self._counts.frombytes(np.minimum(weights, _MOST_COUNTED).astype(np.ushort).tobytes())
-        self._terms.append(hash((field, term)))
-        self._ends.append(len(self._ids))
-
-    def finish(self, *, is_whole: bool) -> None:
-        """Get ready for `get`; nothing is added any more."""
-        terms = np.frombuffer(self._terms, dtype=np.int64)
-        order = np.argsort(terms)
-        self._terms = array("q", terms[order].tobytes())
-        self._order = array("i", order.astype(np.intc).tobytes())
-        self._all_ids = np.frombuffer(self._ids, dtype=np.int32)
-        self._all_counts = np.frombuffer(self._counts, dtype=np.uint16)
-        self.is_whole = is_whole
-
-    def get(self, field: str, term: str) -> Postings | None:
-        """The postings of a term; None if it isn't here."""
-        wanted = hash((field, term))
+    def get(self, field: str, term: str) -> Postings:
+        """The documents that hold a term, ascending, and how often each does."""
+        wanted = _asked(field, term)
         place = bisect_left(self._terms, wanted)
         if place == len(self._terms) or self._terms[place] != wanted:
-            return None
-        number = self._order[place]
-        part = slice(self._ends[number], self._ends[number + 1])
-        return self._all_ids[part], self._all_counts[part].astype(np.float32)
+            return NO_POSTINGS
+        part = slice(self._ends[place - 1] if place else 0, self._ends[place])
+        return self._ids[part], self._counts[part].astype(np.float32)
 
 
-class PostingsCache:
-    """The postings of the terms that were asked for last, by segment; bounded in bytes."""
+class Packer:
+    """Makes the content of a file of `PackedPostings`."""
 
-    def __init__(self, limit: int = 64 << 20) -> None:
-        self._limit = limit
-        self._bytes = 0  # of what was asked for
-        self._held: OrderedDict[tuple[str, str, str], Postings] = OrderedDict()
-        self._packed: dict[str, _Packed] = {}
-        self._lock = threading.Lock()
+    def __init__(self) -> None:
+        self._terms = array("Q")
+        self._counts = array("I")
+        self._both = array("I")
 
-    @property
-    def size(self) -> int:
-        """Bytes held, as far as they can be counted."""
-        return self._bytes + sum(packed.size for packed in tuple(self._packed.values()))
+    def add(self, field: str, gathered: Mapping[str, Gathered]) -> None:
+        """Take all postings of one field."""
+        for term, held in gathered.items():
+            pairs = (held, 1) if isinstance(held, int) else held
+            self._terms.append(_hash(field, term))
+            self._counts.append(len(pairs) // 2)
+            self._both.extend(pairs)
 
-    def get(self, segment: Segment, field: str, term: str) -> Postings:
-        """Read the postings, from the segment only if they aren't here."""
-        packed = self._packed.get(segment.name)
-        if packed is not None and field in SCORED_FIELDS:
-            found = packed.get(field, term)
-            if found is not None or packed.is_whole:
-                return found or NO_POSTINGS
-        key = (segment.name, field, term)
-        with self._lock:
-            held = self._held.get(key)
-            if held is not None:
-                self._held.move_to_end(key)
-                return held
-        read = segment.postings(field, term)
-        with self._lock:
-            if key not in self._held:
-                self._held[key] = read
-                self._bytes += _size(read)
-            while self.size > self._limit and len(self._held) > 1:
-                self._bytes -= _size(self._held.popitem(last=False)[1])
-        return read
-
-    def warm(self, segment: Segment, proceed: Callable[[], bool]) -> None:
-        """Read all postings of a segment that there is room for, the longest ones first.
-
-        Where all found room, a term that isn't held is known to be in no text. `proceed` is asked
-        from time to time, and may take the time to let others work.
-        """
-        if segment.name in self._packed:
-            return
-        others = sum(packed.size for packed in tuple(self._packed.values()))
-        packed, room = _Packed(), True
-        for read in segment.all_postings():
-            for field, term, postings in read:
-                packed.add(field, term, postings)
-            room = others + packed.size <= self._limit * _WARMED
-            if not room:
-                break
-            if not proceed():
-                return
-        packed.finish(is_whole=room)
-        with self._lock:
-            self._packed[segment.name] = packed
-            self._forget(
-                [key for key in self._held if key[0] == segment.name and packed.get(*key[1:])]
+    def finish(self) -> bytes:
+        """The content of the file."""
+        terms, counts = np.array(self._terms), np.array(self._counts, dtype=np.int64)
+        order = np.argsort(terms)
+        starts, sizes = (np.cumsum(counts) - counts)[order], counts[order]
+        ends = np.cumsum(sizes)
+        moved = np.repeat(starts + sizes - ends, sizes) + np.arange(counts.sum())
+        both = np.array(self._both).reshape(-1, 2)[moved]
+        return b"".join(
+            (
+                _HEAD.pack(_MAGIC, len(terms), len(both)),
+                terms[order].tobytes(),
+                ends.astype(np.uint32).tobytes(),
+                both[:, 0].astype(np.int32).tobytes(),
+                np.minimum(both[:, 1], _MOST_COUNTED).astype(np.uint16).tobytes(),
             )
+        )
 
-    def _forget(self, keys: Iterable[tuple[str, str, str]]) -> None:
-        for key in keys:
-            self._bytes -= _size(self._held.pop(key))
 
-    def keep_only(self, names: Iterable[str]) -> None:
-        """Forget the postings of segments that are gone."""
-        kept = set(names)
-        with self._lock:
-            self._packed = {name: found for name, found in self._packed.items() if name in kept}
-            self._forget([key for key in self._held if key[0] not in kept])
+def _hash(field: str, term: str) -> int:
+    """The same in each process, unlike Python's own."""
+    whole = f"{field}\0{term}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(whole, digest_size=8).digest(), sys.byteorder)
+
+
+_asked = lru_cache(maxsize=4096)(_hash)
 
 
 def _size(postings: Postings) -> int:
@@ -226,12 +184,9 @@ def _day_number(day: str) -> int | None:
 class Corpus:
     """A state of the index that searches run on; never changes, so threads share it freely."""
 
-    def __init__(
-        self, segments: Sequence[Segment], deleted: Sequence[Sequence[int]], cache: PostingsCache
-    ) -> None:
+    def __init__(self, segments: Sequence[Segment], deleted: Sequence[Sequence[int]]) -> None:
         """Take the segments and, for each, the numbers of its deleted documents."""
         self.segments = tuple(segments)
-        self._cache = cache
         sizes = [len(segment.chunks) for segment in segments]
         self.bases = [sum(sizes[:i]) for i in range(len(sizes))]
         self.size = sum(sizes)
@@ -308,11 +263,6 @@ class Corpus:
             self._impact_bytes += _size(held)
         return held
 
-    def warm(self, proceed: Callable[[], bool]) -> None:
-        """Read postings into the cache, for queries to come; see `PostingsCache.warm`."""
-        for segment in self.segments:
-            self._cache.warm(segment, proceed)
-
     def _work_out_impacts(self, term: str, fields: tuple[str, ...]) -> Postings:
         parts = [part for field in fields if (part := self._impact(field, term)) is not None]
         if not parts:
@@ -339,7 +289,7 @@ class Corpus:
         """The live documents that hold a term in a field, and how often."""
         found = []
         for base, segment in zip(self.bases, self.segments, strict=True):
-            ids, weights = self._cache.get(segment, field, term)
+            ids, weights = segment.postings(field, term)
             if len(ids):
                 found.append((ids + np.int32(base), weights))
         if not found:

@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import StorageError
 from kbtui.search.index import analyser, lexical, store
-from kbtui.search.index.bm25f import PostingsCache
 from kbtui.search.index.lexical import LexicalIndex
 from kbtui.search.index.rows import DamagedStoreError, lexical_document
 from kbtui.search.index.store import VERSION, StateStore
@@ -83,7 +82,7 @@ class Generation:
             self.store = StateStore(folder / _STATE)
             try:
                 self._check_files()
-                self._lexical = LexicalIndex(folder / _LEXICAL, PostingsCache())
+                self._lexical = LexicalIndex(folder / _LEXICAL)
                 self._check_counts()
             except BaseException:
                 self.store.close()

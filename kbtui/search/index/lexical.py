@@ -1,9 +1,10 @@
 """The words index: the only file that touches Whoosh's engine.
 
-Whoosh keeps the postings, on disk, in its own format: any Whoosh can open the index. Two things
-are done in bulk that Whoosh does one posting at a time: adding documents (`_BulkWriter`) and
-reading a term's postings (`WhooshSegment.postings`, scored by `bm25f`). Whoosh pickles part of its
-files; here they are read as plain data, so that a cache can't run code, whoever wrote it.
+Whoosh keeps the index on disk, in its own format: any Whoosh can open it. Documents are added in
+bulk, where Whoosh does so one posting at a time (`_BulkWriter`). Searches read postings from a
+file of ours beside each segment, written and deleted with it (`bm25f.PackedPostings`). Whoosh
+pickles part of its files; here they are read as plain data, so that a cache can't run code,
+whoever wrote it.
 """
 
 from __future__ import annotations
@@ -17,8 +18,7 @@ import threading
 import weakref
 from array import array
 from collections import Counter, defaultdict
-from itertools import islice
-from operator import itemgetter, sub
+from operator import sub
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -33,19 +33,18 @@ from whoosh.codec.whoosh3 import (
     WHOOSH3_HEADER_MAGIC,
     W3Codec,
     W3FieldWriter,
-    W3LeafMatcher,
     W3TermInfo,
 )
 from whoosh.filedb.filestore import FileStorage
 from whoosh.filedb.filetables import OrderedHashWriter
 from whoosh.index import TOC
-from whoosh.reading import SegmentReader, TermNotFound
+from whoosh.reading import SegmentReader
 from whoosh.system import pack_int, pack_long, pack_ushort
 from whoosh.util.numeric import byte_to_length, length_to_byte
 from whoosh.writing import SegmentWriter
 
 from kbtui.search.index import analyser
-from kbtui.search.index.bm25f import NO_POSTINGS, SCORED_FIELDS, Corpus, PostingsCache
+from kbtui.search.index.bm25f import SCORED_FIELDS, Corpus, PackedPostings, Packer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -53,18 +52,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kbtui.search.index.bm25f import Postings
+    from kbtui.search.index.bm25f import Gathered, Postings
     from kbtui.search.index.rows import LexicalDocument
 
-    # The document that alone has a term, and once; else document, frequency, document, ...
-    Gathered = int | array[int]
-
-VERSION = "3"
+VERSION = "4"
 FILTER_FIELDS = ("scope", "path", "type", "tag", "created", "updated", "said")
 _CHUNK = "chunk"
 _FILE = "file"
+_PACKED = ".packed"
 _BLOCK = 4096
-_AT_ONCE = 100  # terms read while others wait for the file
 # A key and its value have these before them, and a slot of the table this.
 _TERM_SIZES, _POINTER = struct.Struct("!ii"), struct.Struct("!Iq")
 _LENGTH_OF_BYTE = np.array([byte_to_length(i) for i in range(256)], dtype=np.float32)
@@ -155,12 +151,11 @@ _read_plainly()
 class LexicalIndex:
     """A Whoosh index in a folder of its own; one writer at a time (the caller holds a lock)."""
 
-    def __init__(self, folder: Path, cache: PostingsCache | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
         """Open the index in `folder`, or make an empty one if there is none."""
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._folder = folder
         self._storage = FileStorage(str(folder))
-        self._cache = cache or PostingsCache()
         self._open: dict[str, WhooshSegment] = {}
         if TOC._latest_generation(self._storage, "MAIN") < 0:
             self._storage.create_index(_schema())
@@ -190,9 +185,8 @@ class LexicalIndex:
             or WhooshSegment(self._folder, SegmentReader(self._storage, toc.schema, segment))
             for segment in toc.segments
         }
-        self._cache.keep_only(self._open)
         deleted = [tuple(segment.deleted_docs()) for segment in toc.segments]
-        return Corpus(tuple(self._open.values()), deleted, self._cache)
+        return Corpus(tuple(self._open.values()), deleted)
 
     def segment_count(self) -> int:
         """How many segments there are; an open index holds two files of each."""
@@ -245,7 +239,7 @@ class WhooshSegment:
         weakref.finalize(self, reader.close)
         self._segment = reader.segment()
         self._lock = threading.Lock()  # a reader's file position is shared
-        self.name = str(self._segment.segment_id())
+        self._postings = PackedPostings(folder / self._segment.make_filename(_PACKED))
         self.chunks = self._column(_CHUNK, ">i4", -1).astype(np.int64)
         self.files = self._column(_FILE, ">i4", 0).astype(np.int64)
         self._lengths = {
@@ -268,42 +262,8 @@ class WhooshSegment:
         return self._exact[field]
 
     def postings(self, field: str, term: str) -> Postings:
-        """Read one term's postings, a block at a time."""
-        with self._lock:
-            try:
-                matcher = self._reader._terms.matcher(
-                    field, term.encode("utf-8", "surrogatepass"), self._reader.schema[field].format
-                )
-            except (TermNotFound, KeyError):
-                return NO_POSTINGS
-            return _read_blocks(matcher)
-
-    def all_postings(self) -> Iterator[list[tuple[str, str, Postings]]]:
-        """Read the postings of all scored terms, the most frequent ones first, in parts."""
-        waiting = iter(self._by_frequency())
-        while part := tuple(islice(waiting, _AT_ONCE)):
-            with self._lock:
-                read = [(field, term, self._postings_at(field, at)) for _, field, term, at in part]
-            yield read
-
-    def _by_frequency(self) -> list[tuple[int, str, str, W3TermInfo]]:
-        with self._lock:
-            found = [
-                (info.doc_frequency(), field, term.decode("utf-8", "surrogatepass"), info)
-                for (field, term), info in self._reader._terms.items()
-                if field in SCORED_FIELDS
-            ]
-        found.sort(key=itemgetter(0), reverse=True)
-        return found
-
-    def _postings_at(self, field: str, info: W3TermInfo) -> Postings:
-        terms = self._reader._terms
-        reader = terms._codec.postings_reader(
-            terms._postfile,
-            info,
-            self._reader.schema[field].format,
-        )
-        return _read_blocks(reader)
+        """One term's postings, as they lie packed beside Whoosh's own."""
+        return self._postings.get(field, term)
 
     def beginning_with(self, field: str, prefix: str) -> list[str]:
         """The terms that start with `prefix`, found through the index's order."""
@@ -323,31 +283,6 @@ def _read_column(folder: Path, segment: Any, name: str, dtype: str, default: int
         stored = np.fromfile(file, dtype=dtype)
         values[: len(stored)] = stored
     return values
-
-
-def _read_blocks(matcher: Any) -> Postings:
-    if not isinstance(matcher, W3LeafMatcher):
-        return _read_one_by_one(matcher)
-    ids: list[NDArray[np.int32]] = []
-    weights: list[NDArray[np.float32]] = []
-    while matcher.is_active():
-        matcher._read_data()
-        deltas, stored, _ = matcher._data
-        count = matcher._blocklength
-        ids.append(np.cumsum(np.array(deltas, dtype=np.int32), dtype=np.int32))
-        plain = 1.0 if stored is None else stored
-        weights.append(np.broadcast_to(np.array(plain, dtype=np.float32), (count,)))
-        matcher._next_block()
-    return np.concatenate(ids), np.concatenate(weights)
-
-
-def _read_one_by_one(matcher: Any) -> Postings:
-    found = []
-    while matcher.is_active():
-        found.append((matcher.id(), matcher.weight()))
-        matcher.next()
-    ids = np.array([number for number, _ in found], dtype=np.int32)
-    return ids, np.array([weight for _, weight in found], dtype=np.float32)
 
 
 class _BulkWriter(SegmentWriter):  # type: ignore[misc]
@@ -398,11 +333,14 @@ class _BulkWriter(SegmentWriter):  # type: ignore[misc]
                 self.perdocwriter._fieldlengths[name] = total
         self.perdocwriter._doccount = self.docnum
         self.perdocwriter.close()
+        packer = Packer()
         for name in sorted(self._gathered):
-            self.fieldwriter.write_field(
-                name, self.schema[name], self._gathered.pop(name), self._lengths.get(name)
-            )
+            terms = self._gathered.pop(name)
+            packer.add(name, terms)
+            self.fieldwriter.write_field(name, self.schema[name], terms, self._lengths.get(name))
         self.fieldwriter.close()
+        with self.storage.create_file(self.newsegment.make_filename(_PACKED)) as file:
+            file.write(packer.finish())
 
     def _write_column(self, name: str, values: array[int] | bytes) -> None:
         column = LENGTHS_COLUMN if isinstance(values, bytes) else self.schema[name].column_type

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kbtui.search.index import analyser
-from kbtui.search.index.bm25f import SCORED_FIELDS, Corpus, PostingsCache
+from kbtui.search.index.bm25f import SCORED_FIELDS, Corpus
 from kbtui.search.index.chunker import (
     Chunk,
     Document,
@@ -280,8 +280,6 @@ _REMEMBERED_TREES = 2
 class MemorySegment:
     """Chunks indexed in dictionaries; scores as a segment on disk does."""
 
-    name = "memory"
-
     def __init__(self, rows: Sequence[ChunkRow]) -> None:
         self.chunks = np.array([row.id for row in rows], dtype=np.int64)
         self._terms: dict[str, dict[str, list[tuple[int, int]]]] = {}
@@ -315,10 +313,6 @@ class MemorySegment:
         held = np.array(self._terms.get(field, {}).get(term, ()), dtype=np.int32).reshape(-1, 2)
         return np.ascontiguousarray(held[:, 0]), held[:, 1].astype(np.float32)
 
-    def all_postings(self) -> Iterator[list[tuple[str, str, Postings]]]:
-        """Nothing: they are in memory anyway."""
-        return iter(())
-
     def beginning_with(self, field: str, prefix: str) -> list[str]:
         """The terms that start with `prefix`."""
         return [term for term in self._terms.get(field, ()) if term.startswith(prefix)]
@@ -338,7 +332,7 @@ class TreeIndex:
             for number, (document, chunk, order) in enumerate(rows)
         }
         segment = MemorySegment(list(self._rows.values()))
-        self.corpus = Corpus([segment], [()], PostingsCache())
+        self.corpus = Corpus([segment], [()])
 
     def rows(self, numbers: Sequence[int]) -> dict[int, ChunkRow]:
         """The chunks with these ids."""

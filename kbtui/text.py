@@ -31,7 +31,8 @@ def clean(text: str) -> str:
 def clean_line(text: str) -> str:
     """Clean text for a place that has one line: any white space becomes one blank."""
     # White space first: some of it (U+0085) is unsafe too, and must part two words, not join them.
-    return " ".join(clean(" ".join(text.split())).split())
+    line = " ".join(text.split())
+    return line if line.isprintable() else " ".join(clean(line).split())
 
 
 def fold(text: str) -> str:

@@ -29,6 +29,8 @@ _MARKUP = (
     (re.compile(r"(?<!\w)_(?=\S)([^_]+?)(?<=\S)_(?!\w)"), r"\1"),
     (re.compile(r"`+([^`]*)`+"), r"\1"),
 )
+_MARKUP_SIGN = re.compile(r"[\[*_`<=~]")
+_CODE_MARK = re.compile("`|~~~")
 _FENCE = re.compile(r"^[ \t>]*(?:[-*+]\s+|\d+[.)]\s+)?(`{3,}|~{3,})(.*)$", re.MULTILINE)
 _TICKS = re.compile(r"(?<![\\`])(`+)(?!`)")
 
@@ -36,11 +38,12 @@ _TICKS = re.compile(r"(?<![\\`])(`+)(?!`)")
 def heading_of(body: str) -> str | None:
     """The text of the first first-level heading (``# so``, or underlined), code left out."""
     pattern = _ANY_H1 if "\n=" in body else _H1
-    if pattern.search(body) is None:
-        return None
-    code = CodeRanges(body)
+    code: CodeRanges | None = None
     for found in pattern.finditer(body):
-        if found.start() not in code and (title := plain_line(found[found.lastindex or 0])):
+        if code is None and (mark := _CODE_MARK.search(body)) and mark.start() < found.start():
+            code = CodeRanges(body)
+        is_code = code is not None and found.start() in code
+        if not is_code and (title := plain_line(found[found.lastindex or 0])):
             return title
     return None
 
@@ -56,7 +59,7 @@ def summary_of(body: str) -> str:
 def plain_line(text: str) -> str:
     """One line of Markdown as a reader sees it; what is absurdly long is cut."""
     text = text[:2_000]
-    if any(char in text for char in "[*_`<=~"):
+    if _MARKUP_SIGN.search(text):
         for pattern, replacement in _MARKUP:
             text = pattern.sub(replacement, text)
     return clean_line(text)

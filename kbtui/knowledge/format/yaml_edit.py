@@ -107,19 +107,18 @@ def _build(text: str) -> Node | None:
     events: Iterator[Any] = yaml.parse(text, Loader=_LOADER)
     event: Any
     for event in events:
-        if isinstance(event, yaml.ScalarEvent):
+        of = type(event)
+        if of is yaml.ScalarEvent:
             node = Node("scalar", *_span(event), event.style or "", event.value)
-        elif isinstance(event, yaml.CollectionStartEvent):
-            kind: Literal["list", "mapping"] = (
-                "mapping" if isinstance(event, yaml.MappingStartEvent) else "list"
-            )
+        elif of is yaml.MappingStartEvent or of is yaml.SequenceStartEvent:
+            kind: Literal["list", "mapping"] = "mapping" if of is yaml.MappingStartEvent else "list"
             node = Node(kind, *_span(event), "flow" if event.flow_style else "block")
-        elif isinstance(event, yaml.CollectionEndEvent):
+        elif of is yaml.MappingEndEvent or of is yaml.SequenceEndEvent:
             _close(open_nodes.pop(), _span(event)[1])
             continue
-        elif isinstance(event, yaml.AliasEvent):
+        elif of is yaml.AliasEvent:
             raise FrontmatterError(f"{_line(event)}: YAML aliases (`*name`) aren't read")
-        elif isinstance(event, yaml.DocumentStartEvent) and root is not None:
+        elif of is yaml.DocumentStartEvent and root is not None:
             raise FrontmatterError(f"{_line(event)}: it holds a second YAML document")
         else:
             continue

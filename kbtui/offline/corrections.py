@@ -7,14 +7,25 @@ statement takes the line's place. Either way the old line is named, so that it c
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from kbtui.offline import words as w
 from kbtui.offline.judging import label_of
 from kbtui.offline.lines import Line
+from kbtui.offline.replacing import (
+    CHANGES,
+    MOVED_TO,
+    PLACE,
+    SWITCHED_TO,
+    denied,
+    find_value,
+    is_in,
+    kind_of,
+    number_of_same,
+    replaced,
+    same,
+)
 from kbtui.text import fold
 
 _CUE = re.compile(
@@ -41,20 +52,12 @@ _OLD_FIRST = re.compile(
 _CUE_LAST = re.compile(
     r",?\s+(?:actually|tats[aä]chlich|en realidad|sorry|perd[oó]n)[.!]*$", re.IGNORECASE
 )
-_DAY_ALONE = re.compile(r"(?:the\s+)?(?P<day>\d{1,2})(?:st|nd|rd|th|\.)?", re.IGNORECASE)
-_BEFORE_DAY = re.compile(r"\b(?:the|on|am|den|der|el|d[ií]a)\s+(?:the\s+)?$", re.IGNORECASE)
 _NOT_BUT = re.compile(
     r"(?:not|nicht|no)\s+(?P<old>[^,.;:!?]+?),?\s+(?:but|sondern|sino)\s+(?P<new>[^,.;:!?]+)",
     re.IGNORECASE,
 )
 _FROM_TO = re.compile(
     r"\b(?:from|von|vom|del?|de las?)\s+(?P<old>[^,.;!?]+?)\s+(?:to|auf|nach|zu|zum|al?|a las?)\s+(?P<new>[^,.;!?]+)",
-    re.IGNORECASE,
-)
-_CHANGES = re.compile(
-    r"\b(?:left|remaining|moved|moves|moving|changed|changes|switched|postponed|rescheduled|pushed|shifted|brought forward|now|instead|from now on|these days|nowadays|replac\w+|takes? over|took over|new|no longer|not any ?more|any ?more|renamed|went up|went down|raised|increased|extended|turns out|after all|(?:down|up) to"
-    r"|verschoben|geschoben|gewechselt|verlegt|vorverlegt|geändert|jetzt|nun|neuerdings|ab jetzt|stattdessen|umgezogen|zieht|umbenannt|ersetzt|übernimmt|erhöht|gestiegen|verlängert|nicht mehr|kein\w* mehr|nur noch|neue\w*|doch"
-    r"|ahora|cambi[óoa]\w*|movi\w+|mueve|aplaz\w+|pospu?e\w+|traslad\w+|mud[óoa]\w*|en su lugar|sustituy\w+|reemplaz\w+|ya no|pasa a|pasó a|sub(?:e|ió|ido)|baj(?:a|ó)|adelant\w+|retras\w+|nuev\w+|al final|(?:s[óo]lo )?quedan|erst (?:am|um|ab|im|in|nächste\w*)|not (?:until|before))\b",
     re.IGNORECASE,
 )
 _ENDS = re.compile(
@@ -74,31 +77,11 @@ _SETTLED = re.compile(
     r"|\b(?:ya|est[áa]n?|fue|qued[óo])\s+(?:arreglad|reparad|resuelt|solucionad)[oa]s?\b|\bya funcionan?\b|\bdevolv[íi]\b",
     re.IGNORECASE,
 )
-# "switched the insurance to Admiral": another name in the place of the one before.
-_SWITCHED_TO = re.compile(
-    r"\b(?i:switch\w*|chang(?:ed|ing)|mov(?:ed|ing)|went over|going over)\b[^,.;]*?\s(?:to|over to)\s+(?P<en>[A-ZÄÖÜ][\w'’&-]+(?:\s[A-Z][\w'’-]+)?)"
-    r"|\b(?:zu|zur|zum)\s+(?P<de>(?:(?:Dr|Prof)\.\s|Frau\s|Herrn?\s)?[A-ZÄÖÜ][\w'’&-]+)\s+(?:gewechselt|übergegangen)\b|\b(?i:cambi(?:é|ado|amos))\b[^,.;]*?\s(?:a|por)\s+(?P<es>[A-ZÁÉÍÓÚÑ][\w'’&-]+)"
-)
 # What stays of an appointment says that something of it doesn't: "it's the 11th, same time".
 _SAME = re.compile(
     r"(?<!at the )\bsame (?:time|place|day|room|hour|address|price)\b|\b(?:gleiche|selbe)[nrs]? (?:zeit|uhrzeit|ort|tag|raum)\b|\bmism[oa] (?:hora|lugar|sitio|d[ií]a|sala)\b",
     re.IGNORECASE,
 )
-# "sold three, so 11 left": of what is counted.
-_LEFT = re.compile(
-    r"\b(?P<before>\d+)\s+(?:\w+\s+)?(?:left|remaining|übrig|to go)\b|\b(?:left with|noch|quedan)\s+(?P<after>\d+)\b",
-    re.IGNORECASE,
-)
-# "the 14th and the 17th" are two days, "from 9 to 12" is a span: neither takes the other's place.
-_BOTH = re.compile(
-    r"\W*(?:and|und|y|or|oder|o|to|bis|till|until|through|a|al|[-–—&+/,])\W*(?:the|on|am|den|el)?\W*",
-    re.IGNORECASE,
-)
-_DENIES = re.compile(
-    r"\b(?:not|no|can['’]?t|cannot|won['’]?t|isn['’]?t|doesn['’]?t|back to|instead|nicht|kein\w*|zurück zu)\b",
-    re.IGNORECASE,
-)
-_CLAUSE = re.compile(r"[,;]|\s(?:and|und|y)\s", re.IGNORECASE)
 _WHY = re.compile(
     r"\s(?:after|because|since|as|so|due|for now|wegen|weil|nach|seit|por|porque|tras|debido)\s",
     re.IGNORECASE,
@@ -109,32 +92,6 @@ _SITS = re.compile(
 )
 _SO_LATE = re.compile(r"\b(?:already|almost|nearly|schon|fast|bereits|ya|casi)\b", re.IGNORECASE)
 _INTO = re.compile(r"\s(?:to|into|auf|zu|zum|zur|nach|al?|por)\s", re.IGNORECASE)
-_WITH = re.compile(
-    r"\b(?:with|by|from|at|via|through|is|on|bei|mit|von|ist|con|de|es)\s+(?P<name>(?:(?:Dr|Prof|Mr|Mrs|Ms)\.?\s|Frau\s|Herrn?\s)?[A-ZÄÖÜÁÉÍÓÚÑ][\w'’&-]+(?:\s[A-Z][\w'’-]+)?)"
-)
-_MOVED_TO = re.compile(
-    r"\b(?:moved|moving|moves|relocated|relocating)\s+(?:back |over |house |(?:her|his|their|its|our|my|the)\s\w+\s)?(?:to|into)\s+(?P<en>[A-ZÄÖÜ][\w'’-]+(?:\s[A-Z][\w'’-]+)?)"
-    r"|\b(?:nach|in)\s+(?P<de>[A-ZÄÖÜ][\w-]+(?:\s[A-ZÄÖÜ][\w-]+)?)\s+(?:umgezogen|gezogen)\b|\bzieht\s+(?:\w+\s+){0,3}?(?:nach|in)\s+(?P<de2>[A-ZÄÖÜ][\w-]+)"
-    r"|\bse\s+(?:ha\s+)?mud\w+\s+(?:a|al)\s+(?P<es>[A-ZÁÉÍÓÚÑ][\w-]+(?:\s[A-ZÁÉÍÓÚÑ][\w-]+)?)"
-)
-_PLACE = re.compile(
-    r"\b(?:in|from|at|near|out of|based in|on|aus|auf|bei|im|en|de|desde)\s+(?:(?:the|der|dem)\s+)?(?P<place>[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+(?:\s[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+)?)"
-)
-# "the party is at the Swan instead", "wir treffen uns stattdessen im Löwen"
-_THERE_INSTEAD = re.compile(
-    r"\b(?:in|at|im|en)\s+(?:(?:the|der|dem|el|la)\s+)?(?P<en>[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+(?:\s[A-Z][\w'’-]+)?)[^.;]*?\s(?:instead|stattdessen|en su lugar)\b"
-    r"|\b(?:instead|stattdessen|en su lugar|now|jetzt|neuerdings|doch|ahora)\b[^.;,]*?\s(?:in|at|im|bei|beim|en)\s+(?:(?:the|der|dem|el|la)\s+)?(?P<de>[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+(?:\s[A-Z][\w'’-]+)?)"
-)
-_KINDS = {
-    "date": "day",
-    "weekday": "day",
-    "day": "day",
-    "month": "day",
-    "number": "number",
-    "money": "number",
-    "id": "number",
-    "code": "room",
-}
 _SAID_AGAIN = w.listed("said again")
 _LEAST = 1.0
 _RECENT = 4
@@ -230,7 +187,7 @@ def _correction(told: _Told, line: Line, *, sure: bool) -> Correction | None:
     """What a line becomes; None where a statement has no value that takes another's place in it."""
     if _is_over(told.said) or _is_done(told.said, line.text):
         return Correction(line, told.said)
-    text = _replaced(told, line)
+    text = replaced(told.said, line.text, told.old, told.new)
     if text is not None:
         more = _says_more(told, line, text)
         return Correction(line, text, more=more) if text != line.text else None
@@ -251,8 +208,8 @@ def _is_talk(told: _Told) -> bool:
 
 def _gives_as_much(told: _Told, line: Line) -> bool:
     """True unless a statement gives a value of a kind that the line holds none of."""
-    given = {_kind_of(v) for v in w.values(told.said)}
-    return not given or bool(given & {_kind_of(v) for v in w.values(line.text)})
+    given = {kind_of(v) for v in w.values(told.said)}
+    return not given or bool(given & {kind_of(v) for v in w.values(line.text)})
 
 
 def _read(said: str) -> _Told:
@@ -267,7 +224,7 @@ def _read(said: str) -> _Told:
             old, new = match["old"].strip(), match["new"].strip()
             if form is _NOT_OLD and _is_plain_not(old, new):
                 continue
-            if form is _FROM_TO and not _CHANGES.search(rest):
+            if form is _FROM_TO and not CHANGES.search(rest):
                 continue  # "open from 9 to 12"
             if form is not _NOT_OLD:
                 new = _WHY.split(new)[0]
@@ -297,27 +254,27 @@ class _Compared:
         }
         self.changing = {
             word
-            for form in (_ENDS, _SETTLED, _CHANGES)
+            for form in (_ENDS, _SETTLED, CHANGES)
             for match in form.finditer(told.said)
             for word in w.words(match[0])
         }
         mine = w.content(f"{told.about} {told.said}")
         self.mine = {word for word in mine if word not in _SAID_AGAIN | exact}
-        self.shared = {word for word in self.mine if any(_same(word, other) for other in here)}
+        self.shared = {word for word in self.mine if any(same(word, other) for other in here)}
         what = _INTO.split(title)[0] if self.changing else title
         passed_over = _SAID_AGAIN | _HONORIFIC | exact | self.changing
         subject = [word for word in w.content(what) if word not in passed_over]
         self.on_subject = bool(subject) and all(
-            any(_same(word, other) for other in here) for word in subject
+            any(same(word, other) for other in here) for word in subject
         )
-        self.kinds = {_kind_of(value) for value in w.values(told.said)}
-        self.fits = bool(self.kinds & {_kind_of(value) for value in w.values(line.text)})
+        self.kinds = {kind_of(value) for value in w.values(told.said)}
+        self.fits = bool(self.kinds & {kind_of(value) for value in w.values(line.text)})
 
     def score(self) -> float:
         """How surely the line is the one that is meant; below `_LEAST` it isn't."""
         label = label_of(self.line.text)
         named = label is not None and any(
-            _same(word, other) for word in self.shared for other in w.words(label[0])
+            same(word, other) for word in self.shared for other in w.words(label[0])
         )
         more = self._more()
         return 0.0 if more is None else 0.9 * len(self.shared) + self.nearness + 0.5 * named + more
@@ -326,9 +283,9 @@ class _Compared:
         """What the form of the statement adds; None: it means another line, or none."""
         said = self.told.said
         near = self.nearness or self.on_subject
-        if self.shared and near and _denied(said, self.line.text):
+        if self.shared and near and denied(said, self.line.text):
             return 1.0
-        if self.told.old and _found(self.told.old, self.line.text):
+        if self.told.old and find_value(self.told.old, self.line.text):
             return 2.0 if self.shared or self.nearness or self.told.strong else 0.6
         if self._only_refers():
             return 0.5
@@ -353,9 +310,9 @@ class _Compared:
             return 1.0
         if _is_over(said):
             return 0.3 if self.on_subject or (self.nearness and len(self.shared) > 1) else None
-        if _MOVED_TO.search(said):
-            return 1.0 if self.on_subject and _PLACE.search(text) else None
-        if _CHANGES.search(said):
+        if MOVED_TO.search(said):
+            return 1.0 if self.on_subject and PLACE.search(text) else None
+        if CHANGES.search(said):
             return 0.5 if self._is_alike() and _may_change(self.told, self.line) else None
         return 0.0 if self.on_subject and _same_slot(said, text) else None
 
@@ -366,11 +323,11 @@ class _Compared:
         names = set() if german else {fold(name) for name in w.names(text)}
         names -= set(w.words(text)[:_BEGINNING])  # who a line begins with is what it is about
         is_topic = any(word.partition("'")[0] not in names for word in self.shared)
-        switched = _SWITCHED_TO.search(self.told.said) is not None
+        switched = SWITCHED_TO.search(self.told.said) is not None
         more = self.fits or len(self.shared) > 1 or switched or _other_place(self.told.said, text)
         if self.on_subject and is_topic and more:
             return True
-        counted = _counted(self.told.said, text) is not None
+        counted = number_of_same(self.told.said, text) is not None
         return bool(self.shared) and (counted or (switched and self.fits))
 
 
@@ -385,38 +342,23 @@ def _is_done(said: str, text: str) -> bool:
         for match in _PARTICIPLE.finditer(said)
     )
     rest = [word for word in w.content(said) if not word.startswith(participle)]
-    return done and bool(rest) and all(_is_in(word, text) for word in rest)
+    return done and bool(rest) and all(is_in(word, text) for word in rest)
 
 
 def _is_over(said: str) -> bool:
     return ends_something(said) or _SETTLED.search(said) is not None
 
 
-def _kind_of(value: w.Value) -> str:
-    return _KINDS.get(value.kind, value.kind)
-
-
 def _bare(text: str) -> list[str]:
     return [word.partition("'")[0] for word in w.words(text)]
 
 
-def _denied(said: str, text: str) -> tuple[str, str] | None:
-    """The value of a line that a statement denies, and the one that it gives of the same kind."""
-    given = w.values(said) if _DENIES.search(said) else ()
-    for old, new in ((a, b) for a in given for b in given if a is not b):
-        if _kind_of(old) != _kind_of(new):
-            continue
-        first, second = sorted((old, new), key=lambda value: value.start)
-        if _BOTH.fullmatch(said[first.end : second.start]) or _found(new.text, text):
-            continue
-        if _found(old.text, text):
-            return old.text, new.text.removeprefix("the ")
-    return None
-
-
 def _may_change(told: _Told, line: Line) -> bool:
     """True if a change that has no cue can mean a line: a value has its place, or the rest is the same."""
-    return _replaced(told, line) not in (None, line.text) or _takes_its_place(told.said, line.text)
+    return replaced(told.said, line.text, told.old, told.new) not in (
+        None,
+        line.text,
+    ) or _takes_its_place(told.said, line.text)
 
 
 def _takes_its_place(said: str, text: str) -> bool:
@@ -430,7 +372,7 @@ def _other_person(said: str, text: str) -> bool:
     rest = {word for word in w.content(text) if word not in _HONORIFIC} - set(
         w.words(" ".join(theirs))
     )
-    alike = len(rest) > 1 and all(_is_in(word, said) for word in rest)
+    alike = len(rest) > 1 and all(is_in(word, said) for word in rest)
     return alike and bool(mine) and bool(theirs) and not mine & theirs
 
 
@@ -459,192 +401,6 @@ def _nearness(line: Line, before: Sequence[str]) -> float:
         if said and len(told & said) >= 0.6 * len(told):
             return 1.0 - age / (_RECENT * 2)
     return 0.0
-
-
-def _replaced(told: _Told, line: Line) -> str | None:
-    """A line with the new value in the place of the old; None where that can't be told."""
-    old, new = told.old, told.new
-    if not (old and _found(old, line.text)):
-        old, new = _denied(told.said, line.text) or ("", "")
-    if old and (span := _found(old, line.text)):
-        value = _last_like(new, line.text[slice(*span)], line.text)
-        return line.text[: span[0]] + value + line.text[span[1] :] if value else None
-    placed = _with_place(told.said, line.text) or _with_what_is_left(told.said, line.text)
-    if placed:
-        return placed
-    text: str | None = line.text
-    if switched := _SWITCHED_TO.search(told.said):
-        text = _with_name(next(part for part in switched.groups() if part), line.text)
-    return None if text is None else _with_values(told, text, changed=text != line.text)
-
-
-def _with_place(said: str, text: str) -> str | None:
-    moved = _MOVED_TO.search(said) or _THERE_INSTEAD.search(said)
-    places = [each for each in _PLACE.finditer(text) if not _is_day(each["place"])]
-    if not moved or not places or _is_day(moved[0]):
-        return None
-    if len(places) > 1 and _THERE_INSTEAD.search(said):
-        return said
-    start, end = places[-1].span("place")
-    return text[:start] + next(part for part in moved.groups() if part) + text[end:]
-
-
-def _with_what_is_left(said: str, text: str) -> str | None:
-    left, counted = _LEFT.search(said), _counted(said, text)
-    if left is None or counted is None:
-        return None
-    return f"{text[: counted.start]}{left['before'] or left['after']}{text[counted.end :]}"
-
-
-def _with_name(name: str, text: str) -> str | None:
-    names = [match for match in _WITH.finditer(text) if not _is_day(match["name"])]
-    if name in text or not names:
-        return None
-    start, end = names[-1].span("name")
-    return text[:start] + name + text[end:]
-
-
-def _with_values(told: _Told, text: str, *, changed: bool) -> str | None:
-    for value in w.values(told.said):
-        if told.old and _found(told.old, told.said) and value.text in told.old:
-            continue
-        if (dated := _day_within(value, told.said, text)) is not None:
-            text, changed = dated, True
-            continue
-        slots = [v for v in w.values(text) if _fits(value, v, told.said, text)]
-        slots = _in_named_clause(slots, told.said, text)
-        if any(fold(slot.text) == fold(value.text) for slot in w.values(text)):
-            continue
-        if len(slots) != 1:
-            if not slots and _kind_of(value) in ("day", "time") and not changed:
-                continue
-            return None if not changed else text
-        text = text[: slots[0].start] + value.text + text[slots[0].end :]
-        changed = True
-    return text if changed else None
-
-
-def _in_named_clause(slots: list[w.Value], said: str, text: str) -> list[w.Value]:
-    """The values in that clause of a line, of several, that a statement names alone."""
-    ends = [match.start() for match in _CLAUSE.finditer(text)]
-    clauses = {slot: bisect_left(ends, slot.start) for slot in slots}
-    if len(set(clauses.values())) < 2:  # of which one is chosen
-        return slots
-    bounds = [0, *ends, len(text)]
-    told = {
-        n: {word for word in w.content(text[bounds[n] : bounds[n + 1]]) if _is_in(word, said)}
-        for n in set(clauses.values())
-    }
-    subject = w.content(text[: slots[0].start])
-    common = set.intersection(*told.values()) | set(subject)
-    named = [n for n, words in told.items() if words - common]
-    return [slot for slot in slots if clauses[slot] == named[0]] if len(named) == 1 else slots
-
-
-def _is_in(word: str, text: str) -> bool:
-    return any(_same(word, other) for other in w.content(text))
-
-
-def _is_day(text: str) -> bool:
-    return any(_kind_of(v) == "day" for v in w.values(text))
-
-
-def _day_within(new: w.Value, said: str, text: str) -> str | None:
-    """A line with a day in the place of its only date's: "the 19th" for 12 dec is 19 dec.
-
-    None where the value is no day alone, or may lie in the month after.
-    """
-    dates = [v for v in w.values(text) if v.kind == "date" and re.match(r"\d", v.text)]
-    day = _DAY_ALONE.fullmatch(new.text)
-    if day is None or len(dates) != 1 or new.kind not in ("date", "number"):
-        return None
-    old = re.match(r"(?P<day>\d{1,2})(?:st|nd|rd|th)?(?=\.?\s+(?:of\s|de\s)?\w{3})", dates[0].text)
-    if old is None or (new.kind == "number" and not _BEFORE_DAY.search(said[: new.start])):
-        return None
-    if int(day["day"]) < int(old["day"]) and _CHANGES.search(said):
-        return None
-    start = dates[0].start
-    said_so = re.sub(r"the\s+", "", new.text, flags=re.IGNORECASE)
-    return f"{text[:start]}{said_so}{text[start + old.end() :]}"
-
-
-def _fits(new: w.Value, old: w.Value, said: str, text: str) -> bool:
-    """True if a value can stand where another stands: of one kind, and counting the same thing."""
-    if _kind_of(new) != _kind_of(old):
-        return False
-    if not _is_number(new):
-        return True
-    counted = _beside(new, said) & _beside(old, text)
-    numbers = [v for v in w.values(text) if _is_number(v)]
-    if len(numbers) == 1 or counted:
-        return True
-    alike = [v for v in numbers if v.kind == new.kind]
-    return len(alike) == 1 and alike[0] == old
-
-
-def _beside(value: w.Value, text: str) -> set[str]:
-    """The telling words right before and right after a value: what it counts, or whose it is."""
-    around = (*w.words(text[: value.start])[-1:], *w.words(text[value.end :])[:1])
-    return {word for word in around if w.is_content(word)}
-
-
-def _counted(said: str, text: str) -> w.Value | None:
-    """The number in a line of what a statement gives one of: "ramipril 10 mg", "ramipril 5 mg"."""
-    given = [_beside(value, said) for value in w.values(said) if _is_number(value)]
-    return next(
-        (
-            value
-            for value in w.values(text)
-            if _is_number(value) and any(_beside(value, text) & each for each in given)
-        ),
-        None,
-    )
-
-
-def _is_number(value: w.Value) -> bool:
-    return _KINDS.get(value.kind) == "number"
-
-
-def _found(old: str, text: str) -> tuple[int, int] | None:
-    """Where what is denied stands in a line: all of it, or its longest beginning that does."""
-    if re.fullmatch(r"\d[\d.,]*", old):
-        for value in w.values(text):
-            if re.fullmatch(rf"{re.escape(old)}\s?[^\W\d]{{0,3}}", value.text):
-                return value.start, value.end
-    tokens = old.split()
-    while tokens and fold(tokens[0]) in w.ARTICLE | w.PREPOSITION:
-        tokens.pop(0)
-    while tokens:
-        piece = " ".join(tokens).strip(".,;:!?'\"")
-        match = (
-            re.search(rf"(?<!\w)(?<!\d[.:]){re.escape(piece)}(?!\w|[.:]\d)", text, re.IGNORECASE)
-            if piece
-            else None
-        )
-        if match and w.content(piece):
-            return match.span()
-        tokens.pop()
-    return None
-
-
-def _last_like(new: str, old: str, text: str) -> str:
-    """Of what stands before *not*, the last of the old value's kind that the line hasn't anyway."""
-    kind = next((_kind_of(v) for v in w.values(old)), "")
-    if kind:
-        held = {fold(v.text) for v in w.values(text)}
-        fitting = [v for v in w.values(new) if _kind_of(v) == kind]
-        fitting = [v for v in fitting if fold(v.text) not in held] or fitting
-        unit = re.search(r"\s?[^\W\d]{0,3}$", old)
-        bare = bool(fitting) and fitting[-1].text.isdigit() and kind == "number"
-        return fitting[-1].text + (unit[0] if bare and unit else "") if fitting else ""
-    size = len(old.split())
-    tokens = new.split()
-    if old[:1].isupper():
-        named = re.findall(r"[A-ZÄÖÜ][\w'’-]*(?:\s+(?:&\s+)?[A-ZÄÖÜ][\w'’-]*)*", new)
-        return named[-1] if named else ""
-    while size > 1 and tokens[-size:] and fold(tokens[-size:][0]) in w.ARTICLE | w.COPULA:
-        size -= 1
-    return " ".join(tokens[-size:])
 
 
 def _same_slot(said: str, text: str) -> bool:
@@ -677,11 +433,6 @@ def _says_more(told: _Told, line: Line, text: str) -> bool:
     rest = [
         word
         for word in w.content(told.said)
-        if word not in _SAID_AGAIN and not any(_same(word, other) for other in known)
+        if word not in _SAID_AGAIN and not any(same(word, other) for other in known)
     ]
     return bool(rest)
-
-
-@lru_cache(1 << 16)
-def _same(one: str, other: str) -> bool:
-    return w.alike(one, other) or bool(w.concepts(one) & w.concepts(other))

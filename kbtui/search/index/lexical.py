@@ -39,7 +39,7 @@ from whoosh.filedb.filestore import FileStorage
 from whoosh.filedb.filetables import OrderedHashWriter
 from whoosh.index import TOC
 from whoosh.reading import SegmentReader
-from whoosh.system import pack_int, pack_long, pack_ushort
+from whoosh.system import pack_int, pack_ushort
 from whoosh.util.numeric import byte_to_length, length_to_byte
 from whoosh.writing import SegmentWriter
 
@@ -61,8 +61,8 @@ _CHUNK = "chunk"
 _FILE = "file"
 _PACKED = ".packed"
 _BLOCK = 4096
-# A key and its value have these before them, and a slot of the table this.
-_TERM_SIZES, _POINTER = struct.Struct("!ii"), struct.Struct("!Iq")
+# A key and its value have these before them; where a term's postings are; a slot of the table.
+_TERM_SIZES, _EXTENT, _POINTER = (struct.Struct(form) for form in ("!ii", "!qi", "!Iq"))
 _LENGTH_OF_BYTE = np.array([byte_to_length(i) for i in range(256)], dtype=np.float32)
 
 
@@ -382,7 +382,7 @@ class _BulkFieldWriter(W3FieldWriter):  # type: ignore[misc]
             else:
                 data, info = once[held] = _blocks(array("I", (held,)), array("I", (1,)), bounds)
             write(data)
-            extent = pack_long(self._offset) + pack_int(len(data))
+            extent = _EXTENT.pack(self._offset, len(data))
             add(prefix + term.encode("utf-8", "surrogatepass"), info + extent)
             self._offset += len(data)
         self.finish_field()
@@ -394,16 +394,16 @@ class _TermTable(OrderedHashWriter):  # type: ignore[misc]
     def __init__(self, begun: OrderedHashWriter) -> None:
         self.__dict__.update(begun.__dict__)
         self._at = self.dbfile.tell()
+        self._write = self.dbfile.raw_file().write
         self._hashes = array("I")
 
     def add(self, key: bytes, value: bytes) -> None:
         """Add a term that comes after all others."""
         self.index.append(self._at)
-        self._hashes.append(
-            int.from_bytes(hashlib.md5(key, usedforsecurity=False).digest()[-4:], "big")
-        )
+        of_key = hashlib.md5(key, usedforsecurity=False).digest()
+        self._hashes.append(int.from_bytes(of_key[-4:], "big"))
         entry = _TERM_SIZES.pack(len(key), len(value)) + key + value
-        self.dbfile.raw_file().write(entry)
+        self._write(entry)
         self._at += len(entry)
 
     def _write_hashes(self) -> None:

@@ -171,7 +171,8 @@ def held(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_the_postings_beside_a_segment_are_those_of_whoosh(tmp_path: Path) -> None:
     index = LexicalIndex(tmp_path)
     often = LexicalDocument(900, {"body": "often " * 70_000, "title": "\ud800 odd"})
-    index.write([*documents(60), often])
+    label = LexicalDocument(901, {"label": "Kim, 3 May 2026"})
+    index.write([*documents(60), often, label])
     index.write(documents(40, seed=2, first=1000), removed=[1, 2])
     corpus = LexicalIndex(tmp_path).corpus()
     seen = set()

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from kbtui.search.index.bm25f import Gathered, Postings
     from kbtui.search.index.rows import LexicalDocument
 
-VERSION = "4"
+VERSION = "5"
 FILTER_FIELDS = ("scope", "path", "type", "tag", "created", "updated", "said")
 _CHUNK = "chunk"
 _FILE = "file"

@@ -215,12 +215,14 @@ def _check_sum(text: str, headings: str, passages: str, keys: bytes) -> int:
 def lexical_document(row: ChunkRow) -> LexicalDocument:
     """A chunk as the words index holds it."""
     parts = dict.fromkeys(part for _, path in row.headings for part in path.split(" > "))
-    headings = [part for part in parts if row.session or not is_title(part, row.title)]
+    label = list(parts) if row.session else []
+    headings = [part for part in parts if not row.session and not is_title(part, row.title)]
     return LexicalDocument(
         row.id,
         {
             **_texts(row),
             "headings": "\n".join(headings),
+            "label": "\n".join(label),
             "tags": "\n".join((*row.tags, row.type)),
         },
         {

@@ -194,12 +194,13 @@ def _telling_words(corpus: Corpus, text: str) -> Iterator[tuple[float, str, dict
     for word, terms in islice(telling, MOST_TERMS):
         shares = {term: _PART if i else 1.0 for i, term in enumerate(terms)}
         if len(word) >= _SHORTEST_BEGINNING and not any(map(corpus.knows, terms)):
-            longer = corpus.expand(terms[0], ("title", "headings", "tags", "body"))
+            longer = corpus.expand(terms[0], _WRITTEN)
             shares = dict.fromkeys(longer, _PART)
         held = max((len(corpus.impacts(term)[0]) for term in shares), default=0)
         yield math.log((passages + 1) / (held + 0.5)), word, shares
 
 
+_WRITTEN = ("title", "headings", "label", "tags", "body")
 _BEGINNING_WEIGHT = 0.8
 _SHORT_QUERY = 4  # terms
 _TITLED = 2.2
@@ -304,7 +305,7 @@ def weighted_terms(corpus: Corpus, asked: Query) -> dict[str, float]:
         elif len(term) > 1 or analyser.is_unspaced(term):
             beginnings += [term, analyser.fold(word)]
     for beginning in dict.fromkeys(beginnings):
-        for term in corpus.expand(beginning, ("title", "headings", "tags", "body")):
+        for term in corpus.expand(beginning, _WRITTEN):
             found.setdefault(term, _BEGINNING_WEIGHT * corpus.rarity(term))
     return found
 
@@ -350,7 +351,7 @@ def _meets(corpus: Corpus, condition: Condition) -> Mask:
         case "title":
             mask = _holds(corpus, condition.value, ("title",))
         case "heading":
-            mask = _holds(corpus, condition.value, ("headings", "title"))
+            mask = _holds(corpus, condition.value, ("headings", "label", "title"))
         case "created" | "updated":
             since, until = query.days(condition.value) or ("", "")
             known = corpus.expand("", (condition.field,), most=1_000_000)

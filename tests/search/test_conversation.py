@@ -86,3 +86,11 @@ def test_the_archive_is_read_by_record() -> None:
     (chunk,) = document.chunks
     assert (chunk.text, chunk.session, chunk.messages) == ("Chose SQLite.", "tui_1", (4, 9))
     assert chunk.updated == "2026-03-25"
+
+
+def test_what_the_archive_only_says_was_asked_is_no_hit() -> None:
+    asked = {"cursor": 1, "content": "The user said: how do I bleed a radiator? which key fits?"}
+    told = {"cursor": 2, "content": "The user said: how do I bleed it? The 5 mm key fits."}
+    lines = "\n".join(json.dumps(each) for each in (asked, told))
+    document = read_document("memory/history.jsonl", lines.encode(), LIMITS)
+    assert [chunk.lines for chunk in document.chunks] == [(2, 2)]

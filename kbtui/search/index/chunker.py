@@ -145,7 +145,7 @@ def shown_title(path: str, title: str, messages: list[Message]) -> str:
 
 
 def archive_messages(text: str) -> list[Message]:
-    """The records of the archive, ``memory/history.jsonl``."""
+    """The records of the archive, ``memory/history.jsonl``; what was only asked answers nothing."""
     return [
         Message(
             line,
@@ -157,6 +157,7 @@ def archive_messages(text: str) -> list[Message]:
         )
         for line, record in _records(text)
         if _text(record.get("content"))
+        and not is_question(record["content"].removeprefix("The user said: "))
     ]
 
 
@@ -218,7 +219,7 @@ def _moment(time: str) -> datetime | None:
         return None
 
 
-VERSION = "4"
+VERSION = "5"
 # MiniLM reads 256 tokens; title and heading go before a passage, and an estimate needs slack.
 PASSAGE_TOKENS = 180
 _SHORT_PASSAGE = 90

@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
 
 from kbtui.agent.capture import Capture, Gathering
 from kbtui.agent.context import Prompt, assemble
@@ -18,15 +17,13 @@ from kbtui.agent.tools.toolbox import Toolbox
 from kbtui.agent.turn import Turn, new_turn_id
 from kbtui.errors import ConflictError, KbtuiError, UsageError
 from kbtui.history.objects.commit import Actor, Origin
+from kbtui.memory.edits.editor import Editor
+from kbtui.memory.edits.editor import Kept as KeptFacts
+from kbtui.memory.services import Services
 from kbtui.models.litellm_model import LiteLLMModel
 from kbtui.models.port import ChatModel, OfflineModel
 from kbtui.offline.understand import Said, understand
-
-if TYPE_CHECKING:
-    from kbtui.memory.edits.editor import Editor
-    from kbtui.memory.edits.editor import Kept as KeptFacts
-    from kbtui.memory.services import Services
-    from kbtui.sessions.store import Session, SessionMessage
+from kbtui.sessions.store import Session, SessionMessage
 
 
 def _now() -> datetime:

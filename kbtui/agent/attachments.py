@@ -5,21 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kbtui.agent.sources import quoted
 from kbtui.agent.tools.base import checked_area
 from kbtui.documents.documents import Documents, is_document
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.catalog.entry_index import is_catalogue
+from kbtui.knowledge.library.library import Library
 from kbtui.knowledge.linking import resolve
 from kbtui.models.port import Picture, cut_to_tokens
 from kbtui.text import clean_line
 from kbtui.workspace import files
-
-if TYPE_CHECKING:
-    from kbtui.knowledge.library.library import Library
-    from kbtui.workspace.layout import Workspace
+from kbtui.workspace.layout import Workspace
 
 _REFERENCE = re.compile(
     r'(?:^|(?<=[\s(\["“]))@(?:"(?P<title>[^"\n]{1,200})"|(?P<name>[^\s"@]{1,300}))'

@@ -8,34 +8,30 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from kbtui.agent.events import TurnChange
 from kbtui.agent.tools.base import ToolContext, ToolResult
 from kbtui.agent.tools.toolbox import Outcome
 from kbtui.agent.tools.writing import is_reviewed, propose
 from kbtui.errors import KbtuiError
+from kbtui.history.change import Change
 from kbtui.history.objects.commit import describe
+from kbtui.knowledge.entries.entry import EntryInfo
 from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.format.facts import Fact
+from kbtui.memory.edits.editor import Editor
+from kbtui.memory.edits.editor import Outcome as FactOutcome
 from kbtui.memory.records.dates import absolute_dates
 from kbtui.offline import words as w
 from kbtui.offline.lines import Line, lines_of
 from kbtui.offline.understand import Said, Understood, understand
 from kbtui.offline.words import content, words
+from kbtui.search.results import Hit
 from kbtui.sessions.imported import is_imported
+from kbtui.sessions.store import SessionMessage
 from kbtui.text import clean_line, fold, shorten
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
-
-if TYPE_CHECKING:
-    from kbtui.history.change import Change
-    from kbtui.knowledge.entries.entry import EntryInfo
-    from kbtui.knowledge.format.facts import Fact
-    from kbtui.memory.edits.editor import Editor
-    from kbtui.memory.edits.editor import Outcome as FactOutcome
-    from kbtui.search.results import Hit
-    from kbtui.sessions.store import SessionMessage
-
 
 _MEMORY = "memory/MEMORY.md"
 _RECENT = 40

@@ -14,7 +14,7 @@ import platform
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from kbtui.agent.attachments import Attachment, attachments_of
 from kbtui.agent.skills import load_skills
@@ -22,6 +22,7 @@ from kbtui.agent.sources import quoted
 from kbtui.agent.tools.toolbox import SMALL_WINDOW, Toolbox
 from kbtui.agent.window import SessionWindow, condensed_of, earlier_text, session_window
 from kbtui.errors import KbtuiError, ModelError
+from kbtui.knowledge.library.library import Library
 from kbtui.memory.records.archive import ARCHIVE, Archive
 from kbtui.models.port import (
     ChatModel,
@@ -31,16 +32,13 @@ from kbtui.models.port import (
     estimate_tokens,
     prompt_tokens,
 )
+from kbtui.models.roles import ModelRegistry
 from kbtui.models.schema import describe
+from kbtui.sessions.store import Session, SessionMessage
+from kbtui.settings import ContextSettings, Settings
 from kbtui.text import clean_line
 from kbtui.workspace import files
 from kbtui.workspace.layout import BOOTSTRAP_FILES, Workspace
-
-if TYPE_CHECKING:
-    from kbtui.knowledge.library.library import Library
-    from kbtui.models.roles import ModelRegistry
-    from kbtui.sessions.store import Session, SessionMessage
-    from kbtui.settings import ContextSettings, Settings
 
 IDENTITY = """\
 You are kbtui, the agent of a personal knowledge base in the user's terminal. You talk with the \

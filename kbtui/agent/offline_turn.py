@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING
 
+from kbtui.agent.capture import Capture, Kept
 from kbtui.agent.events import TextDelta, ToolStarted, UsageReported
 from kbtui.agent.tool_rounds import in_thread
 from kbtui.agent.tools.toolbox import Outcome
@@ -20,12 +20,9 @@ from kbtui.agent.turn import Turn
 from kbtui.errors import KbtuiError
 from kbtui.models.port import Reply, ToolCall, Usage, estimate_tokens
 from kbtui.offline.answer import Answer, answer
+from kbtui.offline.lines import Line
+from kbtui.offline.understand import Understood
 from kbtui.text import counted
-
-if TYPE_CHECKING:
-    from kbtui.agent.capture import Capture, Kept
-    from kbtui.offline.lines import Line
-    from kbtui.offline.understand import Understood
 
 NOTICE = (
     "No model is configured, so I only quote your notes and keep what you tell me. "

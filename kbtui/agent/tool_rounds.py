@@ -11,18 +11,15 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from kbtui.agent.events import ToolFinished, ToolStarted
+from kbtui.agent.tools.base import ToolContext
 from kbtui.agent.tools.toolbox import Outcome, Toolbox, shown_arguments
 from kbtui.errors import ModelAnswerError
+from kbtui.models.port import ToolCall
 from kbtui.models.schema import normal_form
 from kbtui.text import slugify
-
-if TYPE_CHECKING:
-    from kbtui.agent.tools.base import ToolContext
-    from kbtui.models.port import ToolCall
-
 
 T = TypeVar("T")
 

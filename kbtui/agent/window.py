@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from kbtui.agent.sources import quoted
+from kbtui.memory.records.archive import Archive
 from kbtui.models.port import Message, cut_to_tokens, estimate_tokens, message_tokens
+from kbtui.sessions.store import SessionMessage
 from kbtui.text import shorten
-
-if TYPE_CHECKING:
-    from kbtui.memory.records.archive import Archive
-    from kbtui.sessions.store import SessionMessage
 
 KEEP = "keep"  # the step by which kbtui keeps what the user stated where the model wrote nothing
 WITHHELD = "[withheld: this drew on a private entry, which only local models may read]"

@@ -12,21 +12,15 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
 
 from kbtui.errors import ConflictError, KbtuiError, WorkspaceBusyError
+from kbtui.history.door import Door
+from kbtui.history.objects.commit import Commit
+from kbtui.history.objects.repository import Repository
 from kbtui.workspace import files
-from kbtui.workspace.layout import RECORDED_AREAS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from kbtui.history.door import Door
-    from kbtui.history.objects.commit import Commit
-    from kbtui.history.objects.repository import Repository
-    from kbtui.workspace.layout import Workspace
-    from kbtui.workspace.scan import Scanner
-
+from kbtui.workspace.layout import RECORDED_AREAS, Workspace
+from kbtui.workspace.scan import Scanner
 
 _MASS = 0.3
 _FEW = 3

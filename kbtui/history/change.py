@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.history.objects.commit import Actor, Changed, Commit, Origin, PathChange
+from kbtui.history.objects.trees import TreeEntry
 from kbtui.workspace import files
-from kbtui.workspace.layout import is_recorded, short_name
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kbtui.history.objects.trees import TreeEntry
-    from kbtui.workspace.layout import Layout
+from kbtui.workspace.layout import Layout, is_recorded, short_name
 
 __all__ = [
     "UNCHECKED",

@@ -12,7 +12,8 @@ import json
 import logging
 import os
 import stat
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
 from unicodedata import normalize
 
 from kbtui.errors import (
@@ -23,14 +24,16 @@ from kbtui.errors import (
     UnsafePathError,
     UsageError,
 )
-from kbtui.history.change import Change
-from kbtui.history.intent import Intent, IntentLog
+from kbtui.history.change import Change, Watch
+from kbtui.history.intent import Intent, IntentLog, Outcome
 from kbtui.history.looking.diff import moves_of, path_changes
+from kbtui.history.looking.log import CommitLog
 from kbtui.history.objects.commit import (
     Actor,
     Changed,
     Commit,
     Origin,
+    RawCommit,
     author_of,
     decode_commit,
     describe,
@@ -38,28 +41,16 @@ from kbtui.history.objects.commit import (
     read_commit,
     write_message,
 )
-from kbtui.history.objects.trees import git_object, serialize_tree, update_tree
+from kbtui.history.objects.repository import Repository
+from kbtui.history.objects.trees import GitObject, git_object, serialize_tree, update_tree
 from kbtui.listeners import Listeners
 from kbtui.text import clean_line
 from kbtui.workspace import files
 from kbtui.workspace.durable import TOGETHER, USUAL_MODE, FileBatch, storage_errors
-from kbtui.workspace.layout import MACHINE, conflict_copy_of, short_name
+from kbtui.workspace.layout import MACHINE, Workspace, conflict_copy_of, short_name
 from kbtui.workspace.lock import WorkspaceLock
 from kbtui.workspace.redact import redact
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from datetime import datetime
-
-    from kbtui.history.change import Watch
-    from kbtui.history.intent import Outcome
-    from kbtui.history.looking.log import CommitLog
-    from kbtui.history.objects.commit import RawCommit
-    from kbtui.history.objects.repository import Repository
-    from kbtui.history.objects.trees import GitObject
-    from kbtui.workspace.layout import Workspace
-    from kbtui.workspace.scan import Scanner
-
+from kbtui.workspace.scan import Scanner
 
 _NOT_ASKED = ""  # what is newest: a commit, or None in an empty history
 

@@ -12,20 +12,16 @@ import json
 import logging
 import re
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from kbtui.errors import KbtuiError
 from kbtui.history.objects.commit import read_commit
+from kbtui.history.objects.repository import Repository
 from kbtui.workspace import files
 from kbtui.workspace.durable import TOGETHER, FileBatch, remove_folder, storage_errors, sweep
-from kbtui.workspace.layout import MACHINE, conflict_copy_of, is_recorded
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kbtui.history.objects.repository import Repository
-    from kbtui.workspace.layout import Layout
+from kbtui.workspace.layout import MACHINE, Layout, conflict_copy_of, is_recorded
 
 log = logging.getLogger(__name__)
 NAME = "intent.json"

@@ -10,9 +10,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from kbtui.errors import (
     ConflictError,
@@ -23,19 +25,13 @@ from kbtui.errors import (
 )
 from kbtui.history.looking.diff import split_lines
 from kbtui.history.looking.matching import common_ends, keys_of, opcodes
-from kbtui.history.merging.line_merge import Decisions, Side
+from kbtui.history.merging.line_merge import Conflict, Decisions, Resolution, Side
 from kbtui.history.merging.undo_merge import LATER_WINS, later_wins, split_front
+from kbtui.history.objects.commit import Actor, Commit, Origin
+from kbtui.history.undo import Edits, Revert
 from kbtui.text import clean_line, shorten
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
-
-    from kbtui.history.merging.line_merge import Conflict, Resolution
-    from kbtui.history.objects.commit import Actor, Commit, Origin
-    from kbtui.history.undo import Edits, Revert
 
 Kind = Literal["added", "modified", "deleted", "renamed"]
 MOST_PLACES = 100

@@ -9,29 +9,21 @@ was changed again a person settles it.
 from __future__ import annotations
 
 import secrets
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 
 from kbtui.errors import ConflictError, NotFoundError, UsageError
 from kbtui.history.change import Change
-from kbtui.history.door import redact_change
-from kbtui.history.objects.commit import Origin, read_commit
+from kbtui.history.door import Door, Edits, redact_change
+from kbtui.history.looking.log import CommitLog
+from kbtui.history.objects.commit import Commit, Origin, PathChange, read_commit
+from kbtui.history.objects.repository import Repository
 from kbtui.history.places import Plan, Proposal, ProposedEdit, Proposing, plan_file
 from kbtui.history.undo import Revert
 from kbtui.text import clean_line
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.files import blob_id
-from kbtui.workspace.layout import short_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-    from datetime import datetime
-
-    from kbtui.history.door import Door, Edits
-    from kbtui.history.looking.log import CommitLog
-    from kbtui.history.objects.commit import Commit, PathChange
-    from kbtui.history.objects.repository import Repository
-    from kbtui.workspace.layout import Layout
+from kbtui.workspace.layout import Layout, short_name
 
 _READ = "What a proposal was made from"
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kbtui.errors import UndoConflictError, UsageError
 from kbtui.history.looking.diff import diff_file, split_lines, without_hunks
-from kbtui.history.merging.line_merge import Conflict, Decisions, Side
+from kbtui.history.looking.log import CommitLog
+from kbtui.history.merging.line_merge import Conflict, Decisions, Resolution, Side
 from kbtui.history.merging.undo_merge import (
     LATER_WINS,
     holds_all_of,
@@ -23,20 +24,11 @@ from kbtui.history.merging.undo_merge import (
     take_out,
     take_out_creation,
 )
-from kbtui.history.objects.commit import RESTORED, Origin, is_derived
+from kbtui.history.objects.commit import RESTORED, Commit, Origin, PathChange, is_derived
+from kbtui.history.objects.repository import Repository
 from kbtui.workspace import files
-from kbtui.workspace.layout import short_name
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kbtui.history.looking.log import CommitLog
-    from kbtui.history.merging.line_merge import Resolution
-    from kbtui.history.objects.commit import Commit, PathChange
-    from kbtui.history.objects.repository import Repository
-    from kbtui.workspace.files import Decoded
-    from kbtui.workspace.layout import Layout
-
+from kbtui.workspace.files import Decoded
+from kbtui.workspace.layout import Layout, short_name
 
 Edits = dict[str, "bytes | None"]
 _UNDO_HINT = "Say which side is to stand, or undo the later change first."

@@ -15,24 +15,22 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
 from kbtui.history.change import Actor, Commit
 from kbtui.importers.batches import Batch, begun, stamp
 from kbtui.importers.notes import Notes
+from kbtui.importers.opened import Opened
 from kbtui.importers.port import Conversation, Note, Said, Skipped, Source
 from kbtui.importers.redacting import Redactor
+from kbtui.memory.services import Services
 from kbtui.sessions.imported import Brought, Imported, Line, TakenBack, block, mark_of
 from kbtui.sessions.log_records import SessionMessage, message_record, session_record
 from kbtui.text import clean, clean_line, counted
 from kbtui.workspace import files
 from kbtui.workspace.durable import remove_folder
 from kbtui.workspace.redact import redact
-
-if TYPE_CHECKING:
-    from kbtui.importers.opened import Opened
-    from kbtui.memory.services import Services
 
 SOURCES = (
     "kbtui.importers.sources.claude",

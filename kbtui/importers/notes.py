@@ -11,19 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 from kbtui.history.change import Actor, Origin
+from kbtui.history.history import History
 from kbtui.importers.port import Note, Skipped
 from kbtui.knowledge.entries.templates import Front, render_entry
 from kbtui.knowledge.format.yaml_edit import value_text
 from kbtui.text import clean, clean_line, counted, slugify
 from kbtui.workspace import files
 from kbtui.workspace.durable import FileBatch, storage_errors
-
-if TYPE_CHECKING:
-    from kbtui.history.history import History
-    from kbtui.workspace.layout import Workspace
+from kbtui.workspace.layout import Workspace
 
 _MOST = 300
 _MOST_BYTES = 16 << 20

@@ -8,18 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
+from kbtui.history.history import History
+from kbtui.knowledge.library.library import Library
+from kbtui.memory.inbox.inbox import Inbox
+from kbtui.memory.records.ledger import Audit
 from kbtui.memory.records.tombstones import LOST_KEY, Tombstones
+from kbtui.workspace.layout import Workspace
 from kbtui.workspace.scan import LEFT_OUT, Scanner
-
-if TYPE_CHECKING:
-    from kbtui.history.history import History
-    from kbtui.knowledge.library.library import Library
-    from kbtui.memory.inbox.inbox import Inbox
-    from kbtui.memory.records.ledger import Audit
-    from kbtui.workspace.layout import Workspace
 
 Tell = Callable[[str], None]
 

@@ -12,24 +12,21 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
-from typing import TYPE_CHECKING
 
 from kbtui import __version__
 from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.history.history import History
+from kbtui.knowledge.library.library import Library
 from kbtui.logs import log_file
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.spotlight import MOST_LINES, count_lines, is_near_full
+from kbtui.models.roles import ModelRegistry
+from kbtui.search.search_index import SearchIndex
 from kbtui.settings import BUNDLED_EMBEDDING_MODEL, Settings, config_file
 from kbtui.text import counted, moment
 from kbtui.workspace import files
+from kbtui.workspace.layout import Workspace
 from kbtui.workspace.scan import LEFT_OUT
-
-if TYPE_CHECKING:
-    from kbtui.history.history import History
-    from kbtui.knowledge.library.library import Library
-    from kbtui.models.roles import ModelRegistry
-    from kbtui.search.search_index import SearchIndex
-    from kbtui.workspace.layout import Workspace
 
 _PACKAGES = ("textual", "litellm", "dulwich", "whoosh-reloaded", "sentence-transformers", "torch")
 _SHOWN = 20

@@ -16,21 +16,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 from urllib.parse import quote
 
 from kbtui.errors import KbtuiError, UnsafePathError, UsageError
 from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.library.library import Library
 from kbtui.sessions.imported import is_imported
+from kbtui.sessions.log_records import SessionMessage
 from kbtui.text import clean, clean_line, moment
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.layout import MACHINE, Workspace
 from kbtui.workspace.scan import Scanner, attachments_in
-
-if TYPE_CHECKING:
-    from kbtui.knowledge.library.library import Library
-    from kbtui.sessions.log_records import SessionMessage
 
 _SIGN = f"{MACHINE}/format"  # by which a folder of notes in place is known
 _FIRST_TIME = (1980, 1, 1, 0, 0, 0)  # a zip knows none before

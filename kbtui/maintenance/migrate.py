@@ -11,10 +11,10 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, UsageError
 from kbtui.history.change import Actor
+from kbtui.history.history import History
 from kbtui.knowledge.catalog import catalog
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.body import summary_of
@@ -34,9 +34,6 @@ from kbtui.workspace.layout import (
 from kbtui.workspace.lock import WorkspaceLock
 from kbtui.workspace.opening import IN_PLACE
 from kbtui.workspace.scan import notes_in
-
-if TYPE_CHECKING:
-    from kbtui.history.history import History
 
 log = logging.getLogger(__name__)
 _OLD_INDEX = f"{MACHINE}/index.old"

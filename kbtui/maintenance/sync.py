@@ -12,29 +12,26 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import platformdirs
 
 from kbtui.errors import UsageError
 from kbtui.history.change import Actor
+from kbtui.history.history import History
 from kbtui.history.merging.tree_merge import Clash, Resolver, merge_three
 from kbtui.history.objects.commit import is_derived
 from kbtui.history.sync.remote import Address, Watcher, parse_address
 from kbtui.history.sync.sync import SyncReport, SyncRules
 from kbtui.knowledge.catalog.catalog import without_block
+from kbtui.knowledge.library.library import Library
 from kbtui.knowledge.shipped.install import SKILLS
+from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.records.record_merge import resolver_of
 from kbtui.text import counted, json_object
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.known import former_paths
 from kbtui.workspace.layout import Workspace, short_name
-
-if TYPE_CHECKING:
-    from kbtui.history.history import History
-    from kbtui.knowledge.library.library import Library
-    from kbtui.memory.inbox.inbox import Inbox
 
 _INDEX = re.compile(r"knowledge/(?:.*/)?INDEX\.md")
 _REMOTES = "remotes.json"

@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from kbtui.agent.sources import Sources, quoted
 from kbtui.agent.tools.base import ToolContext, cap, text
@@ -20,19 +19,17 @@ from kbtui.agent.tools.toolbox import TOOLS, Outcome, Toolbox
 from kbtui.agent.turn import new_turn_id
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError, UsageError
 from kbtui.history.objects.commit import Actor, Origin
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.mcp_server.client_tools import ALWAYS_PROPOSED, CLIENT_TOOLS
 from kbtui.mcp_server.history_tools import HISTORY_TOOLS, history_tools
 from kbtui.mcp_server.public_history import PublicHistory
 from kbtui.mcp_server.resources import Page, Resources
+from kbtui.memory.edits.editor import Editor
 from kbtui.models.port import ToolCall, ToolSpec
 from kbtui.search.background import Watcher
 from kbtui.text import clean_line, shorten
 from kbtui.workspace.layout import BOOTSTRAP_FILES
 from kbtui.workspace.scan import AREAS, IGNORE_FILE
-
-if TYPE_CHECKING:
-    from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.edits.editor import Editor
 
 log = logging.getLogger(__name__)
 _SEARCHES = frozenset({"memory_search", "vector_search", "search"})

@@ -10,17 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError
+from kbtui.history.history import History
+from kbtui.history.looking.diff import FileDiff
 from kbtui.history.objects.commit import Actor, Commit, PathChange, describe, is_derived
 from kbtui.knowledge.entries.privacy import says_private
+from kbtui.knowledge.library.library import Library
 from kbtui.workspace.files import checked_path
-
-if TYPE_CHECKING:
-    from kbtui.history.history import History
-    from kbtui.history.looking.diff import FileDiff
-    from kbtui.knowledge.library.library import Library
 
 _MOST_NAMES = 100  # that one file has had
 

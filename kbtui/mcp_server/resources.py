@@ -10,19 +10,16 @@ import base64
 import binascii
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from kbtui.agent.tools.base import checked_area
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.knowledge.catalog.catalog import ROOT_INDEX
 from kbtui.knowledge.catalog.entry_index import is_catalogue
+from kbtui.knowledge.library.library import EntryInfo, Library
 from kbtui.text import clean_line, fold, shorten
 from kbtui.workspace import files
-
-if TYPE_CHECKING:
-    from kbtui.knowledge.library.library import EntryInfo, Library
-    from kbtui.workspace.layout import Workspace
+from kbtui.workspace.layout import Workspace
 
 INDEX = "kb://index"
 MEMORY = "kb://memory"

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from kbtui.history.history import History
-    from kbtui.knowledge.library.library import Library
-    from kbtui.memory.records.archive import Archive
-    from kbtui.models.roles import ModelRegistry
-    from kbtui.search.search_index import SearchIndex
-    from kbtui.sessions.store import SessionStore
-    from kbtui.settings import Settings
-    from kbtui.workspace.layout import Workspace
+from kbtui.history.history import History
+from kbtui.knowledge.library.library import Library
+from kbtui.memory.records.archive import Archive
+from kbtui.models.roles import ModelRegistry
+from kbtui.search.search_index import SearchIndex
+from kbtui.sessions.store import SessionStore
+from kbtui.settings import Settings
+from kbtui.workspace.layout import Workspace
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,17 +8,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from kbtui.knowledge.entries.templates import ENTRY_TYPES
+from kbtui.knowledge.format.facts import Fact
 from kbtui.offline import words as w
 from kbtui.offline.judging import sentences
 from kbtui.offline.lines import Line
 from kbtui.offline.understand import Said, understand
 from kbtui.text import clean_line, fold, shorten, slugify
-
-if TYPE_CHECKING:
-    from kbtui.knowledge.format.facts import Fact
 
 _MOST_SENTENCES = 10
 # With MEMORY.md and the entries this stays below 40 % of the conversation.

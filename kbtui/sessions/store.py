@@ -19,9 +19,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
+from kbtui.models.port import Role, ToolCall
 from kbtui.sessions.log_records import (
     Mask,
     SessionInfo,
@@ -35,12 +36,8 @@ from kbtui.sessions.log_records import (
 )
 from kbtui.text import clean_line, slugify
 from kbtui.workspace.jsonl import append_line, read_lines
+from kbtui.workspace.layout import Workspace
 from kbtui.workspace.redact import redact
-
-if TYPE_CHECKING:
-    from kbtui.models.port import Role, ToolCall
-    from kbtui.workspace.layout import Workspace
-
 
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 

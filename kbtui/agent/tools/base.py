@@ -10,25 +10,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from kbtui.agent.sources import Sources
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
+from kbtui.history.history import History
 from kbtui.history.objects.commit import Actor, Commit, Origin
 from kbtui.knowledge.catalog.entry_index import is_catalogue
+from kbtui.knowledge.library.library import Library
+from kbtui.memory.edits.editor import Editor
 from kbtui.models.port import ToolSpec
+from kbtui.search.search_index import SearchIndex
+from kbtui.sessions.store import SessionStore
+from kbtui.settings import Settings
 from kbtui.text import clean_line, shorten
 from kbtui.workspace import files
 from kbtui.workspace.layout import BOOTSTRAP_FILES, ENTRIES, Layout, Workspace
-
-if TYPE_CHECKING:
-    from kbtui.agent.sources import Sources
-    from kbtui.history.history import History
-    from kbtui.knowledge.library.library import Library
-    from kbtui.memory.edits.editor import Editor
-    from kbtui.search.search_index import SearchIndex
-    from kbtui.sessions.store import SessionStore
-    from kbtui.settings import Settings
-
 
 MOST_CHARACTERS = 16_000
 _DAY = re.compile(r"\d{4}(-\d{1,2}){0,2}")

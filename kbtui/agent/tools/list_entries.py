@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.agent.tools.base import SINCE, UNTIL, ToolContext, ToolResult, days, number, spec, text
 from kbtui.knowledge.catalog.catalog import entry_line, hidden_entries
 from kbtui.knowledge.entries.templates import ENTRY_TYPES
+from kbtui.knowledge.library.library import EntryInfo
 from kbtui.text import counted, fold
-
-if TYPE_CHECKING:
-    from kbtui.knowledge.library.library import EntryInfo
 
 _LIMIT = 50
 

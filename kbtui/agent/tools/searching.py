@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.agent.sources import heading, quoted, text_lines
 from kbtui.agent.tools.base import (
@@ -20,11 +20,9 @@ from kbtui.agent.tools.base import (
 )
 from kbtui.documents.documents import is_document
 from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.search.results import Hit, Place, SearchResult
 from kbtui.text import clean_line, counted, shorten
 from kbtui.workspace import files
-
-if TYPE_CHECKING:
-    from kbtui.search.results import Hit, Place, SearchResult
 
 _LIMIT = 8
 _MOST_HITS = 20

@@ -9,7 +9,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.agent.events import TurnChange
 from kbtui.agent.tools.base import Tool, ToolContext, error_text
@@ -19,12 +19,9 @@ from kbtui.agent.tools.searching import MemorySearch, VectorSearch
 from kbtui.agent.tools.writing import EditEntry, RenameEntry, WriteEntry
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.history.objects.commit import Commit, describe
+from kbtui.models.port import ToolCall, ToolSpec
 from kbtui.models.schema import parse_arguments
 from kbtui.text import shorten
-
-if TYPE_CHECKING:
-    from kbtui.models.port import ToolCall, ToolSpec
-
 
 SMALL_WINDOW = 8_192
 """Tokens; a model with no more is given short texts."""

@@ -10,24 +10,21 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.agent.tools.base import RefusedError, ToolContext, ToolResult, spec, text, texts
+from kbtui.history.change import Change
 from kbtui.history.objects.commit import describe, is_derived
 from kbtui.knowledge.entries.templates import ENTRY_TYPES, section_names
+from kbtui.knowledge.library.library import Content
 from kbtui.memory.edits.editor import Author, Edited, Editor
 from kbtui.memory.edits.operations import rename_entry
 from kbtui.memory.edits.tool_edits import Edit, edit_entry, write_entry
+from kbtui.memory.edits.working_copy import Operation
 from kbtui.offline.words import alike, content
 from kbtui.text import clean_line
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
-
-if TYPE_CHECKING:
-    from kbtui.history.change import Change
-    from kbtui.knowledge.library.library import Content
-    from kbtui.memory.edits.working_copy import Operation
-
 
 _REVIEWED = "the user reviews every change"
 _VERBS = {"Deleted": "deleted", "Changed": "changed", "Created": "created"}

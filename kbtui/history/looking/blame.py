@@ -14,25 +14,20 @@ import sqlite3
 import threading
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 from kbtui.history.looking.diff import statement_of
+from kbtui.history.looking.log import CommitLog
 from kbtui.history.looking.matching import carried, common_ends, lines_of
-from kbtui.history.objects.commit import Actor, Origin
+from kbtui.history.objects.commit import Actor, Commit, Moved, Origin
+from kbtui.history.objects.repository import Repository
 from kbtui.workspace.derived import DerivedDatabase
 from kbtui.workspace.files import decode
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from kbtui.history.looking.log import CommitLog
-    from kbtui.history.objects.commit import Commit, Moved
-    from kbtui.history.objects.repository import Repository
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,22 +10,17 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import islice
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from kbtui.errors import UsageError
-from kbtui.history.looking.matching import carried, lines_of, opcodes
+from kbtui.history.looking.matching import Opcode, carried, lines_of, opcodes
 from kbtui.history.objects.commit import Moved, PathChange, is_derived
 from kbtui.workspace import files
 from kbtui.workspace.files import blob_id, decode
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from kbtui.history.looking.matching import Opcode
-
 
 CONTEXT = 3
 _SNIFFED = 8000

@@ -9,24 +9,19 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from pathlib import Path
+from typing import Any, Literal, TypeVar
 
 from kbtui.errors import NotFoundError
 from kbtui.history.looking.diff import find_renames
-from kbtui.history.objects.commit import Commit, PathChange, RawCommit, read_commit
+from kbtui.history.objects.commit import Actor, Commit, PathChange, RawCommit, read_commit
+from kbtui.history.objects.repository import Repository
 from kbtui.workspace.derived import DerivedDatabase
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from kbtui.history.objects.commit import Actor
-    from kbtui.history.objects.repository import Repository
-
 
 IDENTITY = "commits 3"
 SCHEMA = (

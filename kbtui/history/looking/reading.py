@@ -5,24 +5,20 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, time
-from typing import TYPE_CHECKING, NoReturn
+from pathlib import Path
+from typing import NoReturn
 
 from kbtui.errors import NotFoundError, UnreadableError, UsageError
 from kbtui.history.looking.diff import FileDiff, diff_file, find_renames
 from kbtui.history.looking.log import CommitLog, LogFilter
 from kbtui.history.objects.branch import Branch
+from kbtui.history.objects.commit import Actor, Commit
 from kbtui.history.objects.repository import Repository
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.layout import cache_folder, short_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from kbtui.history.objects.commit import Actor, Commit
-
 
 _REVISION = re.compile(r"^(?P<base>.+?)(?P<steps>(?:~\d*|\^)*)$")
 _ID = re.compile(r"^[0-9a-f]{4,40}$")

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from kbtui.history.looking.matching import Fate, find_moves, follow, keys_of, opcodes, pair_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
 
 Kind = Literal["line", "key", "place", "file", "name"]
 

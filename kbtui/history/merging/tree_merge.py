@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from kbtui.history.looking.diff import find_renames, split_lines
 from kbtui.history.looking.matching import keys_of, matching_blocks
@@ -23,12 +22,10 @@ from kbtui.history.merging.undo_merge import (
     split_front,
     take_out,
 )
+from kbtui.history.objects.repository import Repository
+from kbtui.history.objects.trees import Tree, TreeEntry
 from kbtui.workspace import files
 from kbtui.workspace.layout import RECORDED_AREAS, conflict_copy_of, short_name
-
-if TYPE_CHECKING:
-    from kbtui.history.objects.repository import Repository
-    from kbtui.history.objects.trees import Tree, TreeEntry
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,15 +11,11 @@ from __future__ import annotations
 
 import calendar
 import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from kbtui.history.looking.diff import split_lines
 from kbtui.history.merging.line_merge import Conflict, Decisions, LineMerge
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
 
 _KEY = re.compile(r"^(?P<key>[^\s#\-\[\]{},&*!|>'\"%@`][^:\n]*|\"[^\"\n]*\"|'[^'\n]*')\s*:(?=\s|$)")
 _FLOW = re.compile(r"^[^:]+:\s*\[(?P<items>[^\[\]{}\"'#\n]*)\]\s*$")

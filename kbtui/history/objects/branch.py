@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
 from kbtui.text import clean_line
@@ -20,10 +21,6 @@ from kbtui.workspace.durable import (
     temporary_name,
     write_all,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 NAME = "refs/heads/main"
 PROPOSALS = "refs/proposals"

@@ -9,19 +9,16 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 from kbtui.text import clean, clean_line, shorten
 from kbtui.workspace.layout import short_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 _SUBJECT_WIDTH = 100
 _MOVED = "Moved"

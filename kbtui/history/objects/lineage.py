@@ -7,19 +7,14 @@ import heapq
 import os
 import shutil
 import tempfile
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.history.objects.commit import RawCommit
+from kbtui.history.objects.repository import Repository
 from kbtui.history.objects.trees import changed_objects, git_object, parse_tree, serialize_tree
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator
-    from pathlib import Path
-
-    from kbtui.history.objects.commit import RawCommit
-    from kbtui.history.objects.repository import Repository
-
 
 _OURS, _THEIRS, _BOTH = 1, 2, 3
 _PASSED = 4

@@ -9,14 +9,11 @@ import contextlib
 import shutil
 import struct
 import time
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from kbtui.workspace.durable import litter, sync_folder, temporary_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
 
 INCOMING = "incoming-"
 """How the folders begin in which packs wait to be let in; a dead process's are swept."""

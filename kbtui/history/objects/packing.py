@@ -15,20 +15,15 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from kbtui.history.objects.commit import RawCommit
 from kbtui.history.objects.lineage import everything
 from kbtui.history.objects.pack_folder import PackFolder, PackRecord
+from kbtui.history.objects.repository import Repository
 from kbtui.history.objects.trees import changed_objects
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
-
-    from kbtui.history.objects.commit import RawCommit
-    from kbtui.history.objects.repository import Repository
-
 
 _MOST_COPIED = 0xFFFFFF
 _MOST_INSERTED = 127

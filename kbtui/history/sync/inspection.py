@@ -13,22 +13,17 @@ import re
 import struct
 import unicodedata
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Container, Iterable
+from typing import BinaryIO
 
 from kbtui.errors import KbtuiError, RefusedHistoryError, UnsafePathError
 from kbtui.history.objects.lineage import newer
-from kbtui.history.objects.trees import FOLDER, parse_tree, serialize_tree
+from kbtui.history.objects.repository import Repository
+from kbtui.history.objects.trees import FOLDER, TreeEntry, parse_tree, serialize_tree
 from kbtui.history.sync.purge import PurgedTipError
 from kbtui.text import clean_line
 from kbtui.workspace import files
 from kbtui.workspace.layout import RECORDED_AREAS, is_recorded, with_end
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable
-    from typing import BinaryIO
-
-    from kbtui.history.objects.repository import Repository
-    from kbtui.history.objects.trees import TreeEntry
 
 MAX_OBJECT = files.READ_LIMIT
 MAX_OBJECTS = 20_000_000

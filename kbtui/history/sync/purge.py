@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from datetime import datetime
+from pathlib import Path
 
 from kbtui.errors import ConflictError
+from kbtui.history.door import Door
 from kbtui.history.objects.branch import NAME, PROPOSALS
 from kbtui.history.objects.commit import (
     Actor,
     Origin,
+    RawCommit,
     author_of,
     encode_commit,
     read_commit,
@@ -25,8 +29,11 @@ from kbtui.history.objects.commit import (
 from kbtui.history.objects.lineage import everything, newer
 from kbtui.history.objects.pack_folder import INCOMING
 from kbtui.history.objects.packing import pack_of
+from kbtui.history.objects.repository import Repository
 from kbtui.history.objects.trees import (
     FOLDER,
+    GitObject,
+    TreeEntry,
     changed_objects,
     git_object,
     parse_tree,
@@ -35,19 +42,7 @@ from kbtui.history.objects.trees import (
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.layout import MACHINE
-from kbtui.workspace.secret import MARKER, is_binary
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
-    from pathlib import Path
-
-    from kbtui.history.door import Door
-    from kbtui.history.objects.commit import RawCommit
-    from kbtui.history.objects.repository import Repository
-    from kbtui.history.objects.trees import GitObject, TreeEntry
-    from kbtui.workspace.secret import Secret
-
+from kbtui.workspace.secret import MARKER, Secret, is_binary
 
 _NAME = f"{MACHINE}/purged"
 

@@ -13,18 +13,14 @@ import select
 import socket
 import threading
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit, urlunsplit
+from typing import Any
+from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from kbtui.errors import KbtuiError, RemoteError, StoppedError, UsageError
 from kbtui.text import clean, clean_line
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from urllib.parse import SplitResult
-
 
 SCHEMES = ("https", "http", "ssh", "git")
 _SSH_SHORT = re.compile(r"(?:[\w.+-]+@)?[A-Za-z0-9][\w.-]*:[^/\\:].*")

@@ -8,35 +8,28 @@ ever lost. A purge on one machine ends the history that the others have (see `pu
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from kbtui.errors import ConflictError, RefusedHistoryError, RemoteError
+from kbtui.history.adoption import Adoption
 from kbtui.history.change import Actor, Change, Origin
-from kbtui.history.door import MovedError
-from kbtui.history.merging.tree_merge import MergePlan, TreeMerge, beside
-from kbtui.history.objects.commit import is_derived, read_commit
+from kbtui.history.door import Door, MovedError
+from kbtui.history.merging.tree_merge import Clash, MergePlan, Resolver, TreeMerge, beside
+from kbtui.history.objects.commit import Commit, is_derived, read_commit
 from kbtui.history.objects.lineage import Divergence, diverge
+from kbtui.history.objects.pack_folder import PackRecord
 from kbtui.history.objects.packing import pack_of
+from kbtui.history.objects.repository import Repository
 from kbtui.history.objects.trees import walk_files
 from kbtui.history.sync.inspection import new_names
 from kbtui.history.sync.purge import PurgedCommits, PurgedTipError
+from kbtui.history.sync.remote import Address, Watcher
 from kbtui.history.sync.transport import Transport
 from kbtui.text import clean_line, counted
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from kbtui.history.adoption import Adoption
-    from kbtui.history.door import Door
-    from kbtui.history.merging.tree_merge import Clash, Resolver
-    from kbtui.history.objects.commit import Commit
-    from kbtui.history.objects.pack_folder import PackRecord
-    from kbtui.history.objects.repository import Repository
-    from kbtui.history.sync.remote import Address, Watcher
-    from kbtui.workspace.layout import Layout
+from kbtui.workspace.layout import Layout
 
 log = logging.getLogger(__name__)
 _TRIES = 6

@@ -15,13 +15,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.errors import KbtuiError, StorageError, UnreadableError
 from kbtui.history.change import Actor, Origin
+from kbtui.history.history import History
 from kbtui.importers.markup import line_of, words_of
+from kbtui.importers.opened import Opened
 from kbtui.importers.port import Item, Note, Said, Skipped, Source
 from kbtui.importers.reading import conversation, json_lines, json_members, read_each
+from kbtui.memory.records.archive import Archive
 from kbtui.sessions.log_records import (
     SessionLog,
     SessionMessage,
@@ -33,13 +36,8 @@ from kbtui.text import clean_line, json_object
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.jsonl import read_lines
+from kbtui.workspace.layout import Workspace
 from kbtui.workspace.redact import redact
-
-if TYPE_CHECKING:
-    from kbtui.history.history import History
-    from kbtui.importers.opened import Opened
-    from kbtui.memory.records.archive import Archive
-    from kbtui.workspace.layout import Workspace
 
 log = logging.getLogger(__name__)
 _OLD, _LOG, _BACKUP = ".json", ".jsonl", ".json.bak"

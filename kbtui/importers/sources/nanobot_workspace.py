@@ -12,10 +12,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.errors import ConfigurationError, KbtuiError
 from kbtui.history.change import Actor
+from kbtui.history.history import History
 from kbtui.history.looking.reading import open_foreign
 from kbtui.memory.records.archive import Archive
 from kbtui.memory.records.cursors import Cursors
@@ -32,9 +33,6 @@ from kbtui.workspace.layout import (
     Workspace,
 )
 from kbtui.workspace.opening import is_nanobots
-
-if TYPE_CHECKING:
-    from kbtui.history.history import History
 
 _OLD_LOG = re.compile(r"[^.].*\.jsonl?")
 _DATED = re.compile(r"\d{4}-\d{2}-\d{2}.*\.md")

@@ -17,21 +17,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.history.change import Change
+from kbtui.history.history import History
 from kbtui.history.objects.commit import Actor, Commit
 from kbtui.knowledge.catalog.entry_index import EntryIndex, is_entry
 from kbtui.knowledge.entries.entry import EntryInfo, info_of, parse_entry
 from kbtui.knowledge.entries.templates import TYPE_OF_FOLDER
 from kbtui.text import counted, fold, shorten
 from kbtui.workspace import files
-
-if TYPE_CHECKING:
-    from kbtui.history.change import Change
-    from kbtui.history.history import History
-    from kbtui.workspace.layout import Workspace
-
+from kbtui.workspace.layout import Workspace
 
 log = logging.getLogger(__name__)
 

@@ -17,15 +17,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from string import ascii_lowercase, digits
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from kbtui.knowledge.entries.entry import EntryInfo
 from kbtui.knowledge.entries.templates import ENTRY_TYPES, Front
 from kbtui.text import MAX_SLUG, clean_line, slugify
 from kbtui.workspace.files import checked_path
-
-if TYPE_CHECKING:
-    from kbtui.knowledge.entries.entry import EntryInfo
-    from kbtui.workspace.layout import Layout
+from kbtui.workspace.layout import Layout
 
 _ROOT = "knowledge/"
 # A date or a time at the beginning of a name, with what parts it from the rest.

@@ -14,12 +14,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from kbtui.knowledge.format.body import CodeRanges
-
-if TYPE_CHECKING:
-    from kbtui.knowledge.format.yaml_edit import Node
+from kbtui.knowledge.format.yaml_edit import Node
 
 LinkKind = Literal["related", "wiki", "markdown"]
 

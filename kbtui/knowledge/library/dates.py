@@ -10,20 +10,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.errors import NotFoundError, UnreadableError
+from kbtui.history.change import Change
 from kbtui.history.objects.commit import RESTORED
 from kbtui.knowledge.catalog.entry_index import is_entry
 from kbtui.knowledge.entries.entry import category_of
 from kbtui.knowledge.entries.templates import TYPE_OF_FOLDER
 from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.format.frontmatter import Frontmatter
 from kbtui.workspace import files
-
-if TYPE_CHECKING:
-    from kbtui.history.change import Change
-    from kbtui.knowledge.format.frontmatter import Frontmatter
-    from kbtui.workspace.layout import Workspace
+from kbtui.workspace.layout import Workspace
 
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?P<time>[T ]\d{2}:\d{2}(?P<seconds>:\d{2})?)?")
 

@@ -6,9 +6,11 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UnsafePathError, UsageError
+from kbtui.history.change import Sink
+from kbtui.history.history import History
 from kbtui.history.objects.commit import Actor, Changed, Commit, Origin
 from kbtui.knowledge.catalog.catalog import Catalog, PromptIndex
 from kbtui.knowledge.catalog.entry_index import EntryIndex
@@ -26,12 +28,7 @@ from kbtui.text import clean_line, fold, slugify
 from kbtui.workspace import files
 from kbtui.workspace.files import checked_path
 from kbtui.workspace.layout import Workspace, short_name
-
-if TYPE_CHECKING:
-    from kbtui.history.change import Sink
-    from kbtui.history.history import History
-    from kbtui.workspace.scan import Scanner
-
+from kbtui.workspace.scan import Scanner
 
 __all__ = [
     "Backlink",

@@ -7,24 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
-from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UsageError
+from kbtui.history.change import Change
 from kbtui.knowledge.catalog.entry_index import is_entry, is_indexed
 from kbtui.knowledge.entries.entry import Entry, EntryInfo, parse_entry
 from kbtui.knowledge.entries.habits import Habits
 from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.format.links import Link
+from kbtui.knowledge.library.reader import Entries
 from kbtui.knowledge.linking import resolve
 from kbtui.knowledge.linking.repair import Move, NewName, new_target, retargeted, titled, unlinked
 from kbtui.knowledge.linking.resolve import LinkIndex
 from kbtui.text import clean_line, fold
 from kbtui.workspace import files
 from kbtui.workspace.layout import Layout, short_name
-
-if TYPE_CHECKING:
-    from kbtui.history.change import Change
-    from kbtui.knowledge.format.links import Link
-    from kbtui.knowledge.library.reader import Entries
 
 Edits = dict[str, "bytes | None"]
 _ENTRIES = "knowledge/"

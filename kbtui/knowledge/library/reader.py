@@ -6,20 +6,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError
+from kbtui.history.looking.reading import HistoryReader
 from kbtui.knowledge.catalog.entry_index import is_entry
 from kbtui.knowledge.entries.entry import Entry, EntryInfo, info_of, parse_entry
+from kbtui.knowledge.format.links import Link
 from kbtui.knowledge.linking import resolve
 from kbtui.knowledge.linking.resolve import DENDRON, LinkGraph, LinkIndex
 from kbtui.text import clean_line
 from kbtui.workspace import files
 from kbtui.workspace.files import checked_path
-
-if TYPE_CHECKING:
-    from kbtui.history.looking.reading import HistoryReader
-    from kbtui.knowledge.format.links import Link
 
 
 @dataclass(frozen=True, slots=True)

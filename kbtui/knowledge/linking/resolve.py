@@ -15,17 +15,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 from urllib.parse import unquote
 
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.knowledge.entries.entry import EntryInfo, category_of, ids_in, slug_of
+from kbtui.knowledge.format.links import Link
 from kbtui.text import clean_line, fold, shorten, slugify
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
-
-if TYPE_CHECKING:
-    from kbtui.knowledge.format.links import Link
 
 _ROOT = "knowledge/"
 # How an entry can be found, the strictest rule first.

@@ -13,19 +13,17 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import platformdirs
 
 from kbtui.errors import BudgetError, ModelAnswerError
 from kbtui.models.port import ChatModel, Message, Reply, ReplyEvent, ToolSpec, Usage
+from kbtui.models.roles import ModelRegistry
+from kbtui.settings import Settings
 from kbtui.text import json_object
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.files import write_machine_file
-
-if TYPE_CHECKING:
-    from kbtui.models.roles import ModelRegistry
-    from kbtui.settings import Settings
 
 # Where no price is known: what a large model costs, so that the cap errs on the safe side.
 _ASSUMED_PROMPT_USD = 3e-6

@@ -7,18 +7,16 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 from kbtui.errors import BudgetError, KbtuiError, WorkspaceBusyError
 from kbtui.history.change import Actor
+from kbtui.history.history import History
 from kbtui.memory.consolidation.consolidator import Consolidator, Outcome, Progress, Trigger
-
-if TYPE_CHECKING:
-    from kbtui.history.history import History
-    from kbtui.memory.consolidation.notes import SessionMemoryWriter
-    from kbtui.memory.consolidation.page import Pending
-    from kbtui.memory.dream.dream import Dream
-    from kbtui.memory.dream.report import DreamProgress
+from kbtui.memory.consolidation.notes import SessionMemoryWriter
+from kbtui.memory.consolidation.page import Pending
+from kbtui.memory.dream.dream import Dream
+from kbtui.memory.dream.report import DreamProgress
 
 CONDENSING = "consolidate"
 NOTING = "session-notes"

@@ -10,7 +10,6 @@ import asyncio
 import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from kbtui.errors import ConflictError, ModelError
 from kbtui.memory.background.budget import BackgroundModels, Budget, MeteredModel
@@ -21,6 +20,7 @@ from kbtui.memory.consolidation.notes import SessionMemoryWriter
 from kbtui.memory.consolidation.page import Pending
 from kbtui.memory.consolidation.page_writer import MemoryWriter
 from kbtui.memory.dream.dream import Dream
+from kbtui.memory.dream.report import DreamProgress
 from kbtui.memory.dream.writing import DreamLog
 from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.subjects import Subjects
@@ -28,15 +28,12 @@ from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.recall.forget import Forgetting
 from kbtui.memory.recall.left_out import LeftOut, left_out
 from kbtui.memory.recall.remember import Remembering
+from kbtui.memory.records.archive import Archive
 from kbtui.memory.records.committing import MemoryLock
 from kbtui.memory.records.ledger import Audit, Ledger
 from kbtui.memory.records.tombstones import Tombstones
+from kbtui.memory.services import Services
 from kbtui.models.port import OfflineModel
-
-if TYPE_CHECKING:
-    from kbtui.memory.dream.report import DreamProgress
-    from kbtui.memory.records.archive import Archive
-    from kbtui.memory.services import Services
 
 log = logging.getLogger(__name__)
 CLOSE_SECONDS = 5.0

@@ -15,7 +15,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from kbtui.errors import KbtuiError, NotFoundError, WorkspaceBusyError
 from kbtui.listeners import Listeners
@@ -32,10 +32,8 @@ from kbtui.memory.background.jobs import (
     WorkerStatus,
 )
 from kbtui.memory.consolidation.consolidator import Outcome, Trigger
-
-if TYPE_CHECKING:
-    from kbtui.sessions.store import SessionStore
-    from kbtui.settings import MemorySettings
+from kbtui.sessions.store import SessionStore
+from kbtui.settings import MemorySettings
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from kbtui.errors import (
     ModelAccessError,
@@ -23,7 +23,10 @@ from kbtui.errors import (
     ModelUnreachableError,
 )
 from kbtui.knowledge.format.facts import Fact
+from kbtui.knowledge.library.library import Library
 from kbtui.memory.consolidation.answer import SAVE_MEMORY, Answer, read_answer
+from kbtui.memory.consolidation.page import Page
+from kbtui.memory.edits.editor import Written
 from kbtui.memory.edits.growing import stated
 from kbtui.memory.edits.memory_file import MEMORY, apply_rewrite
 from kbtui.memory.edits.subjects import named_in
@@ -31,11 +34,6 @@ from kbtui.memory.records.transcript import CONVERSATION
 from kbtui.models.port import ChatModel, Message, Reply, ToolSpec, cut_to_tokens
 from kbtui.sessions.slices import split_text
 from kbtui.workspace.layout import short_name
-
-if TYPE_CHECKING:
-    from kbtui.knowledge.library.library import Library
-    from kbtui.memory.consolidation.page import Page
-    from kbtui.memory.edits.editor import Written
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)

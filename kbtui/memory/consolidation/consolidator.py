@@ -14,23 +14,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from kbtui.errors import KbtuiError, ModelError, WorkspaceBusyError
+from kbtui.knowledge.library.library import Library
 from kbtui.memory.consolidation.answer import Answer
 from kbtui.memory.consolidation.ask import TRANSIENT, Condenser
 from kbtui.memory.consolidation.page import Page, Pending, pages_for, prompt_cost, tokens_in
+from kbtui.memory.consolidation.page_writer import MemoryWriter, Saved
+from kbtui.memory.records.committing import MemoryLock
+from kbtui.memory.records.ranges import Range
+from kbtui.memory.records.transcript import Conversation
+from kbtui.models.port import ChatModel
 from kbtui.offline.condensing import Message, facts_of, history_entry, notes_of, slug_of
 from kbtui.sessions.slices import oldest_units
 from kbtui.settings import OFFLINE, Settings
-
-if TYPE_CHECKING:
-    from kbtui.knowledge.library.library import Library
-    from kbtui.memory.consolidation.page_writer import MemoryWriter, Saved
-    from kbtui.memory.records.committing import MemoryLock
-    from kbtui.memory.records.ranges import Range
-    from kbtui.memory.records.transcript import Conversation
-    from kbtui.models.port import ChatModel
 
 log = logging.getLogger(__name__)
 _MOST_RAW_IN_A_ROW = 3

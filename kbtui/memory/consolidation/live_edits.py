@@ -9,19 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from kbtui.history.change import Actor, Commit, Origin
+from kbtui.history.history import History
+from kbtui.history.looking.diff import FileDiff
 from kbtui.knowledge.format.facts import normalise, statements, states
+from kbtui.memory.consolidation.page import Page
 from kbtui.memory.edits.editor import Written
 from kbtui.memory.edits.memory_file import MEMORY
+from kbtui.memory.inbox.inbox import Inbox
 from kbtui.workspace import files
-
-if TYPE_CHECKING:
-    from kbtui.history.history import History
-    from kbtui.history.looking.diff import FileDiff
-    from kbtui.memory.consolidation.page import Page
-    from kbtui.memory.inbox.inbox import Inbox
 
 _MOST_STATEMENTS = 12
 # A commit of more files is no edit of the user's, but a folder that came or went.

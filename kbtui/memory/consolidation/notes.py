@@ -11,23 +11,20 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from kbtui.history.change import Actor, Change, Origin
+from kbtui.history.history import History
 from kbtui.knowledge.format.facts import normalise, statements
+from kbtui.memory.consolidation.page import Page, Pending
+from kbtui.memory.records.archive import Archive
 from kbtui.memory.records.committing import MemoryLock, committed
 from kbtui.memory.records.dates import absolute_dates, local
+from kbtui.memory.records.transcript import Conversation
+from kbtui.sessions.store import SessionMessage
+from kbtui.settings import SessionNotesSettings
 from kbtui.text import shorten, slugify
 from kbtui.workspace import files
-
-if TYPE_CHECKING:
-    from kbtui.history.history import History
-    from kbtui.memory.consolidation.page import Page, Pending
-    from kbtui.memory.records.archive import Archive
-    from kbtui.memory.records.transcript import Conversation
-    from kbtui.sessions.store import SessionMessage
-    from kbtui.settings import SessionNotesSettings
-    from kbtui.workspace.layout import Workspace
+from kbtui.workspace.layout import Workspace
 
 RAW = "[RAW]"
 MAX_SLUG = 40

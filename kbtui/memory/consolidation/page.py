@@ -7,24 +7,21 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from kbtui.knowledge.format.facts import plain_fact
+from kbtui.knowledge.library.library import Library
+from kbtui.memory.records.archive import Archive
 from kbtui.memory.records.dates import local
+from kbtui.memory.records.ranges import Range
+from kbtui.memory.records.tombstones import Tombstones
 from kbtui.memory.records.transcript import Conversation, read_conversation, said_by_user, tokens_of
 from kbtui.models.port import message_tokens
 from kbtui.offline.words import content, stem
 from kbtui.sessions.slices import Unit, pages, split_units
+from kbtui.sessions.store import SessionMessage
 from kbtui.text import moment
 from kbtui.workspace.jsonl import read_lines
-
-if TYPE_CHECKING:
-    from kbtui.knowledge.library.library import Library
-    from kbtui.memory.records.archive import Archive
-    from kbtui.memory.records.ranges import Range
-    from kbtui.memory.records.tombstones import Tombstones
-    from kbtui.sessions.store import SessionMessage
-    from kbtui.workspace.layout import Workspace
+from kbtui.workspace.layout import Workspace
 
 _CONFIRMS = re.compile(
     r"\W*(?:yes|yep|yeah|right|correct|exactly|true|that's it|ja|genau|stimmt|richtig|s[ií]|claro"

@@ -11,29 +11,26 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError
 from kbtui.history.change import Actor, Change, Origin
+from kbtui.history.history import History
 from kbtui.knowledge.format.facts import Fact, plain_fact
+from kbtui.memory.consolidation.answer import Answer
 from kbtui.memory.consolidation.live_edits import LiveEdits, live_edits
 from kbtui.memory.consolidation.notes import RAW, stage_day_notes, stage_raw_notes
 from kbtui.memory.consolidation.page import Echo, Page
+from kbtui.memory.edits.editor import Editor, Plan
 from kbtui.memory.edits.growing import is_said
 from kbtui.memory.edits.memory_file import MEMORY
+from kbtui.memory.inbox.inbox import Inbox
+from kbtui.memory.records.archive import Archive
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import absolute_dates, without_stamp
 from kbtui.memory.records.ranges import holds
+from kbtui.settings import FlushSettings
 from kbtui.workspace import files
-
-if TYPE_CHECKING:
-    from kbtui.history.history import History
-    from kbtui.memory.consolidation.answer import Answer
-    from kbtui.memory.edits.editor import Editor, Plan
-    from kbtui.memory.inbox.inbox import Inbox
-    from kbtui.memory.records.archive import Archive
-    from kbtui.settings import FlushSettings
-    from kbtui.workspace.layout import Workspace
+from kbtui.workspace.layout import Workspace
 
 _UPDATED = re.compile(r"(?m)^updated: *[\"']?(\d{4}-\d\d-\d\d)")
 

@@ -14,33 +14,31 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from kbtui.errors import BudgetError, KbtuiError, ModelAnswerError, ModelError
 from kbtui.history.change import Actor
 from kbtui.memory.consolidation.ask import TRANSIENT, TRIES
+from kbtui.memory.consolidation.page import Pending
 from kbtui.memory.dream.reading import Batch, Page, Reader, Shares
 from kbtui.memory.dream.report import DreamProgress, DreamReport, Phase
 from kbtui.memory.dream.tools import FINISH, GO_ON, LAST_STEP, SPECS, Outcome, Toolbox, prompt
 from kbtui.memory.dream.writing import Writer
+from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.spotlight import make_lean
+from kbtui.memory.edits.working_copy import WorkingCopy
+from kbtui.memory.inbox.inbox import Inbox
+from kbtui.memory.records.archive import ArchiveEntry
+from kbtui.memory.records.committing import MemoryLock
 from kbtui.memory.records.cursors import Cursors
 from kbtui.memory.records.dates import local
 from kbtui.memory.records.transcript import said_by_user
 from kbtui.memory.records.usable_answers import why_unusable
+from kbtui.memory.services import Services
 from kbtui.models.port import ChatModel, Message, Reply, ToolCall, prompt_tokens
 from kbtui.offline.curate import Archived, curate, learned
 from kbtui.settings import OFFLINE
 from kbtui.text import counted
-
-if TYPE_CHECKING:
-    from kbtui.memory.consolidation.page import Pending
-    from kbtui.memory.edits.editor import Editor
-    from kbtui.memory.edits.working_copy import WorkingCopy
-    from kbtui.memory.inbox.inbox import Inbox
-    from kbtui.memory.records.archive import ArchiveEntry
-    from kbtui.memory.records.committing import MemoryLock
-    from kbtui.memory.services import Services
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)

@@ -10,30 +10,27 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
+from kbtui.knowledge.entries.entry import EntryInfo
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.body import summary_of
 from kbtui.knowledge.format.facts import normalise, plain_fact, statements
+from kbtui.knowledge.library.library import Library
 from kbtui.knowledge.library.overlay import Overlay, shown_text
 from kbtui.memory.dream.tools import SPECS, prompt
 from kbtui.memory.edits.growing import is_said
 from kbtui.memory.edits.memory_file import is_statement, line_key, split_lines
 from kbtui.memory.edits.subjects import named_in
 from kbtui.memory.edits.working_copy import NOTES
+from kbtui.memory.records.archive import ArchiveEntry
+from kbtui.memory.records.cursors import Cursors
 from kbtui.memory.records.transcript import ARCHIVE, CATALOGUE, FILE, PROBLEMS, as_block
+from kbtui.memory.services import Services
 from kbtui.models.port import ChatModel, cut_to_tokens
 from kbtui.sessions.slices import split_text
 from kbtui.text import moment, shorten, slugify
 from kbtui.workspace.layout import short_name
-
-if TYPE_CHECKING:
-    from kbtui.knowledge.entries.entry import EntryInfo
-    from kbtui.knowledge.library.library import Library
-    from kbtui.memory.records.archive import ArchiveEntry
-    from kbtui.memory.records.cursors import Cursors
-    from kbtui.memory.services import Services
 
 log = logging.getLogger(__name__)
 _SAFETY = 0.8  # tokens are estimated

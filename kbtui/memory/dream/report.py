@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from kbtui.errors import KbtuiError
+from kbtui.history.looking.diff import FileDiff
 from kbtui.text import counted
 from kbtui.workspace.layout import short_name
-
-if TYPE_CHECKING:
-    from kbtui.errors import KbtuiError
-    from kbtui.history.looking.diff import FileDiff
 
 Phase = Literal["reading", "editing", "writing"]
 Kind = Literal["changed", "proposed", "read", "nothing", "dry-run", "postponed"]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.knowledge.entries.templates import ENTRY_TYPES
@@ -15,15 +15,13 @@ from kbtui.knowledge.format.facts import Fact, plain_fact
 from kbtui.knowledge.library.overlay import shown_text
 from kbtui.memory.consolidation.answer import read_entry
 from kbtui.memory.edits import operations
+from kbtui.memory.edits.working_copy import Operation, WorkingCopy
 from kbtui.memory.records.dates import absolute_dates
 from kbtui.memory.records.usable_answers import clean_answer, is_placeholder, why_unusable
 from kbtui.models.port import Message, ToolCall, ToolSpec
 from kbtui.models.schema import normal_form, parse_arguments
 from kbtui.text import clean_line
 from kbtui.workspace.layout import short_name
-
-if TYPE_CHECKING:
-    from kbtui.memory.edits.working_copy import Operation, WorkingCopy
 
 log = logging.getLogger(__name__)
 FINISH = "finish"

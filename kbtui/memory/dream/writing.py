@@ -9,22 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.history.change import Actor, Change, Origin, Sink
+from kbtui.history.history import History
 from kbtui.history.looking.diff import FileDiff, diff_file, find_renames
 from kbtui.history.objects.commit import Commit, is_derived
+from kbtui.memory.dream.reading import Batch
 from kbtui.memory.dream.report import DreamReport, Kind, Suggestion
+from kbtui.memory.edits.working_copy import Wish, WorkingCopy
+from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.records.committing import committed
-
-if TYPE_CHECKING:
-    from kbtui.history.history import History
-    from kbtui.memory.dream.reading import Batch
-    from kbtui.memory.edits.working_copy import Wish, WorkingCopy
-    from kbtui.memory.inbox.inbox import Inbox
-    from kbtui.memory.records.cursors import Cursors
-    from kbtui.memory.services import Services
+from kbtui.memory.records.cursors import Cursors
+from kbtui.memory.services import Services
 
 _MOST_TOLD = 12
 

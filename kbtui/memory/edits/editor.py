@@ -6,11 +6,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
+from kbtui.history.change import Actor, Change, Commit, Origin
+from kbtui.history.history import History
 from kbtui.knowledge.entries.templates import ENTRY_TYPES
 from kbtui.knowledge.format.facts import Fact, normalise, plain_fact, statements
+from kbtui.knowledge.library.library import Library
 from kbtui.knowledge.library.overlay import shown_text
 from kbtui.memory.edits.growing import (
     LOOSE,
@@ -35,21 +38,16 @@ from kbtui.memory.edits.operations import (
     supersede_decision,
 )
 from kbtui.memory.edits.spotlight import make_lean
+from kbtui.memory.edits.subjects import Subjects
 from kbtui.memory.edits.working_copy import Done, Operation, Surroundings, WorkingCopy
+from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import absolute_dates
+from kbtui.memory.records.tombstones import Tombstones
 from kbtui.memory.records.usable_answers import is_placeholder, why_unusable
 from kbtui.text import clean_line, slugify
+from kbtui.workspace.layout import Workspace
 from kbtui.workspace.redact import redact
-
-if TYPE_CHECKING:
-    from kbtui.history.change import Actor, Change, Commit, Origin
-    from kbtui.history.history import History
-    from kbtui.knowledge.library.library import Library
-    from kbtui.memory.edits.subjects import Subjects
-    from kbtui.memory.inbox.inbox import Inbox
-    from kbtui.memory.records.tombstones import Tombstones
-    from kbtui.workspace.layout import Workspace
 
 OutcomeKind = Literal["created", "added", "corrected", "known", "proposed", "refused"]
 _TELLING = 3

@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.errors import UnreadableError, UsageError
 from kbtui.history.merging.undo_merge import split_front
+from kbtui.knowledge.entries.entry import Entry
 from kbtui.knowledge.entries.templates import (
     EVOLUTION,
     Front,
@@ -27,9 +28,6 @@ from kbtui.knowledge.format.facts import Fact, normalise, plain_fact, statements
 from kbtui.knowledge.format.yaml_edit import value_text
 from kbtui.text import clean_line, fold
 from kbtui.workspace.layout import short_name
-
-if TYPE_CHECKING:
-    from kbtui.knowledge.entries.entry import Entry
 
 STRICT = 1.0
 LOOSE = 0.6

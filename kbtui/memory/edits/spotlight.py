@@ -8,10 +8,10 @@ stay: only Dream moves them, and asks.
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
 from kbtui.history.change import Actor
+from kbtui.history.looking.blame import LineOrigin
 from kbtui.knowledge.format.facts import Fact, normalise, plain_fact
 from kbtui.knowledge.library.overlay import shown_text
 from kbtui.memory.edits.memory_file import (
@@ -23,12 +23,9 @@ from kbtui.memory.edits.memory_file import (
     split_lines,
 )
 from kbtui.memory.edits.operations import keep_in_entry, without_line
+from kbtui.memory.edits.working_copy import WorkingCopy
 from kbtui.models.port import estimate_tokens
 from kbtui.text import clean_line
-
-if TYPE_CHECKING:
-    from kbtui.history.looking.blame import LineOrigin
-    from kbtui.memory.edits.working_copy import WorkingCopy
 
 MOST_LINES = 60
 _NEAR = 0.85

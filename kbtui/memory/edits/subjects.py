@@ -10,17 +10,14 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
+from kbtui.knowledge.entries.entry import EntryInfo
 from kbtui.knowledge.entries.templates import ENTRY_TYPES
 from kbtui.knowledge.format.facts import Fact, normalise
+from kbtui.knowledge.library.library import Library
+from kbtui.search.search_index import SearchIndex
 from kbtui.text import fold, shorten
-
-if TYPE_CHECKING:
-    from kbtui.knowledge.entries.entry import EntryInfo
-    from kbtui.knowledge.library.library import Library
-    from kbtui.search.search_index import SearchIndex
 
 log = logging.getLogger(__name__)
 _ALIKE = 0.75

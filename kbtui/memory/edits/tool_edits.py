@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.errors import UsageError
 from kbtui.knowledge.entries.entry import Entry, parse_entry
@@ -17,15 +17,13 @@ from kbtui.knowledge.entries.templates import append_to_section, render_entry
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.facts import normalise, plain_fact, statements
 from kbtui.knowledge.format.frontmatter import items, with_items
+from kbtui.knowledge.library.library import Content
+from kbtui.knowledge.library.overlay import Edits
 from kbtui.memory.edits.memory_file import MEMORY, is_statement
 from kbtui.memory.edits.operations import replaced
 from kbtui.memory.edits.working_copy import NOTES, Operation, WorkingCopy
 from kbtui.text import clean_line
 from kbtui.workspace.layout import short_name
-
-if TYPE_CHECKING:
-    from kbtui.knowledge.library.library import Content
-    from kbtui.knowledge.library.overlay import Edits
 
 _BULLETS = ("- ", "* ")
 

@@ -11,29 +11,26 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UsageError
 from kbtui.history.change import Actor, Change
+from kbtui.history.history import History
+from kbtui.history.objects.commit import Origin
 from kbtui.knowledge.catalog.entry_index import is_entry
 from kbtui.knowledge.entries.entry import Entry, parse_entry, slug_of
 from kbtui.knowledge.entries.templates import ENTRY_TYPES
 from kbtui.knowledge.format.facts import Fact, normalise
+from kbtui.knowledge.library.library import Library
 from kbtui.knowledge.library.overlay import Edits, Overlay, shown_text
 from kbtui.knowledge.linking.resolve import without_line
 from kbtui.memory.edits import guards
 from kbtui.memory.edits.memory_file import MEMORY
+from kbtui.memory.edits.subjects import Subjects
+from kbtui.memory.inbox.inbox import Inbox
+from kbtui.memory.records.tombstones import Tombstones
 from kbtui.text import clean_line, fold
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
-
-if TYPE_CHECKING:
-    from kbtui.history.history import History
-    from kbtui.history.objects.commit import Origin
-    from kbtui.knowledge.library.library import Library
-    from kbtui.memory.edits.subjects import Subjects
-    from kbtui.memory.inbox.inbox import Inbox
-    from kbtui.memory.records.tombstones import Tombstones
 
 NOTES = ("SOUL.md", "USER.md", MEMORY)
 _NAMES = {name.lower(): path for path in NOTES for name in (path, path.rpartition("/")[2])}

@@ -13,10 +13,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError, UsageError, WorkspaceBusyError
 from kbtui.history.change import Actor, Change, Commit, Origin
+from kbtui.history.history import History
 from kbtui.history.places import Place, Plan, Proposal, ProposedEdit, in_form_of
 from kbtui.knowledge.format.facts import statements
 from kbtui.listeners import Listeners
@@ -28,9 +29,6 @@ from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.layout import Workspace, is_recorded, short_name
 from kbtui.workspace.redact import redact
-
-if TYPE_CHECKING:
-    from kbtui.history.history import History
 
 # What these propose again after it was rejected isn't asked about again; an agent was told to.
 _UNASKED = {Actor.CONSOLIDATOR, Actor.FLUSHER, Actor.SESSION_MEMORY, Actor.DREAM, Actor.IMPORT}

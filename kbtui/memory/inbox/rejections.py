@@ -11,16 +11,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from kbtui.history.change import Actor
 from kbtui.history.looking.diff import split_lines
 from kbtui.history.places import Place, Plan, Proposal, ProposedEdit, cuts_of, put
 from kbtui.workspace import files
 from kbtui.workspace.jsonl import append_line, read_lines
 from kbtui.workspace.layout import MACHINE
-
-if TYPE_CHECKING:
-    from kbtui.history.change import Actor
 
 FOLDER = f"{MACHINE}/inbox"
 _FILE = f"{FOLDER}/rejected.jsonl"

@@ -9,15 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from kbtui.errors import UsageError
 from kbtui.history.looking.diff import CONTEXT, DiffLine, FileDiff, Hunk, split_lines
 from kbtui.history.looking.matching import keys_of, opcodes
+from kbtui.history.places import FilePlan, Place, Plan
 from kbtui.workspace import files
-
-if TYPE_CHECKING:
-    from kbtui.history.places import FilePlan, Place, Plan
 
 OURS = "<<<<<<< in the file now"
 BETWEEN = "======="

@@ -10,26 +10,23 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.history.change import Actor, Change, Commit, Origin
+from kbtui.history.history import History
 from kbtui.knowledge.format.facts import statements
+from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.recall.mentions import Mention, masks_of, mentions, says, without, words_of
 from kbtui.memory.records.archive import ArchiveEntry, is_record
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.ranges import ranges_of
 from kbtui.memory.records.tombstones import Source, Tombstones
+from kbtui.memory.services import Services
+from kbtui.sessions.log_records import Mask
+from kbtui.sessions.store import SessionStore
 from kbtui.text import counted
 from kbtui.workspace import files
 from kbtui.workspace.layout import BOOTSTRAP_FILES
-
-if TYPE_CHECKING:
-    from kbtui.history.history import History
-    from kbtui.memory.inbox.inbox import Inbox
-    from kbtui.memory.services import Services
-    from kbtui.sessions.log_records import Mask
-    from kbtui.sessions.store import SessionStore
 
 _MEMORY = "memory/MEMORY.md"
 _LEAST_WORDS = 2

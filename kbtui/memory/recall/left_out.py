@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.format.facts import normalise, statements
+from kbtui.memory.consolidation.page import Pending
 from kbtui.memory.recall.mentions import sentences
 from kbtui.memory.records.archive import ArchiveEntry, is_record
+from kbtui.memory.services import Services
 from kbtui.text import shorten
 from kbtui.workspace import files
-
-if TYPE_CHECKING:
-    from kbtui.memory.consolidation.page import Pending
-    from kbtui.memory.services import Services
 
 NOT_SUMMED_UP = "not in the summary"
 _HELD = 0.6  # of a sentence's telling words, in one line of memory

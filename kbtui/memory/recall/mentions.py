@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.facts import normalise, plain_fact
 from kbtui.memory.edits.memory_file import is_statement, split_lines
 from kbtui.sessions.log_records import Mask
-
-if TYPE_CHECKING:
-    from kbtui.sessions.store import SessionMessage
+from kbtui.sessions.store import SessionMessage
 
 SUMMARY = "summary"
 _ABOUT = re.compile(

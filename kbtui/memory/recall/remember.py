@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.history.change import Actor, Change, Origin
+from kbtui.history.history import History
 from kbtui.knowledge.format.facts import normalise, plain_fact
+from kbtui.knowledge.library.library import Library
 from kbtui.memory.edits.memory_file import MEMORY, apply_facts
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import absolute_dates
+from kbtui.memory.records.tombstones import Tombstones
 from kbtui.workspace import files
+from kbtui.workspace.layout import Workspace
 from kbtui.workspace.redact import redact
-
-if TYPE_CHECKING:
-    from kbtui.history.history import History
-    from kbtui.knowledge.library.library import Library
-    from kbtui.memory.records.tombstones import Tombstones
-    from kbtui.workspace.layout import Workspace
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
 from time import time
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from kbtui.errors import ConflictError, NotFoundError
 from kbtui.history.change import Actor, Change
+from kbtui.history.history import History
 from kbtui.memory.records.archive_lines import (
     ArchiveEntry,
     Book,
@@ -39,10 +39,7 @@ from kbtui.memory.records.ranges import Range, merged
 from kbtui.text import clean
 from kbtui.workspace import files
 from kbtui.workspace.jsonl import BadLine, add_record, parse_records
-
-if TYPE_CHECKING:
-    from kbtui.history.history import History
-    from kbtui.workspace.layout import Workspace
+from kbtui.workspace.layout import Workspace
 
 __all__ = ["ARCHIVE", "PROJECTION", "Archive", "ArchiveEntry", "Holding", "is_record"]
 

@@ -11,16 +11,14 @@ import contextlib
 import logging
 import os
 from collections.abc import AsyncIterator, Callable, Iterable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from kbtui.errors import ConflictError, WorkspaceBusyError
+from kbtui.history.change import Actor, Change, Commit, Origin
+from kbtui.history.history import History
 from kbtui.workspace import files
 from kbtui.workspace.layout import Layout, Workspace, conflict_copy_of
 from kbtui.workspace.lock import open_lock, try_lock
-
-if TYPE_CHECKING:
-    from kbtui.history.change import Actor, Change, Commit, Origin
-    from kbtui.history.history import History
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.history.change import Change
+from kbtui.history.history import History
+from kbtui.memory.records.archive_lines import ArchiveEntry
 from kbtui.text import json_object
 from kbtui.workspace import files
-
-if TYPE_CHECKING:
-    from kbtui.history.change import Change
-    from kbtui.history.history import History
-    from kbtui.memory.records.archive_lines import ArchiveEntry
-    from kbtui.workspace.layout import Workspace
+from kbtui.workspace.layout import Workspace
 
 CURSORS = "memory/cursors.json"
 DREAM = "dream"

@@ -11,17 +11,15 @@ import glob
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from kbtui.history.history import History
+from kbtui.memory.records.archive import Archive, Holding
 from kbtui.memory.records.ranges import Range, count, holds, merged, ranges_of
+from kbtui.memory.records.tombstones import Tombstones
 from kbtui.sessions.log_records import FORGOTTEN_MARK, SessionLog, SessionMessage
+from kbtui.sessions.store import SessionStore
 from kbtui.workspace.jsonl import read_lines
-
-if TYPE_CHECKING:
-    from kbtui.history.history import History
-    from kbtui.memory.records.archive import Archive, Holding
-    from kbtui.memory.records.tombstones import Tombstones
-    from kbtui.sessions.store import SessionStore
 
 DROP_REASONS = ("empty", "command", "tool noise", "exact duplicate", "forgotten")
 EMPTY, COMMAND, TOOL_NOISE, DUPLICATE, FORGOTTEN = DROP_REASONS

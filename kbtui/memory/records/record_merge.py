@@ -10,15 +10,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from kbtui.history.merging.tree_merge import Resolver
 from kbtui.memory.records.archive_lines import read_entry
 from kbtui.memory.records.cursors import CURSORS
 from kbtui.text import json_object
 from kbtui.workspace.jsonl import parse_records
-
-if TYPE_CHECKING:
-    from kbtui.history.merging.tree_merge import Resolver
 
 _LINES = re.compile(r"memory/(?:history(?:-\w+)?|tombstones)\.jsonl")
 _SHOWN = re.compile(r"memory/HISTORY(?:-\w+)?\.md")

@@ -14,9 +14,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.history.change import Change
+from kbtui.history.history import History
 from kbtui.knowledge.format.facts import normalise, restated, states
 from kbtui.memory.records.archive import is_record
 from kbtui.memory.records.ranges import Range, read_range
@@ -24,10 +26,6 @@ from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.jsonl import BadLine, add_record, parse_records
 from kbtui.workspace.layout import MACHINE, Workspace
-
-if TYPE_CHECKING:
-    from kbtui.history.change import Change
-    from kbtui.history.history import History
 
 __all__ = ["TOMBSTONES", "Source", "Tombstones", "normalise"]
 

@@ -12,18 +12,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from kbtui.memory.records.ledger import FORGOTTEN, drop_reason
 from kbtui.memory.records.ranges import Range, holds
 from kbtui.memory.records.usable_answers import without_thoughts
 from kbtui.sessions.log_records import FORGOTTEN_MARK, SessionLog
+from kbtui.sessions.slices import Unit
+from kbtui.sessions.store import SessionMessage
 from kbtui.text import moment
 from kbtui.workspace.layout import short_name
-
-if TYPE_CHECKING:
-    from kbtui.sessions.slices import Unit
-    from kbtui.sessions.store import SessionMessage
 
 CONVERSATION = "## Conversation to Process"
 _INDENT = "  "  # of a message's further lines, so that none of them can pass for a message

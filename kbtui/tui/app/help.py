@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import partial
 from textwrap import wrap
-from typing import TYPE_CHECKING, ClassVar, Protocol, cast
+from typing import ClassVar, Protocol, cast
 
 from textual import on
-from textual.binding import Binding
-from textual.command import DiscoveryHit, Hit, Provider
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Static
 
 from kbtui.text import fold
-from kbtui.tui.actions.registry import ACTIONS, CONTEXT_TITLES, CONTEXTS, key_names, keys_of
+from kbtui.tui.actions.registry import ACTIONS, CONTEXT_TITLES, CONTEXTS, Action, key_names, keys_of
+from kbtui.tui.app.main import MainScreen
 from kbtui.tui.widgets.dialogs import Dialog
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from textual.app import ComposeResult
-    from textual.binding import BindingType
-    from textual.command import Hits
-
-    from kbtui.tui.actions.registry import Action
-    from kbtui.tui.app.main import MainScreen
 
 _KEYS_WIDTH = 24
 _LABEL_WIDTH = 21

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from textual.app import App
 
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
 from kbtui.tui.widgets.dialogs import PickDialog
 from kbtui.tui.widgets.row_list import Choice
-from kbtui.workspace.known import known_workspaces
+from kbtui.workspace.known import Known, known_workspaces
 from kbtui.workspace.opening import find_workspace, is_anothers, is_to_be, open_workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from textual.app import App
-
-    from kbtui.workspace.known import Known
 
 
 async def choose(app: App[None], here: Path | None, typed: str) -> Path | None:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from textual.content import Content
 from textual.style import Style
 
+from kbtui.agent.events import TurnChange
 from kbtui.text import clean, clean_line, shorten
 from kbtui.tui.chat.items import Item, LinkItem, Target, shown, wrapped
 from kbtui.tui.widgets.line_view import Line
-
-if TYPE_CHECKING:
-    from kbtui.agent.events import TurnChange
 
 _MAX_OUTPUT_LINES = 200
 _SHORT_ARGUMENT_CHARACTERS = 60

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
@@ -13,9 +14,6 @@ from textual.widgets import TextArea
 from kbtui.text import clean
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.terminal.state import InputHistory
-
-if TYPE_CHECKING:
-    from textual import events
 
 _LARGE_PASTE_CHARACTERS = 8_000
 _TOKEN = re.compile(r"(?:^|(?<=\s))([/@]\S*)$")

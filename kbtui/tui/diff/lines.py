@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from textual.content import Content, Span
 
@@ -17,8 +17,7 @@ from kbtui.history.looking.diff import DiffLine, FileDiff, Hunk, emphasize
 from kbtui.text import clean, clean_line
 from kbtui.tui.widgets.line_view import Line
 
-if TYPE_CHECKING:
-    _Words = Sequence[tuple[int, int]]
+_Words = Sequence[tuple[int, int]]
 
 SIDE_BY_SIDE_COLUMNS = 120
 """Columns from which on before and after stand beside each other by themselves."""

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from markdown_it.tree import SyntaxTreeNode
 from textual.content import Content, Span
 from textual.style import Style
 
 from kbtui.text import clean
-
-if TYPE_CHECKING:
-    from markdown_it.tree import SyntaxTreeNode
 
 LinkKind = Literal["wiki", "markdown", "web"]
 _MARKED = re.compile(r"==(?=\S)(.+?)(?<=\S)==")

@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from textual.css.query import NoMatches
-
-if TYPE_CHECKING:
-    from textual.dom import DOMNode
+from textual.dom import DOMNode
 
 
 def run_latest(

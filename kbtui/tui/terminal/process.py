@@ -19,13 +19,12 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from textual.app import App
 
 from kbtui.errors import ConfigurationError, StorageError
 from kbtui.tui.terminal.state import state_folder, write_state
-
-if TYPE_CHECKING:
-    from textual.app import App
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 _PATIENCE_SECONDS = 3.0

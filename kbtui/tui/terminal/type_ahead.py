@@ -15,18 +15,16 @@ import asyncio
 import contextlib
 from collections import deque
 from time import monotonic
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TypeGuard
 
 from textual import events
 from textual.app import App, ScreenStackError
+from textual.message_pump import MessagePump
+from textual.screen import Screen
 from textual.signal import Signal
+from textual.widget import Widget
 from textual.widgets import Input, TextArea
-
-if TYPE_CHECKING:
-    from textual.message_pump import MessagePump
-    from textual.screen import Screen
-    from textual.widget import Widget
-    from textual.worker import Worker
+from textual.worker import Worker
 
 _OPENING = frozenset(
     {"open", "load", "action", "close", "command", "decide", "edit", "follow", "link", "save"}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar, cast
+from typing import ClassVar, Generic, NamedTuple, TypeVar, cast
 
 from textual import on
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
+from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static, TextArea
 
@@ -17,11 +19,6 @@ from kbtui.text import clean, clean_line, fold
 from kbtui.tui.actions.registry import key_name
 from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
-
-if TYPE_CHECKING:
-    from textual.app import ComposeResult
-    from textual.message import Message
-
 
 Answer = TypeVar("Answer")
 QUIET_SECONDS = 1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rich.segment import Segment
 from textual.binding import Binding, BindingType
@@ -13,13 +13,11 @@ from textual.cache import LRUCache
 from textual.content import Content, Span
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
+from textual.selection import Selection
 from textual.strip import Strip
 from textual.style import Style
-
-if TYPE_CHECKING:
-    from textual.selection import Selection
-    from textual.timer import Timer
-    from textual.widget import Widget
+from textual.timer import Timer
+from textual.widget import Widget
 
 FLASH_SECONDS = 1.6
 """How long lines that were scrolled to stay highlighted."""

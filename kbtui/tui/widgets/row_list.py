@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.cache import LRUCache
 from textual.content import Content
@@ -16,9 +17,6 @@ from textual.strip import Strip
 
 from kbtui.text import clean_line
 from kbtui.tui.widgets.line_view import style_parser, to_strip
-
-if TYPE_CHECKING:
-    from textual import events
 
 
 class RowList(ScrollView, can_focus=True):

@@ -37,7 +37,6 @@ class Adoption:
         self, workspace: Workspace, scanner: Scanner, repository: Repository, door: Door
     ) -> None:
         self._workspace = workspace
-        self._layout = workspace
         self._scanner = scanner
         self._repository = repository
         self._door = door
@@ -100,7 +99,7 @@ class Adoption:
 
     def _is_gone(self, path: str) -> bool:
         try:
-            return files.is_gone(self._layout, path)
+            return files.is_gone(self._workspace, path)
         except KbtuiError:
             return False
 
@@ -112,7 +111,7 @@ class Adoption:
         now = time.time()
         longest = 0.0
         for path in paths:
-            status = files.file_status(self._layout, path)
+            status = files.file_status(self._workspace, path)
             if status is not None and status.st_ctime <= now:
                 longest = max(longest, status.st_ctime + settle - now)
         return min(settle, longest)

@@ -91,10 +91,7 @@ class Change:
         path = files.checked_path(path)
         if path in self._edits:
             return self._edits[path]
-        try:
-            return files.read_bytes(self._layout, path)
-        except NotFoundError:
-            return None
+        return files.read_if_there(self._layout, path)
 
     def write(
         self, path: str, text: str | bytes, *, expecting: str | Unchecked | None = UNCHECKED

@@ -126,7 +126,6 @@ class Door:
     ) -> None:
         self.companions: list[Callable[[Change], None]] = []
         self._workspace = workspace
-        self._layout = workspace
         self._scanner = scanner
         self._repository = repository
         self._log = log
@@ -217,13 +216,13 @@ class Door:
         current: Edits = {}
         for path in paths:
             try:
-                current[path] = self._content(path)
+                current[path] = files.read_if_there(self._workspace, path)
             except (StorageError, UnreadableError, UnsafePathError) as problem:
                 log.warning("left out of the history: %s", problem)  # the others go on
         in_place = self._unrecorded(current)
         if not in_place:
             return None
-        change = Change(self._layout, Actor.YOU, OUTSIDE, Origin(), adopted=True)
+        change = Change(self._workspace, Actor.YOU, OUTSIDE, Origin(), adopted=True)
         change.seal(in_place)
         for companion in self.companions:
             companion(change)
@@ -292,7 +291,7 @@ class Door:
 
     def _is_kept_out(self, path: str) -> bool:
         """True of a file here that isn't to be recorded: what others make of it isn't written."""
-        return self._scanner.ignores(path) and files.exists(self._layout, path)
+        return self._scanner.ignores(path) and files.exists(self._workspace, path)
 
     def _check_recorded(self, current: Edits) -> None:
         """Refuse to touch files with edits that nobody has recorded."""
@@ -302,25 +301,19 @@ class Door:
     def _check_writable(self) -> None:
         if not self._workspace.writable:
             raise StorageError(
-                f"The workspace {self._layout.root} is read-only.",
+                f"The workspace {self._workspace.root} is read-only.",
                 "Reading and searching work. To change something, make the folder writable or"
                 " copy it to where you may write.",
             )
 
     def _read(self, paths: Iterable[str]) -> Edits:
-        return dict(files.read_each(self._layout, paths))
-
-    def _content(self, path: str) -> bytes | None:
-        try:
-            return files.read_bytes(self._layout, path)
-        except NotFoundError:
-            return None
+        return dict(files.read_each(self._workspace, paths))
 
     def _adopt_first(self, current: Edits, events: list[Changed]) -> None:
         """Record what was edited outside in the files that a change is about to touch."""
         pending = self._unrecorded(current)
         if pending:
-            outside = Change(self._layout, Actor.YOU, OUTSIDE, Origin(), adopted=True)
+            outside = Change(self._workspace, Actor.YOU, OUTSIDE, Origin(), adopted=True)
             self._commit(outside, {}, current, events, pending)
 
     def _unrecorded(self, current: Edits) -> Edits:
@@ -354,7 +347,7 @@ class Door:
         for path, data in versions.items():
             if data is not None:
                 copies.append(conflict_copy_of(path, stamp))
-                files.write_atomic(self._layout, copies[-1], data)
+                files.write_atomic(self._workspace, copies[-1], data)
         return copies
 
     @staticmethod
@@ -370,14 +363,14 @@ class Door:
     def _check_names(self, edits: Edits) -> None:
         """Refuse a new file that not every machine can have beside the others."""
         for path, data in edits.items():
-            if data is None or files.exists(self._layout, path):
+            if data is None or files.exists(self._workspace, path):
                 continue
             if trouble := files.name_trouble(path):
                 raise UnsafePathError(
                     f"{clean_line(path)!r} is no name that every machine can have: {trouble}.",
                     "Choose another name.",
                 )
-            other = files.twin(self._layout, path)
+            other = files.twin(self._workspace, path)
             if other is not None and edits.get(other, b"") is not None:
                 raise UsageError(
                     f"{short_name(path)} differs from {short_name(other)} only in case.",
@@ -498,7 +491,7 @@ class Door:
         watch(0, len(written))
         new = [path for path, _ in kept if intent.paths[path][0] is None]
         known = self._removed() if gone or new else {}
-        with FileBatch(self._layout, known=known) as batch:
+        with FileBatch(self._workspace, known=known) as batch:
             for path in gone:
                 check(path)
                 _, mode = self._remember(path, batch, known)
@@ -553,7 +546,7 @@ class Door:
 
     def _check_untouched(self, path: str, expected: str | None) -> None:
         """Look once more, just before a file is replaced: editors outside know no lock."""
-        if _blob(self._content(path)) != expected:
+        if _blob(files.read_if_there(self._workspace, path)) != expected:
             raise ConflictError(f"{path} was changed just now.", paths=(path,))
 
 

@@ -155,7 +155,7 @@ class History(HistoryReader):
     def preview(self, change: Change, limit: int | None = None) -> tuple[FileDiff, ...]:
         """Show what a gathered change would do to the files as they are now, to `limit` of them."""
         return tuple(
-            diff_file(path, self._now(path), change.edits[path])
+            diff_file(path, files.read_if_there(self._workspace, path), change.edits[path])
             for path in sorted(change.edits)[:limit]
         )
 
@@ -408,7 +408,7 @@ class History(HistoryReader):
         """Show what `restore` would change; raises as that does."""
         path = files.checked_path(path)
         data = read_version(self._repository, self.resolve(at), path)
-        now = self._now(path)
+        now = files.read_if_there(self._workspace, path)
         return () if now == data else (diff_file(path, now, data),)
 
     def restore_before(
@@ -537,10 +537,6 @@ class History(HistoryReader):
         if text is None:
             text = files.decode(files.read_bytes(self._workspace, path)).text
         return self._blame.of_text(path, text)
-
-    def _now(self, path: str) -> bytes | None:
-        there = files.exists(self._workspace, path)
-        return files.read_bytes(self._workspace, path) if there else None
 
     def _working_tree(self) -> dict[str, str]:
         return self._adoption.working_tree()

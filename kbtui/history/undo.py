@@ -158,7 +158,7 @@ class Revert:
     def _now(self, path: str) -> bytes | None:
         if path in self.edits:
             return self.edits[path]
-        data = files.read_bytes(self._layout, path) if files.exists(self._layout, path) else None
+        data = files.read_if_there(self._layout, path)
         return self.before.setdefault(path, data)
 
     def _put(self, path: str, data: bytes | None) -> None:

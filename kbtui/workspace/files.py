@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from kbtui.errors import UnreadableError, UnsafePathError
+from kbtui.errors import NotFoundError, UnreadableError, UnsafePathError
 from kbtui.text import clean
 from kbtui.workspace.durable import FileBatch, open_folder, real_name, storage_error, storage_errors
 from kbtui.workspace.layout import Layout, located
@@ -133,6 +133,14 @@ def read_bytes(root: Layout, path: str, limit: int = READ_LIMIT) -> bytes:
             return _read(folder, real_name(folder, name), file, limit)
         finally:
             os.close(folder)
+
+
+def read_if_there(root: Layout, path: str) -> bytes | None:
+    """Read one file, None where there is none; raises else as `read_bytes`."""
+    try:
+        return read_bytes(root, path)
+    except NotFoundError:
+        return None
 
 
 def read_pieces(root: Layout, path: str) -> Iterator[bytes]:

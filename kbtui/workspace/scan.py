@@ -113,7 +113,6 @@ class Scanner:
         """Read nothing yet; in somebody's own folder find files `beside_notes` in their place."""
         self._workspace = workspace
         self._beside_notes = beside_notes
-        self._layout = workspace
         self._lock = threading.RLock()
         self._known: dict[str, _Known] | None = None
         self._unsaved: set[str] = set()
@@ -173,7 +172,7 @@ class Scanner:
     def note(self, path: str, data: bytes) -> None:
         """Remember what we wrote ourselves, so that it needn't be read again."""
         with self._lock:
-            status = files.file_status(self._layout, path)
+            status = files.file_status(self._workspace, path)
             if status is not None and status.st_size == len(data):
                 self._remember(path, files.blob_id(data), status, time.time_ns())
 
@@ -183,17 +182,17 @@ class Scanner:
         None: there is no such file, it can't be read, is too large, or is to be ignored.
         """
         with self._lock:
-            status = files.file_status(self._layout, path)
+            status = files.file_status(self._workspace, path)
             if status is None or status.st_size > files.READ_LIMIT:
                 return None
-            if _is_ignored(self._layout.file(path), self._ignore_rules(), is_file=True):
+            if _is_ignored(self._workspace.file(path), self._ignore_rules(), is_file=True):
                 return None
             entry = self._hash(path, status)
             return None if entry is None else entry.state
 
     def ignores(self, path: str) -> bool:
         """True if ``.kbtuiignore`` names a file, or a folder that it lies in."""
-        return _is_ignored(self._layout.file(path), self._ignore_rules(), is_file=True)
+        return _is_ignored(self._workspace.file(path), self._ignore_rules(), is_file=True)
 
     def conflict_copies(self) -> list[str]:
         """The versions that were kept when two wrote the same file at once."""
@@ -208,9 +207,9 @@ class Scanner:
         checked = time.time_ns()
         try:
             if status.st_size > files.READ_LIMIT:
-                blob = hash_file(self._layout.place(path), status.st_size)
+                blob = hash_file(self._workspace.place(path), status.st_size)
             else:
-                blob = files.blob_id(files.read_bytes(self._layout, path))
+                blob = files.blob_id(files.read_bytes(self._workspace, path))
         except (NotFoundError, FileNotFoundError):
             return None
         except (KbtuiError, OSError):
@@ -230,11 +229,11 @@ class Scanner:
     ) -> Iterator[tuple[str, os.stat_result]]:
         ignored = self._ignore_rules()
         for area in areas:
-            status = files.file_status(self._layout, area)
-            if _is_ignored(self._layout.file(area), ignored, is_file=status is not None):
+            status = files.file_status(self._workspace, area)
+            if _is_ignored(self._workspace.file(area), ignored, is_file=status is not None):
                 continue
             if area in (RECORDED_FOLDERS if status is not None else BOOTSTRAP_FILES):
-                if self._layout.place(area).exists():
+                if self._workspace.place(area).exists():
                     self._leave_out(area, "a file stands there for a folder, or a folder for it")
             elif status is not None:
                 yield area, status
@@ -245,7 +244,7 @@ class Scanner:
         self, folder: str, ignored: GitIgnoreSpec | None, *, conflicts: bool
     ) -> Iterator[tuple[str, os.stat_result]]:
         known = self._known or {}
-        layout = self._layout
+        layout = self._workspace
         notes_only = layout.in_place and f"{folder}/".startswith(ENTRIES)
         wanted = self._beside_notes or _is_note
         waiting = [folder]
@@ -286,10 +285,10 @@ class Scanner:
         return path in recorded or any(each.startswith(f"{path}/") for each in recorded)
 
     def _leave_out_below(self, folder: str, name: str, why: str) -> None:
-        self._leave_out(self._layout.listed(folder, name) if name else folder, why)
+        self._leave_out(self._workspace.listed(folder, name) if name else folder, why)
 
     def _ignore_rules(self) -> GitIgnoreSpec | None:
-        file = self._layout.root / IGNORE_FILE
+        file = self._workspace.root / IGNORE_FILE
         try:
             status = file.stat()
             stamp = (status.st_mtime_ns, status.st_size)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.errors import KbtuiError
 from kbtui.history.change import Change
 from kbtui.history.history import History
 from kbtui.history.objects.commit import Actor, Commit
@@ -172,9 +172,8 @@ class Catalog:
         info = self._entries.peek(path)
         if info is not None:
             return entry_line(info)
-        try:
-            data = files.read_bytes(self._workspace, path)
-        except NotFoundError:
+        data = files.read_if_there(self._workspace, path)
+        if data is None:
             return None
         return entry_line(info_of(parse_entry(path, data), len(data), 0))
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from kbtui.errors import NotFoundError, UnreadableError
+from kbtui.errors import UnreadableError
 from kbtui.history.change import Change
 from kbtui.history.objects.commit import RESTORED
 from kbtui.knowledge.catalog.entry_index import is_entry
@@ -51,7 +51,7 @@ class DateKeeper:
         matter = frontmatter.parse(data)
         if matter.problem:
             return data
-        before = self._before(path)
+        before = files.read_if_there(self._layout, path)
         if before == data:
             return data
         try:
@@ -106,12 +106,6 @@ class DateKeeper:
         if zone == "Z":
             return f"{_utc(now).isoformat(sep=found['time'][0], timespec=spec)}Z"
         return text if not zone else None
-
-    def _before(self, path: str) -> bytes | None:
-        try:
-            return files.read_bytes(self._layout, path)
-        except NotFoundError:
-            return None
 
 
 def _utc(moment: datetime) -> datetime:

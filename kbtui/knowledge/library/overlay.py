@@ -49,10 +49,7 @@ class Overlay:
     def original(self, path: str) -> bytes | None:
         """The bytes of a file when it was first looked at; None: it wasn't there."""
         if path not in self.before:
-            try:
-                self.before[path] = files.read_bytes(self.layout, path)
-            except NotFoundError:
-                self.before[path] = None
+            self.before[path] = files.read_if_there(self.layout, path)
         return self.before[path]
 
     def data(self, path: str) -> bytes | None:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from kbtui.errors import NotFoundError
 from kbtui.history.objects.commit import Actor
 from kbtui.workspace import files
 
@@ -47,10 +46,7 @@ def _shipped() -> dict[str, str]:
 
 def _is_due(workspace: Workspace, history: History, path: str) -> bool:
     """True if the file is missing and always was, or is what an older version installed."""
-    try:
-        data = files.read_bytes(workspace, path)
-    except NotFoundError:
-        data = None
+    data = files.read_if_there(workspace, path)
     if data == shipped_skill(path.split("/")[1]).encode():
         return False
     last = next(iter(history.log(path, limit=1)), None)

@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kbtui.errors import KbtuiError, NotFoundError, UsageError
+from kbtui.errors import KbtuiError, UsageError
 from kbtui.history.change import Actor, Change, Commit, Origin
 from kbtui.history.history import History
 from kbtui.knowledge.format.facts import statements
@@ -156,7 +156,7 @@ class Forgetting:
 
         def work(change: Change) -> None:
             for path in paths:
-                data = self._read(path)
+                data = files.read_if_there(self._layout, path)
                 if data is None or path in plan.entries:
                     continue
                 rest = without(data, mentions(data, plan.facts))
@@ -187,15 +187,9 @@ class Forgetting:
         entries = [info.path for info in self._rooms.library.infos() if info.problem is None]
         shown = self._rooms.archive.shown()
         for path in dict.fromkeys([_MEMORY, *BOOTSTRAP_FILES, *daily, *entries, *shown]):
-            data = self._read(path)
+            data = files.read_if_there(self._layout, path)
             if data is not None:
                 yield path, data
-
-    def _read(self, path: str) -> bytes | None:
-        try:
-            return files.read_bytes(self._layout, path)
-        except NotFoundError:
-            return None
 
     def _entries(self) -> Sequence[ArchiveEntry]:
         return self._rooms.archive.entries()

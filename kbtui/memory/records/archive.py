@@ -382,10 +382,7 @@ class Archive:
         return datetime.fromtimestamp(seconds).astimezone().strftime(_TIME)
 
     def _read(self, path: str) -> bytes | None:
-        try:
-            return files.read_bytes(self.workspace, path)
-        except NotFoundError:
-            return None
+        return files.read_if_there(self.workspace, path)
 
     def _years(self) -> list[str]:
         found = self.workspace.memory.glob("history-*.jsonl")

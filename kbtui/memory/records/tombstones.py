@@ -140,12 +140,12 @@ class Tombstones:
         if change.origin.undoes is None or change.adopted:
             return
         for path in [path for path in change.edits if is_record(path)]:
-            change.replace(path, self._file(path))
+            change.replace(path, files.read_if_there(self.workspace, path))
         removed: dict[str, str] = {}
         added: dict[str, str] = {}
         for path, data in list(change.edits.items()):
             if path.startswith(_REMEMBERED) and not path.endswith(_GENERATED):
-                gone, come = restated(_text(self._file(path)), _text(data))
+                gone, come = restated(_text(files.read_if_there(self.workspace, path)), _text(data))
                 removed |= gone
                 added |= come
         self.bury(
@@ -185,7 +185,9 @@ class Tombstones:
 
     def problems(self) -> tuple[BadLine, ...]:
         """Lines that can't be used; they stay in the file as they are."""
-        records, bad = parse_records(self._file(TOMBSTONES) or b"", TOMBSTONES)
+        records, bad = parse_records(
+            files.read_if_there(self.workspace, TOMBSTONES) or b"", TOMBSTONES
+        )
         for record in records:
             if _stone(record.value) is None:
                 bad.append(BadLine(TOMBSTONES, record.number, record.data, "no tombstone"))
@@ -214,7 +216,7 @@ class Tombstones:
         lifted: bool,
         drops: bool = False,
     ) -> int:
-        before = self._file(TOMBSTONES)
+        before = files.read_if_there(self.workspace, TOMBSTONES)
         data = change.read(TOMBSTONES) or b""
         known = _read(data)
         now = self.clock()
@@ -260,16 +262,10 @@ class Tombstones:
         return tuple(found)
 
     def _stones(self) -> dict[str, _Stone]:
-        data = self._file(TOMBSTONES) or b""
+        data = files.read_if_there(self.workspace, TOMBSTONES) or b""
         if data != self._cached[0]:
             self._cached = (data, _read(data))
         return self._cached[1]
-
-    def _file(self, path: str) -> bytes | None:
-        try:
-            return files.read_bytes(self.workspace, path)
-        except NotFoundError:
-            return None
 
     def _digest(self, fact: str) -> str:
         return hmac.new(self._secret(), normalise(fact).encode(), hashlib.sha256).hexdigest()

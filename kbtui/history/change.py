@@ -118,7 +118,7 @@ class Change:
 
     def put(self, path: str, data: bytes | None, *, over: bytes | None) -> None:
         """Write a file, or delete it where `data` is None, that held `over` when it was read."""
-        self._edit(path, data, None if over is None else files.blob_id(over))
+        self._edit(path, data, files.blob_of(over))
 
     def rename(self, old: str, new: str) -> None:
         """Move a file.

@@ -47,6 +47,7 @@ from kbtui.listeners import Listeners
 from kbtui.text import clean_line
 from kbtui.workspace import files
 from kbtui.workspace.durable import TOGETHER, USUAL_MODE, FileBatch, storage_errors
+from kbtui.workspace.files import blob_of
 from kbtui.workspace.layout import MACHINE, Workspace, conflict_copy_of, short_name
 from kbtui.workspace.lock import WorkspaceLock
 from kbtui.workspace.redact import redact
@@ -319,13 +320,13 @@ class Door:
     def _unrecorded(self, current: Edits) -> Edits:
         """Of the files' contents those that the newest commit doesn't have."""
         recorded = self._repository.blobs_at(self._repository.head(), current)
-        return {path: data for path, data in current.items() if _blob(data) != recorded[path]}
+        return {path: data for path, data in current.items() if blob_of(data) != recorded[path]}
 
     def _check_expected(self, change: Change, current: Edits) -> None:
         lost = [
             path
             for path, expected in change.expected.items()
-            if _blob(current[path]) != expected and change.edits[path] != current[path]
+            if blob_of(current[path]) != expected and change.edits[path] != current[path]
         ]
         if lost:
             raise self._conflict({path: change.edits[path] for path in lost})
@@ -546,7 +547,7 @@ class Door:
 
     def _check_untouched(self, path: str, expected: str | None) -> None:
         """Look once more, just before a file is replaced: editors outside know no lock."""
-        if _blob(files.read_if_there(self._workspace, path)) != expected:
+        if blob_of(files.read_if_there(self._workspace, path)) != expected:
             raise ConflictError(f"{path} was changed just now.", paths=(path,))
 
 
@@ -580,9 +581,5 @@ def _unwatched(_done: int, _total: int) -> None:
     return
 
 
-def _blob(data: bytes | None) -> str | None:
-    return None if data is None else files.blob_id(data)
-
-
 def _blob_pairs(current: Edits, written: Edits) -> dict[str, tuple[str | None, str | None]]:
-    return {path: (_blob(current[path]), _blob(data)) for path, data in written.items()}
+    return {path: (blob_of(current[path]), blob_of(data)) for path, data in written.items()}

@@ -201,9 +201,7 @@ class IntentLog:
             batch.sync()
 
     def _current(self, path: str) -> str | None:
-        if not files.exists(self._layout, path):
-            return None
-        return files.blob_id(files.read_bytes(self._layout, path))
+        return files.blob_of(files.read_if_there(self._layout, path))
 
     def sweep(self, intent: Intent) -> None:
         """Remove the temporary files that the crash left in the folders it was writing to."""

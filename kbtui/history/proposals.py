@@ -22,7 +22,7 @@ from kbtui.history.places import Plan, Proposal, ProposedEdit, Proposing, plan_f
 from kbtui.history.undo import Revert
 from kbtui.text import clean_line
 from kbtui.workspace.durable import storage_errors
-from kbtui.workspace.files import blob_id
+from kbtui.workspace.files import blob_of
 from kbtui.workspace.layout import Layout, short_name
 
 _READ = "What a proposal was made from"
@@ -195,7 +195,7 @@ def _check_expected(change: Change, current: Edits, unchecked: Collection[str]) 
     lost = [
         path
         for path, expected in change.expected.items()
-        if path not in unchecked and _blob(current[path]) != expected
+        if path not in unchecked and blob_of(current[path]) != expected
     ]
     if lost:
         names = ", ".join(map(short_name, lost))
@@ -204,10 +204,6 @@ def _check_expected(change: Change, current: Edits, unchecked: Collection[str]) 
             "Nothing was proposed. Read it again, and propose what is still needed.",
             paths=tuple(lost),
         )
-
-
-def _blob(data: bytes | None) -> str | None:
-    return None if data is None else blob_id(data)
 
 
 def _free(taken: Collection[str]) -> str:

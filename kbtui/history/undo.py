@@ -82,8 +82,8 @@ class Revert:
 
     def take_out(self, commit: Commit, change: PathChange) -> None:
         """Take out what a commit did to one path."""
-        old = self._recorded(commit.parent, change.old_path or change.path)
-        new = self._recorded(commit.id, change.path)
+        old = self._repository.content_at(commit.parent, change.old_path or change.path)
+        new = self._repository.content_at(commit.id, change.path)
         self.go(commit.id, change.path, change.old_path, new, old)
 
     def go(
@@ -135,8 +135,8 @@ class Revert:
         """
         count = 0
         for change in changes:
-            old = self._recorded(commit.parent, change.old_path or change.path)
-            new = self._recorded(commit.id, change.path)
+            old = self._repository.content_at(commit.parent, change.old_path or change.path)
+            new = self._repository.content_at(commit.id, change.path)
             hunks = diff_file(change.path, old, new).hunks
             count += len(hunks)
             if hunk < 1 or hunk > count:
@@ -150,10 +150,6 @@ class Revert:
         raise UsageError(f"There is no hunk {hunk}.", f"It has {count}: 1 to {count}.")
 
     # What files hold
-
-    def _recorded(self, commit: str | None, path: str) -> bytes | None:
-        blob = self._repository.blob_at(commit, path)
-        return None if blob is None else self._repository.read_blob(blob)
 
     def _now(self, path: str) -> bytes | None:
         if path in self.edits:
@@ -171,7 +167,7 @@ class Revert:
         returned = set()
         for later, change in self._log.later(since, path) if since else ():
             path = change.path
-            data = self._recorded(later.id, path)
+            data = self._repository.content_at(later.id, path)
             if data is not None:
                 versions.append(data)
                 if later.brings_back:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import platformdirs
 
 from kbtui.errors import UsageError
+from kbtui.history.looking.reading import is_repository
 from kbtui.logs import log_file
 from kbtui.settings import config_file
 from kbtui.text import counted
@@ -198,7 +199,7 @@ class Purging:
             return False
         if workspace.in_place and top == workspace.root and folder == workspace.machine:
             return False  # it is walked on its own
-        if folder.name == ".git" or _is_repository(folder):
+        if folder.name == ".git" or is_repository(folder):
             self._apart[folder] = "a git repository of your own was not looked at"
             return False
         if folder.name == MACHINE and folder != workspace.machine:
@@ -306,11 +307,6 @@ class Purging:
 def _without(log: bytes, secret: Secret) -> bytes:
     """A conversation without it; what was forgotten there stays where it is."""
     return (secret.of_same_length if b'"forget"' in log else secret).without(log)
-
-
-def _is_repository(folder: Path) -> bool:
-    """True for a bare git repository."""
-    return (folder / "HEAD").is_file() and (folder / "objects").is_dir()
 
 
 def _is_scratch(place: Path) -> bool:

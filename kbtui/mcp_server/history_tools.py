@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from kbtui.history.change import Change
     from kbtui.mcp_server.public_history import PublicCommit, PublicHistory
     from kbtui.memory.recall.provenance import Provenance, Why
-    from kbtui.memory.records.archive import ArchiveEntry
 
 _LIMIT = 20
 _MOST = 200
@@ -135,7 +134,11 @@ class ExplainLine:
         shown = self._commit(why.commit)
         is_private = any(message.meta.get("private") for message in why.messages)
         said = [] if is_private else _said(why)
-        archives = [] if is_private else [e for e in why.archives if not _is_private(context, e)]
+        archives = [
+            each
+            for each in (() if is_private else why.archives)
+            if not context.drew_on_private(each.session, each.messages)
+        ]
         note = why.note
         if is_private:
             note += " What was said there drew on a private entry, so it isn't shown."
@@ -278,18 +281,6 @@ def _may_tell(context: ToolContext, path: str, line: str) -> bool:
         return True
     text = files.decode(files.read_bytes(context.workspace, path)).text
     return line.strip() in map(str.strip, context.shown_text(path, text).splitlines())
-
-
-def _is_private(context: ToolContext, entry: ArchiveEntry) -> bool:
-    """True if what the archive condensed drew on a private entry."""
-    if not entry.session or entry.messages is None:
-        return False
-    first, last = entry.messages
-    try:
-        messages = context.sessions.read(entry.session)
-    except NotFoundError:
-        return False
-    return any(first <= each.id <= last and each.meta.get("private") for each in messages)
 
 
 def _in_words(data: Mapping[str, Any], shown: PublicCommit | None, context: ToolContext) -> str:

@@ -34,6 +34,8 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
+from kbtui.workspace.durable import write_all
+
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
@@ -184,7 +186,7 @@ class StdioTransport:
                 line, done = self._lines.get()
                 if not self._is_broken:
                     try:
-                        _write_all(self._sink, line)
+                        write_all(self._sink, line)
                     except OSError as error:
                         log.info("The client doesn't listen any more: %s", error)
                         self._is_broken = True
@@ -195,12 +197,6 @@ class StdioTransport:
 def _finish(done: asyncio.Future[None]) -> None:
     if not done.done():
         done.set_result(None)
-
-
-def _write_all(sink: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(sink, view) :]
 
 
 def _has_id(line: bytes) -> bool:

@@ -115,6 +115,11 @@ def blob_id(data: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
+def blob_of(data: bytes | None) -> str | None:
+    """The content hash of a file that may not be there: None stays None."""
+    return None if data is None else blob_id(data)
+
+
 def read_bytes(root: Layout, path: str, limit: int = READ_LIMIT) -> bytes:
     """Read one file.
 

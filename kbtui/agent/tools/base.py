@@ -88,6 +88,17 @@ class ToolContext:
         """True if a file is for local models only."""
         return self.library.is_private(path)
 
+    def drew_on_private(self, session: str | None, messages: tuple[int, int] | None) -> bool:
+        """True if a conversation drew on a private entry between two of its messages."""
+        if not session or messages is None:
+            return False
+        first, last = messages
+        try:
+            found = self.sessions.read(session)
+        except NotFoundError:
+            return False
+        return any(first <= each.id <= last and each.meta.get("private") for each in found)
+
     @property
     def has_private(self) -> bool:
         """True if there are entries for local models only."""

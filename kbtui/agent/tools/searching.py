@@ -140,7 +140,12 @@ def _nothing(context: ToolContext, result: SearchResult, query: str, what: str) 
 
 def _may_show(context: ToolContext, hit: Hit | Place) -> bool:
     """True if the model may know that there is such a hit, or such a place of one."""
-    return context.is_local or not (context.is_private(hit.path) or _is_private_talk(context, hit))
+    return context.is_local or not _is_private(context, hit)
+
+
+def _is_private(context: ToolContext, hit: Hit | Place) -> bool:
+    """True if an entry is, or if its conversation drew on one that is where it was found."""
+    return context.is_private(hit.path) or context.drew_on_private(hit.session, hit.messages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +159,7 @@ class _Shown:
 
 
 def _shown(context: ToolContext, hit: Hit) -> _Shown:
-    is_private = context.is_private(hit.path) or _is_private_talk(context, hit)
+    is_private = _is_private(context, hit)
     first, lines = _lines_of(context, hit)
     is_made = is_document(hit.path, context.settings.search.roots)
     places = ((first, hit.heading),) if is_made and hit.heading else ()
@@ -194,18 +199,6 @@ def _lines_of(context: ToolContext, hit: Hit) -> tuple[int, list[str]]:
         if any(line.strip() for line in lines):
             return first, lines
     return first, text_lines(hit.text or hit.snippet)
-
-
-def _is_private_talk(context: ToolContext, hit: Hit | Place) -> bool:
-    """True if a conversation drew on a private entry where it was found."""
-    if hit.session is None or hit.messages is None:
-        return False
-    first, last = hit.messages
-    try:
-        messages = context.sessions.read(hit.session)
-    except NotFoundError:
-        return False
-    return any(first <= message.id <= last and message.meta.get("private") for message in messages)
 
 
 def _fitting(lines: Sequence[str]) -> list[str]:

@@ -20,7 +20,7 @@ from kbtui.errors import UsageError
 from kbtui.history.looking.matching import Opcode, carried, lines_of, opcodes
 from kbtui.history.objects.commit import Moved, PathChange, is_derived
 from kbtui.workspace import files
-from kbtui.workspace.files import blob_id, decode
+from kbtui.workspace.files import blob_id, blob_of, decode
 
 CONTEXT = 3
 _SNIFFED = 8000
@@ -118,8 +118,8 @@ def diff_file(
         old_path=old_path,
         kind=_kind(old, new, old_path),
         hunks=hunks,
-        old_blob=None if old is None else blob_id(old),
-        new_blob=None if new is None else blob_id(new),
+        old_blob=blob_of(old),
+        new_blob=blob_of(new),
         binary=any(_is_binary(data) for data in (old, new)),
     )
 
@@ -459,10 +459,6 @@ def _joined(moves: Sequence[Moved]) -> Iterator[Moved]:
 Edits = dict[str, "bytes | None"]
 
 
-def _blob(data: bytes | None) -> str | None:
-    return None if data is None else files.blob_id(data)
-
-
 def path_changes(before: Edits, after: Edits) -> tuple[PathChange, ...]:
     """The changes of a commit to each path, renames paired; contents by path before and after."""
     added = {p: data for p, data in after.items() if data is not None and before[p] is None}
@@ -475,11 +471,11 @@ def path_changes(before: Edits, after: Edits) -> tuple[PathChange, ...]:
             continue
         if path in renames:
             counts = count_lines(before[renames[path]], new)
-            changes.append(PathChange(path, "renamed", renames[path], *counts, _blob(new)))
+            changes.append(PathChange(path, "renamed", renames[path], *counts, blob_of(new)))
         else:
             kind = "deleted" if new is None else "added" if old is None else "modified"
             counts = count_lines(old, new)
-            changes.append(PathChange(path, kind, None, *counts, _blob(new)))  # type: ignore[arg-type]
+            changes.append(PathChange(path, kind, None, *counts, blob_of(new)))  # type: ignore[arg-type]
     return tuple(changes)
 
 

@@ -307,7 +307,7 @@ def open_foreign(folder: Path) -> ForeignHistory:
         UnreadableError: It is of a kind that isn't read here.
     """
     place = next(
-        (each for each in (folder, folder / ".git") if _is_repository(each)),
+        (each for each in (folder, folder / ".git") if is_repository(each)),
         None,
     )
     if place is None:
@@ -320,7 +320,8 @@ def open_foreign(folder: Path) -> ForeignHistory:
     return ForeignHistory(repository, CommitLog(cache_folder(f"git-{name}"), repository))
 
 
-def _is_repository(folder: Path) -> bool:
+def is_repository(folder: Path) -> bool:
+    """True for a bare git repository."""
     return (folder / "HEAD").is_file() and (folder / "objects").is_dir()
 
 

@@ -278,6 +278,11 @@ class Repository:
         """The blob id of a path in a commit, None where it isn't."""
         return self.blobs_at(commit, [path])[path]
 
+    def content_at(self, commit: str | None, path: str) -> bytes | None:
+        """The content of a path in a commit, None where it isn't."""
+        blob = self.blob_at(commit, path)
+        return None if blob is None else self.read_blob(blob)
+
     def blobs_at(self, commit: str | None, paths: Iterable[str]) -> dict[str, str | None]:
         """The blob id of each path in a commit."""
         if commit is None:

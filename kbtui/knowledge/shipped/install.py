@@ -58,9 +58,7 @@ def _is_due(workspace: Workspace, history: History, path: str) -> bool:
 
 def _stage(change: Change, workspace: Workspace, due: dict[str, str]) -> None:
     for path, text in due.items():
-        there = files.exists(workspace, path)
-        blob = files.blob_id(files.read_bytes(workspace, path)) if there else None
-        change.write(path, text, expecting=blob)
+        change.write(path, text, expecting=files.blob_of(files.read_if_there(workspace, path)))
 
 
 def plant(history: History) -> Commit | None:

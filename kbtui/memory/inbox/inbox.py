@@ -411,7 +411,7 @@ def _check_base(
         )
     text = waits.get(path)
     data = edit.base if text is None else text.encode("utf-8", "replace")
-    if path in expected and expected[path] != (None if data is None else files.blob_id(data)):
+    if path in expected and expected[path] != files.blob_of(data):
         raise ConflictError(
             f"{name}, or what waits in the inbox for it, was changed meanwhile.",
             "Nothing was proposed. Read it again, and propose what is still needed.",

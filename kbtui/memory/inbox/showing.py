@@ -135,7 +135,7 @@ def _file_diff(file: FilePlan, number: int, total: int) -> FileDiff:
         old_path=file.old_path,
         kind=file.kind,
         hunks=tuple(_hunks(file.places, split_lines(file.text), number, total)),
-        old_blob=None if file.now is None else files.blob_id(file.now),
+        old_blob=files.blob_of(file.now),
         new_blob=None,
     )
 

@@ -168,11 +168,9 @@ def _session_budget(limits: ContextSettings, window: int, fixed: int) -> int:
     return max(_LEAST_SESSION_TOKENS, min(limits.session_tokens, left))
 
 
-def session_tokens(
-    rooms: Rooms, session: str, messages: Sequence[SessionMessage], model: ChatModel | None = None
-) -> int:
+def session_tokens(rooms: Rooms, session: str, messages: Sequence[SessionMessage]) -> int:
     """Estimate what a session takes of a prompt now: its messages, and the summary of the rest."""
-    model = model or _chat_model(rooms)
+    model = _chat_model(rooms)
     budget = rooms.settings.context.session_share(model.context_window)
     window = _session(rooms, session, messages, budget, is_local=model.is_local)
     earlier = earlier_text(window, budget // _SUMMARY_SHARE)

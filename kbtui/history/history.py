@@ -368,30 +368,20 @@ class History(HistoryReader):
         return self._apply_undo(_from(plan, origin), actor, sink)
 
     def undo_turn(
-        self,
-        turn: str,
-        *,
-        actor: Actor = Actor.YOU,
-        decisions: Decisions | None = None,
-        sink: Sink | None = None,
+        self, turn: str, *, decisions: Decisions | None = None, sink: Sink | None = None
     ) -> Commit | None:
         """Take out everything that a turn changed, as one commit; raises as `undo`."""
         commits = self._log.commits_of("turn", turn)
-        return self._apply_undo(self._undo.of_several(commits, decisions), actor, sink)
+        return self._apply_undo(self._undo.of_several(commits, decisions), Actor.YOU, sink)
 
     def undo_batch(
-        self,
-        batch: str,
-        *,
-        actor: Actor = Actor.YOU,
-        decisions: Decisions | None = None,
-        sink: Sink | None = None,
+        self, batch: str, *, decisions: Decisions | None = None, sink: Sink | None = None
     ) -> Commit | None:
         """Take out all of a batch (an import, a run of Dream's) as one commit; as `undo`."""
         commits = self._log.commits_of("batch", batch)
-        return self._apply_undo(self._undo.of_several(commits, decisions), actor, sink)
+        return self._apply_undo(self._undo.of_several(commits, decisions), Actor.YOU, sink)
 
-    def restore(self, path: str, at: str, *, actor: Actor = Actor.YOU) -> Commit | None:
+    def restore(self, path: str, at: str) -> Commit | None:
         """Make a file what it was in a commit; None when it is that already.
 
         Raises:
@@ -400,7 +390,7 @@ class History(HistoryReader):
         path = files.checked_path(path)
         commit = self.resolve(at)
         data = read_version(self._repository, commit, path)
-        with self.change(actor, f"{RESTORED}{commit[:10]}.") as change:
+        with self.change(Actor.YOU, f"{RESTORED}{commit[:10]}.") as change:
             change.write(path, data)
         return change.result
 

@@ -137,7 +137,6 @@ class HistoryReader:
         text: str | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
-        turn: str | None = None,
         batch: str | None = None,
         limit: int | None = None,
     ) -> Iterator[Commit]:
@@ -149,11 +148,10 @@ class HistoryReader:
             text: Only those whose subject or reason holds this, in any case.
             since: Not before this time.
             until: Not after this time.
-            turn: Only those of one turn.
             batch: Only those of one batch.
             limit: At most so many.
         """
-        wanted = LogFilter(actor, text, since, until, turn, batch)
+        wanted = LogFilter(actor, text, since, until, batch=batch)
         return self._log.commits(files.checked_path(path) if path else None, wanted, limit)
 
     def tree(self, rev: str) -> dict[str, str]:

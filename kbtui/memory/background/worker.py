@@ -54,7 +54,7 @@ class _Step:
 
 
 class BackgroundWorker:
-    """Runs what makes memory, one thing at a time; looks every `tick_seconds` for what is due."""
+    """Runs what makes memory, one thing at a time; looks every `TICK_SECONDS` for what is due."""
 
     def __init__(
         self,
@@ -63,14 +63,12 @@ class BackgroundWorker:
         budget: Budget,
         settings: MemorySettings,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        tick_seconds: float = TICK_SECONDS,
     ) -> None:
         self._sessions = sessions
         self._work = work
         self._budget = budget
         self._settings = settings
         self._clock = clock
-        self._tick = tick_seconds
         self._queue = SessionQueue()
         self._asked: deque[_Step] = deque()
         self._jobs: dict[str, Job] = {}
@@ -291,7 +289,7 @@ class BackgroundWorker:
     async def _rest(self, wake: asyncio.Event) -> None:
         """Wait until something is wanted, for one tick at most; then see what has gone quiet."""
         try:
-            async with asyncio.timeout(self._tick):
+            async with asyncio.timeout(TICK_SECONDS):
                 await wake.wait()
         except TimeoutError:
             self._sweep()

@@ -193,16 +193,15 @@ def switch_often() -> None:
 _FALLBACKS = ("nano", "vim", "vi")
 
 
-def editor_command(environment: Mapping[str, str] | None = None) -> list[str]:
+def editor_command() -> list[str]:
     """The editor that VISUAL or EDITOR name, else one that is there.
 
     Raises:
         ConfigurationError: none is set and none is installed.
     """
-    environment = os.environ if environment is None else environment
     for name in ("VISUAL", "EDITOR"):
         with contextlib.suppress(ValueError):  # a quotation mark without its other half
-            words = shlex.split(environment.get(name, ""))
+            words = shlex.split(os.environ.get(name, ""))
             if words:
                 return words
     for name in _FALLBACKS:

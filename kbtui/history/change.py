@@ -164,4 +164,4 @@ class Change:
 
 
 Sink = Callable[[Change], object]
-"""Takes a gathered change: the door makes it a commit, `History.propose` a proposal."""
+"""Takes a gathered change: the door makes it a commit, `Proposals.add` a proposal."""

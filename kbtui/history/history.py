@@ -28,18 +28,17 @@ from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors, sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from kbtui.history.intent import Outcome
     from kbtui.history.looking.blame import LineOrigin
     from kbtui.history.merging.line_merge import Conflict, Resolution
     from kbtui.history.objects.commit import Changed
     from kbtui.history.objects.lineage import Soundness
-    from kbtui.history.places import Place, Plan, Proposal
     from kbtui.history.sync.purge import Purge
     from kbtui.history.sync.remote import Address, Watcher
     from kbtui.history.sync.sync import SyncReport, SyncRules
-    from kbtui.history.undo import Edits, UndoPlan
+    from kbtui.history.undo import UndoPlan
     from kbtui.workspace.layout import Workspace
     from kbtui.workspace.scan import Scanner
     from kbtui.workspace.secret import Secret
@@ -71,6 +70,9 @@ class History(HistoryReader):
         workspace: Where it is.
         scanner: What knows the files' hashes.
         clock: The time of commits, aware.
+
+    Attributes:
+        proposals: The changes that wait for a decision.
     """
 
     def __init__(
@@ -82,7 +84,7 @@ class History(HistoryReader):
         repository = Repository(workspace.repository)
         super().__init__(repository, CommitLog(workspace.cache, repository))
         self._door = Door(workspace, scanner, self._repository, self._log, clock)
-        self._proposals = Proposals(workspace, repository, self._log, self._door, clock)
+        self.proposals = Proposals(workspace, repository, self._log, self._door, clock)
         self._undo = Undo(workspace, self._repository, self._log)
         self._adoption = Adoption(workspace, scanner, self._repository, self._door)
         self._blame = Blame(self._repository, self._log, workspace.cache / "blame.sqlite")
@@ -129,7 +131,7 @@ class History(HistoryReader):
             actor: Who makes the change.
             reason: Why; the body of the commit.
             origin: Where it comes from.
-            sink: Is handed the change instead of its being made, as `propose` may be.
+            sink: Is handed the change instead of its being made, as `proposals.add` may be.
 
         Raises:
             ConflictError: A file was not what the change expected; both versions are kept.
@@ -159,8 +161,6 @@ class History(HistoryReader):
             for path in sorted(change.edits)[:limit]
         )
 
-    # Proposing -----------------------------------------------------------------------------
-
     @contextlib.contextmanager
     def alone(self, timeout: float = 5.0) -> Iterator[None]:
         """Keep everybody else from writing, proposing and deciding for the block.
@@ -171,135 +171,6 @@ class History(HistoryReader):
         """
         with self._door.entered(timeout):
             yield
-
-    def propose(
-        self,
-        change: Change,
-        *,
-        id: str | None = None,
-        bases: Mapping[str, bytes | None] | None = None,
-        when: datetime | None = None,
-    ) -> Proposal:
-        """Let a change wait for a decision: a commit beside the branch, no file is touched.
-
-        What a machine proposes is redacted; outside edits of the files are recorded first.
-
-        Args:
-            change: What is proposed, as a sink of `change` gets it.
-            id: What it is called. If that waits already, the change is put on top of it: paths
-                that it has get the new text, others are added. None finds a free one.
-            bases: What the texts of some paths were made from, where that isn't what the files
-                hold now (None: there was no file). It is what acceptance merges from.
-            when: When it came; None: now.
-
-        Raises:
-            ConflictError: What the change expected isn't what the file, or the proposal, says.
-            UsageError: It changes nothing, or `id` can't be a name.
-            WorkspaceBusyError: Somebody else is writing.
-            StorageError: The file system refused.
-        """
-        return self._proposals.add(change, id, bases or {}, when)
-
-    def proposals(self) -> tuple[Proposal, ...]:
-        """All proposals that wait, the oldest first; `changes_of(each.commit.id)` is the diff."""
-        return self._proposals.all()
-
-    def proposal(self, id: str) -> Proposal:
-        """One proposal by its id.
-
-        Raises:
-            NotFoundError: There is none.
-        """
-        return self._proposals.get(id)
-
-    def proposals_stamp(self) -> int:
-        """A number that changes whenever a proposal comes, goes or changes, in any process."""
-        return self._repository.proposals.stamp()
-
-    def accept_preview(self, id: str) -> Plan:
-        """Show what accepting would do to the files as they are now; raises as `proposal`."""
-        return self._proposals.plan(self._proposals.get(id))
-
-    def accept(
-        self,
-        id: str,
-        *,
-        actor: Actor = Actor.YOU,
-        places: Collection[str] | None = None,
-        theirs: bool = False,
-        companion: Callable[[Change, Plan, Collection[Place]], None] = lambda *_: None,
-    ) -> Commit | None:
-        """Make a proposed change, merged into what the files say now; what is left of it waits on.
-
-        Args:
-            id: The proposal.
-            actor: Who accepts.
-            places: Only these, by key or by number from 1 as `accept_preview` has them.
-            theirs: Where the file was changed meanwhile, what is proposed takes the place of that.
-            companion: Adds edits to the same commit.
-
-        Returns:
-            The commit, whose origin names the proposal; None when all of it stood there already.
-
-        Raises:
-            NotFoundError: There is no such proposal or place.
-            ConflictError: The same lines were changed meanwhile. Nothing was changed, and the
-                proposal waits on.
-        """
-        with self.alone():  # nobody else accepts it at the same time
-            plan = self.accept_preview(id)
-            chosen = plan.chosen(places)
-            plan.check(chosen, theirs=theirs)
-            origin = replace(plan.proposal.origin, proposal=id)
-            with self.change(actor, plan.told("Accepted", chosen), origin) as change:
-                for file in plan.files:
-                    _put(change, file.made(chosen), file.before)
-                companion(change, plan, chosen)
-            self._proposals.keep(plan.proposal, plan.left(made=chosen))
-        return change.result
-
-    def drop(
-        self,
-        id: str,
-        *,
-        actor: Actor = Actor.YOU,
-        places: Collection[str] | None = None,
-        companion: Callable[[Change, Plan, Collection[Place]], None] = lambda *_: None,
-    ) -> Proposal:
-        """Put a proposal away, or some places of it; returns it as it was.
-
-        What `companion` adds is one commit. Arguments and errors are those of `accept`.
-        """
-        with self.alone():
-            plan = self.accept_preview(id)
-            chosen = plan.chosen(places)
-            origin = plan.proposal.origin
-            with self.change(actor, plan.told("Rejected", chosen), origin) as change:
-                companion(change, plan, chosen)
-            self._proposals.keep(plan.proposal, plan.left(dropped=chosen))
-        return plan.proposal
-
-    def reword(self, id: str, place: str, text: str, *, seen: str | None = None) -> Proposal:
-        """Let another text take the place of what is proposed; nothing is written.
-
-        Args:
-            id: The proposal.
-            place: Key or number, as in `accept`.
-            text: What is to stand there.
-            seen: What stood there when it was begun; None: don't compare.
-
-        Returns:
-            The proposal as it was.
-
-        Raises:
-            NotFoundError: There is no such proposal or place.
-            ConflictError: Something else stands there by now.
-            UnreadableError: The file can't be written.
-        """
-        with self.alone():
-            plan = self.accept_preview(id)
-            self._proposals.keep(plan.proposal, plan.reworded(place, text, seen))
-        return plan.proposal
 
     # Listening and adopting ----------------------------------------------------------------
 
@@ -434,7 +305,8 @@ class History(HistoryReader):
 
     def _apply_undo(self, plan: UndoPlan, actor: Actor, sink: Sink | None) -> Commit | None:
         with self.change(actor, plan.reason, plan.origin, sink) as change:
-            _put(change, plan.edits, plan.before)
+            for path, data in plan.edits.items():  # if the files still hold what it was made from
+                change.put(path, data, over=plan.before[path])
         if change.result is None and sink is None:
             raise UsageError("Nothing is left to undo: it is all taken back already.")
         return change.result
@@ -536,12 +408,6 @@ class History(HistoryReader):
         with contextlib.suppress(NotFoundError):
             return self._repository.read_blob(blob)
         return files.read_bytes(self._workspace, path)
-
-
-def _put(change: Change, edits: Edits, before: Edits) -> None:
-    """Write what was worked out, if the files still hold what it was worked out from."""
-    for path, data in edits.items():
-        change.put(path, data, over=before[path])
 
 
 def _from(plan: UndoPlan, origin: Origin | None) -> UndoPlan:

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from kbtui.errors import ConflictError, NotFoundError, UsageError
 from kbtui.history.change import Change
 from kbtui.history.door import Door, Edits, redact_change
 from kbtui.history.looking.log import CommitLog
-from kbtui.history.objects.commit import Commit, Origin, PathChange, read_commit
+from kbtui.history.objects.commit import Actor, Commit, Origin, PathChange, read_commit
 from kbtui.history.objects.repository import Repository
-from kbtui.history.places import Plan, Proposal, ProposedEdit, Proposing, plan_file
+from kbtui.history.places import Place, Plan, Proposal, ProposedEdit, Proposing, plan_file
 from kbtui.history.undo import Revert
 from kbtui.text import clean_line
 from kbtui.workspace.durable import storage_errors
@@ -26,10 +27,11 @@ from kbtui.workspace.files import blob_of
 from kbtui.workspace.layout import Layout, short_name
 
 _READ = "What a proposal was made from"
+Companion = Callable[[Change, Plan, Collection[Place]], None]
 
 
 class Proposals:
-    """The proposals of one workspace; whoever changes one has entered the door."""
+    """The proposals of one workspace."""
 
     def __init__(
         self,
@@ -69,18 +71,41 @@ class Proposals:
             raise NotFoundError(f"There is no proposal {clean_line(name)!r}.")
         return self._read(name, commit)
 
+    def stamp(self) -> int:
+        """A number that changes whenever a proposal comes, goes or changes, in any process."""
+        return self._refs.stamp()
+
     def add(
         self,
         change: Change,
-        name: str | None,
-        bases: Mapping[str, bytes | None],
-        when: datetime | None,
+        *,
+        id: str | None = None,
+        bases: Mapping[str, bytes | None] | None = None,
+        when: datetime | None = None,
     ) -> Proposal:
-        """See `History.propose`."""
+        """Let a change wait for a decision: a commit beside the branch, no file is touched.
+
+        What a machine proposes is redacted; outside edits of the files are recorded first.
+
+        Args:
+            change: What is proposed, as a sink of `History.change` gets it.
+            id: What it is called. If that waits already, the change is put on top of it: paths
+                that it has get the new text, others are added. None finds a free one.
+            bases: What the texts of some paths were made from, where that isn't what the files
+                hold now (None: there was no file). It is what acceptance merges from.
+            when: When it came; None: now.
+
+        Raises:
+            ConflictError: What the change expected isn't what the file, or the proposal, says.
+            UsageError: It changes nothing, or `id` can't be a name.
+            WorkspaceBusyError: Somebody else is writing.
+            StorageError: The file system refused.
+        """
+        bases = bases or {}
         with self._door.entered() as events:
             current = self._door.settled(change.edits, events)
             known = self._refs.all()
-            old = self.get(name).commit if name in known and name is not None else None
+            old = self.get(id).commit if id is not None and id in known else None
             proposed = self._contents(old)
             _check_expected(change, {**current, **proposed}, set(bases) - proposed.keys())
             read = {p: bases.get(p, current[p]) for p in change.edits if p not in proposed}
@@ -92,12 +117,13 @@ class Proposals:
             commit = self._store(change, base, {**proposed, **change.edits}, when)
             if commit is None:
                 raise UsageError("A proposal needs at least one file that it changes.")
-            name = _free(known) if name is None else name
+            name = _free(known) if id is None else id
             self._refs.put(name, commit.id)
             return self._read(name, commit.id)
 
-    def plan(self, proposal: Proposal) -> Plan:
-        """Merge every file of a proposal into what is there; reads files."""
+    def preview(self, id: str) -> Plan:
+        """Show what accepting would do to the files as they are now; raises as `get`."""
+        proposal = self.get(id)
         since = self._since(proposal.commit)
         planned = []
         for edit in proposal.edits:
@@ -106,7 +132,91 @@ class Proposals:
             planned.append(plan_file(work, decisions, since, edit))
         return Plan(proposal, tuple(planned))
 
-    def keep(self, proposal: Proposal, edits: Sequence[ProposedEdit]) -> None:
+    def accept(
+        self,
+        id: str,
+        *,
+        actor: Actor = Actor.YOU,
+        places: Collection[str] | None = None,
+        theirs: bool = False,
+        companion: Companion = lambda *_: None,
+    ) -> Commit | None:
+        """Make a proposed change, merged into what the files say now; what is left of it waits on.
+
+        Args:
+            id: The proposal.
+            actor: Who accepts.
+            places: Only these, by key or by number from 1 as `preview` has them.
+            theirs: Where the file was changed meanwhile, what is proposed takes the place of that.
+            companion: Adds edits to the same commit.
+
+        Returns:
+            The commit, whose origin names the proposal; None when all of it stood there already.
+
+        Raises:
+            NotFoundError: There is no such proposal or place.
+            ConflictError: The same lines were changed meanwhile. Nothing was changed, and the
+                proposal waits on.
+        """
+        with self._door.entered():  # nobody else accepts it at the same time
+            plan = self.preview(id)
+            chosen = plan.chosen(places)
+            plan.check(chosen, theirs=theirs)
+            origin = replace(plan.proposal.origin, proposal=id)
+            change = Change(self._layout, actor, plan.told("Accepted", chosen), origin)
+            for file in plan.files:
+                for path, data in file.made(chosen).items():
+                    change.put(path, data, over=file.before[path])
+            companion(change, plan, chosen)
+            self._door.apply(change)
+            self._keep(plan.proposal, plan.left(made=chosen))
+        return change.result
+
+    def drop(
+        self,
+        id: str,
+        *,
+        actor: Actor = Actor.YOU,
+        places: Collection[str] | None = None,
+        companion: Companion = lambda *_: None,
+    ) -> Proposal:
+        """Put a proposal away, or some places of it; returns it as it was.
+
+        What `companion` adds is one commit. Arguments and errors are those of `accept`.
+        """
+        with self._door.entered():
+            plan = self.preview(id)
+            chosen = plan.chosen(places)
+            reason = plan.told("Rejected", chosen)
+            change = Change(self._layout, actor, reason, plan.proposal.origin)
+            companion(change, plan, chosen)
+            self._door.apply(change)
+            self._keep(plan.proposal, plan.left(dropped=chosen))
+        return plan.proposal
+
+    def reword(self, id: str, place: str, text: str, *, seen: str | None = None) -> Proposal:
+        """Let another text take the place of what is proposed; nothing is written.
+
+        Args:
+            id: The proposal.
+            place: Key or number, as in `accept`.
+            text: What is to stand there.
+            seen: What stood there when it was begun; None: don't compare.
+
+        Returns:
+            The proposal as it was.
+
+        Raises:
+            NotFoundError: There is no such proposal or place.
+            ConflictError: Something else stands there by now.
+            UnreadableError: The file can't be written.
+        """
+        with self._door.entered():
+            plan = self.preview(id)
+            self._keep(plan.proposal, plan.reworded(place, text, seen))
+        return plan.proposal
+
+    def _keep(self, proposal: Proposal, edits: Sequence[ProposedEdit]) -> None:
         """Let nothing but some edits wait on; without any, the proposal goes."""
         commit = proposal.commit
         change = Change(self._layout, commit.actor, commit.body, commit.origin)

@@ -112,7 +112,7 @@ def _rewind(at: Case) -> None:
 def _propose(at: Case) -> None:
     history = at.history()
     with history.change(
-        Actor.DREAM, "perhaps", sink=lambda change: history.propose(change, id="p")
+        Actor.DREAM, "perhaps", sink=lambda change: history.proposals.add(change, id="p")
     ) as change:
         change.write(A, "proposed\n")
 
@@ -124,13 +124,13 @@ def _proposed(at: Case) -> None:
 
 def _accept(at: Case) -> None:
     with suppress(NotFoundError):
-        at.history().accept("p")
+        at.history().proposals.accept("p")
     at.told.append("proposed")
 
 
 def _drop(at: Case) -> None:
     with suppress(NotFoundError):
-        at.history().drop("p")
+        at.history().proposals.drop("p")
 
 
 def _edited(at: Case) -> None:

@@ -158,7 +158,7 @@ class Inbox:
 
     def list(self) -> list[Proposal]:
         """All proposals that wait, the oldest first."""
-        return [*self._history.proposals()]
+        return [*self._history.proposals.all()]
 
     def get(self, ref: str) -> Proposal:
         """One proposal by its id or the unique beginning of it.
@@ -184,19 +184,19 @@ class Inbox:
         Raises:
             NotFoundError: There is no such proposal.
         """
-        return self._history.accept_preview(self.get(ref).id)
+        return self._history.proposals.preview(self.get(ref).id)
 
     def waiting(self) -> tuple[Plan, ...]:
         """The plans of all proposals of which something is left to decide, the oldest first."""
         plans = []
         for proposal in self.list():
             with contextlib.suppress(NotFoundError):  # somebody has decided on it just now
-                plans.append(self._history.accept_preview(proposal.id))
+                plans.append(self._history.proposals.preview(proposal.id))
         return tuple(plan for plan in plans if plan.places)
 
     def stamp(self) -> int:
         """A number that changes whenever a proposal came or went, in whichever process."""
-        return self._history.proposals_stamp()
+        return self._history.proposals.stamp()
 
     def problems(self) -> tuple[str, ...]:
         """Files of an older inbox that can't be read; they stay there."""
@@ -221,7 +221,7 @@ class Inbox:
         def remember(change: Change, plan: Plan, chosen: Collection[Place]) -> None:
             self._tombstones.lift(change, _facts(plan, chosen))
 
-        commit = self._history.accept(
+        commit = self._history.proposals.accept(
             self.get(ref).id, actor=actor, places=hunks, theirs=theirs, companion=remember
         )
         self._listeners.tell()
@@ -237,7 +237,9 @@ class Inbox:
             self._tombstones.bury(change, _facts(plan, chosen), sources)
             self._rejections.reject(plan, chosen, self._clock())
 
-        proposal = self._history.drop(self.get(ref).id, actor=actor, places=hunks, companion=bury)
+        proposal = self._history.proposals.drop(
+            self.get(ref).id, actor=actor, places=hunks, companion=bury
+        )
         self._listeners.tell()
         return proposal
 
@@ -256,7 +258,7 @@ class Inbox:
         `History.reword`, and UsageError: Both sides of a conflict are still marked in the text.
         """
         check_settled(text)
-        was = self._history.reword(self.get(ref).id, hunk, text, seen=seen)
+        was = self._history.proposals.reword(self.get(ref).id, hunk, text, seen=seen)
         self._rejections.reword(was, [fingerprint(was.actor, was.edits)], self._clock())
         self._listeners.tell()
 
@@ -266,7 +268,7 @@ class Inbox:
         done = [each for each in self.list() if each.id not in waiting]
         with contextlib.suppress(NotFoundError, WorkspaceBusyError):  # the next look does it
             for proposal in done:
-                self._history.drop(proposal.id, places=())
+                self._history.proposals.drop(proposal.id, places=())
         if done:
             self._listeners.tell()
         return len(done)
@@ -302,7 +304,7 @@ class Inbox:
         bases: dict[str, bytes | None] = {}
 
         def propose(change: Change) -> None:
-            found.append(self._history.propose(change, id=name, bases=bases, when=when))
+            found.append(self._history.proposals.add(change, id=name, bases=bases, when=when))
 
         with self._history.change(actor, reason, origin, propose) as change:
             for edit in edits:

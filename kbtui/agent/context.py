@@ -181,7 +181,7 @@ def _session(
     rooms: Rooms, session: str, messages: Sequence[SessionMessage], budget: int, *, is_local: bool
 ) -> SessionWindow:
     """The part of a session that a prompt holds, and what is known of the rest."""
-    known = bool(messages) and (is_local or not _is_secret(rooms))
+    known = bool(messages) and (is_local or not rooms.library.is_private(ARCHIVE))
     return session_window(
         messages,
         most_messages=rooms.settings.context.memory_window,
@@ -189,11 +189,6 @@ def _session(
         is_local=is_local,
         condensed=condensed_of(rooms.archive, session) if known else (),
     )
-
-
-def _is_secret(rooms: Rooms) -> bool:
-    """True if the archive is for local models only."""
-    return rooms.library.is_private(ARCHIVE)
 
 
 def _clock(now: datetime) -> str:

@@ -221,7 +221,8 @@ class Turn:
         self._partial.clear()
         prompt = fitting(self._messages, self.model.context_window)
         if self.log_prompts:
-            log.info("prompt of turn %s: %s", self.id, [_logged(each) for each in prompt])
+            shown = [asdict(replace(each, pictures=())) for each in prompt]
+            log.info("prompt of turn %s: %s", self.id, shown)
         tools = self.toolbox.specs_for(self.model.context_window)
         stream = cast("AsyncGenerator[ReplyEvent, None]", self.model.stream(prompt, tools))
         reply: Reply | None = None
@@ -344,10 +345,6 @@ def fitting(messages: Sequence[Message], window: int) -> list[Message]:
             excess -= prompt_tokens([message]) - prompt_tokens([shorter])
             shown[number] = shorter
     return shown
-
-
-def _logged(message: Message) -> dict[str, Any]:
-    return asdict(replace(message, pictures=()))
 
 
 def _check_whole(reply: Reply) -> None:

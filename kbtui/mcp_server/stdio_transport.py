@@ -135,7 +135,11 @@ class StdioTransport:
         except ValidationError:
             self._complain(*_diagnosis(line))
             return None
-        if isinstance(message, JSONRPCNotification) and b'"id"' in line and _has_id(line):
+        if (
+            isinstance(message, JSONRPCNotification)
+            and b'"id"' in line
+            and "id" in json.loads(line)
+        ):
             # The SDK takes a request whose id is none for something that wants no answer.
             self._complain(*_diagnosis(line))
             return None
@@ -197,10 +201,6 @@ class StdioTransport:
 def _finish(done: asyncio.Future[None]) -> None:
     if not done.done():
         done.set_result(None)
-
-
-def _has_id(line: bytes) -> bool:
-    return "id" in json.loads(line)
 
 
 def _diagnosis(line: bytes) -> tuple[int | str | None, int, str]:

@@ -79,7 +79,7 @@ def render_entry(
         text = sections.strip("\n")
     else:
         text = _body(type_, front.day, sections or {})
-    if not _starts_with_title(text):
+    if not re.match(r"#[ \t]+\S", text.lstrip()):  # it begins with its title
         text = f"# {clean_line(title)}\n\n{text}".rstrip("\n")
     return f"---\n{head}---\n{text}\n" if head else f"{text}\n"
 
@@ -137,7 +137,3 @@ def _body(type_: str, created: date, sections: Mapping[str, str]) -> str:
     shown = {name.casefold() for name in known}
     parts += [f"## {name}\n{text}" for name, text in given.items() if name.casefold() not in shown]
     return "\n\n".join(parts)
-
-
-def _starts_with_title(text: str) -> bool:
-    return re.match(r"#[ \t]+\S", text.lstrip()) is not None

@@ -104,9 +104,6 @@ class DateKeeper:
         text = now.replace(tzinfo=None).isoformat(sep=found["time"][0], timespec=spec)
         zone = written[found.end() :]
         if zone == "Z":
-            return f"{_utc(now).isoformat(sep=found['time'][0], timespec=spec)}Z"
+            utc = now.astimezone(UTC).replace(tzinfo=None)
+            return f"{utc.isoformat(sep=found['time'][0], timespec=spec)}Z"
         return text if not zone else None
-
-
-def _utc(moment: datetime) -> datetime:
-    return moment.astimezone(UTC).replace(tzinfo=None)

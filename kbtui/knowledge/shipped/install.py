@@ -16,7 +16,7 @@ from kbtui.workspace import files
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-    from kbtui.history.change import Change, Commit
+    from kbtui.history.change import Commit
     from kbtui.history.history import History
     from kbtui.workspace.layout import Workspace
 
@@ -32,33 +32,26 @@ def shipped_skill(name: str) -> str:
 
 def install_skills(workspace: Workspace, history: History) -> Commit | None:
     """Install shipped skills where they never were, and update those nobody has edited."""
-    due = {path: text for path, text in _shipped().items() if _is_due(workspace, history, path)}
+    shipped = {f"skills/{name}/SKILL.md": shipped_skill(name).encode() for name in SKILLS}
+    there = {path: files.read_if_there(workspace, path) for path in shipped}
+    due = [path for path in shipped if _is_due(history, path, there[path], shipped[path])]
     if not due:
         return None
     with history.change(Actor.IMPORT, REASON) as change:
-        _stage(change, workspace, due)
+        for path in due:
+            change.write(path, shipped[path], expecting=files.blob_of(there[path]))
     return change.result
 
 
-def _shipped() -> dict[str, str]:
-    return {f"skills/{name}/SKILL.md": shipped_skill(name) for name in SKILLS}
-
-
-def _is_due(workspace: Workspace, history: History, path: str) -> bool:
+def _is_due(history: History, path: str, data: bytes | None, shipped: bytes) -> bool:
     """True if the file is missing and always was, or is what an older version installed."""
-    data = files.read_if_there(workspace, path)
-    if data == shipped_skill(path.split("/")[1]).encode():
+    if data == shipped:
         return False
     last = next(iter(history.log(path, limit=1)), None)
     if last is None:
         return data is None
     ours = last.actor is Actor.IMPORT and last.body == REASON
     return ours and data is not None and data == history.read(path, last.id)
-
-
-def _stage(change: Change, workspace: Workspace, due: dict[str, str]) -> None:
-    for path, text in due.items():
-        change.write(path, text, expecting=files.blob_of(files.read_if_there(workspace, path)))
 
 
 def plant(history: History) -> Commit | None:

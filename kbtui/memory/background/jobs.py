@@ -263,7 +263,8 @@ class SessionWork:
             if closing:
                 await self._write_notes(session, outcome, tell)
         except KbtuiError as error:
-            return SessionReport(notice="" if _is_quiet(error) else str(error), error=error)
+            is_news = not isinstance(error, WorkspaceBusyError)  # else another does the same work
+            return SessionReport(notice=str(error) if is_news else "", error=error)
         return SessionReport(outcome, outcome.notice, outcome.error)
 
     def _is_untouched(self, session: str) -> bool:
@@ -302,8 +303,3 @@ def progress_teller(tell: Tell) -> Callable[[Progress], None]:
         tell(WorkerEvent("progress", CONDENSING, progress.session, text, *pages))
 
     return told
-
-
-def _is_quiet(error: KbtuiError) -> bool:
-    """True if an error is no news to a person: another program is at the same work."""
-    return isinstance(error, WorkspaceBusyError)

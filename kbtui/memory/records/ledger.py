@@ -244,9 +244,8 @@ class _WholeLog:
         self.bad = len(lines.bad)
         self.problems = (
             *(f"line {line.number} can't be read" for line in lines.bad),
-            *(f"{torn.name} holds a line cut short" for torn in _torn(file)),
+            *(
+                f"{torn.name} holds a line cut short"
+                for torn in sorted(file.parent.glob(f"{glob.escape(file.name)}.torn-*"))
+            ),
         )
-
-
-def _torn(file: Path) -> list[Path]:
-    return sorted(file.parent.glob(f"{glob.escape(file.name)}.torn-*"))

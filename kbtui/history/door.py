@@ -400,9 +400,7 @@ class Door:
         """Store, intend, write, move: the part that must survive a crash at any point."""
         in_place = in_place or {}
         head = self._repository.head()
-        recorded = self._repository.blobs_at(head, in_place)
-        read = self._repository.read_blob
-        before = current | {path: b if b is None else read(b) for path, b in recorded.items()}
+        before = current | self._repository.contents_at(head, in_place)
         commit, raw, objects = self.build(change, head, before, in_place | written)
         intent = Intent(commit.id, head, _blob_pairs(current, written))
         self._put_in_place(intent, written, objects, change.watch)

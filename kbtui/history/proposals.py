@@ -9,7 +9,7 @@ was changed again a person settles it.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -110,7 +110,7 @@ class Proposals:
             _check_expected(change, {**current, **proposed}, set(bases) - proposed.keys())
             read = {p: bases.get(p, current[p]) for p in change.edits if p not in proposed}
             base = self._base(old.parent if old else self._repository.head(), read, change)
-            before = self._at(base, [*proposed, *change.edits])
+            before = self._repository.contents_at(base, [*proposed, *change.edits])
             if change.actor.is_machine:
                 redact_change(change, before)
             when = old.time if old else when or self._next_time()
@@ -251,8 +251,8 @@ class Proposals:
 
     def _edit(self, commit: Commit, change: PathChange) -> ProposedEdit:
         old = change.old_path or change.path
-        base = self._at(commit.parent, [old])[old]
-        wanted = self._at(commit.id, [change.path])[change.path]
+        base = self._repository.contents_at(commit.parent, [old])[old]
+        wanted = self._repository.contents_at(commit.id, [change.path])[change.path]
         return ProposedEdit(change.path, base, wanted, change.old_path)
 
     def _since(self, commit: Commit) -> str | None:
@@ -274,12 +274,7 @@ class Proposals:
         if commit is None:
             return {}
         paths = [each for c in commit.paths for each in (c.path, c.old_path) if each]
-        return self._at(commit.id, paths)
-
-    def _at(self, commit: str | None, paths: Iterable[str]) -> Edits:
-        blobs = self._repository.blobs_at(commit, paths)
-        read = self._repository.read_blob
-        return {path: None if blob is None else read(blob) for path, blob in blobs.items()}
+        return self._repository.contents_at(commit.id, paths)
 
     def _base(self, parent: str | None, read: Edits, change: Change) -> str | None:
         """The commit that holds what was read: `parent`, if that says the same."""
@@ -290,7 +285,7 @@ class Proposals:
         self, change: Change, base: str | None, edits: Edits, when: datetime | None = None
     ) -> Commit | None:
         """Make the commit of what differs from its base durable; None where nothing does."""
-        before = self._at(base, edits)
+        before = self._repository.contents_at(base, edits)
         differing = {path: data for path, data in edits.items() if data != before[path]}
         if not differing:
             return None

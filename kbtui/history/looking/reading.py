@@ -96,13 +96,13 @@ def read_version(repository: Repository, commit: str, path: str) -> bytes:
     Raises:
         NotFoundError: There was no such file.
     """
-    blob = repository.blob_at(commit, path)
-    if blob is None:
+    data = repository.content_at(commit, path)
+    if data is None:
         raise NotFoundError(
             f"{short_name(path)} did not exist in {commit[:10]}.",
             f"`kbtui log {short_name(path)}` shows where it did.",
         )
-    return repository.read_blob(blob)
+    return data
 
 
 class HistoryReader:
@@ -137,6 +137,7 @@ class HistoryReader:
         text: str | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
+        turn: str | None = None,
         batch: str | None = None,
         limit: int | None = None,
     ) -> Iterator[Commit]:
@@ -148,10 +149,11 @@ class HistoryReader:
             text: Only those whose subject or reason holds this, in any case.
             since: Not before this time.
             until: Not after this time.
+            turn: Only those of one turn.
             batch: Only those of one batch.
             limit: At most so many.
         """
-        wanted = LogFilter(actor, text, since, until, batch=batch)
+        wanted = LogFilter(actor, text, since, until, turn, batch)
         return self._log.commits(files.checked_path(path) if path else None, wanted, limit)
 
     def tree(self, rev: str) -> dict[str, str]:

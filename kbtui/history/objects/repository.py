@@ -280,8 +280,12 @@ class Repository:
 
     def content_at(self, commit: str | None, path: str) -> bytes | None:
         """The content of a path in a commit, None where it isn't."""
-        blob = self.blob_at(commit, path)
-        return None if blob is None else self.read_blob(blob)
+        return self.contents_at(commit, [path])[path]
+
+    def contents_at(self, commit: str | None, paths: Iterable[str]) -> dict[str, bytes | None]:
+        """The content of each path in a commit."""
+        blobs = self.blobs_at(commit, paths)
+        return {p: None if blob is None else self.read_blob(blob) for p, blob in blobs.items()}
 
     def blobs_at(self, commit: str | None, paths: Iterable[str]) -> dict[str, str | None]:
         """The blob id of each path in a commit."""

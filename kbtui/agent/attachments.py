@@ -146,7 +146,7 @@ def _attached(
                 text = documents.read(path)
             whole, note = text.whole, text.problem
         else:
-            whole = files.decode(files.read_bytes(workspace, path, _MOST_FILE)).text
+            whole = files.text_of(files.read_bytes(workspace, path, _MOST_FILE))
     except KbtuiError as error:
         return Attachment(path, "", private, clean_line(error.message))
     if "\x00" in whole:

@@ -566,7 +566,7 @@ def redact_change(change: Change, current: Edits, done: Redacted | None = None) 
         if data is None or data == old or (done and done.get(path) == (old, data)):
             continue
         decoded = files.decode(data)
-        kept = "" if old is None else files.decode(old).text
+        kept = "" if old is None else files.text_of(old)
         redaction = redact(decoded.text, keep=kept)
         if redaction.found:
             change.replace(path, redaction.text.encode(decoded.encoding, "replace"))

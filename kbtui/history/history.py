@@ -397,7 +397,7 @@ class History(HistoryReader):
             read_version(self._repository, commit, path)
             return self._blame.at(path, commit)
         if text is None:
-            text = files.decode(files.read_bytes(self._workspace, path)).text
+            text = files.text_of(files.read_bytes(self._workspace, path))
         return self._blame.of_text(path, text)
 
     def _working_tree(self) -> dict[str, str]:

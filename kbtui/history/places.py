@@ -176,12 +176,12 @@ class FilePlan:
     @property
     def text(self) -> str:
         """The text of the file now."""
-        return _text(self.now)
+        return files.text_of(self.now)
 
     @property
     def target(self) -> str:
         """The text that it would have."""
-        return _text(self.after.get(self.path))
+        return files.text_of(self.after.get(self.path))
 
     def stands_at(self, place: Place) -> str:
         """Read the lines of a place as they are; of a whole file, all."""
@@ -396,7 +396,7 @@ def plan_file(
         else:
             work.go(since, old, edit.path if edit.old_path else None, edit.base, edit.wanted)
     except KbtuiError as error:
-        lines = tuple(split_lines(_text(edit.wanted)))
+        lines = tuple(split_lines(files.text_of(edit.wanted)))
         place = _whole(edit, error.message.rstrip("."), 0, (), lines)
         return FilePlan(edit, edit.path, None, {}, {}, (place,), error)
     before, after = work.before, work.edits
@@ -607,10 +607,6 @@ def _dated(base: str, text: str) -> str:
 
 def _line_end(text: str) -> str:
     return "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
-
-
-def _text(data: bytes | None) -> str:
-    return files.decode(data or b"").text
 
 
 def _key(said: object) -> str:

@@ -171,7 +171,7 @@ class Revert:
             if data is not None:
                 versions.append(data)
                 if later.brings_back:
-                    returned.add(_text(data))
+                    returned.add(files.text_of(data))
         return path, versions, returned
 
     # The cases
@@ -181,7 +181,7 @@ class Revert:
         now = self._now(path)
         if now is None:
             there, _, returned = self._follow(since, path)
-            if there != path and _text(old) in returned and self._now(there) is not None:
+            if there != path and files.text_of(old) in returned and self._now(there) is not None:
                 self._rename(there, path, path)
             else:
                 self._put(path, old)
@@ -247,7 +247,8 @@ class Revert:
         self, path: str, written: bytes | None, ours: bytes | None, theirs: bytes | None
     ) -> None:
         """Decide about a file as a whole, where its lines can't be told apart."""
-        conflict = Conflict(path, 0, _text(written), _text(ours), _text(theirs), "file")
+        was, here, there = map(files.text_of, (written, ours, theirs))
+        conflict = Conflict(path, 0, was, here, there, "file")
         if self._decisions.on(conflict) is Side.THEIRS:
             self._put(path, theirs)
 
@@ -258,7 +259,7 @@ def _are_text(texts: Sequence[Decoded]) -> bool:
 
 def _only_adds(new: bytes, old: bytes) -> bool:
     """True if nothing of `old` is missing in `new`: what was added is gone with the file."""
-    texts = _text(old), _text(new)
+    texts = files.text_of(old), files.text_of(new)
     before, after = (split_front(text) for text in texts)
     if before is None or after is None:
         return not Counter(split_lines(texts[0])) - Counter(split_lines(texts[1]))
@@ -269,13 +270,9 @@ def _only_adds(new: bytes, old: bytes) -> bool:
     return kept and not Counter(before.body) - Counter(after.body)
 
 
-def _text(data: bytes | None) -> str:
-    return files.decode(data or b"").text
-
-
 def _significant(data: bytes) -> tuple[object, ...] | bytes:
     """The parts of an entry that count as changed: all but the date that the door keeps."""
-    front = split_front(_text(data))
+    front = split_front(files.text_of(data))
     if front is None:
         return data
     units = {key: unit for key, unit in front.units.items() if key not in LATER_WINS}

@@ -120,7 +120,7 @@ class Syncing:
             proposal = self._inbox().add(
                 Actor.SYNC,
                 f"{short_name(clash.path)} was changed on another machine in the same place.",
-                {clash.path: files.decode(clash.theirs).text},
+                {clash.path: files.text_of(clash.theirs)},
                 bases={clash.path: clash.kept},
             )
             proposals.append(proposal.id)

@@ -279,7 +279,7 @@ def _may_tell(context: ToolContext, path: str, line: str) -> bool:
     """True unless it is a line of a catalogue that is about a private entry."""
     if context.is_local or not is_catalogue(path):
         return True
-    text = files.decode(files.read_bytes(context.workspace, path)).text
+    text = files.text_of(files.read_bytes(context.workspace, path))
     return line.strip() in map(str.strip, context.shown_text(path, text).splitlines())
 
 

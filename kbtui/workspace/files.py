@@ -205,9 +205,14 @@ def decode(data: bytes) -> Decoded:
         return Decoded(data.decode(encoding, "replace"), encoding, exact=False)
 
 
+def text_of(data: bytes | None) -> str:
+    """The text of a file's bytes, as `decode` reads it; of none that is empty."""
+    return decode(data or b"").text
+
+
 def read_text(root: Layout, path: str) -> str:
     """Read one file as text; raises as `read_bytes`, never for bytes that aren't text."""
-    return decode(read_bytes(root, path)).text
+    return text_of(read_bytes(root, path))
 
 
 def exists(root: Layout, path: str) -> bool:

@@ -239,7 +239,7 @@ def _whole_text(context: ToolContext, path: str) -> tuple[str, tuple[tuple[int, 
         data = files.read_bytes(context.workspace, path, _MOST_FILE)
     except NotFoundError:
         raise not_there(path) from None
-    decoded = files.decode(data).text
+    decoded = files.text_of(data)
     if "\x00" in decoded:
         raise RefusedError(f"{path} is not a text file.")
     return context.shown_text(path, decoded), ()

@@ -113,7 +113,7 @@ def propose(context: ToolContext, change: Change, why: str = _REVIEWED) -> ToolR
         WorkspaceBusyError: somebody else kept deciding on proposals.
     """
     texts = {
-        path: None if data is None else files.decode(data).text
+        path: None if data is None else files.text_of(data)
         for path, data in change.edits.items()
         if not is_derived(path)
     }

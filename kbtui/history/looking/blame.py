@@ -27,7 +27,7 @@ from kbtui.history.looking.matching import carried, common_ends, lines_of
 from kbtui.history.objects.commit import Actor, Commit, Moved, Origin
 from kbtui.history.objects.repository import Repository
 from kbtui.workspace.derived import DerivedDatabase
-from kbtui.workspace.files import decode
+from kbtui.workspace.files import text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +286,7 @@ class Blame:
         return version
 
     def _lines(self, blob: str | None) -> list[str]:
-        return [] if blob is None else lines_of(decode(self._repository.read_blob(blob)).text)
+        return [] if blob is None else lines_of(text_of(self._repository.read_blob(blob)))
 
     # One commit ------------------------------------------------------------------------------
 

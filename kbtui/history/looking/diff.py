@@ -20,7 +20,7 @@ from kbtui.errors import UsageError
 from kbtui.history.looking.matching import Opcode, carried, lines_of, opcodes
 from kbtui.history.objects.commit import Moved, PathChange, is_derived
 from kbtui.workspace import files
-from kbtui.workspace.files import blob_id, blob_of, decode
+from kbtui.workspace.files import blob_id, blob_of, decode, text_of
 
 CONTEXT = 3
 _SNIFFED = 8000
@@ -111,7 +111,7 @@ def diff_file(
     """
     hunks: tuple[Hunk, ...] = ()
     if not any(_is_opaque(data) for data in (old, new)):
-        a, b = split_lines(decode(old or b"").text), split_lines(decode(new or b"").text)
+        a, b = split_lines(text_of(old)), split_lines(text_of(new))
         hunks = tuple(_hunk(a, b, group) for group in grouped(opcodes(a, b), context))
     return FileDiff(
         path=path,
@@ -192,7 +192,7 @@ def count_lines(old: bytes | None, new: bytes | None) -> tuple[int, int]:
     """How many lines were added and removed between two contents."""
     if _is_opaque(old) or _is_opaque(new):
         return 0, 0
-    a, b = split_lines(decode(old or b"").text), split_lines(decode(new or b"").text)
+    a, b = split_lines(text_of(old)), split_lines(text_of(new))
     added = removed = 0
     for tag, a1, a2, b1, b2 in opcodes(a, b):
         if tag != "equal":
@@ -491,8 +491,8 @@ def moves_of(before: Edits, after: Edits, paths: tuple[PathChange, ...]) -> tupl
         Rewritten(
             path.path,
             path.old_path or path.path,
-            files.decode(before.get(path.old_path or path.path) or b"").text,
-            files.decode(after[path.path] or b"").text,
+            files.text_of(before.get(path.old_path or path.path)),
+            files.text_of(after[path.path]),
         )
         for path in changed
     )

@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterator
 
 from kbtui.knowledge.format import frontmatter
-from kbtui.workspace.files import decode
+from kbtui.workspace.files import text_of
 from kbtui.workspace.layout import is_conflict_copy, original_of
 
 _PUBLIC = frozenset({"", "false", "no", "off", "0", "n", "f", "nein", "non", "null", "~", "none"})
@@ -58,7 +58,7 @@ def says_private(data: bytes) -> bool:
     if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         text = data.decode("utf-32", "replace")
     else:
-        text = decode(data).text
+        text = text_of(data)
     if "\0" in text:  # some editors write UTF-16 without a mark
         text = data.decode("utf-16-le" if data[1:2] == b"\0" else "utf-16-be", "replace")
     text = _plain(text)

@@ -338,7 +338,7 @@ def shown_text(data: bytes | None) -> str:
     """The text of a file for comparing and showing; never raises."""
     if data is None:
         return ""
-    text = files.decode(data).text
+    text = files.text_of(data)
     return text.replace("\r\n", "\n") if _is_crlf(text) else text
 
 

@@ -166,7 +166,7 @@ class Reader:
         for source, link in self._entries.graph().incoming(path):
             if source not in texts:
                 try:
-                    texts[source] = files.decode(self._entries.read(source)).text.splitlines()
+                    texts[source] = files.text_of(self._entries.read(source)).splitlines()
                 except KbtuiError:
                     texts[source] = []
             lines = texts[source]

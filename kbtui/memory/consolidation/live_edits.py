@@ -139,8 +139,8 @@ def _proposed(inbox: Inbox, page: Page) -> Iterator[tuple[str, Sequence[str]]]:
             continue
         for edit in proposal.edits:
             if edit.wanted is not None and _is_memory(edit.path):
-                known = set(statements(files.decode(edit.base or b"").text))
-                told = statements(files.decode(edit.wanted).text)
+                known = set(statements(files.text_of(edit.base)))
+                told = statements(files.text_of(edit.wanted))
                 yield edit.path, [each for each in told if each not in known]
 
 

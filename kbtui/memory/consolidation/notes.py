@@ -41,7 +41,7 @@ def stage_day_notes(
     Notes that the file has already, in whatever words, and those that are `buried` are left out.
     """
     path = f"memory/{page.day.isoformat()}.md"
-    before = files.decode(change.read(path) or b"").text
+    before = files.text_of(change.read(path))
     known = {normalise(each) for each in statements(before)}
     fresh: dict[str, str] = {}
     for note in notes:

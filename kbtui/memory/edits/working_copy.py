@@ -352,7 +352,7 @@ class WorkingCopy:
             for operation in group.operations:
                 copy.files.apply(copy._work(operation))
         texts = {
-            path: None if data is None else files.decode(data).text
+            path: None if data is None else files.text_of(data)
             for path, data in copy.files.changed.items()
             if path in group.paths
         }

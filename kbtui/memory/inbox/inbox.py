@@ -288,7 +288,7 @@ class Inbox:
         base = bases.get(path) if there else files.read_bytes(self._workspace, path)
         if text is None:
             return ProposedEdit(path, base, None)
-        kept = "" if base is None else files.decode(base).text
+        kept = "" if base is None else files.text_of(base)
         return ProposedEdit(path, base, in_form_of(base, redact(text, keep=kept).text))
 
     def _propose(
@@ -385,7 +385,7 @@ class Inbox:
         """The bytes of a text: the file's, where that says it, for its mark and encoding."""
         if files.exists(self._workspace, path):
             data = files.read_bytes(self._workspace, path)
-            if files.decode(data).text == text:
+            if files.text_of(data) == text:
                 return data
         return text.encode("utf-8", "replace")
 
@@ -396,7 +396,7 @@ def _texts(edits: Iterable[ProposedEdit]) -> dict[str, str | None]:
     for edit in edits:
         if edit.old_path is not None:
             texts[edit.old_path] = None
-        texts[edit.path] = None if edit.wanted is None else files.decode(edit.wanted).text
+        texts[edit.path] = None if edit.wanted is None else files.text_of(edit.wanted)
     return texts
 
 
@@ -435,9 +435,9 @@ def _facts(plan: Plan, chosen: Collection[Place]) -> list[str]:
         places = [place for place in file.places if place in chosen]
         if not places:
             continue
-        known = {*statements(file.text), *statements(files.decode(file.edit.base or b"").text)}
+        known = {*statements(file.text), *statements(files.text_of(file.edit.base))}
         data = file.edit.wanted if places[0].whole else file.made(places)[file.path]
-        found += [each for each in statements(files.decode(data or b"").text) if each not in known]
+        found += [each for each in statements(files.text_of(data)) if each not in known]
     return list(dict.fromkeys(found))
 
 

@@ -46,7 +46,7 @@ class Known:
                 yield edit
             elif edit.base is not None and edit.wanted is not None:
                 base = files.decode(edit.base)
-                cuts = cuts_of(base.text, _text(edit.wanted))
+                cuts = cuts_of(base.text, files.text_of(edit.wanted))
                 left = [
                     each
                     for each, name in zip(cuts, prints, strict=True)
@@ -110,10 +110,10 @@ def _fingerprints(actor: Actor, edit: ProposedEdit) -> list[str]:
     """Name each place of a change; a file that comes, goes or moves is one or two places."""
     if edit.base is None or edit.wanted is None or edit.old_path is not None:
         return [_whole(actor, [each]) for each in _by_path(edit)]
-    base = _text(edit.base)
+    base = files.text_of(edit.base)
     lines = split_lines(base)
     found = []
-    for each in cuts_of(base, _text(edit.wanted)):
+    for each in cuts_of(base, files.text_of(edit.wanted)):
         both = (_said("".join(lines[each.first : each.last])), _said("".join(each.lines)))
         found.append(_hash((actor.value, edit.path, both)))
     return found
@@ -121,8 +121,8 @@ def _fingerprints(actor: Actor, edit: ProposedEdit) -> list[str]:
 
 def _by_path(edit: ProposedEdit) -> Iterator[_Texts]:
     """The text of each path before and after; a move is a file that goes and one that comes."""
-    base = None if edit.base is None else _text(edit.base)
-    wanted = None if edit.wanted is None else _text(edit.wanted)
+    base = None if edit.base is None else files.text_of(edit.base)
+    wanted = None if edit.wanted is None else files.text_of(edit.wanted)
     if edit.old_path is None:
         yield edit.path, base, wanted
     else:
@@ -145,10 +145,6 @@ def _hash(said: object) -> str:
 
 def _said(text: str) -> list[str]:
     return [line.rstrip() for line in text.splitlines() if line.strip()]
-
-
-def _text(data: bytes) -> str:
-    return files.decode(data).text
 
 
 def _data(lines: Sequence[str]) -> bytes:

@@ -57,7 +57,7 @@ def check_settled(text: str) -> None:
 
 
 def _whole(file: FilePlan, place: Place) -> str:
-    wanted = files.decode(file.edit.wanted or b"").text
+    wanted = files.text_of(file.edit.wanted)
     if file.edit.wanted is None or (place.why and file.now is not None):
         ours, theirs = split_lines(file.text), split_lines(wanted)
         return "".join(_both(ours, theirs)) if wanted else file.text

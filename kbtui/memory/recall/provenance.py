@@ -138,9 +138,9 @@ class Provenance:
                 "It keeps entries, memory/, skills/ and the files about you and the agent.",
             )
         if at is not None:
-            text = files.decode(self._history.read(path, at)).text
+            text = files.text_of(self._history.read(path, at))
             return text, self._history.blame(path, at)
-        text = files.decode(files.read_bytes(self._workspace, path)).text
+        text = files.text_of(files.read_bytes(self._workspace, path))
         return text, self._history.blame(path, text=text)
 
     # From a commit to what was said ----------------------------------------------------------

@@ -345,7 +345,7 @@ class Archive:
         if any(entry.origin for entry in entries):
             return []
         known = {_squeezed(entry.content) for entry in entries}
-        old = files.decode(read(PROJECTION) or b"").text
+        old = files.text_of(read(PROJECTION))
         blocks = parse_old_history(old, self._modified(PROJECTION))
         return [block for block in blocks if _squeezed(block.content) not in known]
 

@@ -145,7 +145,8 @@ class Tombstones:
         added: dict[str, str] = {}
         for path, data in list(change.edits.items()):
             if path.startswith(_REMEMBERED) and not path.endswith(_GENERATED):
-                gone, come = restated(_text(files.read_if_there(self.workspace, path)), _text(data))
+                before = files.read_if_there(self.workspace, path)
+                gone, come = restated(files.text_of(before), files.text_of(data))
                 removed |= gone
                 added |= come
         self.bury(
@@ -309,10 +310,6 @@ class Tombstones:
     @property
     def _key_file(self) -> Path:
         return self.workspace.root / _KEY
-
-
-def _text(data: bytes | None) -> str:
-    return files.decode(data).text if data else ""
 
 
 def _read(data: bytes) -> dict[str, _Stone]:

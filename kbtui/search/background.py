@@ -11,18 +11,14 @@ import sys
 import threading
 import time
 import unicodedata
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from kbtui.errors import KbtuiError
+from kbtui.search.results import SyncReport
+from kbtui.workspace.layout import Layout
 from kbtui.workspace.scan import folders_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from kbtui.search.results import SyncReport
-    from kbtui.workspace.layout import Layout
-
 
 _MOMENT = 0.3
 _LONGEST = 1.0

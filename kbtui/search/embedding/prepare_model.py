@@ -24,11 +24,12 @@ import shutil
 import sys
 import tempfile
 import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtui.errors import KbtuiError, ModelError, UnreadableError
 from kbtui.search.embedding.embedder import (
@@ -41,9 +42,6 @@ from kbtui.search.embedding.embedder import (
 )
 from kbtui.search.embedding.prepared import ModelSource, locate, models_folder
 from kbtui.text import shorten
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 LEAST_COSINE = 0.9999
 MOST_TOKENS = 512

@@ -13,11 +13,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Container, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+from typing import Any
 
 VERSION = "1"
 MAX_TERM = 96

@@ -11,10 +11,12 @@ import hashlib
 import json
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from kbtui.documents.documents import Text
 from kbtui.search.index.markdown import (
     Block,
     Outline,
@@ -30,11 +32,6 @@ from kbtui.search.index.markdown import (
 from kbtui.sessions.log_records import FORGOTTEN_MARK, masked, read_spans, settled
 from kbtui.text import shorten
 from kbtui.workspace.files import decode
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kbtui.documents.documents import Text
 
 _SPOKEN = frozenset({"user", "assistant"})
 _TITLE_WIDTH = 60

@@ -19,25 +19,20 @@ import tempfile
 import threading
 import time
 import zlib
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import metadata
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kbtui.errors import StorageError
 from kbtui.search.index import analyser, lexical, store
+from kbtui.search.index.bm25f import Corpus
+from kbtui.search.index.chunker import ChunkLimits, Document
 from kbtui.search.index.lexical import LexicalIndex
 from kbtui.search.index.rows import DamagedStoreError, lexical_document
 from kbtui.search.index.store import VERSION, StateStore
 from kbtui.workspace.derived import is_hindered
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from kbtui.search.index.bm25f import Corpus
-    from kbtui.search.index.chunker import ChunkLimits, Document
-
 
 _STATE = "state.sqlite"
 _LEXICAL = "lexical"

@@ -12,14 +12,18 @@ import sqlite3
 import threading
 import weakref
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from kbtui.search.index import analyser
+from kbtui.search.index.chunker import Document
 from kbtui.search.index.rows import (
     READ,
     STORED,
+    ChunkRow,
+    LexicalDocument,
     chunk_row,
     lexical_document,
     row_of,
@@ -27,13 +31,6 @@ from kbtui.search.index.rows import (
     storable,
     stored_values,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from kbtui.search.index.chunker import Document
-    from kbtui.search.index.rows import ChunkRow, LexicalDocument
 
 VERSION = "3"
 KEY_BYTES = 16

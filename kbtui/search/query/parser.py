@@ -9,18 +9,16 @@ that nobody closed.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from kbtui.search.index import analyser
 from kbtui.text import clean
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Sequence
-
-    Marker = Callable[[str], list[tuple[int, int]]]
+Marker = Callable[[str], list[tuple[int, int]]]
 
 
 MOST_CHARACTERS = 20_000

@@ -18,6 +18,7 @@ from kbtui.offline.replacing import (
     MOVED_TO,
     PLACE,
     SWITCHED_TO,
+    THERE_INSTEAD,
     denied,
     find_value,
     is_in,
@@ -324,7 +325,9 @@ class _Compared:
         names -= set(w.words(text)[:_BEGINNING])  # who a line begins with is what it is about
         is_topic = any(word.partition("'")[0] not in names for word in self.shared)
         switched = SWITCHED_TO.search(self.told.said) is not None
-        more = self.fits or len(self.shared) > 1 or switched or _other_place(self.told.said, text)
+        moved = bool(THERE_INSTEAD.search(self.told.said) and PLACE.search(text))
+        placed = moved or _other_place(self.told.said, text)
+        more = self.fits or len(self.shared) > 1 or switched or placed
         if self.on_subject and is_topic and more:
             return True
         counted = number_of_same(self.told.said, text) is not None

@@ -46,7 +46,7 @@ PLACE = re.compile(
     r"\b(?:in|from|at|near|out of|based in|on|aus|auf|bei|im|en|de|desde)\s+(?:(?:the|der|dem)\s+)?(?P<place>[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+(?:\s[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+)?)"
 )
 # "the party is at the Swan instead", "wir treffen uns stattdessen im Löwen"
-_THERE_INSTEAD = re.compile(
+THERE_INSTEAD = re.compile(
     r"\b(?:in|at|im|en)\s+(?:(?:the|der|dem|el|la)\s+)?(?P<en>[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+(?:\s[A-Z][\w'’-]+)?)[^.;]*?\s(?:instead|stattdessen|en su lugar)\b"
     r"|\b(?:instead|stattdessen|en su lugar|now|jetzt|neuerdings|doch|ahora)\b[^.;,]*?\s(?:in|at|im|bei|beim|en)\s+(?:(?:the|der|dem|el|la)\s+)?(?P<de>[A-ZÄÖÜÁÉÍÓÚÑ][\w'’-]+(?:\s[A-Z][\w'’-]+)?)"
 )
@@ -160,11 +160,11 @@ def same(one: str, other: str) -> bool:
 
 
 def _with_place(said: str, text: str) -> str | None:
-    moved = MOVED_TO.search(said) or _THERE_INSTEAD.search(said)
+    moved = MOVED_TO.search(said) or THERE_INSTEAD.search(said)
     places = [each for each in PLACE.finditer(text) if not _is_day(each["place"])]
     if not moved or not places or _is_day(moved[0]):
         return None
-    if len(places) > 1 and _THERE_INSTEAD.search(said):
+    if len(places) > 1 and THERE_INSTEAD.search(said):
         return said
     start, end = places[-1].span("place")
     return text[:start] + next(part for part in moved.groups() if part) + text[end:]

@@ -96,6 +96,15 @@ def _faults(messages: list[Message]) -> list[str]:
         if message.get("unanswerable") and told:
             faults.append(f"answered what nobody said: {text!r}: {told!r}")
         said += [Said("user", redact(text).text), Said("assistant", told)]
+    for message in messages:
+        stale = [
+            line.text
+            for line in notes.lines
+            if line.current
+            and any(_has(line.text, [gone]) for gone in message.get("gone", ()))
+            and not all(_has(line.text, group) for group in message["must"])
+        ]
+        faults += [f"still there after {message['text']!r}: {text!r}" for text in stale]
     everything = "\n".join([*(line.text for line in notes.lines), *(each.text for each in said)])
     never = [value for message in messages for value in message.get("never", ())]
     return faults + [f"a secret stands there: {value}" for value in never if value in everything]

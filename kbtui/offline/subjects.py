@@ -245,7 +245,11 @@ def _phrase(tokens: Sequence[str], text: str) -> str:
             break
         if not kept and (low in w.ARTICLE or _is_light(token) or token in _MARKS):
             continue
-        if token in _MARKS or (kept and low in _STOP_AT) or (len(kept) > 1 and _is_verb(token, 1)):
+        if (
+            token in _MARKS
+            or (kept and low in _STOP_AT | _BY_NOW)
+            or (len(kept) > 1 and _is_verb(token, 1))
+        ):
             break
         if kept and (token in _DASHES or any(v.kind in _EXACT for v in w.values(token))):
             break
@@ -324,6 +328,7 @@ _SPEAKER = w.word_set("i we ich wir yo nosotros")
 _WE_DO = re.compile(r"\w{2,}[aei]mos", re.IGNORECASE)
 _MASCULINE_DOES = re.compile(r"(?:el|un|mi) \w+[^a\W] \w+a", re.IGNORECASE)
 _ABBREVIATION = 4
+_BY_NOW = w.word_set("now currently jetzt nun ahora")
 _OFTEN = w.word_set("don don't dont not no never always usually nie immer niemals nunca siempre")
 _MARKS, _DASHES = frozenset(',;:!?()"“”„«»'), frozenset("=–—-")
 _EXACT = frozenset({"date", "time", "money", "percent", "weekday", "day", "id"})

@@ -165,6 +165,7 @@ def test_admitting_a_mistake_is_a_cue(said: str) -> None:
             "Oakdale",
             "Greenhill",
         ),
+        ("Window cleaner: Swift & Sons, 220 a month", "Swift & Sons now charge 245", "245", "220"),
         ("order new hinges before Monday", "the hinges are ordered", "ordered", "before"),
         (
             "the ladder is kept under the stairs",

@@ -127,7 +127,8 @@ def test_it_is_named_once_and_everything_else_goes_on(
 
 
 def test_the_doctor_names_it_too(tmp_path: Path) -> None:
-    with KnowledgeBase.open(tmp_path / "notes", create=True) as kb:
+    without_a_model = {"search": {"semantic": False}}  # which it would prepare first
+    with KnowledgeBase.open(tmp_path / "notes", create=True, overrides=without_a_model) as kb:
         kb.library.create("topic", "Zoo", body="Animals.")
         expected = _link(kb.workspace.root / "knowledge/topics")
         kb.history.adopt(settle=0)

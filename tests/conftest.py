@@ -144,3 +144,9 @@ def data_dir() -> Path:
     if not folder.is_dir():
         pytest.skip(f"the measuring data is not at {folder} (set KBTUI_DATA)")
     return folder
+
+
+@pytest.fixture
+def all_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take files that were just written for finished: each opening would wait a second for them."""
+    monkeypatch.setattr("kbtui.history.adoption.Adoption._unrest", lambda *_: 0.0)

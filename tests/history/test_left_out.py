@@ -15,6 +15,8 @@ from kbtui.workspace import files
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.usefixtures("all_settled")
+
 
 def _too_large(folder: Path) -> str:
     with (folder / "huge.md").open("wb") as file:

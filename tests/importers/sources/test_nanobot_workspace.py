@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 OVERRIDES = {"search": {"semantic": False}}
 SAID = ["The kestrel nests in the tower.", "Noted.", "Its name is Amelia."]
 
+pytestmark = pytest.mark.usefixtures("all_settled")
+
 
 def _messages() -> list[dict[str, Any]]:
     return [

@@ -359,7 +359,11 @@ class _BulkFieldWriter(W3FieldWriter):  # type: ignore[misc]
 
     def __init__(self, codec: W3Codec, storage: FileStorage, segment: Any) -> None:
         super().__init__(codec, storage, segment)
-        self._tindex = _TermTable(self._tindex)  # type: ignore[has-type]
+        file = self._tindex.dbfile  # type: ignore[has-type]
+        file.seek(0)  # the head that stands there is written again
+        self._tindex = _TermTable(file)
+        self._fieldmap: dict[str, int] = {}
+        self._tindex.extras["fieldmap"] = self._fieldmap
         self._offset = 0
 
     def write_field(
@@ -391,8 +395,8 @@ class _BulkFieldWriter(W3FieldWriter):  # type: ignore[misc]
 class _TermTable(OrderedHashWriter):  # type: ignore[misc]
     """Whoosh's table of terms, which knows where it is, and has a number a term in memory."""
 
-    def __init__(self, begun: OrderedHashWriter) -> None:
-        self.__dict__.update(begun.__dict__)
+    def __init__(self, file: whoosh.filedb.structfile.StructFile) -> None:
+        super().__init__(file)
         self._at = self.dbfile.tell()
         self._write = self.dbfile.raw_file().write
         self._hashes = array("I")

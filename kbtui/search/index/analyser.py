@@ -168,13 +168,16 @@ def matches(text: str, wanted: Container[str]) -> Iterator[tuple[int, int, str]]
                 yield start, end, hit
         return
     # A word is looked at once, however often it stands there.
-    known: dict[str, str | None] = {}
+    hits: dict[str, str] = {}
+    for word in set(_WORD.findall(text)):
+        for term in _remembered.get(word) or terms_of(word):
+            if term in wanted:
+                hits[word] = term
+                break
+    if not hits:
+        return
     for match in _WORD.finditer(text):
-        word = match[0]
-        if word not in known:
-            known[word] = next((term for term in terms_of(word) if term in wanted), None)
-        hit = known[word]
-        if hit is not None:
+        if (hit := hits.get(match[0])) is not None:
             yield match.start(), match.end(), hit
 
 

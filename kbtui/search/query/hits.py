@@ -193,9 +193,15 @@ def _with_pairs(corpus: Corpus, rows: Rows, asked: Query, ranking: Ranking) -> R
     if not wanted:
         return ranking
     scores = ranking.fused.scores.copy()
-    best = best_first(scores, ranking.fused.candidates, _LOOKED_AT_FOR_PAIRS).tolist()
-    stored = rows.rows([int(corpus.chunks[number]) for number in best])
-    for number in best:
+    best = best_first(scores, ranking.fused.candidates, _LOOKED_AT_FOR_PAIRS)
+    # Reading a text costs far more than asking the postings whether it holds both words.
+    held = {
+        pair: np.isin(best, corpus.impacts(pair[0])[0]) & np.isin(best, corpus.impacts(pair[1])[0])
+        for pair in wanted
+    }
+    worth_reading = best[np.logical_or.reduce(list(held.values()))].tolist()
+    stored = rows.rows([int(corpus.chunks[number]) for number in worth_reading])
+    for number in worth_reading:
         row = stored.get(int(corpus.chunks[number]))
         if row is not None:
             said = analyser.telling_terms(row.text)

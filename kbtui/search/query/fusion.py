@@ -205,7 +205,7 @@ def _even(scores: Scores) -> Scores:
 _WHOLE = 0.3
 # In a large corpus the moved query is compared with the nearest documents only: picking them out
 # costs more than it saves in a small one.
-_COMPARED_AGAIN = 4000
+_COMPARED_AGAIN = 2000
 _FEW = 2
 _SUMMED_AT_ONCE = 1000  # documents
 _TINY = 1e-9

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbtui.errors import ModelUnreachableError, NotFoundError, UsageError, WorkspaceBusyError
+from kbtui.memory.background import worker
 from kbtui.memory.background.jobs import JobReport, SessionQueue, WorkerEvent
 from kbtui.models.port import OfflineModel, Reply, ToolCall, Usage
 from tests.memory.memory_room import SEED, START, Clock, Room, open_room
@@ -105,12 +106,17 @@ class Kept:
         return sorted(n for first, last in ranges for n in range(first, last + 1))
 
 
+@pytest.fixture(autouse=True)
+def quick_ticks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look for what is due twenty times a second."""
+    monkeypatch.setattr(worker, "TICK_SECONDS", 0.05)
+
+
 def _kept(root: Path, model: Model, *, ask_first: bool = False, **overrides: Any) -> Kept:
     room = open_room(root, Clock(), **overrides)
     registry = room.pipeline.models._registry
     registry.chat = lambda role="chat": model  # type: ignore[method-assign,assignment]
     room.pipeline.models._is_chosen = lambda role: not ask_first  # type: ignore[method-assign]
-    room.pipeline.worker._tick = 0.05
     kept = Kept(room, model)
     room.pipeline.worker.subscribe(kept.events.append)
     return kept

@@ -1,9 +1,11 @@
 """Keep: weeks of messages through offline turns in one process, judged by the measuring data's tool.
 
     python -m tests.benchmarks keep [SET.jsonl] [--weeks d1,d2] [--show]
+    python -m tests.benchmarks keep --talk [--show]
 
 The judge stands beside the measuring data (``tools/keep_eval.py``); a set without a path is the
-development set. ``--show`` prints each judgement that failed.
+development set. ``--show`` prints each judgement that failed. ``--talk`` counts the lines that
+conversations replace, in which hardly anybody corrects anything; ``--show`` prints them.
 """
 
 from __future__ import annotations
@@ -14,14 +16,21 @@ import datetime as dt
 import importlib.util
 import json
 import os
+import re
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from kbtui.knowledge.format.facts import Fact
+from kbtui.offline.lines import Line
+from kbtui.offline.understand import Said, understand
+from tests.benchmarks.judged_sets import CONVERSATIONS
 from tests.benchmarks.material import DATA, needed
 from tests.benchmarks.report import versions
 
+_PEOPLE = {"user", "human"}
 JUDGE = DATA.parent / "tools" / "keep_eval.py"
 
 
@@ -31,7 +40,10 @@ def run(argv: list[str]) -> dict[str, Any]:
     parser.add_argument("set", nargs="?", default=str(DATA / "keep" / "dev.jsonl"))
     parser.add_argument("--weeks", default="")
     parser.add_argument("--show", action="store_true")
+    parser.add_argument("--talk", action="store_true")
     options = parser.parse_args(argv)
+    if options.talk:
+        return _talk(show=options.show)
     judging = _judging()
     weeks: dict[str, list[dict[str, Any]]] = {}
     for line in needed(Path(options.set)).read_text("utf-8").splitlines():
@@ -53,6 +65,35 @@ def run(argv: list[str]) -> dict[str, Any]:
             if each["good"] is False:
                 print(json.dumps(each, ensure_ascii=False))
     return {"figures": {**figures, "versions": versions()}}
+
+
+def _talk(*, show: bool) -> dict[str, Any]:
+    """How many lines three conversations (300 turns each) and the dialogues replace."""
+    said: list[list[str]] = []
+    for number in CONVERSATIONS:
+        turns = needed(DATA / "locomo" / f"conv-{number}" / "corpus.jsonl").read_text("utf-8")
+        texts = [json.loads(line)["text"] for line in turns.splitlines()[:300]]
+        said.append([re.sub(r"\[shared.*?\]", "", text) for text in texts])
+    lines = needed(DATA / "dialogues" / "long_sessions.jsonl").read_text("utf-8").splitlines()
+    for line in lines:
+        turns = json.loads(line)["turns"]
+        said.append([each["text"] for each in turns if each["role"].lower() in _PEOPLE][:80])
+    replaced = [fact for texts in said for fact in _replaced(texts)]
+    for fact in replaced if show else ():
+        print(json.dumps([fact.replaces, fact.text], ensure_ascii=False))
+    return {"figures": {"conversations": len(said), "lines replaced": len(replaced)}}
+
+
+def _replaced(texts: list[str]) -> Iterator[Fact]:
+    kept: list[Line] = []
+    before: list[Said] = []
+    for text in texts:
+        for fact in understand(text, before[-8:], kept[-60:]).facts:
+            if fact.replaces:
+                yield fact
+                kept = [line for line in kept if line.text != fact.replaces]
+            kept.append(Line(f"knowledge/facts/{fact.subject}.md", fact.subject, fact.text))
+        before.append(Said("user", text))
 
 
 def _judging() -> Any:

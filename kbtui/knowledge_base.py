@@ -133,9 +133,13 @@ class KnowledgeBase:
     def agent(self) -> Agent:
         """Turns of conversation."""
         from kbtui.agent.agent import Agent
+        from kbtui.agent.keeping import Keeping
 
         agent = Agent(self.services)
         agent.find_editor = lambda: self.memory.editor
+        agent.find_keeping = lambda: Keeping(
+            self.library, self.memory.journal, self.memory.remembering
+        )
         return agent
 
     @cached_property

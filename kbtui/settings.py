@@ -160,6 +160,11 @@ class MemorySettings(_Section):
         description="`auto`: only what would change lines of yours unasked, SOUL.md or USER.md is"
         " proposed; `ask`: all that is written in conversations and over MCP",
     )
+    journal: Literal["", "own", "daily"] = Field(
+        "",
+        description="where what you state is kept: `own`: notes by day of kbtui's; `daily`: a"
+        " section of the daily notes that a vault has; empty: own, and asked once",
+    )
     consolidate: bool = Field(default=True, description="condense conversations by themselves")
     consolidate_tokens: int | None = Field(
         None, gt=0, description="begin at so many new tokens; empty: half of context.session_tokens"

@@ -7,22 +7,21 @@ from contextlib import aclosing
 from datetime import datetime
 from functools import partial
 
-from kbtui.agent.capture import Capture, Gathering
 from kbtui.agent.context import Prompt, assemble
-from kbtui.agent.events import Event, TurnFailed, TurnStarted
+from kbtui.agent.events import Earlier, Event, TurnFailed, TurnStarted
+from kbtui.agent.keeping import Keeping, Kept
 from kbtui.agent.sources import Sources
 from kbtui.agent.tool_rounds import in_thread
 from kbtui.agent.tools.base import ToolContext
 from kbtui.agent.tools.toolbox import Toolbox
 from kbtui.agent.turn import Turn, new_turn_id
 from kbtui.errors import ConflictError, KbtuiError, UsageError
-from kbtui.history.objects.commit import Actor, Origin
+from kbtui.history.objects.commit import Commit, Origin
 from kbtui.memory.edits.editor import Editor
-from kbtui.memory.edits.editor import Kept as KeptFacts
+from kbtui.memory.records.journal import Noted
 from kbtui.memory.services import Services
 from kbtui.models.litellm_model import LiteLLMModel
 from kbtui.models.port import ChatModel, OfflineModel
-from kbtui.offline.understand import Said, understand
 from kbtui.sessions.store import Session, SessionMessage
 
 
@@ -34,6 +33,7 @@ class Agent:
     """Runs turns over the rooms of one workspace; without the edit engine nothing is written."""
 
     find_editor: Callable[[], Editor] | None = None
+    find_keeping: Callable[[], Keeping] | None = None
 
     def __init__(self, services: Services) -> None:
         self.services = services
@@ -78,29 +78,31 @@ class Agent:
             turn.stop()
         return turn is not None
 
-    def keep(self, session: Session, message: int) -> KeptFacts:
-        """Keep what the user said in a message after all, whatever it is worth; blocks.
+    def keep(self, session: Session, message: int) -> Kept:
+        """Keep what the user said in a message after all, in the journal; blocks.
 
         Raises:
-            UsageError: the message says nothing that can be kept. Else as `committed`.
+            UsageError: nothing can be kept here. Else as `committed`.
         """
         said = next(each for each in session.messages if each.id == message)
-        facts = understand("Remember that.", [Said("user", said.content)]).facts
-        if not facts or self.find_editor is None:
-            raise UsageError("There is nothing in it to keep.", "Say it: /remember I prefer tea")
-        now = _now()
-        kept = self.find_editor().keep(
-            facts,
-            actor=Actor.YOU,
-            origin=Origin(session.id, (message, message), said.turn),
-            day=now.date(),
-            reason="You asked to keep it after all.",
-            said=[(now, said.content)],
-        )
-        refused = [each.why for each in kept.outcomes if each.kind == "refused"]
-        if len(refused) == len(kept.outcomes):
-            raise UsageError(f"It isn't kept: {refused[0]}", "Say it differently: /remember …")
-        return kept
+        origin = Origin(session.id, (message, message), said.turn)
+        return self._keeping().note(said.content, origin)
+
+    def mark_past(self, session: Session, earlier: Earlier, message: int) -> Commit:
+        """Strike out an earlier line that what the user said in a message replaces; blocks.
+
+        Raises:
+            ConflictError: the line isn't there any more. Else as `committed`.
+        """
+        origin = Origin(session.id, (message, message))
+        newer = Noted(earlier.noted, earlier.noted_line, earlier.noted_time, "")
+        journal = self._keeping().journal
+        return journal.mark_past(earlier.path, earlier.first, earlier.text, newer, origin)
+
+    def _keeping(self) -> Keeping:
+        if self.find_keeping is None:
+            raise UsageError("Nothing can be kept here.", "Open the workspace for writing.")
+        return self.find_keeping()
 
     def _begin(
         self,
@@ -116,17 +118,24 @@ class Agent:
         if isinstance(model, LiteLLMModel):
             model.prepare()
         context = self._tool_context(session, said, text, turn_id, model)
-        before = [each for each in session.messages if each.id < said.id]
-        capture = None
-        if self.find_editor is not None:
-            capture = Capture(self.find_editor, _now, text, before, Gathering(context))
         if isinstance(model, OfflineModel):
             from kbtui.agent.offline_turn import OfflineTurn
 
             nothing = Prompt((), ())
+            keeping = self.find_keeping() if self.find_keeping is not None else None
             return OfflineTurn(
-                turn_id, session, said, model, nothing, context, self.toolbox, 1, capture=capture
+                turn_id,
+                session,
+                said,
+                model,
+                nothing,
+                context,
+                self.toolbox,
+                1,
+                text=text,
+                keeping=keeping,
             )
+        before = [each for each in session.messages if each.id < said.id]
         prompt = assemble(rooms, session, text, model=model, before=before, now=_now)
         return Turn(
             turn_id,
@@ -138,7 +147,7 @@ class Agent:
             self.toolbox,
             rooms.settings.budget.turn_steps,
             log_prompts=rooms.settings.log.prompts,
-            capture=capture,
+            writes=self.find_editor is not None,
         )
 
     def _tool_context(

@@ -28,6 +28,23 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
+class Earlier:
+    """An earlier line that what was just noted may be about; `Agent.mark_past` strikes it out.
+
+    It stands in `path` on line `first`, and was written `when`; `noted`, `noted_line` and
+    `noted_time` say which line of the journal is the newer one.
+    """
+
+    path: str
+    first: int
+    text: str
+    when: str
+    noted: str
+    noted_line: int
+    noted_time: str
+
+
+@dataclass(frozen=True, slots=True)
 class TurnChange:
     """A commit that the turn made, with the workspace-relative paths that it touched.
 
@@ -114,7 +131,8 @@ class UsageReported:
 class TurnFinished:
     """The turn is over; `text` is the last answer, `citations` what its ``[n]`` mean.
 
-    `not_kept` is what the user said that looks like a statement and isn't kept; `Agent.keep` does.
+    `not_kept` is what the user said that may be worth keeping and isn't kept; `Agent.keep` does.
+    `earlier` is the line that what was kept may be about.
     """
 
     text: str
@@ -123,6 +141,7 @@ class TurnFinished:
     citations: tuple[Citation, ...] = ()
     changes: tuple[TurnChange, ...] = ()
     not_kept: str = ""
+    earlier: Earlier | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""A turn without a model: what is stated is kept, what is asked is answered by quoting.
+"""A turn without a model: what is stated is kept as it was typed, what is asked is quoted.
 
-The same events, session log and commits as a turn with a model; `kbtui.offline` does the reading
-and choosing, this gathers the lines that it compares with and says what came of it.
+The same events, session log and commits as a turn with a model; `kbtui.offline` tells what a
+message is and which lines answer.
 """
 
 from __future__ import annotations
@@ -9,159 +9,195 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
 from functools import partial
-from itertools import groupby
 
-from kbtui.agent.capture import Capture, Kept
-from kbtui.agent.events import TextDelta, ToolStarted, UsageReported
+from kbtui.agent.events import Earlier, TextDelta, ToolStarted, UsageReported
+from kbtui.agent.keeping import Keeping, Kept
+from kbtui.agent.quoting import Quoted, Quoting
 from kbtui.agent.tool_rounds import in_thread
 from kbtui.agent.tools.toolbox import Outcome
 from kbtui.agent.turn import Turn
+from kbtui.agent.window import KEEP
 from kbtui.errors import KbtuiError
 from kbtui.models.port import Reply, ToolCall, Usage, estimate_tokens
-from kbtui.offline.answer import Answer, answer
-from kbtui.offline.lines import Line
-from kbtui.offline.understand import Understood
-from kbtui.text import counted
+from kbtui.offline.answer import Candidate, Tier
+from kbtui.offline.language import begins, of_all
+from kbtui.offline.message import Kind, Reading, asks, read_message
+from kbtui.sessions.store import SessionMessage
+from kbtui.text import counted, shorten
 
-NOTICE = (
-    "No model is configured, so I only quote your notes and keep what you tell me. "
-    "`/model` adds one."
-)
+NOTICE = "No model is configured, so I only keep what you tell me, and quote it. `/model` adds one."
 SEARCH = "memory_search"
+_SUMMARY_WIDTH = 120
+_SHORT_ANSWER = 6  # words
 _PIECE = re.compile(r"(?:\[\[[^\]\n]*\]\]|\S)+\s*|\s+")
-_LOOKS_UP = re.compile(
-    r"^(?:please\s+)?(?:show|list|find|search|look up|zeig\w*|such\w*|liste|muestra\w*|busca)\b",
-    re.IGNORECASE,
-)
-_FORGETS = re.compile(r"^(?:please\s+)?(?:forget|vergiss|olvida)\b", re.IGNORECASE)
-_SMALL_TALK = {
-    "greeting": "Hello. Ask about your notes, or tell me what to remember.",
+_REPLIES: dict[Kind, str] = {
+    "greeting": "Hello. Ask about your notes, or tell me what to keep.",
     "thanks": "You're welcome.",
-    "chat": "All right.",
-    "paste": "Pasted text isn't kept. Say “remember …” with what matters of it.",
-    "command": "That takes a model: without one I keep what you tell me, and quote it.",
+    "talk": "All right.",
+    "paste": "Not kept: that looks pasted. Enter on the line below keeps it all the same.",
+    "work": "That takes a model: without one I keep what you tell me, and quote it.",
 }
-_SPOKEN = {"said": "You said", "told": "You were told"}
-_NOT_KEPT = "Not kept. Say “remember that” to keep it after all."
+_SECRET = "it isn't kept, and it is masked in the log of this conversation."
+_TIERS: dict[Tier, str] = {
+    "sure": "From your notes:",
+    "near": "Nothing says so in these words; nearest:",
+    "none": "I don't know: nothing near that in your notes.",
+}
+_SPOKEN = {"user": "you said", "assistant": "you were told"}
 
 
+@dataclass(slots=True)
 class OfflineTurn(Turn):
-    """A turn that no model answers."""
+    """A turn that no model answers.
+
+    Attributes:
+        text: The message as it was typed, secrets and all.
+        keeping: Keeps it; None where nothing can be written.
+    """
+
+    text: str = ""
+    keeping: Keeping | None = None
 
     async def _ask_until_answered(self) -> None:
-        capture = self.capture
-        if capture is None:
-            raise KbtuiError("Nothing is configured that could answer.")
-        text, before = capture.text, capture.before
-        understood, known = await in_thread(capture.understood)
-        self.judged = True
-        self.not_kept = understood.not_kept
-        parts: list[str] = []
-        if understood.facts:
-            kept = await self._keep_facts(capture, understood.facts)
-            parts += _told(kept)
-        question = understood.question
-        if (
-            not question
-            and not understood.facts
-            and (_LOOKS_UP.match(text) or _FORGETS.match(text))
-        ):
-            question = text
-        if question:
-            parts += await self._answer(capture, question, known)
-            if _FORGETS.match(text):
-                parts.append(
-                    "I don't delete anything by myself: `/forget` shows all places and asks."
-                )
-        if understood.secret:
-            parts.append(
-                f"That holds a secret ({understood.secret}): it isn't kept, and it is masked in "
-                "the log of this conversation."
-            )
-        if not parts:
-            parts.append(self._small_talk(understood))
+        """Say what came of the message, and store it."""
+        reading = await in_thread(partial(read_message, self.text))
+        before = [each for each in self.session.messages if each.id < self.said.id]
+        parts = await self._parts(reading, before)
         if not any(NOTICE in message.content for message in before):
             parts.append(f"*{NOTICE}*")
         answered = "\n\n".join(parts)
         for piece in _PIECE.findall(answered):
             self._emit(TextDelta(piece))
             self._partial.append(piece)
-        usage = Usage(estimate_tokens(text), estimate_tokens(answered), 0.0)
+        usage = Usage(estimate_tokens(self.text), estimate_tokens(answered), 0.0)
         self._emit(UsageReported(usage.prompt_tokens, usage.completion_tokens, usage.cost_usd))
         await in_thread(partial(self._keep_answer, Reply(answered, (), "stop", usage)), self._emit)
 
-    def _small_talk(self, understood: Understood) -> str:
-        if understood.not_kept:
-            return _NOT_KEPT
-        return _SMALL_TALK.get(understood.kind, _SMALL_TALK["chat"])
+    async def _parts(self, reading: Reading, before: Sequence[SessionMessage]) -> list[str]:
+        """What is said to a message, paragraph by paragraph."""
+        match reading.kind:
+            case "secret":
+                return [f"That holds a secret ({reading.secret}): {_SECRET}"]
+            case "statement" | "task" | "decision" | "remember":
+                answered = await self._answer(reading.question) if reading.question else []
+                return [await self._keep(reading, before), *answered]
+            case "question":
+                parts = await self._answer(reading.question)
+                if not reading.surely and parts[0] != _TIERS["sure"]:
+                    self.not_kept = self.text
+                return parts
+            case "forget":
+                said = "I don't delete anything by myself: `/forget` shows all places and asks."
+                return [*await self._answer(reading.text), said]
+            case "paste" | "work":
+                self.not_kept = self.text
+                return [_REPLIES[reading.kind]]
+            case kind:
+                return [_REPLIES[kind]]
+
+    # What is stated
+
+    async def _keep(self, reading: Reading, before: Sequence[SessionMessage]) -> str:
+        """Keep a statement, as a step that is stored and told like a tool's."""
+        keeping = self.keeping
+        if keeping is None:
+            return "Nothing can be kept here."
+        asked = _open_question(before) if reading.kind == "statement" else ""
+        if asked and _is_short_answer(reading.text):
+            reading = Reading("statement", f"{asked} {reading.text}")
+        arguments = {"text": reading.text}
+        call = ToolCall(f"{self.id}-{KEEP}", KEEP, json.dumps(arguments, ensure_ascii=False))
+        self._emit(ToolStarted(call.id, call.name, arguments))
+
+        def work() -> tuple[Kept | None, str]:
+            try:
+                near = Quoting(self.context).nearest(reading.text)
+                kept = keeping.keep(reading, self.context.origin)
+            except KbtuiError as error:
+                summary = shorten(error.message, _SUMMARY_WIDTH)
+                self._keep_step(call, Outcome(False, f"Error: {error}", summary))
+                return None, f"I couldn't keep that. {error}"
+            private = (kept.path,) if self.context.is_private(kept.path) else ()
+            self._keep_step(call, Outcome(True, kept.told, kept.summary, kept.changes, private))
+            if near is not None and kept.noted is not None and kept.changes:
+                noted = kept.noted
+                self.earlier = Earlier(
+                    near.path, near.number, near.text, near.when, noted.path, noted.line, noted.time
+                )
+            return kept, kept.told
+
+        _, told = await in_thread(work)
+        return told
 
     # What is asked
 
-    async def _answer(self, capture: Capture, question: str, known: Sequence[Line]) -> list[str]:
+    async def _answer(self, question: str) -> list[str]:
         arguments = {"query": question}
-        call = ToolCall("2-search", SEARCH, json.dumps(arguments, ensure_ascii=False))
+        call = ToolCall(f"{self.id}-search", SEARCH, json.dumps(arguments, ensure_ascii=False))
         self._emit(ToolStarted(call.id, call.name, arguments))
-        found = await in_thread(partial(self._search, capture, call, question, known))
-        if not found.lines:
-            about = f" about {found.about}" if found.about else " about that"
-            return [f"I don't know: nothing in your notes{about}."]
-        return list(self._quoted(found))
+        found = await in_thread(partial(self._search, call, question))
+        parts = [_TIERS[found.answer.tier]]
+        if found.answer.tier != "none":
+            parts += self._quoted(found.answer.lines)
+        if found.notice:
+            parts.append(f"*{found.notice}*")
+        return parts
 
-    def _search(
-        self, capture: Capture, call: ToolCall, question: str, known: Sequence[Line]
-    ) -> Answer:
+    def _search(self, call: ToolCall, question: str) -> Quoted:
         try:
-            found = answer(question, capture.gathering.candidates(question, known, self.said.id))
+            found = Quoting(self.context).answer(question)
         except KbtuiError as error:
             self._keep_step(call, Outcome(False, f"Error: {error}", error.message))
             raise
-        private = {line.path: None for line in found.lines if self.context.is_private(line.path)}
-        count = (
-            counted(len(found.lines), "line answers", "lines answer")
-            if found.lines
-            else "nothing found"
-        )
-        told = "\n".join(f"{line.title}: {line.text}" for line in found.lines) or "Nothing found."
+        lines = found.answer.lines if found.answer.tier != "none" else ()
+        private = {line.path: None for line in lines if self.context.is_private(line.path)}
+        count = counted(len(lines), "line") if lines else "nothing found"
+        told = "\n".join(f"{line.title}: {line.text}" for line in lines) or "Nothing found."
         self._keep_step(call, Outcome(True, told, count, private=tuple(private)))
         return found
 
-    def _quoted(self, found: Answer) -> Iterator[str]:
-        """The lines, each with its number; what was only said after the day on which it was."""
-        day = ""
-        if found.lines[0].source not in _SPOKEN:
-            yield "From your notes:"
-        for code, lines in groupby(found.lines, lambda line: line.code):
-            if code:
-                yield "\n".join(["```", *(line.text for line in lines), "```"])
-                continue
-            for line in lines:
-                if line.source in _SPOKEN and line.day != day:
-                    day = line.day
-                    on = f" on {day}" if day else ""
-                    yield f"{_SPOKEN[line.source]}{on}:"
-                source = self.context.sources.add(
-                    line.path, max(1, line.number), line.text, line.title
-                )
-                yield f"> {line.text} [{source.n}]"
+    def _quoted(self, lines: Sequence[Candidate]) -> Iterator[str]:
+        """The lines, each with its number, and where and when it was written."""
+        today = self.context.now().date()
+        for line in lines:
+            places = ((line.number, line.place),) if line.place else ()
+            source = self.context.sources.add(
+                line.path, max(1, line.number), line.text, line.title, places
+            )
+            where = " · ".join(filter(None, (_named(line), line.place, _said_on(line, today))))
+            yield f"> {line.text} [{source.n}]" + (f" · *{where}*" if where else "")
 
 
-def _told(kept: Kept) -> Iterator[str]:
-    """The outcome of the facts, a sentence for each way."""
-    corrected = kept.names("corrected")
-    if new := [name for name in kept.names("created", "added") if name not in corrected]:
-        yield f"Kept in {_listed(new)}."
-    if corrected:
-        yield f"Corrected in {_listed(corrected)}."
-    if waiting := [*kept.proposed, *kept.names("proposed")]:
-        waits = "waits" if len(waiting) == 1 else "wait"
-        where = "in your inbox (F6, or `kbtui inbox`)"
-        yield f"Proposed, not written yet: {_listed(waiting)} {waits} {where}."
-    if kept.names("known"):
-        yield f"{_listed(kept.names('known'))} said so already."
-    for why in kept.refused:
-        yield f"I couldn't keep that. {why}"
+def _open_question(before: Sequence[SessionMessage]) -> str:
+    """The question just asked that no line answered; empty where there is none."""
+    if not before or not before[-1].content.startswith(_TIERS["none"]):
+        return ""
+    asked = next((each.content for each in reversed(before) if each.role == "user"), "")
+    return asked if "\n" not in asked else ""
 
 
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+def _is_short_answer(text: str) -> bool:
+    is_talk = any(begins(text, of_all(kind)) is not None for kind in ("talk", "thanks", "greeting"))
+    return len(text.split()) <= _SHORT_ANSWER and not asks(text) and not is_talk
+
+
+def _named(line: Candidate) -> str:
+    """What a line's file is called; of the journal its day says it all."""
+    if line.told:
+        return _SPOKEN.get(line.told, "")
+    return "" if line.time else line.title
+
+
+def _said_on(line: Candidate, today: date) -> str:
+    """The day of a line, as people say it."""
+    try:
+        day = date.fromisoformat(line.when[:10])
+    except ValueError:
+        return ""
+    year = f" {day.year}" if day.year != today.year else ""
+    names = {0: "today", 1: "yesterday"}
+    said = names.get((today - day).days, f"{day.day} {day:%B}{year}")
+    return f"{said} {line.time}".strip()

@@ -8,7 +8,6 @@ whole and can go on.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import secrets
 from collections.abc import AsyncGenerator, Sequence
@@ -17,16 +16,15 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from kbtui.agent.capture import NOTHING_WRITTEN, Capture, Kept, claims_a_write, unwritten
 from kbtui.agent.events import (
     Citation,
+    Earlier,
     Event,
     NoticeGiven,
     ReasoningDelta,
     RetryStarted,
     TextDelta,
     ToolFinished,
-    ToolStarted,
     TurnChange,
     TurnFailed,
     TurnFinished,
@@ -34,7 +32,6 @@ from kbtui.agent.events import (
     UsageReported,
 )
 from kbtui.agent.tool_rounds import ToolRounds, in_thread
-from kbtui.agent.window import KEEP
 from kbtui.errors import BudgetError, KbtuiError, ModelAnswerError
 from kbtui.models.port import (
     ChatModel,
@@ -48,12 +45,12 @@ from kbtui.models.port import (
     Usage,
     prompt_tokens,
 )
+from kbtui.offline.language import holds, of_all
 
 if TYPE_CHECKING:
     from kbtui.agent.context import Prompt
     from kbtui.agent.tools.base import ToolContext
     from kbtui.agent.tools.toolbox import Outcome, Toolbox
-    from kbtui.knowledge.format.facts import Fact
     from kbtui.sessions.store import Session, SessionMessage
 
 log = logging.getLogger(__name__)
@@ -61,6 +58,7 @@ _ELIDED = "[left out to save space: call the tool again if you need it]"
 _TOOLS_TOKENS = 3_000
 _ANSWER_SHARE = 5
 _MOST_MARKS = 3
+NOTHING_WRITTEN = "*Nothing was written.*"
 
 
 def new_turn_id() -> str:
@@ -77,9 +75,9 @@ class Turn:
         prompt: What the model is given first.
         steps: How many times the model may be asked.
         log_prompts: Whether prompts and answers go into the log.
-        capture: Keeps what the user states where the model wrote nothing.
-        judged: What the user states was kept in this turn, as far as it is worth it.
-        not_kept: What looks like a statement of the user's, and isn't kept.
+        writes: Whether anything can be written in this turn.
+        not_kept: What the user said that isn't kept, and may be worth it.
+        earlier: The line that what was kept may be about.
     """
 
     id: str
@@ -91,9 +89,9 @@ class Turn:
     toolbox: Toolbox
     steps: int
     log_prompts: bool = False
-    capture: Capture | None = None
-    judged: bool = False
+    writes: bool = True
     not_kept: str = ""
+    earlier: Earlier | None = None
     _messages: list[Message] = field(default_factory=list)
     _changes: list[TurnChange] = field(default_factory=list)
     _proposed: bool = False
@@ -131,22 +129,13 @@ class Turn:
             if attached.problem:
                 self._emit(NoticeGiven(attached.problem))
         try:
-            await self._answered()
+            await self._ask_until_answered()
         except KbtuiError as error:
             problem = await self._kept_after(error)
             self._emit(self._failed(problem))
         except asyncio.CancelledError:
             problem = await self._kept_after(KbtuiError("The turn was stopped."))
             self._emit(replace(self._failed(problem), cancelled=True))
-
-    async def _answered(self) -> None:
-        """Ask; what was said is kept though nobody answers."""
-        try:
-            await self._ask_until_answered()
-        except KbtuiError:
-            if not self.judged:
-                await self._captured()
-            raise
 
     async def _ask_until_answered(self) -> None:
         rounds = ToolRounds(self.toolbox, self.context, self._keep_result, self._emit)
@@ -157,7 +146,6 @@ class Turn:
                 await in_thread(partial(self._keep_calls, reply))
                 await rounds.run(reply.tool_calls)
             elif reply.text.strip():
-                await self._captured()
                 reply = self._marked(reply, rounds.failed_writes)
                 await in_thread(partial(self._keep_answer, reply), self._emit)
                 return
@@ -172,49 +160,19 @@ class Turn:
             "Say “go on” to continue, or raise budget.turn_steps.",
         )
 
-    async def _captured(self) -> None:
-        """Keep what the user stated and the model didn't."""
-        capture = self.capture
-        if capture is None or self._proposed:
-            return
-        try:
-            understood, _ = await in_thread(capture.understood)
-            paths = [path for change in self._changes for path in change.paths]
-            facts = await in_thread(partial(unwritten, understood.facts, paths, self.context))
-            self.judged = True
-            if facts:
-                await self._keep_facts(capture, facts)
-            elif not self._changes:
-                self.not_kept = understood.not_kept
-        except KbtuiError as error:
-            log.info("what was said isn't kept in turn %s: %s", self.id, error)
-
     def _marked(self, reply: Reply, failed: Sequence[str]) -> Reply:
         """The answer with what failed to be written, or a claim to a write that wasn't made."""
         marks = [f"**Not written:** {why}" for why in failed[:_MOST_MARKS]]
         if len(failed) > _MOST_MARKS:
             marks.append(f"and {len(failed) - _MOST_MARKS} more")
-        wrote = self._changes or self._proposed or self.capture is None
-        if not marks and not wrote and claims_a_write(reply.text):
+        wrote = self._changes or self._proposed or not self.writes
+        if not marks and not wrote and holds(reply.text, of_all("claim")):
             marks = [NOTHING_WRITTEN]
         if not marks:
             return reply
         told = "\n\n".join(marks)
         self._emit(TextDelta(f"\n\n{told}"))
         return replace(reply, text=f"{reply.text.rstrip()}\n\n{told}")
-
-    async def _keep_facts(self, capture: Capture, facts: Sequence[Fact]) -> Kept:
-        """Keep facts, as a step that is stored and told like a tool's."""
-        arguments = {"facts": [fact.text for fact in facts]}
-        call = ToolCall(f"{self.id}-{KEEP}", KEEP, json.dumps(arguments, ensure_ascii=False))
-        self._emit(ToolStarted(call.id, call.name, arguments))
-
-        def work() -> Kept:
-            kept = capture.keep(facts, self.context)
-            self._keep_step(call, kept.outcome)
-            return kept
-
-        return await in_thread(work)
 
     async def _ask(self) -> Reply:
         """Ask the model once; its pieces are told as they come."""
@@ -289,14 +247,15 @@ class Turn:
     def _keep_answer(self, reply: Reply) -> TurnFinished:
         citations = self.context.sources.cited_in(reply.text)
         meta = self._meta()
-        if self.judged:
-            meta["judged"] = True
+        if self.earlier is not None:
+            meta["earlier"] = asdict(self.earlier)
         if citations:
             meta["citations"] = [_stored(citation) for citation in citations]
         self.session.append("assistant", reply.text, turn=self.id, meta=meta)
         self._partial.clear()
         changes = tuple(self._changes)
-        return TurnFinished(reply.text, self.session.id, self.id, citations, changes, self.not_kept)
+        left = (self.not_kept, self.earlier)
+        return TurnFinished(reply.text, self.session.id, self.id, citations, changes, *left)
 
     def _keep_partial(self) -> None:
         """Store what was said before the turn broke off."""

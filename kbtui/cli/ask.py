@@ -28,7 +28,7 @@ from kbtui.errors import UsageError
 from kbtui.text import clean, moment
 
 if TYPE_CHECKING:
-    from kbtui.agent.events import Event, TurnFailed, TurnFinished
+    from kbtui.agent.events import Earlier, Event, TurnFailed, TurnFinished
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.sessions.store import Session
     from kbtui.workspace.layout import Layout
@@ -235,6 +235,9 @@ class TextView:
                     file = self._layout.file(citation.path)
                     place = f"  {citation.place}" if citation.place else ""
                     say(f"[{citation.n}] {file}:{citation.first}{last}{place}")
+                if event.earlier is not None:
+                    file = self._layout.file(event.earlier.path)
+                    say(f"Before: {event.earlier.text} ({file}:{event.earlier.first})")
             case events.TurnFailed():
                 self._end_line()
                 self.status = _failed(event)
@@ -277,9 +280,15 @@ def _finished_shape(event: TurnFinished, layout: Layout) -> dict[str, Any]:
             }
             for change in event.changes
         ],
+        **({"not_kept": event.not_kept} if event.not_kept else {}),
+        **({"earlier": _earlier_shape(event.earlier, layout)} if event.earlier else {}),
         "session": event.session,
         "turn": event.turn,
     }
+
+
+def _earlier_shape(earlier: Earlier, layout: Layout) -> dict[str, Any]:
+    return {"path": layout.file(earlier.path), "line": earlier.first, "text": earlier.text}
 
 
 def _failed(event: TurnFailed) -> int:

@@ -48,8 +48,8 @@ def import_command(
 
     It is known by what is in it, not by its name. Conversations become sessions, which can be
     searched at once, projects and memories become notes; then memory is made of the conversations
-    by the model of the role import, else only of what you state in them outright. Doing it again
-    adds only what is new, and goes on where it was stopped.
+    by the model of the role import; without one they are quoted as they are. Doing it again adds
+    only what is new, and goes on where it was stopped.
 
     Any other document, text or picture, and the page at an https:// address, is kept under docs/,
     where search finds it; docs/SOURCES.md says where it is from.
@@ -181,7 +181,7 @@ class _Work:
         if self._as_json or not done.sessions + done.left:
             return
         say(remembered(done))
-        if done.left:
+        if done.left and done.notice:
             note(f"kbtui: {counted(done.left, 'conversation')} wait. {done.notice}")
 
     def end(self, *, dry_run: bool = False) -> int:

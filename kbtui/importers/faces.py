@@ -76,7 +76,10 @@ def previewed(found: Preview, told: Estimate) -> Iterator[str]:
     if told.is_paid:
         cost = ", price unknown" if told.usd is None else f", ${told.usd:.2f}"
     tokens = counted(found.tokens, "token")
-    yield f"memory {_by(told.model)}: about {tokens}{cost}, {span(told.seconds)}"
+    if _is_offline(told.model):
+        yield f"about {tokens}; without a model they are searched and quoted as they are"
+    else:
+        yield f"memory by {told.model}: about {tokens}{cost}, {span(told.seconds)}"
 
 
 def reported(report: Report) -> str:
@@ -93,14 +96,17 @@ def reported(report: Report) -> str:
 def remembered(done: Remembered) -> str:
     """What memory was made of an import."""
     cost = f" for ${done.usd:.2f}" if done.usd else ""
-    said = f"Memory of {counted(done.sessions, 'conversation')}, {_by(done.model)}{cost}"
+    if _is_offline(done.model):
+        waiting = counted(done.left, "conversation")
+        return f"{waiting} can be searched and quoted now; a model can make memory of them later."
+    said = f"Memory of {counted(done.sessions, 'conversation')}, by {done.model}{cost}"
     return f"{said}: {counted(len(done.entries), 'entry', 'entries')} written."
 
 
-def _by(model: str) -> str:
+def _is_offline(model: str) -> bool:
     from kbtui.settings import OFFLINE  # where --help doesn't wait for it
 
-    return "without a model" if model == OFFLINE else f"by {model}"
+    return model == OFFLINE
 
 
 def unknown(opened: Opened) -> KbtuiError:

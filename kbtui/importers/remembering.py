@@ -1,28 +1,23 @@
-"""Memory of what was imported: condensed by the role ``import``, else only what is stated outright.
+"""Memory of what was imported: condensed by the role ``import``.
 
-With a model the conversations go the way of all others, the oldest first, under the import's
-batch, until its budget is spent; what is left waits for the next time. Without one a statement
-about oneself becomes a fact, and the conversation stays to be condensed by a model.
+The conversations go the way of all others, the oldest first, under the import's batch, until its
+budget is spent; what is left waits for the next time. Without a model all of it waits: the
+conversations are searched and quoted as they are.
 """
 
 from __future__ import annotations
 
-import asyncio
-import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbtui.errors import BudgetError, KbtuiError
 from kbtui.importers.batches import Batch, batches
 from kbtui.memory.background.budget import Budget, MeteredModel
-from kbtui.memory.consolidation.answer import Answer
 from kbtui.memory.consolidation.consolidator import Consolidator, Trigger
-from kbtui.memory.consolidation.page import Page
 from kbtui.memory.consolidation.page_writer import MemoryWriter
 from kbtui.models.litellm_model import price_of
-from kbtui.offline.condensing import Message, facts_of
 from kbtui.sessions.imported import Imported
 from kbtui.settings import OFFLINE, FlushSettings
 
@@ -33,27 +28,8 @@ if TYPE_CHECKING:
     from kbtui.models.port import Message as Prompt
 
 _PAGE_TOKENS = 4000
-_LONGEST = 1500  # characters: what is longer was pasted
 _SHARE_OF_ANSWER = 0.1
-_OFFLINE_SECONDS = 0.02
 _CALL_SECONDS = 12.0
-_STATED = re.compile(
-    r"(?i)\b(?:please )?(?:remember|note|keep in mind)\b(?: that|:)"
-    r"|\b(?:i|we)(?:'m|\u2019m| am|'re|\u2019re| are) (?:a|an|the|from|based|married|allergic"
-    r"|called|vegan|vegetarian|\d|in \w+|living|working as)\b"
-    r"|\b(?:i|we) (?:was born|live|work (?:at|as|for|in)|prefer|always|never|own|moved to|decided"
-    r"|chose|agreed|study|studied|speak|use|drive|hate|love|have (?:a|an|one|two|three|four|\d+))\b"
-    r"|\b(?:my|our) (?:[\w'\u2019-]+ ){1,4}(?:is|are|was|lives|works|has|prefers|likes|hates)\b"
-    r"|\b(?:merk dir|ich bin|ich wohne|ich arbeite|ich heiße|wir haben (?:uns )?entschieden)\b"
-    r"|\b(?:meine?|unsere?) [\w-]+ (?:ist|heißt|wohnt|arbeitet|hat)\b"
-    r"|\b(?:recuerda que|vivo en|trabajo (?:en|como|para)|me llamo|prefiero|decidimos)\b"
-    r"|\b(?:mi|nuestr[oa]) [\w-]+ (?:es|se llama|vive|trabaja|tiene)\b"
-    r"|\bmy (?:\w+ )?(?:wife|husband|partner|girlfriend|boyfriend|sister|brother|mother|father|mom"
-    r"|mum|dad|son|daughter|kids?|child|friend|boss|colleague|manager|doctor|landlord|neighbou?r|dog|cat)\b"
-    r"|\b(?:meine?|unsere?) (?:Frau|Mann|Partner(?:in)?|Schwester|Bruder|Mutter|Vater|Sohn|Tochter"
-    r"|Freund(?:in)?|Chef(?:in)?|Hund|Katze)\b"
-    r"|\bmi (?:mujer|marido|pareja|hermana|hermano|madre|padre|hij[oa]|amig[oa]|jef[ea]|perro)\b"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +65,7 @@ def estimate(services: Services, tokens: int, conversations: int) -> Estimate:
     """
     model = services.models.chat("import")
     if model.name == OFFLINE:
-        return Estimate(OFFLINE, is_paid=False, usd=0.0, seconds=conversations * _OFFLINE_SECONDS)
+        return Estimate(OFFLINE, is_paid=False, usd=0.0, seconds=0.0)
     calls = max(conversations, tokens // _PAGE_TOKENS)
     if model.is_local:
         return Estimate(model.name, is_paid=False, usd=0.0, seconds=calls * _CALL_SECONDS)
@@ -116,14 +92,13 @@ async def remember(
     todo = [(batch, session) for batch in wanted for session in _waiting(services, batch)]
     todo.sort(key=lambda pair: pair[1].partition("_")[2])  # by when they were begun
     done.left = len(todo)
+    if model.name == OFFLINE:
+        return done
     for number, (batch, session) in enumerate(todo):
         watch(number, len(todo), session)
         work = _Work(services, memory, batch.id, metered)
         try:
-            if model.name == OFFLINE:
-                await asyncio.to_thread(work.state, session)
-            else:
-                await work.condense(session)
+            await work.condense(session)
         except KbtuiError as error:
             done.notice = str(error)
             break
@@ -214,30 +189,3 @@ class _Work:
         outcome = await consolidator.run(session, everything=True, trigger=Trigger.IDLE)
         if outcome.error is not None:
             raise outcome.error
-
-    def state(self, session: str) -> None:
-        """Keep what the user states in it outright, and nothing else."""
-        conversation = self._memory.pending.conversation(session)
-        said = [
-            Message(each.id, each.role, conversation.spoken(each))
-            for each in conversation.messages
-            if conversation.shown(each) and each.role in ("user", "assistant")
-        ]
-        told = [
-            each if each.role == "assistant" or _is_statement(each.text) else replace(each, text="")
-            for each in said
-        ]
-        if not any(each.role == "user" and each.text for each in told):
-            return
-        facts = [fact for fact in facts_of(told) if _STATED.search(fact.text)]
-        units = [
-            unit for part in self._memory.pending.parts(conversation, closed=True) for unit in part
-        ]
-        if facts and units:
-            self._writer.save_facts(
-                Page(conversation, tuple(units)), Answer("", tuple(facts)), OFFLINE
-            )
-
-
-def _is_statement(text: str) -> bool:
-    return len(text) <= _LONGEST and "```" not in text and _STATED.search(text) is not None

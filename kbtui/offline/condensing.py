@@ -1,4 +1,4 @@
-"""Condenses a slice of conversation: its facts, and what it was about in its own words."""
+"""Condenses a slice of conversation without a model: a choice of its sentences, none rephrased."""
 
 from __future__ import annotations
 
@@ -7,55 +7,24 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from kbtui.knowledge.entries.templates import ENTRY_TYPES
-from kbtui.knowledge.format.facts import Fact
-from kbtui.offline import words as w
-from kbtui.offline.judging import sentences
-from kbtui.offline.lines import Line
-from kbtui.offline.understand import Said, understand
+from kbtui.offline.language import telling_terms
 from kbtui.text import clean_line, fold, shorten, slugify
 
 _MOST_SENTENCES = 10
 # With MEMORY.md and the entries this stays below 40 % of the conversation.
 _DIGEST_SHARE = 0.28
 _SLUG_WIDTH = 40
+_LEAD_WIDTH = 160
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a slice; `judged`: what it states was kept when it was said, or wasn't."""
+    """One message of a slice."""
 
-    id: int
     role: str
     text: str
-    judged: bool = False
-
-
-def facts_of(messages: Sequence[Message]) -> list[Fact]:
-    """What the user stated, message by message; what was judged when it was said is left out.
-
-    Of a statement and its correction in one slice the correction stays.
-    """
-    found: list[Fact] = []
-    before: list[Said] = []
-    for each in messages:
-        if each.role == "user" and not each.judged:
-            own = [Line(_path(fact), fact.subject, fact.text) for fact in reversed(found)]
-            for fact in understand(each.text, before[-6:], own).facts:
-                told = replace(fact, message=each.id)
-                old = next((n for n, f in enumerate(found) if f.text == fact.replaces), None)
-                if old is not None:
-                    found[old] = replace(told, replaces=found[old].replaces)
-                elif told.text not in [f.text for f in found]:
-                    found.append(told)
-        before.append(Said(each.role, each.text))
-    return found
-
-
-def _path(fact: Fact) -> str:
-    return f"knowledge/{ENTRY_TYPES[fact.kind]}/{slugify(fact.subject)}.md"
 
 
 def history_entry(messages: Sequence[Message]) -> str:
@@ -68,10 +37,10 @@ def history_entry(messages: Sequence[Message]) -> str:
         if any(each.role == "user" and each.text.strip() for each in messages)
         else "assistant"
     )
-    lead = list(_leads(each.text for each in messages if each.role == speaker))
+    said = [each for each in messages if each.role == speaker]
+    lead = list(filter(None, (_lead(each.text) for each in said)))
     if len(lead) <= _MOST_SENTENCES:
         return f"The {speaker} said: {' '.join(lead)}"
-    said = [Said(each.role, each.text) for each in messages if each.role == speaker]
     budget = int(sum(len(each.text) for each in messages) * _DIGEST_SHARE)
     return "\n".join(f"- {each.role.capitalize()}: {text}" for each, text in digest(said, budget))
 
@@ -79,29 +48,16 @@ def history_entry(messages: Sequence[Message]) -> str:
 def slug_of(messages: Sequence[Message]) -> str:
     """A file name out of the first words of the user's that tell something."""
     for each in messages:
-        told = [
-            word
-            for word in slugify(each.text).split("-")
-            if w.is_content(word) and word not in w.CHAT
-        ]
+        told = [word for word in slugify(shorten(each.text, 200)).split("-") if telling_terms(word)]
         if each.role == "user" and len(told) > 1:
             return slugify(" ".join(told[:5]), _SLUG_WIDTH)
     return "conversation"
 
 
-def notes_of(messages: Sequence[Message]) -> list[str]:
-    """The notes of the day: each statement worth keeping, as it was said."""
-    fresh = [replace(each, judged=False) for each in messages]
-    lines = (re.sub(r"\s*\n\s*-?\s*", "; ", fact.text) for fact in facts_of(fresh))
-    return list(dict.fromkeys(lines))
-
-
-def _leads(texts: Iterable[str]) -> Iterator[str]:
-    for text in texts:
-        first = next((each.text for each in sentences(text)), "")
-        line = shorten(first, 160)
-        if line:
-            yield line if line[-1] in ".!?:…" else f"{line}."
+def _lead(text: str) -> str:
+    """The first sentence of a message."""
+    first = shorten(_SENTENCE.split(text.strip())[0], _LEAD_WIDTH)
+    return first if not first or first[-1] in ".!?:…" else f"{first}."
 
 
 _SENTENCE = re.compile(r"(?<=[.!?…])[\"')\]]*\s+|\n+")
@@ -127,7 +83,7 @@ class _Sentence:
         return len(self.text) + _OVERHEAD
 
 
-def digest(said: Sequence[Said], budget: int) -> list[tuple[Said, str]]:
+def digest(said: Sequence[Message], budget: int) -> list[tuple[Message, str]]:
     """Choose the sentences that say most in at most `budget` characters; nothing is rephrased.
 
     Together they cover the words that carry information, each counted once, per character spent:
@@ -146,7 +102,7 @@ def digest(said: Sequence[Said], budget: int) -> list[tuple[Said, str]]:
     return [(said[number], " ".join(texts)) for number, texts in parts.items()]
 
 
-def _sentences(said: Sequence[Said]) -> Iterator[_Sentence]:
+def _sentences(said: Sequence[Message]) -> Iterator[_Sentence]:
     for number, message in enumerate(said):
         for place, part in enumerate(_SENTENCE.split(message.text)):
             text = clean_line(part)

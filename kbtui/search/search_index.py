@@ -64,6 +64,7 @@ class _Request:
     wait: bool
     relevant_only: bool
     statements_only: bool
+    by_chance: bool
     before: tuple[str, int] | None
 
 
@@ -417,6 +418,7 @@ class SearchIndex:
         at: str | None = None,
         relevant_only: bool = False,
         statements_only: bool = False,
+        by_chance: bool = False,
         before: tuple[str, int] | None = None,
         sendable: bool = True,
     ) -> SearchResult:
@@ -432,6 +434,7 @@ class SearchIndex:
             relevant_only: Leave out what probably doesn't answer the query: a query that nothing
                 answers has no hits.
             statements_only: Of conversations leave out what kbtui said, and what was only asked.
+            by_chance: Show also what is no nearer by meaning than others are by chance.
             before: A session and a message of it: what it said from there on is left out.
             sendable: The query may be sent to an embedding model elsewhere.
 
@@ -451,6 +454,7 @@ class SearchIndex:
             wait=wait,
             relevant_only=relevant_only,
             statements_only=statements_only,
+            by_chance=by_chance,
             before=before,
         )
         if at is not None:
@@ -530,7 +534,13 @@ class SearchIndex:
         if request.relevant_only and request.asked.has_words and not ranking.evidence.is_answered:
             return ()
         return best_hits(
-            corpus, rows, request.asked, ranking, request.limit, is_private=self._is_private
+            corpus,
+            rows,
+            request.asked,
+            ranking,
+            request.limit,
+            is_private=self._is_private,
+            by_chance=request.by_chance,
         )
 
     def _catch_up(self) -> str:

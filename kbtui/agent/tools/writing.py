@@ -21,7 +21,8 @@ from kbtui.memory.edits.editor import Author, Edited, Editor
 from kbtui.memory.edits.operations import rename_entry
 from kbtui.memory.edits.tool_edits import Edit, edit_entry, write_entry
 from kbtui.memory.edits.working_copy import Operation
-from kbtui.offline.words import alike, content
+from kbtui.offline.language import stems_of, telling_terms, tokens
+from kbtui.search.index import analyser
 from kbtui.text import clean_line
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
@@ -29,14 +30,6 @@ from kbtui.workspace.layout import short_name
 _REVIEWED = "the user reviews every change"
 _VERBS = {"Deleted": "deleted", "Changed": "changed", "Created": "created"}
 _SENTENCE = re.compile(r"(?<=[.!?…])\s+|\n+")
-_ASKS_TO_CHANGE = re.compile(
-    r"\b(?:chang|updat|renam|correct|fix|replac|remov|delet|edit|mov(?:e|ing)\b|rewrit|rephras"
-    r"|shorten|clean|tid(?:y|ied)|merg|drop\b|strik|cross out|translat|sort\b|reorder|reformat"
-    r"|änder|aktualisier|umbenenn|benenn|korrigier|berichtig|ersetz|entfern|lösch|streich|verschieb"
-    r"|bearbeit|kürz|übersetz|schreib|cambi|actualiz|renombr|corrig|corrij|reemplaz|sustitu|quit"
-    r"|elimin|borr|edit|muev|mover|reescrib|acort|traduc)",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +81,15 @@ def asked_for(said: str, names: Sequence[str], lines: Sequence[str]) -> bool:
     They have where they state what the lines say, or ask to change what is called so; a question
     asks for nothing. The lines are those that would go, and those that would come.
     """
-    called = {word for name in names for word in content(name)}
-    told = {word for line in lines for word in content(line)}
+    called = {term for name in names for term in telling_terms(name)}
+    told = {term for line in lines for term in telling_terms(line)}
     for sentence in _SENTENCE.split(said):
-        asks_to_change = _ASKS_TO_CHANGE.search(sentence) is not None
+        words = {analyser.terms_of(token.word)[0] for token in tokens(sentence)}
+        asks_to_change = not words.isdisjoint(stems_of("change"))
         if sentence.rstrip().endswith("?") and not asks_to_change:
             continue
         wanted = told | called if asks_to_change else told - called
-        if any(alike(word, other) for word in content(sentence) for other in wanted):
+        if wanted.intersection(telling_terms(sentence)):
             return True
     return False
 

@@ -30,6 +30,7 @@ from kbtui.memory.recall.left_out import LeftOut, left_out
 from kbtui.memory.recall.remember import Remembering
 from kbtui.memory.records.archive import Archive
 from kbtui.memory.records.committing import MemoryLock
+from kbtui.memory.records.journal import Journal
 from kbtui.memory.records.ledger import Audit, Ledger
 from kbtui.memory.records.tombstones import Tombstones
 from kbtui.memory.services import Services
@@ -82,6 +83,8 @@ class Memory:
         hours = rooms.settings.dream.interval_hours
         self.worker.add_job(DreamJob(self.dream, history, hours, clock, self.dreaming))
         self.remembering = Remembering(workspace, history, self.tombstones)
+        daily = rooms.settings.memory.journal == "daily"
+        self.journal = Journal(workspace, history, library, self.tombstones, in_daily_notes=daily)
         self.forgetting = Forgetting(rooms, self.tombstones, self.inbox)
 
     def _make_condensing(self, clock: Callable[[], datetime]) -> None:

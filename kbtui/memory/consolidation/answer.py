@@ -26,7 +26,6 @@ from kbtui.memory.records.usable_answers import (
     without_thoughts,
 )
 from kbtui.models.port import ToolSpec
-from kbtui.offline.subjects import about
 from kbtui.text import clean_line
 
 _MAX_ARGUMENTS = 1_000_000
@@ -236,7 +235,7 @@ def _fact(text: str, item: Mapping[str, Any], replaces: str = "", kind: str = ""
     if is_placeholder(subject) or len(subject) > _MAX_TITLE:
         subject = ""
     elif normalise(subject) in _KINDS:
-        subject = about(text)[1]  # small models name what it is, not what it is about
+        subject = ""  # small models name what it is, not what it is about
     message = item.get("message")
     is_number = isinstance(message, int) and not isinstance(message, bool)
     is_own = kind == USER or (not subject and kind not in ENTRY_TYPES)

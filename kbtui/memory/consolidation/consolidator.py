@@ -26,7 +26,7 @@ from kbtui.memory.records.committing import MemoryLock
 from kbtui.memory.records.ranges import Range
 from kbtui.memory.records.transcript import Conversation
 from kbtui.models.port import ChatModel
-from kbtui.offline.condensing import Message, facts_of, history_entry, notes_of, slug_of
+from kbtui.offline.condensing import Message, history_entry, slug_of
 from kbtui.sessions.slices import oldest_units
 from kbtui.settings import OFFLINE, Settings
 
@@ -311,12 +311,14 @@ class _Run:
 
 
 def _without_model(page: Page) -> Answer:
-    """The remains of a page: its summary, what its user messages state, and their notes."""
+    """The remains of a page where no model condenses it: a choice of what was said.
+
+    What was stated stands in the journal since it was said.
+    """
     of = page.conversation
-    judged = {each.turn for each in of.messages if each.turn and each.meta.get("judged")}
     said = [
-        Message(each.id, each.role, of.spoken(each), each.turn in judged)
+        Message(each.role, of.spoken(each))
         for each in filter(page.shows, page.messages)
         if each.role in ("user", "assistant")
     ]
-    return Answer(history_entry(said), tuple(facts_of(said)), tuple(notes_of(said)), slug_of(said))
+    return Answer(history_entry(said), title=slug_of(said))

@@ -16,7 +16,7 @@ from kbtui.memory.records.ranges import Range
 from kbtui.memory.records.tombstones import Tombstones
 from kbtui.memory.records.transcript import Conversation, read_conversation, said_by_user, tokens_of
 from kbtui.models.port import message_tokens
-from kbtui.offline.words import content, stem
+from kbtui.offline.language import telling_terms
 from kbtui.sessions.slices import Unit, pages, split_units
 from kbtui.sessions.store import SessionMessage
 from kbtui.text import moment
@@ -59,7 +59,7 @@ class Echo:
 
 
 def _stems(text: str) -> set[str]:
-    return {stem(word) for word in content(text)}
+    return set(telling_terms(text))
 
 
 @dataclass(frozen=True, slots=True)

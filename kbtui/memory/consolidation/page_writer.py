@@ -97,20 +97,6 @@ class MemoryWriter:
         reason = f"Archived messages {first} to {last} of {page.session}."
         return self._committed(reason, origin, work)
 
-    def save_facts(self, page: Page, answer: Answer, model: str) -> None:
-        """Write the facts of an answer, and leave the page to be condensed later; as `save`."""
-        echo = Echo(page.messages)
-        origin = self._origin(page, model)
-
-        def work(change: Change) -> None:
-            plan = self._plan(page, _without_echo(answer, echo), self.live_edits(page), echo)
-            plan.propose(self.inbox, origin)
-            plan.stage(change)
-
-        first, last = page.range
-        reason = f"Stated in messages {first} to {last} of {page.session}."
-        committed(self.history, self.workspace, Actor.CONSOLIDATOR, reason, origin, work)
-
     def _plan(self, page: Page, answer: Answer, live: LiveEdits, echo: Echo) -> Plan:
         said = page.said
 

@@ -36,7 +36,7 @@ from kbtui.memory.records.transcript import said_by_user
 from kbtui.memory.records.usable_answers import why_unusable
 from kbtui.memory.services import Services
 from kbtui.models.port import ChatModel, Message, Reply, ToolCall, prompt_tokens
-from kbtui.offline.curate import Archived, curate, learned
+from kbtui.offline.curate import curate
 from kbtui.settings import OFFLINE
 from kbtui.text import counted
 
@@ -170,10 +170,8 @@ class Dream:
 
     def _put_in_order(self, page: Page, copy: WorkingCopy, toolbox: Toolbox) -> None:
         """Without a model: put right what is evidently out of order."""
-        found, texts, changed = self._reader.disorder(page, copy.files)
-        archive = [Archived(each.content, each.timestamp) for each in page.entries if not each.raw]
-        edits = [*curate(found, texts), *learned(archive, texts, changed)]
-        for number, edit in enumerate(edits, 1):
+        found, texts, _ = self._reader.disorder(page, copy.files)
+        for number, edit in enumerate(curate(found, texts), 1):
             arguments = json.dumps(dict(edit.arguments), ensure_ascii=False)
             toolbox.run(ToolCall(str(number), edit.operation, arguments))
 

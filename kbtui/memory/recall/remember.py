@@ -39,13 +39,13 @@ class Remembering:
     tombstones: Tombstones
     clock: Callable[[], datetime] = lambda: datetime.now().astimezone()
 
-    def remember(self, text: str) -> Remembered:
+    def remember(self, text: str, origin: Origin = Origin()) -> Remembered:  # noqa: B008  # frozen
         """Keep a fact under the heading where it belongs.
 
         Raises:
             UsageError: it says nothing. Else as `committed`.
         """
-        fact = absolute_dates(plain_fact(text), self.clock().date())
+        fact = absolute_dates(plain_fact(text), self.clock().date(), verbatim=True)
         if not normalise(fact):
             raise UsageError("There is nothing to remember.", "Say it: /remember I prefer tea")
 
@@ -58,8 +58,8 @@ class Remembering:
                 change.write(MEMORY, edited.text, expecting=blob)
             return edited.text
 
-        reason = "You said so with /remember."
-        memory, commit = committed(self.history, self.workspace, Actor.YOU, reason, Origin(), work)
+        reason = "You asked to remember it."
+        memory, commit = committed(self.history, self.workspace, Actor.YOU, reason, origin, work)
         line = _line_of(memory, fact)
         return Remembered(fact, line, commit.id if commit else None, _warning(fact))
 

@@ -14,6 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 from kbtui.documents.documents import Text
@@ -21,6 +22,7 @@ from kbtui.search.index.markdown import (
     Block,
     Outline,
     Properties,
+    cut,
     cut_block,
     estimate,
     front_end,
@@ -216,7 +218,7 @@ def _moment(time: str) -> datetime | None:
         return None
 
 
-VERSION = "5"
+VERSION = "6"
 # MiniLM reads 256 tokens; title and heading go before a passage, and an estimate needs slack.
 PASSAGE_TOKENS = 180
 _SHORT_PASSAGE = 90
@@ -232,6 +234,8 @@ _BINARY = """
 """
 _BINARY_ENDINGS = tuple(_BINARY.split())
 _ARCHIVE = re.compile(r"memory/history(-[\w-]+)?\.jsonl")
+_UNINDENTED = re.compile(r"^[^\s]", re.MULTILINE)
+_TIMED = re.compile(r"^[-*+][ \t]+(?:\[[^\]\n]\][ \t]+)?(?:~~)?\d\d:\d\d[ \t]", re.MULTILINE)
 INDEX_NAME = "INDEX.md"
 
 
@@ -380,12 +384,38 @@ def _bare(text: str, properties: Properties) -> Chunk:
     return Chunk(raw, lines, ((lines[0], ""),), (passage,))
 
 
+def _lines_apart(found: Outline, limits: ChunkLimits) -> Iterator[tuple[int, int]]:
+    """Cut a journal: what was said at a time of its own is one, what is around as elsewhere."""
+    text = found.text
+    marks = [match.start() for match in _TIMED.finditer(text)]
+    bounds = [(0, marks[0])] if marks else []
+    for start, following in pairwise([*marks, len(text)] if marks else []):
+        end = next((n.start() for n in _UNINDENTED.finditer(text, start + 1, following)), following)
+        yield from _around(found, *bounds.pop(), limits) if bounds else ()
+        yield start, start + len(text[start:end].rstrip())
+        bounds.append((end, following))
+    yield from _around(found, *bounds.pop(), limits) if bounds else ()
+
+
+def _around(found: Outline, start: int, end: int, limits: ChunkLimits) -> Iterator[tuple[int, int]]:
+    """Cut what stands between lines of a journal, unless it is nothing but headings."""
+    blocks = [
+        replace(block, start=max(block.start, start), end=min(block.end, end))
+        for block in found.blocks
+        if block.start < end and block.end > start
+    ]
+    blocks = [block for block in blocks if found.text[block.start : block.end].strip()]
+    if not all(block.heading for block in blocks):
+        yield from cut(found.text, blocks, limits.tokens, limits.overlap)
+
+
 def _chunks(
     text: str, properties: Properties, limits: ChunkLimits, *, markdown: bool
 ) -> Iterator[Chunk]:
     found = outline(text, properties.offset, markdown=markdown)
     starts = [block.start for block in found.blocks]
-    for start, end in pack(found, limits.tokens, limits.overlap):
+    apart = list(_lines_apart(found, limits)) if markdown else []
+    for start, end in apart or pack(found, limits.tokens, limits.overlap):
         first = max(0, bisect_right(starts, start) - 1)
         blocks = found.blocks[first : bisect_left(starts, end)]
         headings: dict[str, int] = {}
@@ -401,8 +431,10 @@ def _chunks(
 
 def _passages(found: Outline, first: int, start: int, end: int, title: str) -> Iterator[Passage]:
     """Pack the blocks of ``text[start:end]`` into passages, preferably one section each."""
-    # The title goes before each passage anyway.
-    begun = start + (0 if first else front_end(found.text[start:end], title))
+    if timed := _TIMED.match(found.text, start):
+        begun = timed.end()
+    else:  # The title goes before each passage anyway.
+        begun = start + (0 if first else front_end(found.text[start:end], title))
     end = begun + text_end(found.text[begun:end])
     at, size, section = begun, 0, -1
     for block, left, tokens in _pieces(found, first, begun, end):

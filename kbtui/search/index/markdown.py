@@ -266,7 +266,7 @@ def pack(found: Outline, limit: int, overlap: int) -> Iterator[tuple[int, int]]:
             pending += section
             size += tokens
         else:
-            yield from _cut(found.text, section, limit, overlap)
+            yield from cut(found.text, section, limit, overlap)
     if pending:
         yield pending[0].start, pending[-1].end
 
@@ -283,7 +283,8 @@ def _sections(blocks: list[Block]) -> Iterator[list[Block]]:
         yield group
 
 
-def _cut(text: str, section: list[Block], limit: int, overlap: int) -> Iterator[tuple[int, int]]:
+def cut(text: str, section: list[Block], limit: int, overlap: int) -> Iterator[tuple[int, int]]:
+    """Cut a section that doesn't fit, between its blocks; gives offsets as `pack` does."""
     pieces = list(_with_headings(text, section, max(16, min(limit // 8, overlap or limit))))
     first = size = 0
     for i, (_, _, tokens) in enumerate(pieces):

@@ -46,7 +46,7 @@ _MORE = 4  # fetched beyond the limit, as some are left out
 _CHECKED_FOR_PHRASES = 3000
 _LOOKED_AT_FOR_PAIRS = 20
 # An entry is one thing and shown once; of a long document or log several places may answer.
-_OF_ONE_FILE = {"knowledge": 1, "memory": 3, "docs": 5}
+_OF_ONE_FILE = {"knowledge": 1, "memory": 8, "docs": 5}
 _NUMBER = re.compile(r"([0-9]{1,18})")
 
 
@@ -65,17 +65,18 @@ def best_hits(
     limit: int,
     *,
     is_private: Callable[[str], bool] = lambda _path: False,
+    by_chance: bool = False,
 ) -> tuple[Hit, ...]:
     """The best hits, at most `limit`; the first ones are the same for any limit.
 
     Those that say the same are one hit, unless only one of them `is_private`. Where nothing is
-    nearer by meaning than by chance, only what holds a word of the query is shown.
+    nearer by meaning than `by_chance`, only what holds a word of the query is shown.
     """
     rows = _Fetched(rows)
     ranking = _with_pairs(corpus, rows, asked, ranking)
     groups: list[list[_Said]] = []
     of_file: Counter[str] = Counter()
-    near_by_chance = ranking.evidence.is_near_by_chance
+    near_by_chance = ranking.evidence.is_near_by_chance and not by_chance
     taken = 0
     for number, row in _in_order(corpus, rows, asked, ranking, max(limit, _COMPARED)):
         most = 1 if not asked.has_words else _OF_ONE_FILE.get(row.path.partition("/")[0], LOOKED_AT)

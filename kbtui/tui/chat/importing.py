@@ -173,8 +173,8 @@ async def _bring(host: ChatHost, kb: KnowledgeBase, path: Path, *, with_memory: 
     for report in reports:
         text = "\n".join(_left_out(report.skipped))
         host.tell(NoticeItem(title=reported(report), text=text), *_links(report))
-    told = [remembered(memory)] if memory is not None and memory.sessions else []
-    if memory is not None and memory.left:
+    told = [remembered(memory)] if memory is not None and memory.sessions + memory.left else []
+    if memory is not None and memory.left and memory.notice:
         told.append(f"{counted(memory.left, 'conversation')} wait. {memory.notice}")
     if any(report.sessions or report.entries for report in reports):
         told.append(f"/sessions shows the conversations; /import {_UNDO} takes the last one back.")

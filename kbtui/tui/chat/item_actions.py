@@ -12,12 +12,12 @@ from kbtui.text import clean_line, shorten
 from kbtui.tui.chat.cards import ReasoningItem, ToolItem, change_items
 from kbtui.tui.chat.items import (
     AnswerItem,
+    BeforeItem,
     Item,
     LinkItem,
     MoreItem,
     NotKeptItem,
     UserItem,
-    shown,
 )
 from kbtui.tui.messages import OpenEntry
 
@@ -49,6 +49,8 @@ def _expand(host: ChatHost, item: Item) -> None:
     elif isinstance(item, ReasoningItem):
         item.expanded = not item.expanded
         host.transcript.item_changed(item)
+    elif isinstance(item, NotKeptItem) and not item.kept:
+        _keep(host, item)
     elif item.target is not None:
         host.post_message(OpenEntry(item.target.path, item.target.line))
 
@@ -133,13 +135,19 @@ async def _save_entry(host: ChatHost, kb: KnowledgeBase, item: Item) -> None:
 
 
 def _keep(host: ChatHost, item: Item) -> None:
-    items = host.transcript.items
-    said = [other for other in items[: items.index(item) + 1] if isinstance(other, UserItem)]
+    message = _message_of(host, item)
     session = host.conversation.session
-    if host.kb is None or session is None or not said or said[-1].message is None:
+    if host.kb is None or session is None or message is None:
         host.say("There is no message of yours to keep.", "warning")
     else:
-        host.run(_keep_message(host, host.kb, session, said[-1].message, item), "keep")
+        host.run(_keep_message(host, host.kb, session, message, item), "keep")
+
+
+def _message_of(host: ChatHost, item: Item) -> int | None:
+    """The id of the person's message that an item belongs to."""
+    items = host.transcript.items
+    said = [other for other in items[: items.index(item) + 1] if isinstance(other, UserItem)]
+    return said[-1].message if said else None
 
 
 async def _keep_message(
@@ -150,11 +158,30 @@ async def _keep_message(
     except KbtuiError as error:
         host.say(str(error), "error")
         return
-    path = next(each.path for each in kept.outcomes if each.path)
     if isinstance(item, NotKeptItem):
-        item.kept = path
+        item.kept = kept.path
         host.transcript.item_changed(item)
-    host.say(f"Kept in {shown(path)}" if kept.commit else f"{shown(path)} says so already.")
+    host.say(kept.told)
+
+
+def _mark_past(host: ChatHost, item: Item) -> None:
+    said = _message_of(host, item)
+    session = host.conversation.session
+    if isinstance(item, BeforeItem) and not item.past and host.kb and session and said:
+        host.run(_strike(host, host.kb, session, said, item), "keep")
+
+
+async def _strike(
+    host: ChatHost, kb: KnowledgeBase, session: Session, message: int, item: BeforeItem
+) -> None:
+    try:
+        await asyncio.to_thread(kb.agent.mark_past, session, item.earlier, message)
+    except KbtuiError as error:
+        host.say(str(error), "error")
+        return
+    item.past = True
+    host.transcript.item_changed(item)
+    host.say("Struck out, with a pointer to the new line; the history can take it back.")
 
 
 def _undo(host: ChatHost, item: Item) -> None:
@@ -191,7 +218,7 @@ ACTIONS: Mapping[Verb, ItemFunction] = {
     "retry": _retry,
     "save": _save,
     "undo": _undo,
-    "keep": _keep,
+    "mark_past": _mark_past,
 }
 """The function of each action that the transcript hands on."""
 COMMANDS: Mapping[str, ItemFunction] = {"/copy": _copy, "/retry": _retry, "/keep": _keep}

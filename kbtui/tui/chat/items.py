@@ -17,7 +17,7 @@ from kbtui.text import clean, clean_line, shorten
 from kbtui.tui.widgets.line_view import Line
 
 if TYPE_CHECKING:
-    from kbtui.agent.events import Citation
+    from kbtui.agent.events import Citation, Earlier
     from kbtui.errors import KbtuiError
     from kbtui.tui.markdown.inline import LinkRef
     from kbtui.tui.markdown.layout import Rendered
@@ -26,7 +26,9 @@ _USER_MARK = "> "
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _SHOWN_AFTER_SECONDS = 2
 _NOT_KEPT = "  ○ not kept: "
-_KEEPS = " · k keeps it"
+_KEEPS = " · Enter keeps it"
+_BEFORE = "  ↶ before: "
+_MARKS_PAST = " · r marks it as past"
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +301,39 @@ class NotKeptItem(Item):
     def target(self) -> Target | None:
         """Where it is kept."""
         return Target(self.kept) if self.kept else None
+
+
+@dataclass(eq=False, slots=True)
+class BeforeItem(Item):
+    """An earlier line that what was just noted may be about; `past` once it is struck out."""
+
+    dense: ClassVar[bool] = True
+    loose_below_text: ClassVar[bool] = False
+    click: ClassVar[str] = "open"
+    earlier: Earlier
+    past: bool = False
+
+    def lay_out(self, width: int) -> list[Line]:
+        """One line."""
+        keys = " · past" if self.past else _MARKS_PAST
+        when = f" ({self.earlier.when[:10]})" if self.earlier.when else ""
+        room = max(10, width - len(_BEFORE) - len(when) - len(keys))
+        said = Content(shorten(clean_line(self.earlier.text), room))
+        said = said.stylize(".md--strike" if self.past else ".chat--link")
+        line = Content.assemble(
+            (_BEFORE, ".chat--muted"), said, (when, ".chat--muted"), (keys, ".chat--cite")
+        )
+        return [Line(line.truncate(width, ellipsis=True))]
+
+    @property
+    def source(self) -> str:
+        """The earlier line."""
+        return self.earlier.text
+
+    @property
+    def target(self) -> Target | None:
+        """Where it stands."""
+        return Target(self.earlier.path, self.earlier.first)
 
 
 @dataclass(eq=False, slots=True)

@@ -28,6 +28,7 @@ from kbtui.tui.chat.cards import ReasoningItem, ToolItem, argument_details, argu
 from kbtui.tui.chat.flow_view import GUTTER, FlowView
 from kbtui.tui.chat.items import (
     AnswerItem,
+    BeforeItem,
     Item,
     NoticeItem,
     NotKeptItem,
@@ -86,7 +87,7 @@ WELCOME = (
     "/  commands     @  entries     F1  help     /resume  goes on",
 )
 
-Verb = Literal["expand", "copy", "copy_code", "edit", "retry", "save", "undo", "keep"]
+Verb = Literal["expand", "copy", "copy_code", "edit", "retry", "save", "undo", "mark_past"]
 """An action on one item; see `kbtui.tui.chat.item_actions`."""
 
 
@@ -215,14 +216,14 @@ class Transcript(FlowView, can_focus=True):
         """Take back what its turn changed."""
         self._act("undo")
 
-    def action_keep(self) -> None:
-        """Keep what was said and isn't kept."""
-        self._act("keep")
+    def action_mark_past(self) -> None:
+        """Strike out an earlier line that no longer holds."""
+        self._act("mark_past")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keep only where something isn't kept; elsewhere the key goes up."""
-        if action == "keep":
-            return isinstance(self._cursor, NotKeptItem) and not self._cursor.kept
+        """Mark as past only where an earlier line is shown; elsewhere the key asks again."""
+        if action == "mark_past":
+            return isinstance(self._cursor, BeforeItem) and not self._cursor.past
         return super().check_action(action, parameters)
 
     def action_open(self) -> None:
@@ -422,6 +423,8 @@ class TurnView:
             self._put(item)
         if event.not_kept:
             self._put(NotKeptItem(text=event.not_kept, turn=self.turn))
+        if event.earlier is not None:
+            self._put(BeforeItem(earlier=event.earlier, turn=self.turn))
 
     def _fail(self, event: TurnFailed) -> None:
         self._end_waiting()

@@ -1,0 +1,93 @@
+"""Keeps what the user said, as they said it: in the journal, in MEMORY.md, as a decision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from kbtui.agent.events import TurnChange
+from kbtui.history.objects.commit import Actor, Commit, Origin, describe
+from kbtui.knowledge.library.library import Library
+from kbtui.memory.recall.remember import Remembering
+from kbtui.memory.records.dates import absolute_dates
+from kbtui.memory.records.journal import Journal, Noted
+from kbtui.offline.message import Reading
+from kbtui.workspace.layout import short_name
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Where something is kept now.
+
+    Attributes:
+        path: The file; `line` of it, from 1.
+        told: A sentence about it, for people.
+        summary: The same in a few words.
+        changes: The commits; none where it was known already.
+        noted: The line of the journal, if it is one.
+    """
+
+    path: str
+    line: int
+    told: str
+    summary: str
+    changes: tuple[TurnChange, ...] = ()
+    noted: Noted | None = None
+
+
+@dataclass(eq=False)
+class Keeping:
+    """Keeps things for one workspace."""
+
+    library: Library
+    journal: Journal
+    remembering: Remembering
+    now: Callable[[], datetime] = lambda: datetime.now().astimezone()
+
+    def keep(self, reading: Reading, origin: Origin) -> Kept:
+        """Keep what a message says where it belongs; raises as `committed`."""
+        if reading.kind == "remember":
+            return self._remembered(reading.text, origin)
+        if reading.kind == "decision" and not self.library.same_name("decision", reading.title):
+            return self._decided(reading, origin)
+        return self.note(reading.text, origin, task=reading.kind == "task")
+
+    def note(self, text: str, origin: Origin, *, task: bool = False) -> Kept:
+        """Keep a text in the journal; raises as `Journal.keep`."""
+        noted = self.journal.keep(text, self.now(), origin, task=task)
+        if noted.commit is None:
+            told = f"It stands in today's journal already ({noted.time})."
+            return Kept(noted.path, noted.line, told, f"known since {noted.time}", noted=noted)
+        what = "a task" if task else "noted"
+        told = "Noted as a task." if task else "Noted."
+        changes = (_change(noted.commit, f"{what} {noted.time}"),)
+        return Kept(noted.path, noted.line, told, f"{what} {noted.time}", changes, noted)
+
+    def _remembered(self, text: str, origin: Origin) -> Kept:
+        done = self.remembering.remember(text, origin)
+        path = "memory/MEMORY.md"
+        if done.commit is None:
+            return Kept(path, done.line, "MEMORY.md says so already.", "known already")
+        change = TurnChange(done.commit, (path,), "remembered")
+        return Kept(path, done.line, "Remembered, for every conversation.", "remembered", (change,))
+
+    def _decided(self, reading: Reading, origin: Origin) -> Kept:
+        day = self.now().date()
+        text = absolute_dates(reading.text, day, verbatim=True)
+        made = self.library.create(
+            "decision",
+            reading.title,
+            day=day,
+            actor=Actor.YOU,
+            origin=origin,
+            sections={"Decision": text},
+        )
+        told = f"Kept as a decision: [[{short_name(made.path)}|{reading.title}]]."
+        changes = (_change(made.commit),) if made.commit is not None else ()
+        return Kept(made.path, 1, told, f"{reading.title} created", changes)
+
+
+def _change(commit: Commit, summary: str = "") -> TurnChange:
+    paths = tuple(each.path for each in commit.paths)
+    return TurnChange(commit.id, paths, summary or describe(commit.paths))

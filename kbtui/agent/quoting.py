@@ -1,0 +1,159 @@
+"""Finds the lines that answer a question, and the line that a new statement may be about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kbtui.agent.tools.base import ToolContext
+from kbtui.documents.documents import is_document
+from kbtui.errors import KbtuiError
+from kbtui.memory.records.journal import day_of
+from kbtui.offline.answer import Answer, Candidate, choose, nearest
+from kbtui.offline.language import begins, of_all, telling_terms, tokens
+from kbtui.offline.lines import Line, lines_of
+from kbtui.search.results import Hit
+from kbtui.sessions.imported import is_imported
+from kbtui.text import fold, shorten
+from kbtui.workspace import files
+
+_SCOPE = ("knowledge", "memory", "docs", "sessions")
+_HITS = 20
+_NEAREST_HITS = 8
+_LONGEST_QUERY = 500
+_LONGEST_LINE = 700
+# What memory says a second time: the archive of conversations, and the notes of sessions.
+_SECOND_HAND = re.compile(r"memory/(?:history.*\.jsonl|\d{4}-\d\d-\d\d-.+\.md)")
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """The lines that answer a question; `notice` says what search couldn't look at yet."""
+
+    answer: Answer
+    notice: str = ""
+
+
+class Quoting:
+    """Looks for lines in the workspace of one turn."""
+
+    def __init__(self, context: ToolContext) -> None:
+        self._context = context
+
+    def answer(self, question: str) -> Quoted:
+        """The lines that answer a question: of the journal, entries, documents, conversations.
+
+        Raises:
+            KbtuiError: the index can't be read.
+        """
+        context = self._context
+        scope = ",".join((*_SCOPE, *context.settings.search.roots))
+        found = context.search.search(
+            self._about_me(question)[:_LONGEST_QUERY],
+            scope,
+            _HITS,
+            statements_only=True,
+            by_chance=True,
+            before=(context.session, context.message),
+        )
+        return Quoted(choose(question, self._candidates(found.hits)), found.notice)
+
+    def _about_me(self, question: str) -> str:
+        """A question without the user's own name: of themselves people write *I*."""
+        try:
+            about = files.read_text(self._context.workspace, "USER.md")
+        except KbtuiError:
+            return question
+        for line in lines_of(about):
+            named = begins(line.text, of_all("named")) or ""
+            for token in tokens(named):
+                rest = re.sub(
+                    rf"\b{re.escape(named[token.start : token.end])}\b('s)?", "", question
+                )
+                question = rest if telling_terms(rest) else question
+        return question
+
+    def nearest(self, statement: str) -> Candidate | None:
+        """The earlier line that a statement is most likely about; None where none surely is.
+
+        Raises:
+            KbtuiError: the index can't be read.
+        """
+        found = self._context.search.search(
+            statement[:_LONGEST_QUERY], "knowledge,memory", _NEAREST_HITS
+        )
+        return nearest(statement, self._candidates(found.hits))
+
+    def _candidates(self, hits: tuple[Hit, ...]) -> list[Candidate]:
+        found: dict[str, Candidate] = {}
+        spoken: list[Candidate] = []
+        for hit in hits:
+            if self._context.is_hidden(hit.path):
+                continue
+            for each in self._of_hit(hit):
+                if hit.path.startswith("sessions/"):
+                    spoken.append(each)
+                else:
+                    found.setdefault(f"{hit.path} {each.number} {each.text}", each)
+        # What was kept stands in the conversation as well.
+        kept = {fold(each.text) for each in found.values()}
+        return [*found.values(), *(each for each in spoken if fold(each.text) not in kept)]
+
+    def _of_hit(self, hit: Hit) -> Iterator[Candidate]:
+        if hit.session is not None:
+            if hit.path.startswith("sessions/"):
+                yield from self._spoken(hit)
+            return
+        if _SECOND_HAND.fullmatch(hit.path):
+            return
+        is_made = is_document(hit.path, self._context.settings.search.roots)
+        day = day_of(hit.path)
+        lines = [
+            each for each in lines_of(hit.text, hit.lines[0]) if len(each.text) <= _LONGEST_LINE
+        ]
+        for line in lines:
+            yield Candidate(
+                hit.path,
+                line.text,
+                line.first,
+                _title(hit, line),
+                f"{day or hit.updated or ''} {line.time}".strip(),
+                hit.score,
+                hit.relevance,
+                hit.explain.semantic,
+                alone=len(lines) == 1,
+                place=hit.heading if is_made else "",
+                time=line.time,
+            )
+
+    def _spoken(self, hit: Hit) -> Iterator[Candidate]:
+        """What the user said, and what an imported assistant told them."""
+        if hit.session is None or hit.messages is None:
+            return
+        role = hit.speaker
+        if role == "assistant" and not is_imported(hit.session):
+            return
+        lines = [each.text for each in lines_of(hit.text)]
+        whole = " ".join(lines)
+        texts = [whole] if role == "user" and len(whole) <= _LONGEST_LINE else lines
+        for text in texts:
+            if len(text) <= _LONGEST_LINE:
+                yield Candidate(
+                    hit.path,
+                    text,
+                    hit.messages[0],
+                    hit.title,
+                    hit.updated or "",
+                    hit.score,
+                    hit.relevance,
+                    hit.explain.semantic,
+                    told=role,
+                )
+
+
+def _title(hit: Hit, line: Line) -> str:
+    heading = line.heading or hit.heading
+    if heading and heading != hit.title and day_of(hit.path) is None:
+        return f"{hit.title}: {shorten(heading, 80)}"
+    return hit.title

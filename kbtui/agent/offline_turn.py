@@ -40,7 +40,7 @@ _REPLIES: dict[Kind, str] = {
     "paste": "Not kept: that looks pasted. Enter on the line below keeps it all the same.",
     "work": "That takes a model: without one I keep what you tell me, and quote it.",
 }
-_SECRET = "it isn't kept, and it is masked in the log of this conversation."
+_MASKED = "it isn't kept, and it is masked in the log of this conversation."
 _TIERS: dict[Tier, str] = {
     "sure": "From your notes:",
     "near": "Nothing says so in these words; nearest:",
@@ -80,7 +80,7 @@ class OfflineTurn(Turn):
         """What is said to a message, paragraph by paragraph."""
         match reading.kind:
             case "secret":
-                return [f"That holds a secret ({reading.secret}): {_SECRET}"]
+                return [f"That holds a secret ({reading.secret}): {_MASKED}"]
             case "statement" | "task" | "decision" | "remember":
                 answered = await self._answer(reading.question) if reading.question else []
                 return [await self._keep(reading, before), *answered]

@@ -6,6 +6,7 @@ A file in ``languages/`` is all that a language takes. Its lists, each of words 
 - ``greeting``, ``thanks``, ``talk``: what nobody wants to have kept;
 - ``remember``, ``forget``, ``decision``, ``task``: how an order to kbtui begins; one that ends in a
   colon is meant only with it. ``keeps`` are those of ``decision`` that a title can't do without;
+- ``recall``: what begins like an order and is none;
 - ``work``: how a wish begins that only a model can fulfil;
 - ``reason``: where the reason of a decision begins;
 - ``change``: words that ask to change what is written; ``claim``: how an answer says it was;
@@ -38,6 +39,7 @@ ListName = Literal[
     "decision",
     "keeps",
     "task",
+    "recall",
     "work",
     "reason",
     "change",

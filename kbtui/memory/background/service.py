@@ -27,6 +27,7 @@ from kbtui.memory.edits.subjects import Subjects
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.recall.forget import Forgetting
 from kbtui.memory.recall.left_out import LeftOut, left_out
+from kbtui.memory.recall.names import Names
 from kbtui.memory.recall.remember import Remembering
 from kbtui.memory.records.archive import Archive
 from kbtui.memory.records.committing import MemoryLock
@@ -85,6 +86,7 @@ class Memory:
         self.remembering = Remembering(workspace, history, self.tombstones)
         daily = rooms.settings.memory.journal == "daily"
         self.journal = Journal(workspace, history, library, self.tombstones, in_daily_notes=daily)
+        self.names = Names(workspace, library, self.journal)
         self.forgetting = Forgetting(rooms, self.tombstones, self.inbox)
 
     def _make_condensing(self, clock: Callable[[], datetime]) -> None:

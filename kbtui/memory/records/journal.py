@@ -24,7 +24,6 @@ from kbtui.workspace import files
 from kbtui.workspace.layout import Workspace
 
 _SECTION = "Journal"
-_DAY = re.compile(r"memory/(\d{4}-\d\d-\d\d)\.md")
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*$")
 _IN_LIST = re.compile(r"[-*+•][ \t]|[ \t]{2,}\S")
 _LINE_LEAD = re.compile(r"(?P<lead>[ \t]*(?:[-*+•][ \t]+|\d{1,3}[.)][ \t]+)?)(?P<text>.*)")
@@ -120,8 +119,11 @@ class Journal:
 
     def days(self) -> list[str]:
         """The paths of the notes by day, the newest first."""
-        found = (f"memory/{file.name}" for file in self.workspace.memory.glob("????-??-??.md"))
-        return sorted(filter(_DAY.fullmatch, found), reverse=True)
+        found = [f"memory/{file.name}" for file in self.workspace.memory.glob("????-??-??.md")]
+        if self.in_daily_notes:
+            found += [info.path for info in self.library.infos()]
+        dated = {path: day for path in found if (day := day_of(path)) is not None}
+        return sorted(dated, key=lambda path: (dated[path], path), reverse=True)
 
     def lines(self) -> Iterator[tuple[str, Line]]:
         """Every line that holds, with the path of its note, the newest day first."""

@@ -200,6 +200,8 @@ ACTIONS: tuple[Action, ...] = (
     _notes("open", "enter", "Open", "Open the entry or the link.", show=True),
     _notes("filter", "slash", "Filter", "Show only entries that match.", show=True),
     _notes("new", "n", "New", "Make an entry.", show=True),
+    _notes("save", "s", "Make an entry", "On a name: make an entry of the lines that have it.",
+           partial=True),
     _notes("edit", "e", "Edit", "Edit the entry here.", show=True),
     _notes("edit_outside", "E", "Edit in $EDITOR", "Edit the entry in your editor."),
     _notes("rename", "R", "Rename", "Rename the entry and repair all links to it.", show=True),

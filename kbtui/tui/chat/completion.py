@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.chat.prompt import Prompt
     from kbtui.tui.notes.fuzzy import FuzzyIndex
-
+from kbtui.tui.notes.pages import pages_of
 
 _ROWS = 8
 _ENTRY_LIMIT = 30
@@ -179,7 +179,7 @@ class Completions:
 
         index = self._index
         if index is None:
-            index = self._index = FuzzyIndex(kb.library.infos())
+            index = self._index = FuzzyIndex([*kb.library.infos(), *pages_of(kb)])
         found = (
             [match.entry for match in index.search(query, _ENTRY_LIMIT)]
             if query

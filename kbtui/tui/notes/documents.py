@@ -12,11 +12,14 @@ from urllib.parse import unquote
 from kbtui.documents.documents import Documents, is_document, kind_of
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.knowledge.format.links import Link, target_first
-from kbtui.text import clean, clean_line
+from kbtui.knowledge.library.reader import Backlink
+from kbtui.text import clean, clean_line, counted
+from kbtui.tui.notes.pages import NAME_PREFIX
+from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from kbtui.knowledge.entries.entry import Entry
-    from kbtui.knowledge.library.reader import Backlink, ResolvedLink
+    from kbtui.knowledge.library.reader import ResolvedLink
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.markdown.inline import LinkRef
 
@@ -85,6 +88,8 @@ def load_document(kb: KnowledgeBase, path: str) -> Document:
     try:
         if path.startswith("sessions/"):
             return _conversation(kb, path)
+        if path.startswith(NAME_PREFIX):
+            return _name(kb, path)
         return _file(kb, path)
     except NotFoundError:
         return Document(path, "missing", title, reason="It isn't there (any more).")
@@ -144,6 +149,34 @@ def _size(count: int) -> str:
     return f"{count / 1024:,.0f} kB" if count < 1024**2 else f"{count / 1024**2:,.1f} MB"
 
 
+def _name(kb: KnowledgeBase, path: str) -> Document:
+    """The lines that have a name, by day."""
+    name = path.removeprefix(NAME_PREFIX)
+    lines = kb.memory.names.lines(name)
+    parts, day = [f"# {name}\n"], None
+    for each in lines:
+        title = each.when[:10] or short_name(each.path)
+        if title != day:
+            parts.append(f"\n##### {title}\n")
+            day = title
+        time = f"{each.line.time} " if each.line.time else ""
+        parts.append(f"- {time}{each.line.text}")
+    body = "\n".join(parts)
+    reason = f"{counted(len(lines), 'line')} with that name · s makes an entry of them"
+    return Document(path, "text", name, text=body, body=body, reason=reason if lines else "Gone.")
+
+
+def _links_of_name(kb: KnowledgeBase, path: str) -> DocumentLinks:
+    """Where the lines of a name stand."""
+    return DocumentLinks(
+        (),
+        tuple(
+            Backlink(each.path, short_name(each.path), each.line.first, each.line.text)
+            for each in kb.memory.names.lines(path.removeprefix(NAME_PREFIX))
+        ),
+    )
+
+
 def _conversation(kb: KnowledgeBase, path: str) -> Document:
     log = kb.sessions.read_log(path.removeprefix("sessions/").removesuffix(".jsonl"))
     parts = [
@@ -170,6 +203,8 @@ def load_links(kb: KnowledgeBase, path: str) -> DocumentLinks:
 
     What is open, and what is linked with it, is what a person will ask about next.
     """
+    if path.startswith(NAME_PREFIX):
+        return _links_of_name(kb, path)
     try:
         links = DocumentLinks(tuple(kb.library.outgoing(path)), tuple(kb.library.backlinks(path)))
     except KbtuiError:

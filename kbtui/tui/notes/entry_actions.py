@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.text import clean_line
 from kbtui.tui.messages import tell
+from kbtui.tui.notes.pages import NAME_PREFIX
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
@@ -24,8 +25,16 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
 
 
+async def entry_of_name(node: DOMNode, kb: KnowledgeBase, path: str) -> Entry | None:
+    """Ask for title and type, and make an entry of the lines that have a name, in their words."""
+    name = path.removeprefix(NAME_PREFIX)
+    lines = await asyncio.to_thread(kb.memory.names.lines, name)
+    said = (f"- {each.line.text}{f' ({each.when[:10]})' if each.when else ''}" for each in lines)
+    return await new_entry(node, kb, name, "people", "\n".join(said))
+
+
 async def new_entry(
-    node: DOMNode, kb: KnowledgeBase, title: str = "", category: str = ""
+    node: DOMNode, kb: KnowledgeBase, title: str = "", category: str = "", body: str | None = None
 ) -> Entry | None:
     """Ask for title and type, of which `category` suggests one, and make the entry."""
     from kbtui.knowledge.entries.templates import TYPE_OF_FOLDER
@@ -47,8 +56,10 @@ async def new_entry(
         )
         if answer != "y":
             return await asyncio.to_thread(kb.library.get, known[0].path) if answer else None
-    folder = category if kb.library.in_place else ""
-    made = await asyncio.to_thread(kb.library.create, chosen.type, chosen.title, folder=folder)
+    folder = category if kb.library.in_place and body is None else ""
+    made = await asyncio.to_thread(
+        kb.library.create, chosen.type, chosen.title, folder=folder, body=body
+    )
     return await asyncio.to_thread(kb.library.get, made.path)
 
 

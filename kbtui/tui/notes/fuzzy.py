@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 from kbtui.errors import KbtuiError
 from kbtui.text import fold
+from kbtui.tui.notes.pages import pages_of
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
@@ -200,12 +201,12 @@ def _letters_in_order(text: str, query: str) -> list[tuple[int, int]]:
 _indexes: WeakKeyDictionary[Library, tuple[list[EntryInfo], FuzzyIndex]] = WeakKeyDictionary()
 
 
-def names_of(library: Library) -> FuzzyIndex:
-    """The index over a library's entries, made again only when they changed; for threads."""
-    entries = library.infos()
-    known = _indexes.get(library)
+def names_of(kb: KnowledgeBase) -> FuzzyIndex:
+    """The index over all entries and pages, made again only when they changed; for threads."""
+    entries = [*kb.library.infos(), *pages_of(kb)]
+    known = _indexes.get(kb.library)
     if known is None or known[0] != entries:
-        known = _indexes[library] = entries, FuzzyIndex(entries)
+        known = _indexes[kb.library] = entries, FuzzyIndex(entries)
     return known[1]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual.binding import Binding, BindingType
@@ -11,6 +12,7 @@ from textual.content import Content
 
 from kbtui.text import clean_line, slugify
 from kbtui.tui.notes.fuzzy import matched_spans
+from kbtui.tui.notes.pages import DAYS
 from kbtui.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
@@ -34,7 +36,11 @@ class LeftOut(NamedTuple):
 
 @dataclass(slots=True)
 class Folder:
-    """A category with what is in it; `count` includes the entries of the folders inside."""
+    """A category with what is in it; `count` includes the entries of the folders inside.
+
+    Folders of pages, whose paths begin with ``@``, come first, and what lies outside of the entries
+    comes before them.
+    """
 
     path: str
     name: str
@@ -65,7 +71,8 @@ class Row(NamedTuple):
 def build_tree(entries: Iterable[EntryInfo], left_out: Mapping[str, str] | None = None) -> Folder:
     """Sort entries into their folders, and files that can't be such; runs in a thread."""
     root = Folder("", "")
-    for entry in sorted(entries, key=lambda entry: (entry.category, entry.slug)):
+    by_name = sorted(entries, key=lambda entry: (entry.category, entry.slug))
+    for entry in sorted(by_name, key=lambda entry: entry.category == DAYS and -_ordinal(entry)):
         *above, folder = _way(root, entry.category)
         for each in (*above, folder):
             each.count += 1
@@ -77,12 +84,18 @@ def build_tree(entries: Iterable[EntryInfo], left_out: Mapping[str, str] | None 
     return root
 
 
+def _ordinal(entry: EntryInfo) -> int:
+    """The number of an entry's day; 0 where its name is none."""
+    day = entry.slug.replace("_", "-")
+    return date.fromisoformat(day).toordinal() if entry.category == DAYS else 0
+
+
 def _way(root: Folder, category: str) -> list[Folder]:
     """The folders from the top to a category, made where there are none."""
     way = [root]
     for name in filter(None, category.split("/")):
         path = f"{way[-1].path}/{name}" if way[-1].path else name
-        way.append(way[-1].folders.setdefault(name, Folder(path, name)))
+        way.append(way[-1].folders.setdefault(name, Folder(path, name.removeprefix("@"))))
     return way
 
 
@@ -92,13 +105,19 @@ def visible_rows(root: Folder, expanded: Collection[str]) -> list[Row]:
 
 
 def _rows(folder: Folder, expanded: Collection[str], depth: int) -> Iterator[Row]:
-    for name in sorted(folder.folders, key=str.casefold):
+    pages = [entry for entry in folder.entries if not entry.is_entry and not depth]
+    for entry in pages:
+        yield Row(depth, None, entry)
+    for name in sorted(
+        folder.folders, key=lambda name: (not name.startswith("@"), name.casefold())
+    ):
         inner = folder.folders[name]
         yield Row(depth, inner, None)
         if inner.path in expanded:
             yield from _rows(inner, expanded, depth + 1)
     for entry in folder.entries:
-        yield Row(depth, None, entry)
+        if entry not in pages:
+            yield Row(depth, None, entry)
     for each in folder.left_out:
         yield Row(depth, None, None, each)
 
@@ -152,7 +171,7 @@ class KnowledgeTree(RowList):
     def show_tree(self, root: Folder) -> None:
         """Show a newly read tree; folds and cursor stay as they are."""
         if not self._filled and root.count <= SMALL_TREE_ENTRIES:
-            self._expanded = all_folders(root)
+            self._expanded = {path for path in all_folders(root) if not path.startswith("@")}
         self._filled = True
         self._root = root
         self._rebuild()
@@ -200,8 +219,12 @@ class KnowledgeTree(RowList):
     def category(self) -> str:
         """The category that the cursor is in; empty where there is nothing."""
         if self.entry is not None:
-            return self.entry.category
-        return self.row.folder.path if self.row is not None and self.row.folder is not None else ""
+            return self.entry.category.partition("@")[0]
+        return (
+            self.row.folder.path.partition("@")[0]
+            if self.row is not None and self.row.folder is not None
+            else ""
+        )
 
     @property
     def rows(self) -> Sequence[Row]:

@@ -16,6 +16,7 @@ from kbtui.tui.actions.registry import bindings
 from kbtui.tui.messages import AskAbout, OpenEntry, OpenHistory, go_to, tell, with_errors_told
 from kbtui.tui.notes import entry_actions
 from kbtui.tui.notes.entry_view import EntryView
+from kbtui.tui.notes.pages import NAME_PREFIX
 from kbtui.tui.notes.tree_panel import TreePanel
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.row_list import RowList
@@ -330,6 +331,8 @@ class NotesPane(Vertical):
         """The bare letters mean nothing while somebody writes, so they aren't shown then."""
         if self.editor is not None or self.panel.filter_has_focus:
             return False
+        if action == "save":
+            return (self.target() or "").startswith(NAME_PREFIX)
         return super().check_action(action, parameters)
 
     def _pointed_list(self) -> RowList | MarkdownView:
@@ -449,6 +452,13 @@ class NotesPane(Vertical):
         if entry is not None:
             line = entry_actions.first_line_to_fill(entry.text)
             self.open_entry(entry.path, line, edit=True)
+
+    @_with_entry
+    async def action_save(self, kb: KnowledgeBase, path: str) -> None:
+        """Make an entry of the lines that have a name."""
+        made = await entry_actions.entry_of_name(self, kb, path)
+        if made is not None:
+            self.open_entry(made.path)
 
     async def action_edit(self) -> None:
         """Edit the entry here."""

@@ -18,6 +18,7 @@ from kbtui.text import clean_line
 from kbtui.tui.messages import OpenSearch, go_to
 from kbtui.tui.notes.fuzzy import names_of
 from kbtui.tui.notes.knowledge_tree import Folder, KnowledgeTree, Mark, build_tree
+from kbtui.tui.notes.pages import pages_of
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.row_list import RowList
 from kbtui.workspace.scan import LEFT_OUT
@@ -124,13 +125,16 @@ class TreePanel(Vertical):
                 await asyncio.sleep(_REFRESH_SECONDS)
             else:
                 await self._show(library.listing, library.left_out)
-            await self._show(library.infos, library.left_out)
+            kb = self._kb
+            await self._show(
+                lambda: [*library.infos(), *pages_of(kb, in_tree=True)], library.left_out
+            )
         except KbtuiError as error:
             self.knowledge_tree.message = str(error)
             self.knowledge_tree.refresh()
             return
         # The next search by name should not have to wait for this.
-        await asyncio.to_thread(names_of, library)
+        await asyncio.to_thread(names_of, self._kb)
 
     async def _show(
         self,
@@ -264,6 +268,6 @@ def _matching_tree(
     kb: KnowledgeBase, text: str, stale: Callable[[], bool]
 ) -> tuple[Folder, str | None]:
     """The tree of what matches, and the path of the best match."""
-    matches = names_of(kb.library).search(text, stale=stale)
+    matches = names_of(kb).search(text, stale=stale)
     best = matches[0].entry.path if matches else None
     return build_tree(match.entry for match in matches), best

@@ -103,7 +103,7 @@ class EntryNamesList(RowList):
             ]
         entry = self.entries[index]
         title = clean_line(entry.title) or clean_line(entry.slug)
-        place = clean_line(entry.category)
+        place = clean_line(entry.category.removeprefix("@"))
         named = f"{place}/{clean_line(entry.slug)}"
         if slugify(entry.slug) != slugify(title) and len(title) + len(named) + 4 <= width:
             place = named
@@ -175,7 +175,7 @@ class SwitcherScreen(Finder, ModalScreen[None]):
         number = self._searches
 
         def found() -> list[EntryInfo]:
-            index = names_of(self.kb.library)
+            index = names_of(self.kb)
             if not query:
                 return index.recent(LIMIT)
             matches = index.search(query, LIMIT, stale=lambda: number != self._searches)

@@ -1,0 +1,95 @@
+"""Names: a page for each name that was written, made on reading of the lines that have it.
+
+Nothing is stored. A name that an entry has already is no page: there the entry is.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from kbtui.errors import KbtuiError
+from kbtui.knowledge.library.library import Library
+from kbtui.memory.records.journal import Journal, day_of
+from kbtui.offline.lines import Line, lines_of
+from kbtui.offline.names import lines_by_name
+from kbtui.workspace import files
+from kbtui.workspace.layout import Workspace
+
+_MEMORY = "memory/MEMORY.md"
+_DECISIONS = "knowledge/decisions/"
+_MOST_DECISIONS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class NamedLine:
+    """A line that has a name: its file, and it."""
+
+    path: str
+    line: Line
+
+    @property
+    def when(self) -> str:
+        """When it was written, ``2026-11-23 09:14``; empty where that isn't known."""
+        day = day_of(self.path)
+        return f"{day.isoformat()} {self.line.time}".strip() if day else ""
+
+
+@dataclass(eq=False)
+class Names:
+    """The names in what a person has stated: journal, MEMORY.md, decisions."""
+
+    workspace: Workspace
+    library: Library
+    journal: Journal
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+        self._read: dict[str, tuple[tuple[int, int], list[NamedLine]]] = {}
+        self._known: tuple[list[NamedLine], Mapping[str, tuple[int, ...]]] = ([], {})
+
+    def pages(self) -> dict[str, list[NamedLine]]:
+        """The lines by the name that they have, the newest first; reads the files that changed."""
+        with self._lock:
+            lines = list(self._lines())
+            if lines != self._known[0]:
+                self._known = lines, lines_by_name(each.line.text for each in lines)
+            found = self._known[1]
+        return {
+            name: sorted((lines[n] for n in numbers), key=lambda each: each.when, reverse=True)
+            for name, numbers in sorted(found.items(), key=lambda pair: pair[0].casefold())
+            if self.library.named(name) is None
+        }
+
+    def lines(self, name: str) -> list[NamedLine]:
+        """The lines that have a name, the newest first; none where nothing has it."""
+        return self.pages().get(name, [])
+
+    def _lines(self) -> Iterator[NamedLine]:
+        decisions = [
+            info.path
+            for info in self.library.infos()
+            if info.path.startswith(_DECISIONS) and not info.private
+        ]
+        paths = [*self.journal.days(), _MEMORY, *decisions[:_MOST_DECISIONS]]
+        for path in [each for each in paths if not self.library.is_private(each)]:
+            yield from self._lines_of(path)
+        for gone in self._read.keys() - set(paths):
+            del self._read[gone]
+
+    def _lines_of(self, path: str) -> list[NamedLine]:
+        try:
+            status = self.workspace.place(path).stat()
+            state = (status.st_mtime_ns, status.st_size)
+            known = self._read.get(path)
+            if known is None or known[0] != state:
+                text = files.read_text(self.workspace, path)
+                is_day = day_of(path) is not None
+                found = [
+                    NamedLine(path, line) for line in lines_of(text) if line.time or not is_day
+                ]
+                known = self._read[path] = (state, found)
+        except (OSError, KbtuiError):
+            return []
+        return known[1]

@@ -12,6 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 
+KEEP = "keep"
+"""The tool of the step by which kbtui itself keeps what the user said."""
+
+
 @dataclass(frozen=True, slots=True)
 class Citation:
     """The source of ``[n]`` in an answer: lines `first` to `last` (1-based, inclusive).

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from datetime import date
 from functools import partial
 
-from kbtui.agent.events import Earlier, TextDelta, ToolStarted, UsageReported
+from kbtui.agent.events import KEEP, Earlier, TextDelta, ToolStarted, UsageReported
 from kbtui.agent.keeping import Keeping, Kept
 from kbtui.agent.quoting import Quoted, Quoting
 from kbtui.agent.tool_rounds import in_thread
 from kbtui.agent.tools.toolbox import Outcome
 from kbtui.agent.turn import Turn
-from kbtui.agent.window import KEEP
 from kbtui.errors import KbtuiError
 from kbtui.models.port import Reply, ToolCall, Usage, estimate_tokens
 from kbtui.offline.answer import Candidate, Tier

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from kbtui.agent.events import KEEP
 from kbtui.agent.sources import quoted
 from kbtui.memory.records.archive import Archive
 from kbtui.models.port import Message, cut_to_tokens, estimate_tokens, message_tokens
 from kbtui.sessions.store import SessionMessage
 from kbtui.text import shorten
 
-KEEP = "keep"  # the step by which kbtui keeps what the user stated where the model wrote nothing
 WITHHELD = "[withheld: this drew on a private entry, which only local models may read]"
 UNFINISHED = "[no result: the turn was interrupted]"
 _LAST_MESSAGES = 6

@@ -75,6 +75,8 @@ _NEAR_BEST = 0.45
 _SURE, _SURE_HELD = 0.5, 0.3
 _NEAR, _NEAR_BY_MEANING = 0.05, 0.2
 _NEAR_STATEMENT = 0.28
+# How much words count for that where meaning isn't known.
+_BY_WORDS = 0.7
 
 
 def choose(question: str, candidates: Sequence[Candidate]) -> Answer:
@@ -182,4 +184,5 @@ def nearness(asked: Asked, line: Candidate) -> float:
     told = set(_terms(line.text))
     shared = sum(weight for term, weight in asked.weights.items() if term in told)
     whole = sum(asked.weights.values())
-    return 0.5 * (shared / whole if whole else 0.0) + 0.5 * max(0.0, line.cosine)
+    held = shared / whole if whole else 0.0
+    return (held + max(0.0, line.cosine)) / 2 if line.cosine else _BY_WORDS * held

@@ -79,6 +79,7 @@ _SENTENCE_END = re.compile(
 
 def lines_of(text: str, first: int = 1) -> Iterator[Line]:
     """What a Markdown text says; it may be a part of a file, of which `first` is the first line."""
+    typed = text.split("\n")
     text = _blanked(text)
     heading = fence = ""
     block: list[_Raw] = []
@@ -87,7 +88,7 @@ def lines_of(text: str, first: int = 1) -> Iterator[Line]:
         line = _Raw(raw, number, start)
         start += len(raw) + 1
         is_timed = bool(block) and _TIMED.match(block[0].text) is not None
-        if is_timed and (raw.startswith("  ") or not raw.strip()):
+        if is_timed and (typed[number - first].startswith("  ") or not typed[number - first]):
             block.append(line)  # what was said at one time is one, however many lines it has
             continue
         mark = _FENCE.match(raw)

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from kbtui.offline.language import begins, holds, language_of, left_over, of_all, tokens
+from kbtui.offline.language import begins, language_of, left_over, of_all, tokens
 from kbtui.text import shorten
 from kbtui.workspace.redact import redact
 
@@ -130,7 +130,9 @@ def _small_talk(text: str) -> SmallTalk | None:
     found = tokens(text)
     if any(left_over(found, text, [of_all(kind) for kind in _SMALL_TALK])):
         return None
-    return next((kind for kind in _SMALL_TALK if holds(text, of_all(kind))), "talk")
+    if not found:
+        return "talk"
+    return max(_SMALL_TALK, key=lambda kind: of_all(kind).match(text, found))
 
 
 def _without_lead(text: str) -> str:

@@ -1,196 +1,257 @@
-"""The offline model in real turns: it keeps what is stated and quotes what is known."""
+"""Turns without a model: what is stated is kept as it was typed, what is asked is quoted."""
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kbtui.agent.events import TextDelta
 from kbtui.agent.offline_turn import NOTICE
+from kbtui.errors import StorageError
+from kbtui.history.history import History
+from kbtui.history.objects.commit import Actor
+from kbtui.importers.engine import find_source, run
+from kbtui.importers.opened import Opened
 from tests.agent.conftest import ask
-from tests.patience import PATIENCE
+from tests.importers.exports import claude, written
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.sessions.store import Session
 
 SAID = "we decided to use PostgreSQL for analytics because of its JSON operators; Alice owns it"
 
 
-async def test_a_decision_and_its_owner_become_two_entries(
-    kb: KnowledgeBase, session: Session
-) -> None:
-    told = await ask(kb, session, SAID)
-    assert told.used == [("keep", True)]
-    (change,) = told.finished.changes
-    assert {path.split("/")[1] for path in change.paths} >= {"decisions", "people"}
-    decision = kb.library.find("PostgreSQL for analytics")
-    assert decision.type == "decision"
-    assert (
-        "we decided to use PostgreSQL for analytics because of its JSON operators" in decision.body
-    )
-    alice = kb.library.find("Alice")
-    assert alice.type == "person"
-    assert "Alice owns it" in alice.body
-    (link,) = {each.path for each in kb.library.outgoing(alice.path)}
-    assert link == decision.path
-    assert "|Alice]]" in told.finished.text
+def journal(kb: KnowledgeBase) -> str:
+    return "\n".join(kb.workspace.place(path).read_text() for path in kb.memory.journal.days())
 
 
-async def test_why_is_answered_by_quoting_the_reason_with_its_lines(
-    kb: KnowledgeBase, session: Session
-) -> None:
-    await ask(kb, session, SAID)
-    told = await ask(kb, kb.sessions.create("test"), "why PostgreSQL for analytics?")
-    assert told.used == [("memory_search", True)]
-    assert "because of its JSON operators [1]" in told.finished.text
-    cited = told.finished.citations[0]
-    lines = (kb.workspace.root / cited.path).read_text().splitlines()[cited.first - 1 : cited.last]
-    assert "JSON operators" in "\n".join(lines)
-    assert cited.path == kb.library.find("PostgreSQL for analytics").path
-    assert not told.finished.changes
-
-
-async def test_what_exists_grows_and_what_it_says_already_is_left_alone(
-    kb: KnowledgeBase, session: Session
-) -> None:
-    await ask(kb, session, SAID)
-    await ask(kb, session, "Alice leads the dashboard project.")
-    alice = kb.library.find("alice")
-    assert "JSON" not in alice.body
-    assert "Alice leads the dashboard project" in alice.body
-    head = kb.history.head()
-    again = await ask(kb, session, "Alice leads the dashboard project.")
-    assert kb.history.head() == head
-    assert "already" in again.finished.text
-    assert len(kb.library.infos()) == 2
-
-
-async def test_an_entry_that_the_index_does_not_know_yet_is_not_doubled(
-    kb: KnowledgeBase, session: Session
-) -> None:
-    kb.library.create("person", "Alice", body="Alice lives in Berlin.")
-    kb.search.close()
-    told = await ask(kb, session, "Alice owns the billing service.")
-    assert told.finished
-    assert [info.path for info in kb.library.infos()] == ["knowledge/people/alice.md"]
-    assert "Alice owns the billing service" in kb.library.find("alice").body
-
-
-@pytest.mark.parametrize(
-    ("said", "entry", "line"),
-    [
-        ("remember the cake is in the oven", "facts", "the cake is in the oven"),
-        ("Please remember that my dentist is Dr. Fang.", "people", "my dentist is Dr. Fang"),
-        ("I prefer tabs over spaces", "preferences", "I prefer tabs over spaces"),
-        ("My favorite editor is vim", "preferences", "My favorite editor is vim"),
-        ("I know Python, JavaScript, and Go", "facts", "I know Python, JavaScript, and Go"),
-        (
-            "Note: the staging server is at staging.example.com",
-            "facts",
-            "the staging server is at staging.example.com",
-        ),
-        (
-            "Bob Smith works on the billing service",
-            "people",
-            "Bob Smith works on the billing service",
-        ),
-        ("Carol is our product manager.", "people", "Carol is our product manager"),
-    ],
-)
-async def test_statements_are_kept_in_the_users_own_words(
-    kb: KnowledgeBase, session: Session, said: str, entry: str, line: str
-) -> None:
-    told = await ask(kb, session, said)
-    (info,) = kb.library.infos()
-    assert info.category == entry
-    assert line in kb.library.get(info.path).body
-    assert f"[[{info.name}|{info.title}]]" in told.finished.text
-
-
-async def test_the_answer_to_the_users_own_question_is_kept(
-    kb: KnowledgeBase, session: Session
-) -> None:
-    asked = await ask(kb, session, "What's my favorite color?")
-    assert "nothing in your notes" in asked.finished.text
-    await ask(kb, session, "It's blue.")
-    assert "My favorite color is blue" in kb.library.find("Favorite color").body
-    await ask(kb, session, "What programming languages do I know?")
-    await ask(kb, session, "Python, JavaScript, and Go.")
-    assert "I know Python, JavaScript, and Go" in kb.library.find("Programming languages").body
-    again = await ask(kb, kb.sessions.create("test"), "what is my favorite color?")
-    assert "> My favorite color is blue [1]" in again.finished.text
-    await ask(kb, session, "My favorite color is green now.")
-    last = await ask(kb, kb.sessions.create("test"), "what is my favorite color?")
-    assert "green" in last.finished.text
-    assert "> My favorite color is blue" not in last.finished.text
-    assert len(kb.library.infos()) == 2
+def memory(kb: KnowledgeBase) -> str:
+    file = kb.workspace.place("memory/MEMORY.md")
+    return file.read_text() if file.exists() else ""
 
 
 @pytest.mark.parametrize(
     "said",
     [
-        "did we decide to use PostgreSQL?",
-        "if we decided to use Oracle we would be broke",
-        "Should I remember that?",
-        "I like that",
-        "thanks!",
-        "hello",
-        "The weather is nice.",
-        "What does Alice own?",
-        "x" * 5000,
-        "\x1b[31m[1] <data> --- # ``` \u202e",
-        "🦓 " * 50,
+        "No alcohol for dad with the new tablets",
+        "No puedo tomar ibuprofeno",
+        "I no longer work Wednesdays",
+        "Keine Milch mehr für Oma",
+        "父は納豆が食べられません",
+        "honestly im so tired. some days i sit in the car park",
+        "the value is 42\n- and 43\n- and 44",
     ],
-    ids=lambda said: repr(said[:20]),
 )
-async def test_nothing_is_kept_that_was_not_stated(
+async def test_a_statement_is_kept_as_it_was_typed_and_nowhere_else(
     kb: KnowledgeBase, session: Session, said: str
 ) -> None:
+    before = memory(kb)
     told = await ask(kb, session, said)
-    assert told.finished.text
+    assert told.used == [("keep", True)]
+    (change,) = told.finished.changes
+    assert change.paths == (kb.memory.journal.days()[0],)
+    assert " ".join(said.split()) in " ".join(journal(kb).split())
+    assert memory(kb) == before
     assert kb.library.infos() == []
-    assert told.finished.changes == ()
+    (commit, *_) = kb.history.log(change.paths[0])
+    assert commit.actor is Actor.YOU
+    assert commit.origin.messages == (told.events[0].message,) * 2
+
+
+async def test_nothing_is_replaced_unasked_and_the_newest_answers_first(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    await ask(kb, session, "the release meeting is on Thursday at 10")
+    told = await ask(kb, session, "no, the release meeting is on Friday")
+    assert "Thursday at 10" in journal(kb)
+    assert "~~" not in journal(kb)
+    earlier = told.finished.earlier
+    assert earlier is not None
+    assert earlier.text == "the release meeting is on Thursday at 10"
+    assert session.messages[-1].meta["earlier"]["text"] == earlier.text
+    found = await ask(kb, session, "when is the release meeting?")
+    first, second = [line for line in found.finished.text.splitlines() if line.startswith("> ")]
+    assert first.startswith("> no, the release meeting is on Friday [1]")
+    assert "Thursday" in second
+
+
+async def test_marking_the_earlier_line_as_past_takes_it_out_of_every_answer(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    await ask(kb, session, "the release meeting is on Thursday at 10")
+    told = await ask(kb, session, "no, the release meeting is on Friday")
+    assert told.finished.earlier is not None
+    commit = kb.agent.mark_past(session, told.finished.earlier, told.events[0].message)
+    assert commit.actor is Actor.YOU
+    assert "- ~~" in journal(kb)
+    assert "Thursday at 10~~ → " in journal(kb)
+    found = await ask(kb, session, "when is the release meeting?")
+    assert "Thursday" not in found.finished.text
+    kb.history.undo(commit.id)
+    assert "~~" not in journal(kb)
+
+
+async def test_undoing_the_turn_takes_the_line_back(kb: KnowledgeBase, session: Session) -> None:
+    await ask(kb, session, "the rent is 1,100")
+    told = await ask(kb, session, "the door code is on the fridge")
+    kb.history.undo_turn(told.finished.turn)
+    assert "fridge" not in journal(kb)
+    assert "1,100" in journal(kb)
+
+
+async def test_remember_writes_into_memory_and_nothing_else_does(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    told = await ask(kb, session, "Please remember that my dentist is Dr. Fang.")
+    assert told.finished.changes[0].paths == ("memory/MEMORY.md",)
+    assert "- my dentist is Dr. Fang." in memory(kb)
+    assert journal(kb) == ""
+
+
+async def test_a_decision_is_an_entry_titled_by_what_was_decided(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    told = await ask(kb, session, SAID)
+    (info,) = kb.library.infos()
+    assert (info.type, info.title) == ("decision", "Use PostgreSQL for analytics")
+    assert SAID in kb.library.get(info.path).body
+    assert f"|{info.title}]]" in told.finished.text
+    again = await ask(kb, session, "we decided to use PostgreSQL for analytics")
+    assert len(kb.library.infos()) == 1
+    assert "we decided to use PostgreSQL for analytics" in journal(kb)
+    assert again.finished.changes
+
+
+async def test_a_task_is_a_box_in_the_journal(kb: KnowledgeBase, session: Session) -> None:
+    await ask(kb, session, "todo: send the invoice to ACME before the 30th")
+    line = journal(kb).splitlines()[-1]
+    assert line.startswith("- [ ] ")
+    assert line.endswith(" send the invoice to ACME before the 30th")
+
+
+async def test_a_question_is_answered_with_citations_that_open(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    await ask(kb, session, SAID)
+    told = await ask(kb, kb.sessions.create("test"), "why PostgreSQL for analytics?")
+    assert told.used == [("memory_search", True)]
+    assert told.finished.text.startswith("From your notes:")
+    assert "because of its JSON operators; Alice owns it [1]" in told.finished.text
+    cited = told.finished.citations[0]
+    lines = kb.workspace.place(cited.path).read_text().splitlines()[cited.first - 1 : cited.last]
+    assert "JSON operators" in "\n".join(lines)
+    assert not told.finished.changes
+
+
+async def test_documents_are_quoted_with_their_place(kb: KnowledgeBase, session: Session) -> None:
+    (kb.workspace.docs / "api").mkdir()
+    text = "# Auth\n\nTokens expire after\none hour. Keys never do.\n"
+    (kb.workspace.docs / "api/auth.md").write_text(text)
+    kb.search.sync()
+    told = await ask(kb, session, "When do tokens expire?")
+    assert "> Tokens expire after one hour. [1]" in told.finished.text
+    (cited, *_) = told.finished.citations
+    assert (cited.path, cited.first) == ("docs/api/auth.md", 3)
 
 
 async def test_what_is_not_known_is_not_made_up(kb: KnowledgeBase, session: Session) -> None:
     told = await ask(kb, session, "Who invented the zeppelin?")
     assert told.used == [("memory_search", True)]
-    assert "I don't know: nothing in your notes about" in told.finished.text
+    assert told.finished.text.startswith("I don't know: nothing near that in your notes.")
     assert told.finished.citations == ()
+    assert journal(kb) == ""
 
 
-async def test_documents_are_asked_when_the_notes_know_nothing(
+async def test_a_short_answer_to_ones_own_question_is_kept_with_it(
     kb: KnowledgeBase, session: Session
 ) -> None:
-    (kb.workspace.docs / "api").mkdir()
-    (kb.workspace.docs / "api/auth.md").write_text("# Auth\n\nTokens expire after one hour.\n")
-    kb.search.sync()
-    told = await ask(kb, session, "When do tokens expire?")
-    assert "> Tokens expire after one hour. [1]" in told.finished.text
-    assert told.finished.citations[0].path == "docs/api/auth.md"
+    await ask(kb, session, "What's my favorite color?")
+    await ask(kb, session, "It's blue.")
+    assert journal(kb).endswith(" What's my favorite color? It's blue.\n")
+    await ask(kb, session, "What do I call my cat?")
+    await ask(kb, session, "ok tea")
+    assert journal(kb).endswith(" ok tea\n")
 
 
-async def test_every_quoted_line_stands_in_the_notes(kb: KnowledgeBase, session: Session) -> None:
-    for text in (
-        SAID,
-        "Bob works on billing.",
-        "I prefer tea.",
-        "remember the analytics budget is 500 a month",
-    ):
-        await ask(kb, session, text)
-    told = await ask(kb, session, "What about analytics?")
-    notes = " ".join((kb.workspace.root / info.path).read_text() for info in kb.library.infos())
-    quotes = [
-        line[2:].rpartition(" [")[0]
-        for line in told.finished.text.splitlines()
-        if line.startswith("> ")
-    ]
-    assert quotes
-    for quote in quotes:
-        assert quote.removeprefix("Owns ") in notes
+async def test_what_may_be_a_statement_and_was_read_as_a_question_can_be_kept(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    told = await ask(kb, session, "when I'm in Berlin I stay at Dana's")
+    assert told.finished.not_kept == "when I'm in Berlin I stay at Dana's"
+    kept = kb.agent.keep(session, told.events[0].message)
+    assert kept.changes
+    assert "when I'm in Berlin I stay at Dana's" in journal(kb)
+
+
+async def test_what_is_stated_beside_a_question_is_kept_and_the_question_answered(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    await ask(kb, session, "the landlord is Mr Bauer")
+    said = "The heating is off since Monday. Who is the landlord?"
+    told = await ask(kb, session, said)
+    assert said in journal(kb)
+    assert "the landlord is Mr Bauer" in told.finished.text
+
+
+@pytest.mark.parametrize("said", ["thanks!", "hello", "no", "No.", "nein danke", "🦓 " * 50, "lol"])
+async def test_small_talk_is_neither_kept_nor_looked_up(
+    kb: KnowledgeBase, session: Session, said: str
+) -> None:
+    told = await ask(kb, session, said)
+    assert told.finished.text
+    assert told.used == []
+    assert told.finished.not_kept == ""
+    assert journal(kb) == ""
+
+
+async def test_a_paste_is_refused_in_a_sentence_and_kept_by_a_key(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    paste = "\n".join(f"2026-11-23 10:00:{n:02} INFO worker {n} started" for n in range(50))
+    told = await ask(kb, session, paste)
+    assert "looks pasted" in told.finished.text
+    assert told.finished.not_kept == paste
+    assert journal(kb) == ""
+    kb.agent.keep(session, told.events[0].message)
+    assert " ".join(paste.split()) in " ".join(journal(kb).split())
+
+
+async def test_a_secret_is_refused_and_stands_nowhere(kb: KnowledgeBase, session: Session) -> None:
+    secret = "tkn-9f83KqLm2ZxPw77Vb1RtYc04"
+    told = await ask(kb, session, f"for the bill: BILLING_API_TOKEN={secret} and the rent is 900")
+    assert "holds a secret" in told.finished.text
+    assert told.finished.changes == ()
+    everything = [path.read_bytes() for path in kb.workspace.root.rglob("*") if path.is_file()]
+    assert not any(secret.encode() in data for data in everything)
+
+
+async def test_forgetting_is_left_to_the_user_with_the_place_shown(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    await ask(kb, session, "the cake is in the oven")
+    told = await ask(kb, session, "forget the cake in the oven")
+    assert "> the cake is in the oven [1]" in told.finished.text
+    assert "/forget" in told.finished.text
+    assert "the cake is in the oven" in journal(kb)
+
+
+async def test_what_an_imported_assistant_told_is_quoted_as_told_and_its_source_opens(
+    kb: KnowledgeBase, session: Session, tmp_path: Path
+) -> None:
+    talk = claude("c1", "how hot is the kiln", "The kiln fires at 1,240 degrees.")
+    with Opened(written(tmp_path / "conversations.json", [talk])) as opened:
+        source = find_source(opened)
+        assert source is not None
+        (came,) = run(kb.services, opened, source, lambda *_: None).sessions
+    told = await ask(kb, session, "how many degrees does the kiln fire at?")
+    assert "> The kiln fires at 1,240 degrees. [1] · *you were told" in told.finished.text
+    (cited, *_) = told.finished.citations
+    assert cited.path == f"sessions/{came.session}.jsonl"
+    assert cited.first == 2
 
 
 async def test_the_notice_comes_once_in_a_session_and_the_text_in_pieces(
@@ -204,49 +265,13 @@ async def test_the_notice_comes_once_in_a_session_and_the_text_in_pieces(
     assert first.text == first.finished.text
 
 
-async def test_the_same_conversation_gets_the_same_answers(kb: KnowledgeBase) -> None:
-    texts = [SAID, "why PostgreSQL for analytics?", "who owns analytics?", "hello"]
-
-    async def talk() -> list[str]:
-        session = kb.sessions.create("test")
-        return [(await ask(kb, session, text)).finished.text for text in texts[1:]]
-
-    await ask(kb, kb.sessions.create("test"), SAID)
-    assert await talk() == await talk()
-
-
 async def test_a_read_only_disk_is_said_and_nothing_is_claimed(
     kb: KnowledgeBase, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kbtui.errors import StorageError
-    from kbtui.history.history import History
-
     def refuse(*_: object, **__: object) -> None:
         raise StorageError("The disk is full.", "Free some space.")
 
     monkeypatch.setattr(History, "change", refuse)
-    told = await ask(kb, session, "remember the cake is in the oven")
-    assert "couldn't keep" in told.finished.text
-    assert "The disk is full." in told.finished.text
-    assert "Kept in" not in told.finished.text
-
-
-async def test_a_long_and_tangled_message_is_understood_in_time(
-    kb: KnowledgeBase, session: Session
-) -> None:
-    text = (
-        "; ".join(f"Person{chr(65 + n % 26)} owns thing {n}" for n in range(30)) + " because " * 500
-    )
-    async with asyncio.timeout(PATIENCE):
-        told = await ask(kb, session, text)
-    assert told.events[-1]
-
-
-async def test_forgetting_is_left_to_the_user_with_the_place_shown(
-    kb: KnowledgeBase, session: Session
-) -> None:
-    await ask(kb, session, "remember the cake is in the oven")
-    told = await ask(kb, session, "forget the cake in the oven")
-    assert "> the cake is in the oven [1]" in told.finished.text
-    assert "delete" in told.finished.text
-    assert kb.library.infos()
+    told = await ask(kb, session, "the cake is in the oven")
+    assert "I couldn't keep that. The disk is full." in told.finished.text
+    assert "Noted" not in told.finished.text

@@ -23,9 +23,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from kbtui.offline.understand import Said, understand
+
 from kbtui.knowledge.format.facts import Fact
 from kbtui.offline.lines import Line
-from kbtui.offline.understand import Said, understand
 from tests.benchmarks.judged_sets import CONVERSATIONS
 from tests.benchmarks.material import DATA, needed
 from tests.benchmarks.report import versions

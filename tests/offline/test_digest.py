@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from kbtui.offline.condensing import Message
 
 from kbtui.offline.condensing import digest
-from kbtui.offline.understand import Said
 
 
-def _said(*texts: str) -> list[Said]:
-    return [Said("user" if n % 2 == 0 else "assistant", text) for n, text in enumerate(texts)]
+def _said(*texts: str) -> list[Message]:
+    return [Message("user" if n % 2 == 0 else "assistant", text) for n, text in enumerate(texts)]
 
 
 def test_what_says_something_is_kept_and_small_talk_is_not() -> None:

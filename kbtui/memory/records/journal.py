@@ -64,7 +64,7 @@ class Journal:
         """
         when = local(when)
         said = absolute_dates(clean(text).strip(), when.date(), verbatim=True)
-        if not said:
+        if not any(map(str.isalnum, said)):
             raise UsageError("There is nothing to keep.", "Type what you want to have kept.")
         path, begun, section = self._place(when.date())
         line = _as_item(said, f"{when:%H:%M}", task=task)
@@ -139,7 +139,7 @@ class Journal:
         own = self.library.daily_note(day) if self.in_daily_notes else None
         if own is not None:
             return own[0], own[1], _SECTION
-        return f"memory/{day.isoformat()}.md", f"# {day.isoformat()}\n\n", ""
+        return f"memory/{day.isoformat()}.md", f"# {day.isoformat()}\n", ""
 
     @staticmethod
     def _known(note: str, said: str) -> Line | None:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from textual.content import Content
 from textual.style import Style
 
-from kbtui.agent.events import TurnChange
+from kbtui.agent.events import KEEP, TurnChange
 from kbtui.text import clean, clean_line, shorten
 from kbtui.tui.chat.items import Item, LinkItem, Target, shown, wrapped
 from kbtui.tui.widgets.line_view import Line
@@ -78,8 +78,9 @@ class ToolItem(Item):
         parts: list[Content | str | tuple[str, str]] = [
             (f"{_arrow(self.expanded)} ", ".chat--muted"),
             (f"{mark} ", style),
-            (clean_line(self.tool), ".chat--tool"),
         ]
+        if self.tool != KEEP:  # what was noted says all that there is to say
+            parts.append((clean_line(self.tool), ".chat--tool"))
         # What was written says it all; what was looked for needs the words as well.
         if self.arguments and not (self.ok and (self.paths or self.proposal)):
             parts += [" ", (clean_line(self.arguments), ".chat--muted")]

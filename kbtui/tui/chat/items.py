@@ -28,6 +28,7 @@ _SHOWN_AFTER_SECONDS = 2
 _NOT_KEPT = "  ○ not kept: "
 _KEEPS = " · Enter keeps it"
 _BEFORE = "  ↶ before: "
+_BELOW = "    "
 _MARKS_PAST = " · r marks it as past"
 
 
@@ -314,16 +315,16 @@ class BeforeItem(Item):
     past: bool = False
 
     def lay_out(self, width: int) -> list[Line]:
-        """One line."""
+        """The line, and below it when it was written and what can be done."""
         keys = " · past" if self.past else _MARKS_PAST
-        when = f" ({self.earlier.when[:10]})" if self.earlier.when else ""
-        room = max(10, width - len(_BEFORE) - len(when) - len(keys))
-        said = Content(shorten(clean_line(self.earlier.text), room))
+        when = f"{self.earlier.when[:10]} " if self.earlier.when else ""
+        said = Content(shorten(clean_line(self.earlier.text), max(10, width - len(_BEFORE))))
         said = said.stylize(".md--strike" if self.past else ".chat--link")
-        line = Content.assemble(
-            (_BEFORE, ".chat--muted"), said, (when, ".chat--muted"), (keys, ".chat--cite")
-        )
-        return [Line(line.truncate(width, ellipsis=True))]
+        below = Content.assemble((f"{_BELOW}{when}", ".chat--muted"), (keys[3:], ".chat--cite"))
+        return [
+            Line(Content.assemble((_BEFORE, ".chat--muted"), said).truncate(width, ellipsis=True)),
+            Line(below.truncate(width, ellipsis=True)),
+        ]
 
     @property
     def source(self) -> str:

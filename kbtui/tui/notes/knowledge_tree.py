@@ -170,8 +170,9 @@ class KnowledgeTree(RowList):
 
     def show_tree(self, root: Folder) -> None:
         """Show a newly read tree; folds and cursor stay as they are."""
-        if not self._filled and root.count <= SMALL_TREE_ENTRIES:
-            self._expanded = {path for path in all_folders(root) if not path.startswith("@")}
+        if root.count <= SMALL_TREE_ENTRIES:
+            new = all_folders(root) - (all_folders(self._root) if self._filled else set())
+            self._expanded |= {path for path in new if not path.startswith("@")}
         self._filled = True
         self._root = root
         self._rebuild()

@@ -158,7 +158,7 @@ class TreePanel(Vertical):
             self.reveal(path)
 
     def _show_count(self) -> None:
-        count = f"  {len(self.entries):,}"
+        count = f"  {sum(entry.is_entry for entry in self.entries.values()):,}"
         title = Content.assemble("KNOWLEDGE", (count, "$text-muted not bold"))
         self.query_one("#notes-title", Static).update(title)
 

@@ -1,0 +1,83 @@
+"""With a model nothing else writes, and an answer that claims a write is checked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kbtui.agent.turn import NOTHING_WRITTEN
+from kbtui.offline.language import holds, of_all
+from tests.agent.conftest import ask, model_at
+from tests.scripted_server import Reply, ScriptedServer, call
+
+if TYPE_CHECKING:
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.sessions.store import Session
+
+SAID = "Maria is the new product manager, she works from Lisbon"
+
+
+async def _turn(kb: KnowledgeBase, session: Session, text: str, *replies: Reply):
+    with ScriptedServer(list(replies)) as server:
+        return await ask(kb, session, text, model_at(server))
+
+
+@pytest.mark.parametrize("replies", [[Reply("Good to know!")], [Reply(""), Reply("")]])
+async def test_beside_a_model_no_rule_writes(
+    kb: KnowledgeBase, session: Session, replies: list[Reply]
+) -> None:
+    told = await _turn(kb, session, SAID, *replies)
+    assert told.used == []
+    assert kb.library.infos() == []
+    assert kb.memory.journal.days() == []
+    assert session.messages[0].content == SAID  # it is condensed later
+
+
+async def test_a_claim_to_have_written_what_was_not_is_marked(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    told = await _turn(kb, session, "who is Maria?", Reply("I've saved that in people/maria."))
+    assert told.finished.text.endswith(NOTHING_WRITTEN)
+    assert told.text == told.finished.text
+    assert session.messages[-1].content.endswith(NOTHING_WRITTEN)
+
+
+async def test_a_write_that_failed_is_marked_whatever_the_answer_says(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    edit = call("edit_entry", entry="berlin", append="- big")
+    told = await _turn(kb, session, "thanks!", Reply(tool_calls=[edit]), Reply("You're welcome."))
+    assert told.used == [("edit_entry", False)]
+    assert told.finished.text.startswith("You're welcome.\n\n**Not written:** There is no entry")
+    assert told.text == told.finished.text == session.messages[-1].content
+
+
+async def test_a_write_that_failed_and_was_made_good_is_not_marked(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    kb.library.create("topic", "Berlin", body="A city.")
+    new = call("write_entry", type="topic", title="Berlin", body="Big.")
+    edit = call("edit_entry", entry="topics/berlin", append="- big")
+    replies = [Reply(tool_calls=[new]), Reply(tool_calls=[edit]), Reply("Noted.")]
+    told = await _turn(kb, session, "thanks!", *replies)
+    assert told.used == [("write_entry", False), ("edit_entry", True)]
+    assert told.finished.text == "Noted."
+
+
+@pytest.mark.parametrize(
+    ("answer", "claims"),
+    [
+        ("Here's the entry for that: decision/2026-11-auth.", True),
+        ("I've noted that.", True),
+        ("Noted in people/alice.", True),
+        ("Das habe ich notiert.", True),
+        ("He guardado la cita.", True),
+        ("C'est noté.", True),
+        ("Maria works in Lisbon [1].", False),
+        ("You told me that on Monday.", False),
+        ("It was a noteworthy day.", False),
+    ],
+)
+def test_claims_are_recognised_by_the_lists(answer: str, claims: bool) -> None:
+    assert holds(answer, of_all("claim")) is claims

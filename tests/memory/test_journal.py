@@ -1,0 +1,182 @@
+"""The journal keeps what was typed, to the character, and takes nothing away."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kbtui.errors import ConflictError, UsageError
+from kbtui.history.objects.commit import Actor, Origin
+from kbtui.knowledge_base import KnowledgeBase
+from kbtui.memory.records.journal import Journal
+from kbtui.offline.lines import lines_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+WHEN = datetime(2026, 11, 23, 9, 14, tzinfo=UTC)
+ORIGIN = Origin("s1", (3, 3), "t1")
+
+
+@pytest.fixture
+def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
+    with KnowledgeBase.open(tmp_path / "notes", create=True) as opened:
+        yield opened
+
+
+@pytest.fixture
+def journal(kb: KnowledgeBase) -> Journal:
+    return kb.memory.journal
+
+
+def read(kb: KnowledgeBase, path: str) -> str:
+    return kb.workspace.place(path).read_bytes().decode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No alcohol for dad with the new tablets",
+        "  two  blanks, *stars*, [[links]] & <tags>  ",
+        "a list:\n- one\n- two\n\nand an end",
+        "أبي لا يأكل السمك",
+        "父は魚を食べません",
+        "# not a heading",
+        "x",
+        "word " * 700,
+        "- a dash",
+        "1. a number",
+    ],
+)
+def test_every_word_stands_there_as_it_was_typed(
+    kb: KnowledgeBase, journal: Journal, text: str
+) -> None:
+    noted = journal.keep(text, WHEN, ORIGIN)
+    note = read(kb, noted.path)
+    assert " ".join(text.split()) in " ".join(note.split())
+    (line,) = lines_of(note)
+    assert line.text == " ".join(text.split())
+    assert (line.first, line.time) == (noted.line, noted.time)
+
+
+def test_a_line_has_its_time_and_its_message_behind_it(kb: KnowledgeBase, journal: Journal) -> None:
+    noted = journal.keep("the boiler is at 0.4", WHEN, ORIGIN)
+    local = WHEN.astimezone()
+    assert noted.path == f"memory/{local:%Y-%m-%d}.md"
+    assert read(kb, noted.path).endswith(f"\n- {local:%H:%M} the boiler is at 0.4\n")
+    why = kb.provenance.why(noted.path, noted.line)
+    assert why.commit is not None
+    assert why.commit.actor is Actor.YOU
+    assert why.origin.origin == ORIGIN
+
+
+def test_lines_follow_each_other_and_what_else_stands_there_stays(
+    kb: KnowledgeBase, journal: Journal
+) -> None:
+    first = journal.keep("one", WHEN, ORIGIN)
+    file = kb.workspace.place(first.path)
+    file.write_text(file.read_text() + "\n## Flush\n\n- by a machine\n")
+    kb.history.adopt(settle=0)
+    journal.keep("two", WHEN, ORIGIN)
+    lines = [line for line in file.read_text().splitlines() if line]
+    assert [line.partition(" ")[2][6:] for line in lines[1:3]] == ["one", "two"]
+    assert lines[3:] == ["## Flush", "- by a machine"]
+
+
+def test_a_task_has_a_box(kb: KnowledgeBase, journal: Journal) -> None:
+    noted = journal.keep("call the bank", WHEN, ORIGIN, task=True)
+    assert f"- [ ] {noted.time} call the bank\n" in read(kb, noted.path)
+
+
+def test_the_same_message_twenty_times_is_one_line(kb: KnowledgeBase, journal: Journal) -> None:
+    kept = [journal.keep("the same", WHEN, ORIGIN) for _ in range(20)]
+    assert [each.commit is not None for each in kept] == [True, *[False] * 19]
+    assert read(kb, kept[0].path).count("the same") == 1
+
+
+def test_a_relative_day_has_its_date_behind_it_and_loses_no_word(
+    kb: KnowledgeBase, journal: Journal
+) -> None:
+    noted = journal.keep("dentist tomorrow at 9", WHEN, ORIGIN)
+    assert noted.text == "dentist tomorrow (2026-11-24) at 9"
+    assert noted.text in read(kb, noted.path)
+
+
+@pytest.mark.parametrize("text", ["", " \n ", "--- \n---", "\x1b"])
+def test_what_says_nothing_is_refused(journal: Journal, text: str) -> None:
+    with pytest.raises(UsageError, match="nothing to keep"):
+        journal.keep(text, WHEN, ORIGIN)
+
+
+def test_undoing_the_turn_takes_the_line_away_and_it_may_be_said_again(
+    kb: KnowledgeBase, journal: Journal
+) -> None:
+    journal.keep("rent is 1,100", WHEN, ORIGIN)
+    kb.history.undo_turn("t1")
+    assert kb.memory.journal.days() == []
+    again = journal.keep("rent is 1,100", WHEN, Origin("s1", (5, 5), "t2"))
+    assert again.commit is not None
+
+
+def test_what_no_longer_holds_is_struck_out_and_points_to_what_does(
+    kb: KnowledgeBase, journal: Journal
+) -> None:
+    old = journal.keep("release meeting:\n- Thursday at 10", WHEN, ORIGIN)
+    new = journal.keep("it is on Friday", WHEN, ORIGIN)
+    journal.mark_past(old.path, old.line, old.text, new, ORIGIN)
+    note = read(kb, old.path)
+    day = f"{WHEN.astimezone():%Y-%m-%d}"
+    assert f"- ~~{old.time} release meeting:~~\n  - ~~Thursday at 10~~ → {day} {new.time}\n" in note
+    assert [line.text for line in lines_of(note)] == ["it is on Friday"]
+
+
+def test_a_sentence_of_an_entry_is_struck_out_by_itself(
+    kb: KnowledgeBase, journal: Journal
+) -> None:
+    made = kb.library.create("person", "Maria", body="Maria is a nurse. She lives\nin Lisbon. Yes.")
+    new = journal.keep("Maria moved to Porto", WHEN, ORIGIN)
+    text = read(kb, made.path)
+    (old,) = [line for line in lines_of(text) if "Lisbon" in line.text]
+    journal.mark_past(made.path, old.first, old.text, new, ORIGIN)
+    changed = read(kb, made.path)
+    assert (
+        f"Maria is a nurse. ~~She lives~~\n~~in Lisbon.~~ → {WHEN.astimezone():%Y-%m-%d}" in changed
+    )
+    assert [each.text for each in lines_of(changed)] == ["Maria is a nurse.", "Yes."]
+
+
+def test_a_line_that_was_changed_meanwhile_is_left_alone(journal: Journal) -> None:
+    new = journal.keep("it is on Friday", WHEN, ORIGIN)
+    with pytest.raises(ConflictError, match="changed meanwhile"):
+        journal.mark_past(new.path, 3, "something else", new, ORIGIN)
+
+
+def vault(tmp_path: Path, settings: str) -> KnowledgeBase:
+    folder = tmp_path / "vault"
+    (folder / ".obsidian").mkdir(parents=True)
+    (folder / ".obsidian/daily-notes.json").write_text('{"folder": "Daily"}')
+    (folder / "Daily").mkdir()
+    text = "# Monday\r\n\r\nwoke early\r\n\r\n## Journal\r\n\r\n- 07:00 tea\r\n\r\n## Sleep\r\n\r\n7 h\r\n"
+    (folder / f"Daily/{WHEN.astimezone():%Y-%m-%d}.md").write_bytes(text.encode())
+    return KnowledgeBase.open(folder, overrides={"memory": {"journal": settings}})
+
+
+def test_in_a_vault_it_is_a_section_of_the_daily_note_if_its_owner_says_so(tmp_path: Path) -> None:
+    with vault(tmp_path, "daily") as kb:
+        noted = kb.memory.journal.keep("rain", WHEN, ORIGIN)
+        assert noted.path == f"knowledge/Daily/{WHEN.astimezone():%Y-%m-%d}.md"
+        assert read(kb, noted.path) == (
+            "# Monday\r\n\r\nwoke early\r\n\r\n## Journal\r\n\r\n- 07:00 tea\r\n"
+            f"- {noted.time} rain\r\n\r\n## Sleep\r\n\r\n7 h\r\n"
+        )
+        assert noted.path in kb.memory.journal.days()
+
+
+def test_else_it_lies_beside_the_vault(tmp_path: Path) -> None:
+    with vault(tmp_path, "own") as kb:
+        noted = kb.memory.journal.keep("rain", WHEN, ORIGIN)
+        assert noted.path.startswith("memory/")
+        assert "rain" not in read(kb, f"knowledge/Daily/{WHEN.astimezone():%Y-%m-%d}.md")

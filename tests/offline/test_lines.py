@@ -1,0 +1,64 @@
+"""A text is quoted by sentences and items, never by lines of a file."""
+
+from __future__ import annotations
+
+from kbtui.offline.lines import lines_of
+
+
+def said(text: str) -> list[str]:
+    return [line.text for line in lines_of(text)]
+
+
+def test_a_wrapped_paragraph_is_read_as_sentences() -> None:
+    text = "The boiler man said the\npressure is low. Dr. Fang came\non the 3. March with St. John."
+    assert said(text) == [
+        "The boiler man said the pressure is low.",
+        "Dr. Fang came on the 3. March with St. John.",
+    ]
+
+
+def test_what_says_nothing_is_not_quoted() -> None:
+    text = (
+        "---\ntitle: x\n---\n# Head\n\n%% hidden %%\n<!-- hidden\ntoo -->\n[![badge](a)](b)\n"
+        "owner:\ndue:: {{date}}\n<% tp.date %>\n---\n[home]: http://x\n#tag #other\n"
+        "```\ncode()\n```\n\n2026-11-23: recorded\n\nA word."
+    )
+    assert said(text) == ["A word."]
+
+
+def test_what_is_struck_out_is_not_quoted_and_its_sentence_goes_on() -> None:
+    text = (
+        "- ~~09:14 old~~ → 2026-11-23 09:20\n- 09:20 new\n\n"
+        "## Then\n\n~~It was so.~~ → 2026-11-23 It is."
+    )
+    assert said(text) == ["new", "It is."]
+
+
+def test_what_was_said_at_one_time_is_one_however_many_lines_it_has() -> None:
+    (line, after) = lines_of("- 09:14 Vendors:\n  - flowers\n\n  - cake\n- 09:15 next\n")
+    assert (line.text, line.time, line.first, line.last) == (
+        "Vendors: - flowers - cake",
+        "09:14",
+        1,
+        4,
+    )
+    assert after.text == "next"
+
+
+def test_items_tasks_rows_and_callouts_are_lines_of_their_own() -> None:
+    text = "- one\n- [ ] two\n  goes on\n1. three\n\n| a | b |\n|---|---|\n| c | d |\n\n> [!note] Mind\n> the gap."
+    assert said(text) == ["one", "two goes on", "three", "a | b", "c | d", "Mind the gap."]
+
+
+def test_places_are_those_of_the_text() -> None:
+    text = "# T\n\nThat was one. Two is\nhere.\n"
+    for line in lines_of(text):
+        assert line.text in text[line.start : line.end].replace("\n", " ")
+    assert [(line.first, line.last, line.heading) for line in lines_of(text)] == [
+        (3, 3, "T"),
+        (3, 4, "T"),
+    ]
+
+
+def test_a_script_without_blanks_is_cut_at_its_own_marks() -> None:
+    assert said("父は魚を食べません。母は食べます。") == ["父は魚を食べません。", "母は食べます。"]

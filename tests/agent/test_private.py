@@ -296,23 +296,3 @@ async def test_a_copy_of_it_that_a_conflict_left_cannot_be_attached(
     with ScriptedServer([Reply("No.")]) as server:
         await ask(kb, session, f'What does @"{path}" say?', Remote(model_at(server)))
         assert "noon" not in json.dumps(server.prompts[0].messages)
-
-
-async def test_what_was_kept_in_a_private_entry_does_not_go_out_later(
-    kb: KnowledgeBase, session: Session
-) -> None:
-    entry = kb.library.create("person", "Marlow", body=f"Marlow lives in Leeds, and {SECRET}.")
-    file = kb.workspace.root / entry.path
-    file.write_text(file.read_text().replace("type: person\n", "type: person\nprivate: true\n"))
-    kb.history.adopt(settle=0)
-    kb.library.refresh()
-    kb.search.sync()
-    with ScriptedServer([Reply("I see."), Reply("No idea.")]) as server:
-        model = model_at(server)
-        await ask(kb, session, "Marlow moved to Porto", Remote(model))
-        assert "Porto" in kb.library.find("marlow").text
-        await ask(kb, session, "Where does he live?", Remote(model))
-        sent = json.dumps([request.body for request in server.prompts])
-        later = json.dumps(server.prompts[-1].messages)
-    assert "walrus" not in sent
-    assert "withheld" in later, "what was kept, and where, is that entry's"

@@ -201,17 +201,12 @@ async def test_what_is_proposed_is_as_closed_as_what_is_there(
     assert inbox.get(waits.id) == waits
 
 
-async def test_offline_too_nothing_is_written_and_that_is_said(
+async def test_without_a_model_the_persons_own_words_need_no_review(
     kb: KnowledgeBase, session: Session, inbox: Inbox
 ) -> None:
-    told = await ask(kb, session, "we decided to use Postgres because of JSON; Alice owns it")
-    assert "Proposed, not written yet:" in told.finished.text
-    assert "in your inbox (F6, or `kbtui inbox`)." in told.finished.text
-    (proposal,) = inbox.list()
-    assert len(proposal.paths) == 2
-    assert kb.library.infos() == []
-    inbox.accept(proposal.id)
-    assert kb.library.find("Alice").type == "person"
+    told = await ask(kb, session, "the rent is 1,100 now")
+    assert told.finished.text.startswith("Noted.")
+    assert inbox.list() == []
 
 
 async def test_auto_writes_at_once(kb: KnowledgeBase, session: Session) -> None:

@@ -70,18 +70,16 @@ def _prompt(server: ScriptedServer) -> str:
 # Four facts in one conversation ----------------------------------------------------------------
 
 
-async def test_the_example_of_seed_000_offline(room: Room) -> None:
+async def test_without_a_model_a_page_leaves_a_choice_of_what_was_said(room: Room) -> None:
     session = room.talk()
     outcome = await _run(room, session.id)
     assert (outcome.kind, outcome.messages, outcome.cursor) == ("archived", (1, 8), 1)
-    assert not room.exists("memory/MEMORY.md"), "what has an entry stands there"
-    assert room.read("memory/HISTORY.md").startswith("[2026-03-06 ")
-    color = room.library.find("Favorite color")
-    languages = room.library.find("Programming languages")
-    assert (color.type, languages.type) == ("preference", "fact")
-    assert "blue" in color.body
-    assert "Python, JavaScript, and Go" in languages.body
-    assert color.created == "2026-03-06"
+    history = room.read("memory/HISTORY.md")
+    assert history.startswith("[2026-03-06 ")
+    assert "It's blue." in history
+    assert not room.exists("memory/MEMORY.md")
+    assert room.library.infos() == []
+    assert list((room.root / "memory").glob("2026-*.md")) == [], "what is stated is noted when said"
 
 
 async def test_the_example_of_seed_000_with_a_model(asked: Room, server: ScriptedServer) -> None:
@@ -103,11 +101,14 @@ async def test_the_example_of_seed_000_with_a_model(asked: Room, server: Scripte
     assert "(empty)" not in prompt
 
 
-async def test_everything_that_a_page_leaves_behind_is_one_commit(room: Room) -> None:
-    session = room.talk()
-    before = len(list(room.history.log()))
-    outcome = await _run(room, session.id)
-    commits = list(room.history.log())
+async def test_everything_that_a_page_leaves_behind_is_one_commit(
+    asked: Room, server: ScriptedServer
+) -> None:
+    session = asked.talk()
+    _says(server, call_save(SEED_HISTORY, FACTS, entries=ENTRIES))
+    before = len(list(asked.history.log()))
+    outcome = await _run(asked, session.id)
+    commits = list(asked.history.log())
     assert len(commits) == before + 1
     (commit, *_) = commits
     assert commit.id == outcome.commit
@@ -241,8 +242,8 @@ async def test_what_was_taken_back_is_dropped_as_forgotten(room: Room) -> None:
     assert outcome.messages == (1, 5)
     record = json.loads(room.read("memory/history.jsonl"))
     assert record["dropped"] == [[3, "forgotten"], [4, "forgotten"]]
-    assert "green" in room.library.find("Favorite color").body
-    assert "blue" not in room.library.find("Favorite color").body
+    assert "green" in record["content"]
+    assert "blue" not in record["content"]
     audit = room.pipeline.ledger.account()
     assert (audit.unaccounted, audit.pending, audit.dropped) == (0, 0, 2)
 
@@ -464,18 +465,20 @@ async def test_the_seeds_full_text_form_is_turned_into_edits(
     assert asked.read("memory/MEMORY.md") == SEED_MEMORY + "- Spoken languages: English\n"
 
 
-async def test_what_was_undone_is_not_written_again_until_it_is_said_anew(room: Room) -> None:
-    session = room.talk()
-    outcome = await _run(room, session.id)
-    room.history.undo(outcome.commit)
-    assert not room.exists("knowledge/preferences/favorite-color.md")
-    again = room.talk(SEED)
-    assert (await _run(room, again.id)).kind == "archived"
-    assert not room.exists("knowledge/preferences/favorite-color.md")
+async def test_what_was_undone_is_not_written_again_until_it_is_said_anew(
+    asked: Room, server: ScriptedServer
+) -> None:
+    entry_of = entry("preference", "Favorite color", "My favorite color is blue.")
+    _says(server, *[call_save("They talked.", entries=[entry_of])] * 3)
+    outcome = await _run(asked, asked.talk().id)
+    asked.history.undo(outcome.commit)
+    assert not asked.exists("knowledge/preferences/favorite-color.md")
+    assert (await _run(asked, asked.talk(SEED).id)).kind == "archived"
+    assert not asked.exists("knowledge/preferences/favorite-color.md")
     year = 60 * 24 * 365
-    anew = room.talk([(year, "user", "My favorite color is blue.")])
-    await _run(room, anew.id)
-    assert "blue" in room.library.find("Favorite color").body
+    anew = asked.talk([(year, "user", "My favorite color is blue.")])
+    await _run(asked, anew.id)
+    assert "blue" in asked.library.find("Favorite color").body
 
 
 async def test_a_forgotten_message_is_passed_over(asked: Room, server: ScriptedServer) -> None:

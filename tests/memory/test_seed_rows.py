@@ -19,7 +19,7 @@ from kbtui.agent.tools.toolbox import Toolbox
 from kbtui.agent.window import session_window
 from kbtui.history.change import Actor
 from kbtui.knowledge_base import KnowledgeBase
-from tests.memory.memory_room import SEED, call_save, entry, scripted
+from tests.memory.memory_room import SEED, call_save, call_slice, entry, scripted
 from tests.scripted_server import Reply, ScriptedServer
 
 if TYPE_CHECKING:
@@ -184,15 +184,20 @@ def test_a_session_that_ends_leaves_a_file_of_its_last_messages(kb: KnowledgeBas
     assert asyncio.run(kb.memory.session_notes.write_session_memory(short.id)) is None
 
 
-def test_what_is_condensed_is_noted_once_in_the_file_of_the_day(kb: KnowledgeBase) -> None:
-    session = talk(kb)
-    condensed(kb, session)
-    day = datetime.now(UTC).astimezone().date().isoformat()
-    text = read(kb, f"memory/{day}.md")
-    assert text.count(f"(session: {session.id})") == 1
-    assert "## Flush at " in text
-    condensed(kb, session)
-    assert read(kb, f"memory/{day}.md") == text
+def test_what_is_condensed_is_noted_once_in_the_file_of_the_day(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    server.enqueue(Reply(tool_calls=[call_slice(notes=["Spoke of blue."])]))
+    with opened(tmp_path / "notes", **scripted(server)) as kb:
+        session = talk(kb)
+        condensed(kb, session)
+        day = datetime.now(UTC).astimezone().date().isoformat()
+        text = read(kb, f"memory/{day}.md")
+        assert text.count(f"(session: {session.id})") == 1
+        assert "## Flush at " in text
+        assert "- Spoke of blue." in text
+        condensed(kb, session)
+        assert read(kb, f"memory/{day}.md") == text
 
 
 def test_memory_and_docs_are_indexed_in_scopes_of_their_own(kb: KnowledgeBase) -> None:
@@ -274,6 +279,7 @@ def test_dream_log_and_dream_restore_show_and_take_back(kb: KnowledgeBase) -> No
 
 
 def test_everything_durable_but_sessions_is_recorded(kb: KnowledgeBase) -> None:
+    kb.library.create("topic", "Docker", body="Containers.")
     condensed(kb, talk(kb))
     paths = set(kb.history.tree("HEAD"))
     assert {"memory/history.jsonl", "memory/HISTORY.md"} <= paths
@@ -294,14 +300,18 @@ def test_the_tree_with_its_lean_index_is_in_the_prompt_and_entries_on_demand(
     assert "A hidden detail." not in whole
 
 
-def test_entries_are_extracted_before_messages_leave_the_window(kb: KnowledgeBase) -> None:
-    condensed(kb, talk(kb))
-    color = kb.library.find("Favorite color")
-    assert color.type == "preference"
-    assert kb.library.find("Programming languages").type == "fact"
-    (commit, *_) = kb.history.log(color.path)
-    assert commit.actor is Actor.CONSOLIDATOR
-    assert commit.origin.messages == (1, 8)
+def test_entries_are_extracted_before_messages_leave_the_window(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    fact = {"text": "My favorite color is blue.", "type": "preference", "subject": "Favorite color"}
+    server.enqueue(Reply(tool_calls=[call_slice(facts=[{**fact, "message": 3}])]))
+    with opened(tmp_path / "notes", **scripted(server)) as kb:
+        condensed(kb, talk(kb))
+        color = kb.library.find("Favorite color")
+        assert color.type == "preference"
+        (commit, *_) = kb.history.log(color.path)
+        assert commit.actor is Actor.CONSOLIDATOR
+        assert commit.origin.messages == (1, 8)
 
 
 def test_knowledge_evolves_over_time_and_its_past_can_be_read(kb: KnowledgeBase) -> None:

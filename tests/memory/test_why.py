@@ -11,8 +11,8 @@ from kbtui.history.change import Actor, Origin
 from kbtui.memory.consolidation.consolidator import Trigger
 from kbtui.memory.recall.provenance import Provenance
 from tests.memory.dream_room import add, archive, dream_room, dreams, edit
-from tests.memory.memory_room import open_room
-from tests.scripted_server import ScriptedServer, call
+from tests.memory.memory_room import call_slice, open_room, scripted
+from tests.scripted_server import Reply, ScriptedServer, call
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,7 +48,12 @@ def _why(room: Room, path: str, text: str) -> Why:
     return _provenance(room).why(path, number)
 
 
-async def test_a_condensed_fact_leads_to_what_was_said(room: Room) -> None:
+async def test_a_condensed_fact_leads_to_what_was_said(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = open_room(tmp_path / "notes", **scripted(server))
+    fact = {"text": "My favorite color is blue.", "type": "preference", "subject": "Favorite color"}
+    server.enqueue(Reply(tool_calls=[call_slice(facts=[{**fact, "message": 3}])]))
     talk = room.talk(SAID)
     await room.pipeline.consolidator.run(talk.id, everything=True, trigger=Trigger.CLOSED)
     why = _why(room, "knowledge/preferences/favorite-color.md", "is blue")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from kbtui.offline.condensing import Message
 
-from kbtui.offline.condensing import digest
+from kbtui.offline.condensing import Message, digest
 
 
 def _said(*texts: str) -> list[Message]:

@@ -33,8 +33,10 @@ if TYPE_CHECKING:
     from kbtui.maintenance.doctor import Finding
     from kbtui.maintenance.sync import Syncing
     from kbtui.memory.background.service import Memory
+    from kbtui.memory.recall.names import Names
     from kbtui.memory.recall.provenance import Provenance
     from kbtui.memory.records.archive import Archive
+    from kbtui.memory.records.journal import Journal
     from kbtui.memory.services import Services
     from kbtui.models.roles import ModelRegistry
     from kbtui.search.search_index import SearchIndex
@@ -137,10 +139,29 @@ class KnowledgeBase:
 
         agent = Agent(self.services)
         agent.find_editor = lambda: self.memory.editor
-        agent.find_keeping = lambda: Keeping(
-            self.library, self.memory.journal, self.memory.remembering
-        )
+        agent.find_keeping = lambda: Keeping(self.library, self.journal, self.memory.remembering)
         return agent
+
+    @cached_property
+    def journal(self) -> Journal:
+        """What a person stated, day by day."""
+        from kbtui.memory.records.journal import Journal
+        from kbtui.memory.records.tombstones import Tombstones
+
+        return Journal(
+            self.workspace,
+            self.history,
+            self.library,
+            Tombstones(self.workspace, self.history),
+            in_daily_notes=self.settings.memory.journal == "daily",
+        )
+
+    @cached_property
+    def names(self) -> Names:
+        """The names in what a person stated, with their lines."""
+        from kbtui.memory.recall.names import Names
+
+        return Names(self.workspace, self.library, self.journal)
 
     @cached_property
     def memory(self) -> Memory:

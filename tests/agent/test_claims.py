@@ -30,7 +30,7 @@ async def test_beside_a_model_no_rule_writes(
     told = await _turn(kb, session, SAID, *replies)
     assert told.used == []
     assert kb.library.infos() == []
-    assert kb.memory.journal.days() == []
+    assert kb.journal.days() == []
     assert session.messages[0].content == SAID  # it is condensed later
 
 

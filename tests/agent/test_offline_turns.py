@@ -26,7 +26,7 @@ SAID = "we decided to use PostgreSQL for analytics because of its JSON operators
 
 
 def journal(kb: KnowledgeBase) -> str:
-    return "\n".join(kb.workspace.place(path).read_text() for path in kb.memory.journal.days())
+    return "\n".join(kb.workspace.place(path).read_text() for path in kb.journal.days())
 
 
 def memory(kb: KnowledgeBase) -> str:
@@ -53,7 +53,7 @@ async def test_a_statement_is_kept_as_it_was_typed_and_nowhere_else(
     told = await ask(kb, session, said)
     assert told.used == [("keep", True)]
     (change,) = told.finished.changes
-    assert change.paths == (kb.memory.journal.days()[0],)
+    assert change.paths == (kb.journal.days()[0],)
     assert " ".join(said.split()) in " ".join(journal(kb).split())
     assert memory(kb) == before
     assert kb.library.infos() == []

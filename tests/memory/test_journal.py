@@ -29,7 +29,7 @@ def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
 
 @pytest.fixture
 def journal(kb: KnowledgeBase) -> Journal:
-    return kb.memory.journal
+    return kb.journal
 
 
 def read(kb: KnowledgeBase, path: str) -> str:
@@ -116,7 +116,7 @@ def test_undoing_the_turn_takes_the_line_away_and_it_may_be_said_again(
 ) -> None:
     journal.keep("rent is 1,100", WHEN, ORIGIN)
     kb.history.undo_turn("t1")
-    assert kb.memory.journal.days() == []
+    assert kb.journal.days() == []
     again = journal.keep("rent is 1,100", WHEN, Origin("s1", (5, 5), "t2"))
     assert again.commit is not None
 
@@ -166,17 +166,17 @@ def vault(tmp_path: Path, settings: str) -> KnowledgeBase:
 
 def test_in_a_vault_it_is_a_section_of_the_daily_note_if_its_owner_says_so(tmp_path: Path) -> None:
     with vault(tmp_path, "daily") as kb:
-        noted = kb.memory.journal.keep("rain", WHEN, ORIGIN)
+        noted = kb.journal.keep("rain", WHEN, ORIGIN)
         assert noted.path == f"knowledge/Daily/{WHEN.astimezone():%Y-%m-%d}.md"
         assert read(kb, noted.path) == (
             "# Monday\r\n\r\nwoke early\r\n\r\n## Journal\r\n\r\n- 07:00 tea\r\n"
             f"- {noted.time} rain\r\n\r\n## Sleep\r\n\r\n7 h\r\n"
         )
-        assert noted.path in kb.memory.journal.days()
+        assert noted.path in kb.journal.days()
 
 
 def test_else_it_lies_beside_the_vault(tmp_path: Path) -> None:
     with vault(tmp_path, "own") as kb:
-        noted = kb.memory.journal.keep("rain", WHEN, ORIGIN)
+        noted = kb.journal.keep("rain", WHEN, ORIGIN)
         assert noted.path.startswith("memory/")
         assert "rain" not in read(kb, f"knowledge/Daily/{WHEN.astimezone():%Y-%m-%d}.md")

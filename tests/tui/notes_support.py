@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 from kbtui.history.change import Actor
 from kbtui.history.history import History
 from kbtui.knowledge.library.library import Library
+from kbtui.memory.recall.names import Names
+from kbtui.memory.records.journal import Journal
+from kbtui.memory.records.tombstones import Tombstones
 from kbtui.search.results import Explain, Hit, SearchResult
 from kbtui.sessions.store import SessionStore
 from kbtui.settings import Settings
@@ -98,10 +101,13 @@ def make_kb(root: Path, entries: Mapping[str, str | bytes] = DEFAULT) -> Any:
     library = Library(workspace, history, scanner)
     history.open()
     history.adopt(settle=0)
+    journal = Journal(workspace, history, library, Tombstones(workspace, history))
     return SimpleNamespace(
         workspace=workspace,
         history=history,
         library=library,
+        journal=journal,
+        names=Names(workspace, library, journal),
         sessions=SessionStore(workspace),
         search=ScriptedSearch(),
         settings=Settings(),

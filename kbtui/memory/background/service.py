@@ -27,11 +27,9 @@ from kbtui.memory.edits.subjects import Subjects
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.recall.forget import Forgetting
 from kbtui.memory.recall.left_out import LeftOut, left_out
-from kbtui.memory.recall.names import Names
 from kbtui.memory.recall.remember import Remembering
 from kbtui.memory.records.archive import Archive
 from kbtui.memory.records.committing import MemoryLock
-from kbtui.memory.records.journal import Journal
 from kbtui.memory.records.ledger import Audit, Ledger
 from kbtui.memory.records.tombstones import Tombstones
 from kbtui.memory.services import Services
@@ -84,9 +82,6 @@ class Memory:
         hours = rooms.settings.dream.interval_hours
         self.worker.add_job(DreamJob(self.dream, history, hours, clock, self.dreaming))
         self.remembering = Remembering(workspace, history, self.tombstones)
-        daily = rooms.settings.memory.journal == "daily"
-        self.journal = Journal(workspace, history, library, self.tombstones, in_daily_notes=daily)
-        self.names = Names(workspace, library, self.journal)
         self.forgetting = Forgetting(rooms, self.tombstones, self.inbox)
 
     def _make_condensing(self, clock: Callable[[], datetime]) -> None:

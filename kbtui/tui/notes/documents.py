@@ -12,14 +12,13 @@ from urllib.parse import unquote
 from kbtui.documents.documents import Documents, is_document, kind_of
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.knowledge.format.links import Link, target_first
-from kbtui.knowledge.library.reader import Backlink
 from kbtui.text import clean, clean_line, counted
 from kbtui.tui.notes.pages import NAME_PREFIX
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from kbtui.knowledge.entries.entry import Entry
-    from kbtui.knowledge.library.reader import ResolvedLink
+    from kbtui.knowledge.library.reader import Backlink, ResolvedLink
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.markdown.inline import LinkRef
 
@@ -152,7 +151,7 @@ def _size(count: int) -> str:
 def _name(kb: KnowledgeBase, path: str) -> Document:
     """The lines that have a name, by day."""
     name = path.removeprefix(NAME_PREFIX)
-    lines = kb.memory.names.lines(name)
+    lines = kb.names.lines(name)
     parts, day = [f"# {name}\n"], None
     for each in lines:
         title = each.when[:10] or short_name(each.path)
@@ -168,11 +167,13 @@ def _name(kb: KnowledgeBase, path: str) -> Document:
 
 def _links_of_name(kb: KnowledgeBase, path: str) -> DocumentLinks:
     """Where the lines of a name stand."""
+    from kbtui.knowledge.library.reader import Backlink
+
     return DocumentLinks(
         (),
         tuple(
             Backlink(each.path, short_name(each.path), each.line.first, each.line.text)
-            for each in kb.memory.names.lines(path.removeprefix(NAME_PREFIX))
+            for each in kb.names.lines(path.removeprefix(NAME_PREFIX))
         ),
     )
 

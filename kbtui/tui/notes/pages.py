@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from datetime import date
 from typing import TYPE_CHECKING
 
-from kbtui.knowledge.library.library import EntryInfo
-
 if TYPE_CHECKING:
+    from kbtui.knowledge.library.library import EntryInfo
     from kbtui.knowledge_base import KnowledgeBase
 
 DAYS, NAMES = "@Days", "@Names"
@@ -24,9 +23,9 @@ _IN_TREE = 2  # mentions
 def pages_of(kb: KnowledgeBase, *, in_tree: bool = False) -> Iterator[EntryInfo]:
     """The pages: days, the newest first, and names; for the tree those named often enough."""
     today = date.today()  # noqa: DTZ011 - the day that the person lives in
-    for path in kb.memory.journal.days():
+    for path in kb.journal.days():
         yield _day(path, today)
-    for name, lines in kb.memory.names.pages().items():
+    for name, lines in kb.names.pages().items():
         if len(lines) >= (_IN_TREE if in_tree else 1):
             yield _page(f"{NAME_PREFIX}{name}", name, NAMES, name, len(lines))
 
@@ -42,6 +41,8 @@ def _day(path: str, today: date) -> EntryInfo:
 
 
 def _page(path: str, title: str, category: str, slug: str, count: int) -> EntryInfo:
+    from kbtui.knowledge.library.library import EntryInfo
+
     none: tuple[str, ...] = ()
     lines = f"{count} lines" if count else ""
     said = (path, title, None, category, slug, none, none, None, None, lines)

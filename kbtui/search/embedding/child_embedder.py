@@ -36,6 +36,7 @@ def command(*arguments: str) -> list[str]:
     """The command line of ``prepare_model``, at a low priority."""
     return [
         sys.executable,
+        "-P",  # no module out of whatever folder somebody is in
         "-m",
         "kbtui.search.embedding.prepare_model",
         *arguments,

@@ -99,6 +99,20 @@ class IndexStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Preparation:
+    """How far the embedding model is; `why` is a sentence on what failed, or keeps it waiting."""
+
+    state: Literal["prepared", "preparing", "failed", "waiting"]
+    why: str = ""
+    hint: str = ""
+
+    @property
+    def is_done(self) -> bool:
+        """True if the model can be loaded in a moment."""
+        return self.state == "prepared"
+
+
+@dataclass(frozen=True, slots=True)
 class SyncReport:
     """The outcome of a sync; `skipped` are files that are listed, not indexed, with the reason."""
 

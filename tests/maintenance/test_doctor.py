@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.knowledge_base import KnowledgeBase
+from kbtui.search.results import Preparation
 from kbtui.settings import BUNDLED_EMBEDDING_MODEL
 from tests.search.fakes import ReadyModel, WordEmbedder
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
 
 class _NoModel:
-    def is_prepared(self) -> bool:
-        return True
+    def preparation(self) -> Preparation:
+        return Preparation("prepared")
 
     def load(self, _stop: object) -> WordEmbedder:
         from kbtui.errors import ModelError

@@ -175,7 +175,7 @@ class Semantic:
         Raises:
             KbtuiError: the model isn't there, or fails.
         """
-        if not wait and not self._model.is_prepared():
+        if not wait and not self._model.preparation().is_done:
             return
         if self.load(stop) and self.left(store):
             missing = self.count_missing(store)
@@ -264,7 +264,7 @@ class Semantic:
         Returns:
             The comparison, None where there is none; and what to say, if the model fails.
         """
-        if load and (wait or self._model.is_prepared()):
+        if load and (wait or self._model.preparation().is_done):
             self.load(stop)
         if self._vectors is None or self._embedder is None:
             return None, self.message

@@ -9,6 +9,7 @@ Importing this module imports no engine; the first search or sync does.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from contextlib import suppress
@@ -356,8 +357,8 @@ class SearchIndex:
         """Embed these files before all others, the last of them first; costs nothing to call."""
         self._first = tuple(paths)
 
-    def embed_missing(self) -> int:
-        """Embed all passages that have no vector yet; tells how many it did."""
+    def embed_missing(self, seconds: float = math.inf) -> int:
+        """Embed passages that have no vector yet, for so long; tells how many it did."""
         try:
             store = self._generations().serving.store
             return self._semantic().embed_missing(
@@ -365,6 +366,7 @@ class SearchIndex:
                 self._stop,
                 self._between_batches,
                 roughly_first=self._background is not None,
+                seconds=seconds,
             )
         finally:
             self._tell()

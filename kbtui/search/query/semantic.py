@@ -7,6 +7,7 @@ before, where its vectors are still there.
 
 from __future__ import annotations
 
+import math
 import shutil
 import threading
 import time
@@ -314,8 +315,9 @@ class Semantic:
         progress: Callable[[int, int], None] = lambda _done, _left: None,
         *,
         roughly_first: bool = False,
+        seconds: float = math.inf,
     ) -> int:
-        """Embed every passage that has no vector; tells how many it did.
+        """Embed every passage that has no vector, or what there is time for; tells how many it did.
 
         What is open and what it is linked with goes first, and what a question was near to; then
         what was written last. With `roughly_first`, the rough model embeds all before, if that is
@@ -332,10 +334,11 @@ class Semantic:
         if roughly_first and len(waiting) >= _WORTH_ROUGH:
             self._embed_roughly(waiting, store, stop)
         done = 0
+        until = time.monotonic() + seconds
         first: tuple[str, ...] = ()
         pending: list[tuple[bytes, NDArray[np.float32]]] = []
         try:
-            while waiting and not stop.is_set():
+            while waiting and not stop.is_set() and time.monotonic() < until:
                 wanted, self._wanted = dict.fromkeys(self._wanted, 1), frozenset()
                 if self._first() != first:
                     first = self._first()

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from kbtui.search.query.hits import Rows
     from kbtui.search.query.parser import Query
     from kbtui.search.query.semantic import Semantic
-    from kbtui.search.results import Hit
+    from kbtui.search.results import Hit, Preparation
     from kbtui.settings import RoleSettings, SearchSettings
     from kbtui.workspace.layout import Workspace
 
@@ -82,6 +82,7 @@ class SearchIndex:
         is_private: Callable[[str], bool] = lambda _path: False,
         drew_on_private: Callable[[str], bool] = lambda _session: False,
         model: EmbeddingModel | None = None,
+        apart: Callable[[], Preparation] | None = None,
     ) -> None:
         """Opens nothing yet.
 
@@ -95,6 +96,8 @@ class SearchIndex:
                 that say ``private: true``.
             drew_on_private: Which sessions it must not see either.
             model: The embedding model, if it is not the one that `embed` names.
+            apart: Has another process do what a search has no time for, where nothing is done in
+                the background of this one; tells how far it is.
         """
         self.on_outside_edit: Callable[[], None] | None = None
         self._workspace = workspace
@@ -103,6 +106,7 @@ class SearchIndex:
         self._scopes = Scopes(settings.roots)
         self._embed = embed
         self._model = model
+        self._apart = apart
         self._tree_at = tree_at
         self._is_private = is_private
         self._drew_on_private = drew_on_private
@@ -385,7 +389,9 @@ class SearchIndex:
 
                 folder = self._generations().folder / "vectors"
                 model = self._model or ConfiguredModel(self._embed)
-                self._meaning = Semantic(folder, model, self._is_withheld, lambda: self._first)
+                self._meaning = Semantic(
+                    folder, model, self._is_withheld, lambda: self._first, self._apart
+                )
             return self._meaning
 
     @property

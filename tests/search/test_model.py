@@ -177,7 +177,7 @@ def test_a_killed_preparation_leaves_nothing_that_counts_and_the_next_cleans_up(
 
 def test_a_search_that_waits_prepares_the_model_and_later_ones_just_use_it(story: Story) -> None:
     assert not story.before.semantic
-    assert "Preparing" in story.before.notice
+    assert "isn't prepared" in story.before.notice
     assert story.after.semantic
     assert paths(story.after) == ["knowledge/topics/garage.md"]
     assert (story.later.semantic, story.later.notice) == (True, "")

@@ -43,11 +43,18 @@ class Apart:
         self._settings = settings
         self._role = role
 
-    def prepare(self) -> Preparation:
-        """Have the model prepared, if it isn't; tells how far it is."""
+    def look(self) -> Preparation:
+        """How far the model is; with a reason, where nothing will be done about it here."""
         from kbtui.search.embedding.prepared import ConfiguredModel
 
         found = ConfiguredModel(self._role).preparation()
+        if found.why or found.state == "preparing":
+            return found
+        return replace(found, why=self._why_not())
+
+    def prepare(self) -> Preparation:
+        """Have the model prepared, if it isn't; tells how far it is."""
+        found = self.look()
         return found if found.is_done else self.begin()
 
     def begin(self) -> Preparation:
@@ -56,13 +63,9 @@ class Apart:
         Returns:
             How far the model is; with a reason, where nothing is done about it.
         """
-        from kbtui.search.embedding.prepared import ConfiguredModel
-
-        found = ConfiguredModel(self._role).preparation()
-        if found.state in {"preparing", "failed"} or found.why:
+        found = self.look()
+        if found.why or found.state == "preparing":
             return found
-        if why := self._why_not():
-            return replace(found, why=why)
         try:
             self._start()
         except OSError as error:

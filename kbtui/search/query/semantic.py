@@ -563,7 +563,8 @@ def status_of(
     state, message = _state(store, meaning, activity, synced=synced)
     embedded = meaning.embedded if meaning else 0
     name = meaning.name if meaning else ""
-    return IndexStatus(state, *store.counts(), embedded, message, name)
+    left = max(0, meaning.left(store)) if meaning else 0
+    return IndexStatus(state, *store.counts(), embedded, message, name, left)
 
 
 def notice_of(store: StateStore, meaning: Semantic) -> str:

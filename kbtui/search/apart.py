@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("kbtui.search.apart")  # it is run as __main__, too
 _MODULE = "kbtui.search.apart"
 _NICENESS = 10
+_ELSE = "only the app and `kbtui search --semantic` prepare search by meaning"
 _EMBED_SECONDS = 120.0  # some 3,000 passages; the next command has it go on
 
 
@@ -79,9 +80,9 @@ class Apart:
         if not self._settings.semantic:
             return "Search by meaning is switched off."
         if not self._settings.background:
-            return "Nothing goes on after a command: search.background is off."
+            return f"search.background is off: {_ELSE}."
         if not self._workspace.writable:
-            return "Nothing goes on after a command in a workspace that is read-only."
+            return f"The workspace is read-only: {_ELSE}."
         if is_behind_api(self._role):
             return "A model behind an API reads on in the app and by `kbtui reindex` alone."
         return ""

@@ -324,7 +324,9 @@ class ConfiguredModel:
             why, seconds = failure
             again = f"It is tried again in {max(1, round(seconds / _MINUTE))} min,"
             return Preparation("failed", why, f"{again} or now by `kbtui search --semantic`.")
-        return Preparation("waiting", _hindrance(models, source))
+        hindrance = _hindrance(models, source)
+        why = f"The embedding model can't be prepared: {hindrance}." if hindrance else ""
+        return Preparation("waiting", why)
 
     def load(self, stop: Event) -> Embedder:
         """Load the model, preparing it first where that is needed."""
@@ -368,19 +370,19 @@ def _is_ours(folder: Path) -> bool:
 
 
 def _hindrance(models: Path, source: ModelSource) -> str:
-    """What keeps a model from being prepared in a folder, as a sentence; empty: nothing does."""
+    """What keeps a model from being prepared in a folder; empty: nothing does."""
     try:
         place = next(each for each in (models, *models.parents) if each.exists())
         if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
-            return f"{place} can't be written."
+            return f"{place} can't be written"
         if place == models and not _is_ours(models):
-            return f"{models} can be written by others."
+            return f"{models} can be written by others"
         free = shutil.disk_usage(place).free
         needed = _ROOM * sum(file.stat().st_size for file in source.folder.glob("*.safetensors"))
     except OSError as error:
-        return f"{models} can't be used: {error.strerror}."
+        return f"{models} can't be used ({error.strerror})"
     if free < needed:
-        return f"{place} has {free >> 20:,} MB free, and preparing needs {needed >> 20:,}."
+        return f"{place} has {free >> 20:,} MB free, and it needs {needed >> 20:,} meanwhile"
     return ""
 
 

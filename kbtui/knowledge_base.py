@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from kbtui.memory.records.journal import Journal
     from kbtui.memory.services import Services
     from kbtui.models.roles import ModelRegistry
+    from kbtui.search.apart import Apart
     from kbtui.search.search_index import SearchIndex
     from kbtui.sessions.store import SessionStore
     from kbtui.workspace.layout import Workspace
@@ -87,10 +88,18 @@ class KnowledgeBase:
             tree_at=self._texts_at,
             is_private=self.library.is_private,
             drew_on_private=lambda session: bool(self.memory.pending.conversation(session).private),
+            apart=self.apart.begin,
         )
         self.history.subscribe(lambda changed: search.refresh(changed.all_paths))
         self._opened.callback(search.close)
         return search
+
+    @cached_property
+    def apart(self) -> Apart:
+        """The process that prepares the search by meaning, and goes on after a command."""
+        from kbtui.search.apart import Apart
+
+        return Apart(self.workspace, self.settings.search, self.settings.models.embed)
 
     @cached_property
     def sessions(self) -> SessionStore:

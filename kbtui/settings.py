@@ -116,6 +116,10 @@ class SearchSettings(_Section):
 
     retired: ClassVar[frozenset[str]] = frozenset({"diversity", "link_boost", "neighbour_boost"})
     semantic: bool = Field(default=True, description="search by meaning as well as by words")
+    background: bool = Field(
+        default=True,
+        description="after a command, a process goes on to prepare the search by meaning",
+    )
     chunk_tokens: int = Field(512, ge=64, le=8192, description="the unit that is found")
     chunk_overlap: int = Field(64, ge=0, le=1024, description="tokens that neighbours share")
     vector_weight: float = Field(0.7, ge=0, le=1, description="weight of meaning")

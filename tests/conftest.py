@@ -36,6 +36,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _ENOUGH = 4 << 30  # bytes
+_GOES_ON = "KBTUI_SEARCH__BACKGROUND"
+_KEPT = {"KBTUI_DATA", _GOES_ON}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -44,10 +46,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep the tests' files in memory where there is enough of it.
+    """Keep the tests' files in memory where there is enough of it, and their processes in them.
 
     Half of a run's time would be spent in waiting for a disk to have synced what is thrown away.
+    What goes on after a command would outlive the test that ran it; who tests that, switches it on.
     """
+    os.environ[_GOES_ON] = "false"
     if config.getoption("--long"):
         settings.load_profile("long")
         os.environ["KBTUI_LONG"] = "1"
@@ -90,7 +94,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     """A home of the test's own; no key and no setting of the developer's leaks in."""
     folder = tmp_path_factory.mktemp("home")
     for name in list(os.environ):
-        ours = name.startswith(("KBTUI_", "XDG_")) and name != "KBTUI_DATA"
+        ours = name.startswith(("KBTUI_", "XDG_")) and name not in _KEPT
         if ours or name.endswith(("_API_KEY", "_API_BASE")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(folder))

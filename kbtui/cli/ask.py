@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import AsyncIterator
@@ -91,12 +92,16 @@ def condense_if_due(kb: KnowledgeBase, session: str) -> None:
 def _condense_apart(root: Path, session: str) -> None:
     import subprocess
 
+    # -P: no module out of whatever folder somebody is in; the program is found all the same.
+    program = [sys.executable, "-P", "-m", "kbtui", "-w", str(root)]
+    paths = [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")]
     with suppress(OSError):  # else the next answer sees to it
         subprocess.Popen(
-            [sys.executable, "-m", "kbtui", "-w", str(root), "consolidate", "--if-due", session],
+            [*program, "consolidate", "--if-due", session],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
             start_new_session=True,
         )
 

@@ -56,6 +56,8 @@ def init(place: Place, folder: Path | None, demo: bool, in_place: bool) -> None:
             f"{counted(count, 'entry', 'entries')}. Start the app with:"
             f" kbtui -w {shlex.quote(str(root))}"
         )
+        if kb.apart.prepare().state == "preparing":
+            note("Search by meaning is being prepared in the background, once.")
         outer = next((up for up in kb.workspace.root.parents if (up / MACHINE).is_dir()), None)
         if outer is not None:
             note(f"It lies in the workspace {outer}, which leaves its notes out from now on.")

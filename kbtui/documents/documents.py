@@ -240,7 +240,8 @@ class _Child:
         kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
         paths = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
         self._process = subprocess.Popen(
-            [sys.executable, "-B", "-m", "kbtui.documents.child"],
+            # -P: no module out of whatever folder somebody is in.
+            [sys.executable, "-P", "-B", "-m", "kbtui.documents.child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -21,6 +21,8 @@ from kbtui.logs import log_file
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.spotlight import MOST_LINES, count_lines, is_near_full
 from kbtui.models.roles import ModelRegistry
+from kbtui.search.apart import Apart
+from kbtui.search.results import Preparation
 from kbtui.search.search_index import SearchIndex
 from kbtui.settings import BUNDLED_EMBEDDING_MODEL, Settings, config_file
 from kbtui.text import counted, moment
@@ -30,6 +32,7 @@ from kbtui.workspace.scan import LEFT_OUT
 
 _PACKAGES = ("textual", "litellm", "dulwich", "whoosh-reloaded", "sentence-transformers", "torch")
 _SHOWN = 20
+_BY_WORDS = "searching by words alone"
 _DOCUMENTS_SECONDS = 20.0
 _UNREAD = "What can't be read can't be found by what it says."
 _ENGLISH = (
@@ -187,16 +190,35 @@ def _search(workspace: Workspace, search: SearchIndex, settings: Settings) -> It
     if not settings.search.semantic:
         yield Finding("search", ok=None, text="search by meaning is switched off")
         return
-    if status.state == "lexical-only":
+    model = Apart(workspace, settings.search, settings.models.embed).look()
+    if not model.is_done:
+        yield _unprepared(model)
+        return
+    if not status.model:
         search.load_model()  # nobody has searched by meaning yet: see whether it works
         status = search.status()
     if status.state == "lexical-only":
-        yield Finding("search", ok=False, text="searching by words alone", hint=status.message)
+        yield Finding("search", ok=False, text=_BY_WORDS, hint=status.message)
         return
-    embedded = counted(status.embedded, "passage")
-    named = f" by {status.model}" if status.model else ""
-    hint = status.message or (_ENGLISH if status.model == BUNDLED_EMBEDDING_MODEL else "")
-    yield Finding("search", ok=True, text=f"{embedded} embedded{named}", hint=hint)
+    text = f"{counted(status.embedded, 'passage')} embedded by {status.model}"
+    if status.left:
+        why = model.why or "They are embedded in the background."
+        yield Finding("search", ok=True, text=f"{text}, {status.left:,} to go", hint=why)
+        return
+    hint = _ENGLISH if status.model == BUNDLED_EMBEDDING_MODEL else ""
+    yield Finding("search", ok=True, text=text, hint=status.message or hint)
+
+
+def _unprepared(model: Preparation) -> Finding:
+    """How far an embedding model is that can't be used yet."""
+    if model.state == "failed":
+        return Finding("search", ok=False, text=_BY_WORDS, hint=f"{model.why} {model.hint}".strip())
+    if model.state == "preparing":
+        text, hint = "the embedding model is being prepared", "Searching by words meanwhile."
+    else:
+        text = "the embedding model isn't prepared yet"
+        hint = model.why or "The next search or question has it prepared, in the background."
+    return Finding("search", ok=None, text=text, hint=hint)
 
 
 def _models(models: ModelRegistry) -> Iterator[Finding]:

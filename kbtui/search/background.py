@@ -208,7 +208,7 @@ class Background:
     def _embed_all(self) -> None:
         _step_back()
         while not self._stop.is_set():
-            if self._index.load_model():
+            if self._safely(self._index.load_model):
                 done = self._safely(self._index.embed_missing)
                 self._embed.wait(_RETRY_SECONDS if done is None else None)
             else:

@@ -88,7 +88,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class IndexStatus:
-    """How far the index is; `message` is ready to be shown."""
+    """How far the index is; `message` is ready to be shown, `left` passages have no vector yet."""
 
     state: State
     files: int = 0
@@ -96,6 +96,21 @@ class IndexStatus:
     embedded: int = 0
     message: str = ""
     model: str = ""
+    left: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """How far the embedding model is; `why` is a sentence on what failed, or keeps it waiting."""
+
+    state: Literal["prepared", "preparing", "failed", "waiting"]
+    why: str = ""
+    hint: str = ""
+
+    @property
+    def is_done(self) -> bool:
+        """True if the model can be loaded in a moment."""
+        return self.state == "prepared"
 
 
 @dataclass(frozen=True, slots=True)

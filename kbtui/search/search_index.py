@@ -9,6 +9,7 @@ Importing this module imports no engine; the first search or sync does.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from contextlib import suppress
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from kbtui.search.query.hits import Rows
     from kbtui.search.query.parser import Query
     from kbtui.search.query.semantic import Semantic
-    from kbtui.search.results import Hit
+    from kbtui.search.results import Hit, Preparation
     from kbtui.settings import RoleSettings, SearchSettings
     from kbtui.workspace.layout import Workspace
 
@@ -82,6 +83,7 @@ class SearchIndex:
         is_private: Callable[[str], bool] = lambda _path: False,
         drew_on_private: Callable[[str], bool] = lambda _session: False,
         model: EmbeddingModel | None = None,
+        apart: Callable[[], Preparation] | None = None,
     ) -> None:
         """Opens nothing yet.
 
@@ -95,6 +97,8 @@ class SearchIndex:
                 that say ``private: true``.
             drew_on_private: Which sessions it must not see either.
             model: The embedding model, if it is not the one that `embed` names.
+            apart: Has another process do what a search has no time for, where nothing is done in
+                the background of this one; tells how far it is.
         """
         self.on_outside_edit: Callable[[], None] | None = None
         self._workspace = workspace
@@ -103,6 +107,7 @@ class SearchIndex:
         self._scopes = Scopes(settings.roots)
         self._embed = embed
         self._model = model
+        self._apart = apart
         self._tree_at = tree_at
         self._is_private = is_private
         self._drew_on_private = drew_on_private
@@ -357,8 +362,8 @@ class SearchIndex:
         """Embed these files before all others, the last of them first; costs nothing to call."""
         self._first = tuple(paths)
 
-    def embed_missing(self) -> int:
-        """Embed all passages that have no vector yet; tells how many it did."""
+    def embed_missing(self, seconds: float = math.inf) -> int:
+        """Embed passages that have no vector yet, for so long; tells how many it did."""
         try:
             store = self._generations().serving.store
             return self._semantic().embed_missing(
@@ -366,6 +371,7 @@ class SearchIndex:
                 self._stop,
                 self._between_batches,
                 roughly_first=self._background is not None,
+                seconds=seconds,
             )
         finally:
             self._tell()
@@ -384,7 +390,9 @@ class SearchIndex:
 
                 folder = self._generations().folder / "vectors"
                 model = self._model or ConfiguredModel(self._embed)
-                self._meaning = Semantic(folder, model, self._is_withheld, lambda: self._first)
+                self._meaning = Semantic(
+                    folder, model, self._is_withheld, lambda: self._first, self._apart
+                )
             return self._meaning
 
     @property

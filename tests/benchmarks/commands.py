@@ -81,6 +81,7 @@ def _commands(
         **env,
         "PYTHONPATH": str(ROOT),
         "KBTUI_WORKSPACE": str(home / "notes"),
+        "KBTUI_SEARCH__BACKGROUND": "false",
         "KBTUI_MODELS__CHAT__MODEL": "openai/scripted",
         "KBTUI_MODELS__CHAT__API_BASE": server.url,
     }

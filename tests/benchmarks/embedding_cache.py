@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kbtui.search.embedding.embedder import Embedder, Vectors
+    from kbtui.search.results import Preparation
 
 _KEY_BYTES = 16
 
@@ -39,8 +40,8 @@ class RememberingModel:
         self._model = ConfiguredModel(RoleSettings())
         self._embedder: RememberingEmbedder | None = None
 
-    def is_prepared(self) -> bool:
-        return self._model.is_prepared()
+    def preparation(self) -> Preparation:
+        return self._model.preparation()
 
     def load(self, stop: threading.Event) -> RememberingEmbedder:
         if self._embedder is None:

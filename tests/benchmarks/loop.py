@@ -134,6 +134,7 @@ def _stage(entries: int) -> Iterator[tuple[Path, dict[str, str]]]:
             "LANG": "C.UTF-8",
             "PYTHONPATH": str(ROOT),
             "KBTUI_MODEL": "offline",
+            "KBTUI_SEARCH__BACKGROUND": "false",
         }
         kbtui = [sys.executable, "-m", "kbtui", "-w", str(workspace)]
         _do([*kbtui[:3], "init", str(workspace)], env)

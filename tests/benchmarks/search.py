@@ -31,6 +31,7 @@ from kbtui.search.index.bm25f import Corpus
 from kbtui.search.query.fusion import best_first
 from kbtui.search.query.parser import parse
 from kbtui.search.query.ranking import weighted_terms
+from kbtui.search.results import Preparation
 from kbtui.search.search_index import SearchIndex
 from kbtui.settings import RoleSettings, SearchSettings
 from kbtui.workspace.opening import create_workspace
@@ -85,8 +86,8 @@ class RandomEmbedder:
     def __init__(self) -> None:
         self._random = np.random.default_rng(1)
 
-    def is_prepared(self) -> bool:
-        return True
+    def preparation(self) -> Preparation:
+        return Preparation("prepared")
 
     def load(self, stop: threading.Event) -> RandomEmbedder:
         return self
@@ -115,7 +116,7 @@ class RealQueries(RandomEmbedder):
     def __init__(self) -> None:
         super().__init__()
         model = ConfiguredModel(RoleSettings())
-        self.real = model.load(threading.Event()) if model.is_prepared() else None
+        self.real = model.load(threading.Event()) if model.preparation().is_done else None
         self.embeds = False
 
     def query(self, text: str) -> Any:
@@ -311,7 +312,7 @@ def _until_visible(bench: Bench, files: list[Path], number: int) -> float:
 def measure_model(bench: Bench, table: Table, *, peer: bool) -> dict[str, float]:
     """How fast the prepared model embeds; nothing is prepared here."""
     model = ConfiguredModel(RoleSettings())
-    if not model.is_prepared():
+    if not model.preparation().is_done:
         table.row(f"embedding: no model in {models_folder()}", None, None, None)
         return {}
     load_ms = _timed(lambda: model.load(threading.Event()))

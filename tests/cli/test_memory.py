@@ -101,6 +101,7 @@ def test_condensing_that_takes_long_is_left_to_a_process_of_its_own(
         kbtui.ok("ask", text, "-s", "talk")
     assert not kbtui.file("memory/history.jsonl").exists()
     command = started[-1]
+    assert "-P" in command, "no module is taken out of the folder that somebody is in"
     kbtui.ok(*command[command.index("consolidate") :])
     assert "blue" in kbtui.file("memory/history.jsonl").read_text()
 

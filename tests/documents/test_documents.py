@@ -179,6 +179,16 @@ def test_a_child_that_dies_costs_one_file(
         assert found.read("docs/a.html").problem == "whatever read it broke down"
 
 
+def test_no_module_is_taken_out_of_the_folder_that_somebody_is_in(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (workspace.root / "json.py").write_text("raise SystemExit('it ran')")
+    (workspace.docs / "a.html").write_text("<p>One.")
+    monkeypatch.chdir(workspace.root)
+    with Documents(workspace) as found:
+        assert found.read("docs/a.html").parts
+
+
 def test_without_the_extra_one_sentence_says_what_to_install(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.knowledge_base import KnowledgeBase
-from kbtui.settings import BUNDLED_EMBEDDING_MODEL
+from kbtui.search.results import Preparation
+from kbtui.settings import BUNDLED_EMBEDDING_MODEL, load_settings
 from tests.search.fakes import ReadyModel, WordEmbedder
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
 
 class _NoModel:
-    def is_prepared(self) -> bool:
-        return True
+    def preparation(self) -> Preparation:
+        return Preparation("prepared")
 
     def load(self, _stop: object) -> WordEmbedder:
         from kbtui.errors import ModelError
@@ -77,3 +78,59 @@ def test_a_model_that_cannot_be_loaded_is_named_with_the_reason(
     assert meaning.ok is False
     assert meaning.text == "searching by words alone"
     assert "no model called moon" in meaning.hint
+
+
+class _Unprepared:
+    def __init__(self, *found: str) -> None:
+        self._found = found
+
+    def preparation(self) -> Preparation:
+        return Preparation(*self._found)  # type: ignore[arg-type]
+
+    def load(self, _stop: object) -> WordEmbedder:
+        raise AssertionError("a check-up prepares nothing")
+
+
+@pytest.mark.parametrize(
+    ("found", "ok", "text", "hint"),
+    [
+        (["preparing"], None, "is being prepared", "by words meanwhile"),
+        (["waiting"], None, "isn't prepared yet", "in the background"),
+        (["waiting", "There is no room."], None, "isn't prepared yet", "There is no room."),
+        (["failed", "It died.", "Try again."], False, "by words alone", "It died. Try again."),
+    ],
+)
+def test_how_far_the_embedding_model_is_is_said(
+    kb: KnowledgeBase,
+    monkeypatch: pytest.MonkeyPatch,
+    found: list[str],
+    ok: bool | None,
+    text: str,
+    hint: str,
+) -> None:
+    _use(_Unprepared(*found), monkeypatch)
+    monkeypatch.setattr(
+        kb, "settings", load_settings(environment={"KBTUI_SEARCH__BACKGROUND": "true"})
+    )
+    *_, meaning = _of_search(kb)
+    assert meaning.ok is ok
+    assert text in meaning.text
+    assert hint in meaning.hint
+
+
+def test_why_nothing_prepares_the_model_is_said(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _use(_Unprepared("waiting"), monkeypatch)
+    *_, meaning = _of_search(kb)
+    assert meaning.ok is None
+    assert "search.background is off" in meaning.hint
+
+
+def test_what_is_left_to_embed_is_counted(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _use(ReadyModel(WordEmbedder()), monkeypatch)
+    *_, meaning = _of_search(kb)
+    assert meaning.text == "0 passages embedded by words, 1 to go"
+    assert "search.background is off" in meaning.hint

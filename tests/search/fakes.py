@@ -10,6 +10,7 @@ import numpy as np
 
 from kbtui.errors import ModelUnreachableError
 from kbtui.search.index import analyser
+from kbtui.search.results import Preparation
 from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
@@ -90,8 +91,8 @@ class ReadyModel:
         self.gate = gate
         self.before = {each.identity: each for each in before}
 
-    def is_prepared(self) -> bool:
-        return self.gate is None or self.gate.is_set()
+    def preparation(self) -> Preparation:
+        return Preparation("prepared" if self.gate is None or self.gate.is_set() else "waiting")
 
     def load(self, stop: threading.Event) -> WordEmbedder:
         if self.gate is not None:

@@ -9,6 +9,7 @@ import pytest
 from kbtui.errors import KbtuiError
 from kbtui.search.background import Watcher
 from kbtui.settings import SearchSettings
+from tests.patience import PATIENCE
 from tests.search.fakes import ReadyModel, WordEmbedder
 from tests.search.helpers import Desk, eventually, paths
 
@@ -18,6 +19,26 @@ if TYPE_CHECKING:
     from kbtui.search.results import IndexStatus
 
 _NO_SWEEP = SearchSettings(semantic=False, sync_interval_seconds=3600)
+
+
+class LateModel(ReadyModel):
+    """A model that is there in the moment in which the program closes."""
+
+    def load(self, stop: threading.Event) -> WordEmbedder:
+        assert stop.wait(PATIENCE)
+        return self.embedder
+
+
+def test_a_model_that_comes_while_the_program_closes_hurts_no_thread(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hurt: list[threading.ExceptHookArgs] = []
+    monkeypatch.setattr(threading, "excepthook", hurt.append)
+    index = desk.index(model=LateModel(WordEmbedder()))
+    index.start()
+    eventually(lambda: index.status().state == "preparing")
+    index.close()
+    assert not hurt
 
 
 def test_a_change_that_was_told_is_found_soon(desk: Desk) -> None:

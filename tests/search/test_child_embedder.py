@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import threading
 from dataclasses import dataclass
@@ -40,6 +41,19 @@ for line in sys.stdin:
     packed = b"".join(struct.pack("<2f", 1.0, float(len(text))) for text in texts)
     print(json.dumps({"vectors": base64.b64encode(packed).decode()}), flush=True)
 """
+
+
+def test_no_module_is_taken_out_of_the_folder_that_somebody_is_in(tmp_path: Path) -> None:
+    (tmp_path / "argparse.py").write_text("raise SystemExit('it ran')")
+    done = subprocess.run(
+        child_embedder.command("--help"),
+        env=child_embedder.environment(),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Prepare an embedding model" in done.stdout, done.stderr
 
 
 @pytest.mark.parametrize("packed", ["AAAA", "AAA", "%%", 7, None])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import threading
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from kbtui.search.index.chunker import passage_key
@@ -120,6 +121,24 @@ def test_while_the_model_is_prepared_words_answer_and_a_notice_says_so(desk: Des
     result = index.search("car")
     assert (result.semantic, result.notice) == (True, "")
     assert result.hits
+
+
+def test_embedding_ends_when_its_time_is_over_and_goes_on_where_it_was(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(40):
+        desk.write(f"knowledge/topics/n{number:02}.md", f"# Note\n\nThe word of n{number:02}.\n")
+    embedder = WordEmbedder()
+    clock = SimpleNamespace(monotonic=lambda: float(len(embedder.seen)))  # a passage a second
+    monkeypatch.setattr(semantic, "time", clock)
+    index = desk.index(model=ReadyModel(embedder))
+    index.sync()
+    assert index.load_model()
+    assert index.embed_missing(seconds=20.0) == 20
+    assert index.status().state == "embedding"
+    assert index.embed_missing(seconds=20.0) == 20
+    assert index.status().state == "ready"
+    assert len(set(embedder.seen)) == 40
 
 
 def test_a_model_that_fails_leaves_words_and_says_why(desk: Desk) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from kbtui.errors import ConfigurationError, ModelError, UnreadableError
-from kbtui.search.embedding import child_embedder, prepared
+from kbtui.search.embedding import attempts, child_embedder, prepared
 from kbtui.search.embedding.child_embedder import ChildEmbedder
 from kbtui.search.embedding.embedder import GRAPH_FILE, IDENTITY_FILE, ModelIdentity, OnnxEmbedder
 from kbtui.search.embedding.prepared import (
@@ -86,6 +86,8 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         desk.write("knowledge/topics/garage.md", "# Garage\n\nThe automobile needs tyres.\n")
         first, second = (desk.index(settings=SearchSettings()) for _ in range(2))
         before = first.search("car maintenance")
+        failed = ModelError("There was no room.")
+        attempts.remember_failure(models, locate("").fingerprint, failed)  # which is forgotten then
         after = first.search("car maintenance", wait=True)
         later = second.search("car maintenance")
         desk.close()
@@ -175,7 +177,7 @@ def test_a_killed_preparation_leaves_nothing_that_counts_and_the_next_cleans_up(
 
 def test_a_search_that_waits_prepares_the_model_and_later_ones_just_use_it(story: Story) -> None:
     assert not story.before.semantic
-    assert "Preparing" in story.before.notice
+    assert "isn't prepared" in story.before.notice
     assert story.after.semantic
     assert paths(story.after) == ["knowledge/topics/garage.md"]
     assert (story.later.semantic, story.later.notice) == (True, "")
@@ -254,7 +256,7 @@ def load_tiny(tiny: Path, prepared: str) -> Embedder:
     models_folder().parent.mkdir(parents=True)
     models_folder().symlink_to(tiny / prepared)
     model = ConfiguredModel(RoleSettings(model=str(tiny / "model")))
-    assert model.is_prepared()
+    assert model.preparation().is_done
     return model.load(threading.Event())
 
 
@@ -409,10 +411,10 @@ def test_a_model_that_others_may_have_put_there_is_not_taken(
     models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = ConfiguredModel(RoleSettings())
-    assert model.is_prepared()
+    assert model.preparation().is_done
     models.chmod(0o777)
-    assert not model.is_prepared()
+    assert not model.preparation().is_done
     models.chmod(0o700)
-    assert model.is_prepared()
+    assert model.preparation().is_done
     monkeypatch.setattr(os, "geteuid", lambda: 4711)
-    assert not model.is_prepared()
+    assert not model.preparation().is_done

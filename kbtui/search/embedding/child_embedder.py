@@ -32,16 +32,15 @@ if TYPE_CHECKING:
 _NICENESS = 10
 
 
+def program(module: str) -> list[str]:
+    """The command line of a module that is run in a process of its own, in `environment`."""
+    return [sys.executable, "-P", "-m", module]  # -P: none out of whatever folder somebody is in
+
+
 def command(*arguments: str) -> list[str]:
     """The command line of ``prepare_model``, at a low priority."""
-    return [
-        sys.executable,
-        "-m",
-        "kbtui.search.embedding.prepare_model",
-        *arguments,
-        "--nice",
-        str(_NICENESS),
-    ]
+    preparing = program("kbtui.search.embedding.prepare_model")
+    return [*preparing, *arguments, "--nice", str(_NICENESS)]
 
 
 def environment() -> dict[str, str]:

@@ -24,14 +24,14 @@ import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from kbtui.errors import KbtuiError, ModelError, UnreadableError
+from kbtui.search.embedding import attempts
 from kbtui.search.embedding.embedder import (
     GRAPH_FILE,
     IDENTITY_FILE,
@@ -91,7 +91,7 @@ def prepare(source: ModelSource, into: Path) -> Path:
     """
     into.mkdir(parents=True, exist_ok=True, mode=0o700)
     target = into / source.fingerprint
-    with _alone(into / ".lock"):
+    with attempts.alone(into):
         if _usable(target):
             return target
         for leftover in into.glob(f"{source.fingerprint}.*"):
@@ -120,15 +120,6 @@ def serve(source: ModelSource, identity: ModelIdentity) -> None:
             answer = {"error": shorten(str(error), 300)}
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
-
-
-@contextmanager
-def _alone(lock: Path) -> Iterator[None]:
-    import fcntl
-
-    with lock.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _usable(folder: Path) -> bool:

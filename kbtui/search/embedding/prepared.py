@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import stat
 import subprocess
 from contextlib import suppress
@@ -28,8 +29,10 @@ from kbtui.errors import (
     ModelUnreachableError,
     UnreadableError,
 )
+from kbtui.search.embedding import attempts
 from kbtui.search.embedding.child_embedder import UnfitError, command, environment, is_unfit
 from kbtui.search.embedding.embedder import IDENTITY_FILE, ModelIdentity, OnnxEmbedder
+from kbtui.search.results import Preparation
 from kbtui.settings import BUNDLED_EMBEDDING_MODEL
 from kbtui.text import shorten
 
@@ -59,9 +62,14 @@ _KINDS: dict[str, type[ModelError]] = {
 }
 
 
+def is_behind_api(role: RoleSettings) -> bool:
+    """True if the model that a role names is asked over HTTP, on this machine perhaps."""
+    return (role.model or "").startswith(PREFIX)
+
+
 def is_local(role: RoleSettings) -> bool:
     """True if the model that a role names runs on this machine."""
-    return not (role.model or "").startswith(PREFIX) or _is_here(role.api_base)
+    return not is_behind_api(role) or _is_here(role.api_base)
 
 
 def _is_here(base: str | None) -> bool:
@@ -265,6 +273,8 @@ def _fingerprint(folder: Path) -> str:
 
 _POLL_SECONDS = 0.1
 _TRIES = 2
+_MINUTE = 60
+_ROOM = 3  # times its size: a graph is written twice, and there is to be some left
 
 
 class StoppedError(Exception):
@@ -274,8 +284,8 @@ class StoppedError(Exception):
 class EmbeddingModel(Protocol):
     """A model that can be loaded; loading may take a while the first time."""
 
-    def is_prepared(self) -> bool:
-        """True if `load` takes no more than a moment; raises `KbtuiError` if it can't work."""
+    def preparation(self) -> Preparation:
+        """How far it is; once that is done, `load` takes no more than a moment."""
 
     def load(self, stop: Event) -> Embedder:
         """Load it.
@@ -296,24 +306,31 @@ class ConfiguredModel:
         self._role = role
         self._unfit: UnfitError | None = None
 
-    @property
-    def _is_remote(self) -> bool:
-        return bool(self._role.model) and str(self._role.model).startswith(PREFIX)
-
-    def is_prepared(self) -> bool:
-        """True if the model can be loaded at once.
-
-        Raises:
-            ConfigurationError: it isn't on this machine.
-        """
-        if self._is_remote:
-            return True
-        fingerprint = locate(self._role.model).fingerprint
-        return _is_prepared(models_folder() / fingerprint)
+    def preparation(self) -> Preparation:
+        """How far it is on this machine; a model elsewhere needs nothing."""
+        if is_behind_api(self._role):
+            return Preparation("prepared")
+        try:
+            source = locate(self._role.model)
+        except ConfigurationError as error:
+            return Preparation("failed", error.message, error.hint)
+        models = models_folder()
+        if _is_prepared(models / source.fingerprint):
+            return Preparation("prepared")
+        if attempts.is_under_way(models):
+            return Preparation("preparing")
+        failure = attempts.last_failure(models, source.fingerprint)
+        if failure is not None:
+            why, seconds = failure
+            again = f"It is tried again in {max(1, round(seconds / _MINUTE))} min,"
+            return Preparation("failed", why, f"{again} or now by `kbtui search --semantic`.")
+        hindrance = _hindrance(models, source)
+        why = f"The embedding model can't be prepared: {hindrance}." if hindrance else ""
+        return Preparation("waiting", why)
 
     def load(self, stop: Event) -> Embedder:
         """Load the model, preparing it first where that is needed."""
-        if self._is_remote:
+        if is_behind_api(self._role):
             return RemoteEmbedder(self._role)
         source = locate(self._role.model)
         folder = models_folder() / source.fingerprint
@@ -325,7 +342,7 @@ class ConfiguredModel:
         if self._unfit is not None:
             raise self._unfit
         try:
-            return _open(_prepare(self._role.model or "", stop), source, stop)
+            return _open(_prepare(source, self._role.model or "", stop), source, stop)
         except UnfitError as error:
             self._unfit = error
             raise
@@ -342,11 +359,31 @@ class ConfiguredModel:
 def _is_prepared(folder: Path) -> bool:
     """True if a model lies there that nobody else can have put there; never raises."""
     with suppress(OSError):
-        folders = [folder.stat(), folder.parent.stat()]
-        is_ours = all(each.st_uid == os.geteuid() for each in folders)
-        by_others = any(each.st_mode & stat.S_IWOTH for each in folders)
-        return is_ours and not by_others and (folder / IDENTITY_FILE).is_file()
+        return all(map(_is_ours, (folder, folder.parent))) and (folder / IDENTITY_FILE).is_file()
     return False
+
+
+def _is_ours(folder: Path) -> bool:
+    """True if nobody else may write into a folder."""
+    status = folder.stat()
+    return status.st_uid == os.geteuid() and not status.st_mode & stat.S_IWOTH
+
+
+def _hindrance(models: Path, source: ModelSource) -> str:
+    """What keeps a model from being prepared in a folder; empty: nothing does."""
+    try:
+        place = next(each for each in (models, *models.parents) if each.exists())
+        if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+            return f"{place} can't be written"
+        if place == models and not _is_ours(models):
+            return f"{models} can be written by others"
+        free = shutil.disk_usage(place).free
+        needed = _ROOM * sum(file.stat().st_size for file in source.folder.glob("*.safetensors"))
+    except OSError as error:
+        return f"{models} can't be used ({error.strerror})"
+    if free < needed:
+        return f"{place} has {free >> 20:,} MB free, and it needs {needed >> 20:,} meanwhile"
+    return ""
 
 
 def _open(folder: Path, source: ModelSource, stop: Event) -> Embedder:
@@ -359,7 +396,18 @@ def _open(folder: Path, source: ModelSource, stop: Event) -> Embedder:
     return ChildEmbedder(model, source.folder, stop)
 
 
-def _prepare(name: str, stop: Event) -> Path:
+def _prepare(source: ModelSource, name: str, stop: Event) -> Path:
+    """Have the model prepared, whoever asks for it; a failure is remembered for a while."""
+    try:
+        folder = _prepare_apart(name, stop)
+    except ModelError as error:
+        attempts.remember_failure(models_folder(), source.fingerprint, error)
+        raise
+    attempts.forget_failure(models_folder())
+    return folder
+
+
+def _prepare_apart(name: str, stop: Event) -> Path:
     for attempt in range(_TRIES):
         answer = _run_child(name, stop)
         if "ok" in answer:

@@ -7,6 +7,7 @@ before, where its vectors are still there.
 
 from __future__ import annotations
 
+import math
 import shutil
 import threading
 import time
@@ -21,7 +22,7 @@ from kbtui.search.embedding.prepared import StoppedError, explain
 from kbtui.search.embedding.vectors import VectorStore
 from kbtui.search.index.store import KEY_BYTES
 from kbtui.search.query.fusion import ROUGH, Comparison, VectorKind, View
-from kbtui.search.results import IndexStatus, State
+from kbtui.search.results import IndexStatus, Preparation, State
 from kbtui.settings import BUNDLED_EMBEDDING_MODEL
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class Semantic:
         model: EmbeddingModel,
         is_withheld: Callable[[ChunkRow], bool] = lambda _row: False,
         first: Callable[[], tuple[str, ...]] = tuple,
+        apart: Callable[[], Preparation] | None = None,
     ) -> None:
         """Take the folder of the vectors, and the model to load.
 
@@ -82,14 +84,17 @@ class Semantic:
             model: The one to load.
             is_withheld: Says what a model elsewhere must not see.
             first: The files to embed before all others at the moment, the last of them first.
+            apart: Has another process do what there is no time for, and tells how far that is.
         """
         self.state: ModelState = "waiting"
         self.message = ""
+        self.preparation: Preparation | None = None  # as it was when nobody waited for it
         self.pace = Pace()
         self._folder = folder
         self._model = model
         self._is_withheld = is_withheld
         self._first = first
+        self._apart = apart
         self._lock = threading.Lock()
         self._loading = threading.Lock()
         self._embedder: Embedder | None = None
@@ -172,15 +177,26 @@ class Semantic:
     def get_ready(self, store: StateStore, stop: threading.Event, *, wait: bool) -> None:
         """Load the model and embed what is missing: all of it, or what takes a moment only.
 
+        The rest is left to a process of its own.
+
         Raises:
-            KbtuiError: the model isn't there, or fails.
+            KbtuiError: the model fails.
         """
-        if not wait and not self._model.is_prepared():
+        if not wait and not self._is_at_hand():
             return
         if self.load(stop) and self.left(store):
             missing = self.count_missing(store)
             if missing and (wait or missing <= _SYNC_EMBED_LIMIT):
                 self.embed_missing(store, stop)
+            elif missing and self._apart is not None:
+                self.preparation = self._apart()
+
+    def _is_at_hand(self) -> bool:
+        """True if the model is prepared; if not, a process of its own is to see to that."""
+        self.preparation = self._model.preparation()
+        if not self.preparation.is_done and self._apart is not None:
+            self.preparation = self._apart()
+        return self.preparation.is_done
 
     def retry(self) -> None:
         """Let `load` try again after a failure."""
@@ -262,12 +278,12 @@ class Semantic:
             wait: Prepare it as well.
 
         Returns:
-            The comparison, None where there is none; and what to say, if the model fails.
+            The comparison, None where there is none; and what to say, if the model isn't there.
         """
-        if load and (wait or self._model.is_prepared()):
+        if load and (wait or self._is_at_hand()):
             self.load(stop)
         if self._vectors is None or self._embedder is None:
-            return None, self.message
+            return None, self.message or _while_preparing(self.preparation)
         view = self._view_of_tree(tree, self._vectors)
         if len(view.documents) < _MOST_OF_A_TREE * tree.corpus.count:
             return None, ""
@@ -314,8 +330,9 @@ class Semantic:
         progress: Callable[[int, int], None] = lambda _done, _left: None,
         *,
         roughly_first: bool = False,
+        seconds: float = math.inf,
     ) -> int:
-        """Embed every passage that has no vector; tells how many it did.
+        """Embed every passage that has no vector, or what there is time for; tells how many it did.
 
         What is open and what it is linked with goes first, and what a question was near to; then
         what was written last. With `roughly_first`, the rough model embeds all before, if that is
@@ -332,10 +349,11 @@ class Semantic:
         if roughly_first and len(waiting) >= _WORTH_ROUGH:
             self._embed_roughly(waiting, store, stop)
         done = 0
+        until = time.monotonic() + seconds
         first: tuple[str, ...] = ()
         pending: list[tuple[bytes, NDArray[np.float32]]] = []
         try:
-            while waiting and not stop.is_set():
+            while waiting and not stop.is_set() and time.monotonic() < until:
                 wanted, self._wanted = dict.fromkeys(self._wanted, 1), frozenset()
                 if self._first() != first:
                     first = self._first()
@@ -509,6 +527,10 @@ def _split(keys: bytes) -> tuple[bytes, ...]:
 
 
 PREPARING = "Preparing the embedding model, once; searching by words meanwhile."
+UNPREPARED = "The embedding model isn't prepared."
+PREPARING_APART = (
+    "Preparing the embedding model in the background, once; searching by words meanwhile."
+)
 _MINUTE = 60
 _LEAST_SECONDS = 3.0
 
@@ -541,16 +563,30 @@ def status_of(
     state, message = _state(store, meaning, activity, synced=synced)
     embedded = meaning.embedded if meaning else 0
     name = meaning.name if meaning else ""
-    return IndexStatus(state, *store.counts(), embedded, message, name)
+    left = max(0, meaning.left(store)) if meaning else 0
+    return IndexStatus(state, *store.counts(), embedded, message, name, left)
 
 
 def notice_of(store: StateStore, meaning: Semantic) -> str:
     """The notice that a search gives where the model isn't all there."""
     if meaning.message:
         return meaning.message
-    if meaning.state == "ready":
-        return f"{_embedding(store, meaning)}." if meaning.left(store) else ""
-    return PREPARING
+    if meaning.state != "ready":
+        return _while_preparing(meaning.preparation)
+    if not meaning.left(store):
+        return ""
+    if meaning.preparation is not None and meaning.preparation.why:
+        return f"{_share(store, meaning)} % is read for meaning. {meaning.preparation.why}"
+    return f"{_embedding(store, meaning)}."
+
+
+def _while_preparing(found: Preparation | None) -> str:
+    """What to say while the model isn't there: it was found so; None: this process sees to it."""
+    if found is None:
+        return PREPARING
+    if found.state == "preparing":
+        return PREPARING_APART
+    return f"{found.why or UNPREPARED} Searching by words."
 
 
 def _state(
@@ -571,7 +607,11 @@ def _embedding(store: StateStore, meaning: Semantic) -> str:
     left = meaning.left(store)
     if left < 0:
         return "Reading for meaning"
-    whole = meaning.embedded + left
-    done = f"Reading for meaning: {100 * meaning.embedded // max(1, whole)} %"
+    done = f"Reading for meaning: {_share(store, meaning)} %"
     estimate = meaning.pace.left(left)
     return f"{done}, {estimate}" if estimate else done
+
+
+def _share(store: StateStore, meaning: Semantic) -> int:
+    """How much of a hundred is read for meaning."""
+    return 100 * meaning.embedded // max(1, meaning.embedded + meaning.left(store))

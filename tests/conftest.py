@@ -59,12 +59,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+_REAL_SERVERS = {11434, 8080, 1234, 8000}  # where a developer's own models answer
 _REAL_CONNECT = socket.socket.connect
 _REAL_CONNECT_EX = socket.socket.connect_ex
 
 
 def _allowed(address: Any) -> bool:
-    return not isinstance(address, tuple) or str(address[0]) in _LOOPBACK
+    if not isinstance(address, tuple):
+        return True
+    return str(address[0]) in _LOOPBACK and address[1] not in _REAL_SERVERS
 
 
 def _connect(self: socket.socket, address: Any) -> None:
@@ -91,7 +94,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     folder = tmp_path_factory.mktemp("home")
     for name in list(os.environ):
         ours = name.startswith(("KBTUI_", "XDG_")) and name != "KBTUI_DATA"
-        if ours or name.endswith(("_API_KEY", "_API_BASE")):
+        if ours or name.endswith(("_API_KEY", "_API_BASE", "_BASE_URL")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(folder))
     for name, part in (
@@ -102,6 +105,9 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     ):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(folder / part))
     monkeypatch.setenv("KBTUI_MODEL", "offline")
+    # Whatever runs on the developer's machine is asked nothing.
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:1")
+    monkeypatch.setenv("KBTUI_MODELS__SERVERS", "[]")
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
     return folder
 

@@ -196,6 +196,10 @@ class _Handler(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length", 0))
         body = json.loads(self.rfile.read(length) or b"{}")
         request = Request(self.path, dict(self.headers), body)
+        if self.path == "/api/show":
+            self.server.scripted.note(request)
+            self._send_json(404, {"error": "not an Ollama that tells"})
+            return
         reply = self.server.scripted.next_reply(request)
         if reply.status != 200:
             error = {"message": reply.text or "scripted failure", "type": "scripted", "code": None}

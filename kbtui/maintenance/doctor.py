@@ -200,6 +200,7 @@ def _search(workspace: Workspace, search: SearchIndex, settings: Settings) -> It
 
 
 def _models(models: ModelRegistry) -> Iterator[Finding]:
+    found = [each for each in models.usable_here() if each.usable]
     status = models.describe()
     yield Finding(
         "models",
@@ -207,3 +208,7 @@ def _models(models: ModelRegistry) -> Iterator[Finding]:
         text=f"chat: {status.name}",
         hint=status.reason,
     )
+    for each in found[:_SHOWN]:
+        yield Finding("models", ok=None, text=f"{each.name}, {each.about}")
+    if len(found) > _SHOWN:
+        yield Finding("models", ok=None, text=f"and {len(found) - _SHOWN} more that can be used")

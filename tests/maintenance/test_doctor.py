@@ -8,6 +8,7 @@ import pytest
 
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.settings import BUNDLED_EMBEDDING_MODEL
+from tests.models.local_servers import llama_cpp, serving, vllm
 from tests.search.fakes import ReadyModel, WordEmbedder
 
 if TYPE_CHECKING:
@@ -77,3 +78,23 @@ def test_a_model_that_cannot_be_loaded_is_named_with_the_reason(
     assert meaning.ok is False
     assert meaning.text == "searching by words alone"
     assert "no model called moon" in meaning.hint
+
+
+def test_what_can_be_used_here_is_what_the_chat_would_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KBTUI_MODEL")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-4f9aVq81LmZx07PdRt53WcYb")
+    with serving(llama_cpp(8192), vllm(16_384)) as at:
+        monkeypatch.setenv("KBTUI_MODELS__SERVERS", str([each.url for each in at]))
+        with KnowledgeBase.open(tmp_path / "notes", create=True) as kb:
+            chat, *others = [each for each in kb.doctor() if each.area == "models"]
+            assert chat.text == f"chat: {kb.models.chat().name}"
+            assert chat.ok is True
+    model_here = f"llama.cpp on this machine ({at[0].host}), 5.0 GB, holds 8,192 tokens"
+    assert model_here in chat.hint
+    assert [each.text for each in others] == [
+        f"openai//models/qwen3.gguf, {model_here}",
+        f"openai/qwen/qwen3-8b, vLLM on this machine ({at[1].host}), holds 16,384 tokens",
+        "openai/gpt-5.4-mini, through OPENAI_API_KEY",
+    ]

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
+from kbtui.models.windows import WINDOWS
 from kbtui.workspace.derived import DerivedDatabase
 from tests.patience import be_patient
 
@@ -110,6 +111,13 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("KBTUI_MODELS__SERVERS", "[]")
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _windows_unread() -> Iterator[None]:
+    """A port that another test's server had tells nothing of this one's."""
+    yield
+    WINDOWS.forget()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -82,6 +82,7 @@ class ScriptedServer:
         self.closing = threading.Event()
         self.strict = strict
         self.ollama_models = tuple(ollama_models)
+        self.shown: dict[str, Any] | None = None  # what an Ollama says of its model
         self._record = record
         self._given = 0
         self._lock = threading.Lock()
@@ -197,8 +198,10 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(length) or b"{}")
         request = Request(self.path, dict(self.headers), body)
         if self.path == "/api/show":
-            self.server.scripted.note(request)
-            self._send_json(404, {"error": "not an Ollama that tells"})
+            scripted = self.server.scripted
+            scripted.note(request)
+            unknown = {"error": "no such model"}
+            self._send_json(200 if scripted.shown else 404, scripted.shown or unknown)
             return
         reply = self.server.scripted.next_reply(request)
         if reply.status != 200:

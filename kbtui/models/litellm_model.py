@@ -28,6 +28,7 @@ from kbtui.errors import (
     ModelError,
     ModelOverloadedError,
     ModelUnreachableError,
+    ModelWindowError,
 )
 from kbtui.models.background import BackgroundLoop
 from kbtui.models.model_errors import Endpoint, Trouble, cut_off, timed_out, trouble_with
@@ -53,16 +54,19 @@ from kbtui.models.schema import (
     ladder_from,
     request_options,
 )
+from kbtui.models.servers import OLLAMA_CONTEXT_WINDOW
+from kbtui.models.windows import WINDOWS
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 DEFAULT_CONTEXT_WINDOW = 32_768
-OLLAMA_CONTEXT_WINDOW = 16_384
 FIRST_TOKEN_SECONDS = 60.0
 LOCAL_FIRST_TOKEN_SECONDS = 900.0
 """A small machine may work on a long prompt for minutes before the first piece comes."""
 
+_ANY_WAY = (ModelAccessError, ModelOverloadedError, ModelUnreachableError, ModelWindowError)
+"""Failures that have nothing to do with how a call was forced."""
 _STREAMING: Final = {"stream": True, "stream_options": {"include_usage": True}}
 _FINISH: dict[str, FinishReason] = {
     "stop": "stop",
@@ -115,12 +119,17 @@ class LiteLLMModel:
 
     @property
     def context_window(self) -> int:
-        """As set; else what litellm knows once it is loaded; else a careful guess."""
+        """As set; else as the server told, or as litellm knows, once `prepare` was called.
+
+        Else a careful guess; and never more than a refusal named.
+        """
+        limit = WINDOWS.limit(self.api_base, self.name)
         if self.options.context_window is not None:
-            return self.options.context_window
+            return min(self.options.context_window, limit or self.options.context_window)
+        told = limit or WINDOWS.told(self.api_base, self.name)
         if is_ollama(self.name):
-            return OLLAMA_CONTEXT_WINDOW
-        return _known_window(self.name) or DEFAULT_CONTEXT_WINDOW
+            return told or OLLAMA_CONTEXT_WINDOW
+        return told or _known_window(self.name) or DEFAULT_CONTEXT_WINDOW
 
     @property
     def sees(self) -> bool:
@@ -138,8 +147,17 @@ class LiteLLMModel:
         return LOCAL_FIRST_TOKEN_SECONDS if self.is_local else FIRST_TOKEN_SECONDS
 
     def prepare(self) -> None:
-        """Load what the first request needs, and what `context_window` asks; takes seconds once."""
+        """Load what the first request needs, and find out the `context_window`.
+
+        Takes seconds the first time, and up to a second once in a while.
+        """
         _load()
+        self.read_window()
+
+    def read_window(self) -> None:
+        """Find out the `context_window`, as far as a server tells it; `prepare` does so as well."""
+        if self.options.context_window is None:
+            WINDOWS.read(self.api_base, self.name, self.api_key)
 
     def count_tokens(self, text: str) -> int:
         """Estimate the tokens of a text."""
@@ -242,7 +260,7 @@ class LiteLLMModel:
             prompt = forcing_messages(way, messages, tool)
             try:
                 reply = await self._complete(prompt, request_options(way, tool))
-            except (ModelAccessError, ModelOverloadedError, ModelUnreachableError):
+            except _ANY_WAY:
                 raise
             except ModelError as error:
                 refusal = error
@@ -280,7 +298,8 @@ class LiteLLMModel:
         return Reply(reply.text, calls, finish, self._usage(usage))
 
     async def _request(self, messages: list[Message]) -> dict[str, Any]:
-        engine = await asyncio.to_thread(_load)
+        await asyncio.to_thread(self.prepare)
+        engine = _load()
         _mute_warnings()
         options = self.options
         request: dict[str, Any] = {
@@ -318,7 +337,14 @@ class LiteLLMModel:
             raise Trouble(timed_out(self._endpoint, limit, first=first or whole)) from None
         except Exception as error:  # noqa: BLE001 - litellm lets through what any provider's code raises
             log.info("%s: %s: %s", self.name, type(error).__name__, self._endpoint.said(error))
-            raise trouble_with(error, self._endpoint) from None
+            trouble = trouble_with(error, self._endpoint)
+            self._learn(trouble.error)
+            raise trouble from None
+
+    def _learn(self, error: ModelError) -> None:
+        """Keep to the window that a refusal named."""
+        if isinstance(error, ModelWindowError) and error.window is not None:
+            WINDOWS.learn(self.api_base, self.name, error.window)
 
     def _may_try_again(self, trouble: Trouble, attempt: int) -> bool:
         return trouble.again and attempt < self.options.retries

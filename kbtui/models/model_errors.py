@@ -17,9 +17,11 @@ from kbtui.errors import (
     ModelError,
     ModelOverloadedError,
     ModelUnreachableError,
+    ModelWindowError,
 )
 from kbtui.models.providers import OLLAMA_BASE, host_of, is_ollama, provider_of
-from kbtui.text import shorten
+from kbtui.models.windows import overflow_in
+from kbtui.text import counted, shorten
 from kbtui.workspace.redact import redact
 
 _CONNECTION = re.compile(
@@ -114,6 +116,7 @@ def explain(error: BaseException, endpoint: Endpoint) -> ModelError:
             f"{endpoint.model} kept repeating itself.", "Try again, or choose another model."
         )
     for explained in (
+        _too_long(names, status, text, endpoint),
         _access(names, status, text, error, endpoint),
         _network(names, text, error, endpoint),
         _overload(names, status, error, endpoint),
@@ -162,6 +165,26 @@ def _retry_after(error: BaseException) -> float | None:
         return float(headers["retry-after"]) if headers else None
     except (KeyError, TypeError, ValueError):
         return None
+
+
+def _too_long(
+    names: set[str], status: int | None, text: str, endpoint: Endpoint
+) -> ModelError | None:
+    if status in (_UNAUTHORISED, _FORBIDDEN, _BUSY):
+        return None
+    overflow = overflow_in(text)
+    if overflow is None and "ContextWindowExceededError" not in names:
+        return None
+    window = overflow.window if overflow else None
+    holds = f"the {counted(window, 'token')} that it holds" if window else "it holds"
+    size = f" of {counted(overflow.prompt, 'token')}" if overflow and overflow.prompt else ""
+    how = (
+        "Load it with a larger context there, or begin anew with /new."
+        if window
+        else "Say what it holds: `kbtui config set models.chat.context_window 8192`."
+    )
+    message = f"The prompt{size} is longer for {endpoint.model} at {endpoint.place} than {holds}."
+    return ModelWindowError(message, how, window, overflow.prompt if overflow else None)
 
 
 def _access(
@@ -248,11 +271,6 @@ def _overload(
 
 
 def _refusal(names: set[str], error: BaseException, endpoint: Endpoint) -> ModelError | None:
-    if "ContextWindowExceededError" in names:
-        return ModelError(
-            f"The conversation is too long for {endpoint.model}.",
-            "Start a new session with /new, or lower context.session_tokens.",
-        )
     if "ContentPolicyViolationError" in names:
         return ModelAnswerError(
             f"{endpoint.place} refused to answer: {endpoint.said(error)}", "Say it differently."

@@ -210,17 +210,18 @@ def window_at(base: str, names: Sequence[str], key: str, seconds: float) -> int 
     named = next((each for each in models if each.id in names or len(models) == 1), None)
     if named is not None and named.window:
         return named.window
-    asking = _Asking(base, key, deadline - monotonic())
-    for name in names:
-        running = _entries(asking.get(f"{asking.root}/api/ps"), "models", name="name")
-        for entry in running:
-            if entry["name"] == name and (window := _number(entry.get("context_length"))):
-                return window
-        known = _as_shown(asking.get(f"{asking.root}/api/show", {"model": name}))
-        if known is not None:
-            # Through this protocol it can't be asked for more.
-            return min(known[0] or _PLAIN_OLLAMA_WINDOW, known[1] or _PLAIN_OLLAMA_WINDOW)
-    return None
+    return _plain_ollama_window(_Asking(base, key, deadline - monotonic()), names[0])
+
+
+def _plain_ollama_window(asking: _Asking, model: str) -> int | None:
+    """The window of an Ollama that is asked in OpenAI's protocol, where none can be asked for."""
+    for entry in _entries(asking.get(f"{asking.root}/api/ps"), "models", name="name"):
+        if entry["name"] == model and (window := _number(entry.get("context_length"))):
+            return window
+    known = _as_shown(asking.get(f"{asking.root}/api/show", {"model": model}))
+    if known is None:
+        return None
+    return min(known[0] or _PLAIN_OLLAMA_WINDOW, known[1] or _PLAIN_OLLAMA_WINDOW)
 
 
 class _NoRedirect(HTTPRedirectHandler):

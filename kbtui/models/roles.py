@@ -7,6 +7,9 @@ import os
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from pydantic import SecretStr
 
 from kbtui.errors import UsageError
 from kbtui.models.litellm_model import LiteLLMModel, ModelOptions, warm_up
@@ -26,8 +29,9 @@ from kbtui.models.servers import Found, in_environment, look_around
 from kbtui.settings import OFFLINE, RoleSettings, Settings, changed_config
 from kbtui.text import clean_line, counted
 
-__all__ = ["Found", "ModelRegistry", "ModelStatus"]
+__all__ = ["Destination", "Found", "ModelRegistry", "ModelStatus"]
 
+_OF_ONE_MODEL = ("context_window", "vision")
 _FIELDS = {"chat": "chat", "consolidate": "consolidate", "dream": "dream", "import": "extract"}
 
 
@@ -43,6 +47,29 @@ class ModelStatus:
     offline: bool
     reason: str = ""
     chosen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where messages would go with a model, before it is used.
+
+    `place` is for people. They `leave` this machine if the model that answers now is on it and
+    this one isn't: who asks for it is to be asked first.
+    """
+
+    name: str
+    api_base: str | None
+    is_local: bool
+    place: str
+    leaves: bool
+
+    @property
+    def told(self) -> str:
+        """What there is to say once it is used."""
+        if self.name == OFFLINE:
+            return "Nothing is sent to a model from now on."
+        where = f"{self.place}, on this machine" if self.is_local else self.place
+        return f"{self.name} answers from now on. Messages go to {where}."
 
 
 class ModelRegistry:
@@ -76,6 +103,17 @@ class ModelRegistry:
             self._look()
             wanted = self._as_found(wanted)
         return self._make(wanted)
+
+    def window(self, role: str = "chat") -> int:
+        """How many tokens the model of a role holds, as its server tells; takes as long as `chat`.
+
+        Raises:
+            ModelAccessError: it needs a key that nobody has given.
+        """
+        model = self.chat(role)
+        if isinstance(model, LiteLLMModel):
+            model.read_window()
+        return model.context_window
 
     def describe(self, *, look: bool = False) -> ModelStatus:
         """Say which model the chat has, without connecting anywhere.
@@ -113,13 +151,39 @@ class ModelRegistry:
         self._found = found
         return found
 
+    def destination(
+        self, name: str, api_base: str | None = None, *, keep: bool = True
+    ) -> Destination:
+        """Where messages go with a model of this name.
+
+        To `keep` the address that is in use, where none is given, is for who says no more than a
+        name: a model that a server here lists is asked there, and else at the address in use, as
+        long as the provider is the same; a name without a provider takes that of the model in use.
+
+        Raises:
+            UsageError: the name is empty.
+        """
+        name = clean_line(name)
+        if not name:
+            raise UsageError("Which model?", "Say it as provider/model, or `offline`.")
+        now = self._in_use()
+        if keep and api_base is None and name != OFFLINE:
+            name, api_base = self._as_meant(name, now)
+        wanted = RoleSettings(model=name, api_base=api_base)
+        offline = name == OFFLINE
+        is_local = offline or self._local(wanted)
+        leaves = now.model != OFFLINE and self._local(now) and not is_local
+        place = "" if offline else Endpoint(name, self._base(wanted)).place
+        return Destination(name, api_base, is_local, place, leaves)
+
     def use(
         self, name: str, api_base: str | None = None, api_key: str | None = None, *, remember: bool
     ) -> ModelStatus:
         """Use a model, by its litellm name or ``offline``, for the chat from now on.
 
         If it is to be remembered, the choice goes into the user's settings, and the key into the
-        keyring or a 0600 file.
+        keyring or a 0600 file. What was set of the model before it (its window, whether it sees)
+        isn't said of this one.
 
         Raises:
             UsageError: the name is empty.
@@ -128,9 +192,13 @@ class ModelRegistry:
         name = clean_line(name)
         if not name:
             raise UsageError("Which model?", "Say it as provider/model, or `offline`.")
-        choice = RoleSettings.model_validate(
-            {"model": name, "api_base": api_base or None, "api_key": api_key or None}
-        )
+        before = self._resolved("chat")
+        update: dict[str, Any] = {"model": name, "api_base": api_base or None}
+        if name != before.model:
+            update |= dict.fromkeys(_OF_ONE_MODEL)
+        if api_key or not _same_place(before, name, api_base):
+            update["api_key"] = SecretStr(api_key) if api_key else None
+        choice = before.model_copy(update=update)
         if remember:
             if api_key:
                 self._keys.put(_key_name(choice), api_key)
@@ -158,6 +226,28 @@ class ModelRegistry:
             {"model": name, "api_base": api_base or None, "api_key": api_key or None}
         )
         await self._make(choice).complete([Message("user", "Answer with the word ok.")])
+
+    def _in_use(self) -> RoleSettings:
+        """The chat's settings, with the model that was found where none is set."""
+        now = self._resolved("chat")
+        if now.model is not None:
+            return now
+        self._look()
+        return self._as_found(now)
+
+    def _as_meant(self, name: str, now: RoleSettings) -> tuple[str, str | None]:
+        """The whole name of a model, and its address; see `destination`."""
+        if prefix_of(name) == "openai" or provider_of(name) is None:
+            self._look()
+        served = [each for each in self._candidates() if each.usable and each.host]
+        here = [each for each in served if _means(name, each.name)]
+        if here:
+            found = next((each for each in here if each.api_base == now.api_base), here[0])
+            return found.name, found.api_base
+        prefix = prefix_of(now.model or "")
+        if "/" not in name and prefix:
+            name = f"{prefix}/{name}"
+        return name, now.api_base if prefix_of(name) == prefix else None
 
     def _resolved(self, role: str) -> RoleSettings:
         """A role's settings, with what it leaves open taken from the chat."""
@@ -270,6 +360,16 @@ def _key_name(wanted: RoleSettings) -> str:
     return host_of(wanted.api_base) if wanted.api_base else prefix_of(wanted.model or "") or "chat"
 
 
+def _means(name: str, whole: str) -> bool:
+    bare = whole.split("/", 1)[-1]
+    return name in (whole, bare) or bare == f"{name}:latest"
+
+
+def _same_place(before: RoleSettings, name: str, api_base: str | None) -> bool:
+    same = prefix_of(before.model or "") == prefix_of(name)
+    return same and before.api_base == (api_base or None)
+
+
 def _remember(name: str, api_base: str | None) -> None:
     """Set the chat's model and endpoint in the user's file.
 
@@ -282,6 +382,9 @@ def _remember(name: str, api_base: str | None) -> None:
         chat = models.setdefault("chat", tomlkit.table())
         if chat.get("api_base") != api_base:
             chat.pop("api_key", None)
+        if chat.get("model") != name:
+            for fact in _OF_ONE_MODEL:
+                chat.pop(fact, None)
         chat["model"] = name
         if api_base:
             chat["api_base"] = api_base

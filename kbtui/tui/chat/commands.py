@@ -141,21 +141,27 @@ async def _read_model(host: ChatHost, kb: KnowledgeBase) -> ModelStatus:
 
 def _context_window(kb: KnowledgeBase) -> int:
     try:
-        return kb.models.chat().context_window
+        return kb.models.window()
     except KbtuiError:
         return 0  # said when it is asked for an answer
 
 
 async def _model(host: ChatHost, kb: KnowledgeBase, name: str) -> None:
-    if name:
-        await asyncio.to_thread(lambda: kb.models.use(name, remember=True))
-    else:
-        from kbtui.tui.chat.pickers import ModelScreen
+    from kbtui.tui.chat.pickers import ModelScreen, may_leave
 
-        if not await host.app.push_screen_wait(ModelScreen(kb)):
+    models = kb.models
+    if name:
+        chosen = await asyncio.to_thread(models.destination, name)
+        if not await may_leave(host.app, chosen):
             return
-    status = await _read_model(host, kb)
-    host.say(f"{status.name} answers from now on.")
+        await asyncio.to_thread(lambda: models.use(chosen.name, chosen.api_base, remember=True))
+    else:
+        picked = await host.app.push_screen_wait(ModelScreen(kb))
+        if picked is None:
+            return
+        chosen = picked
+    await _read_model(host, kb)
+    host.say(chosen.told)
 
 
 async def _context(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:

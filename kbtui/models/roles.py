@@ -247,7 +247,7 @@ class ModelRegistry:
         prefix = prefix_of(now.model or "")
         if "/" not in name and prefix:
             name = f"{prefix}/{name}"
-        return name, now.api_base if prefix_of(name) == prefix else None
+        return name, now.api_base if _is_of(now, name) else None
 
     def _resolved(self, role: str) -> RoleSettings:
         """A role's settings, with what it leaves open taken from the chat."""
@@ -365,9 +365,14 @@ def _means(name: str, whole: str) -> bool:
     return name in (whole, bare) or bare == f"{name}:latest"
 
 
+def _is_of(now: RoleSettings, name: str) -> bool:
+    """True if a model is of the provider in use; an address without a model is for any."""
+    without = now.model in (None, OFFLINE) and now.api_base is not None
+    return without or prefix_of(now.model or "") == prefix_of(name)
+
+
 def _same_place(before: RoleSettings, name: str, api_base: str | None) -> bool:
-    same = prefix_of(before.model or "") == prefix_of(name)
-    return same and before.api_base == (api_base or None)
+    return _is_of(before, name) and before.api_base == (api_base or None)
 
 
 def _remember(name: str, api_base: str | None) -> None:

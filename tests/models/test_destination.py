@@ -44,6 +44,8 @@ def registry(
         ({"model": "openai/a"}, "b", "openai/b", None, False),
         ({"model": "offline"}, "openai/b", "openai/b", None, False),
         ({}, "openai/b", "openai/b", None, False),
+        ({"model": "offline", "api_base": HERE}, "openai/b", "openai/b", HERE, False),
+        ({"api_base": HERE}, "b", "b", HERE, False),
     ],
 )
 def test_the_address_stays_while_the_provider_does(

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 from kbtui.agent.tool_rounds import in_thread
 from kbtui.agent.turn import fitting
 from kbtui.errors import ModelWindowError
-from kbtui.models.port import ChatModel, Message, Reply, ReplyEvent, ReplyRetry, prompt_tokens
+from kbtui.models.port import (
+    ChatModel,
+    Message,
+    Reply,
+    ReplyEvent,
+    ReplyNotice,
+    ReplyRetry,
+    prompt_tokens,
+)
 
 if TYPE_CHECKING:
     from kbtui.agent.context import Prompt
@@ -84,7 +92,7 @@ class RefittedModel:
         asked = self._with_shorter(messages)
         try:
             async for event in self._model.stream(asked, tools):
-                begun = True
+                begun = begun or not isinstance(event, ReplyNotice | ReplyRetry)
                 yield event
         except ModelWindowError as error:
             if begun or error.window is None or self._shorter is not None:

@@ -31,13 +31,22 @@ from kbtui.errors import (
     ModelWindowError,
 )
 from kbtui.models.background import BackgroundLoop
-from kbtui.models.model_errors import Endpoint, Trouble, cut_off, timed_out, trouble_with
+from kbtui.models.model_errors import (
+    Endpoint,
+    Trouble,
+    cut_off,
+    no_answer,
+    nothing_yet,
+    timed_out,
+    trouble_with,
+)
 from kbtui.models.port import (
     FinishReason,
     Message,
     Picture,
     Reply,
     ReplyEvent,
+    ReplyNotice,
     ReplyReasoning,
     ReplyRetry,
     ToolSpec,
@@ -90,7 +99,7 @@ class ModelOptions:
     """How a model is asked: limits, and how patiently.
 
     Times are in seconds; `backoff_seconds` doubles with each retry. Without `first_token_seconds`
-    a model on this machine is given much longer than another.
+    a model on this machine is given much longer than another; silence of `quiet_seconds` is told.
     """
 
     context_window: int | None = None
@@ -99,6 +108,7 @@ class ModelOptions:
     vision: bool | None = None
     first_token_seconds: float | None = None
     idle_seconds: float = 120
+    quiet_seconds: float = 60
     retries: int = 2
     backoff_seconds: float = 0.5
 
@@ -195,8 +205,8 @@ class LiteLLMModel:
         for attempt in range(self.options.retries + 1):
             begun = False
             try:
-                async for event in self._attempt(request, self._new_reply(tools)):
-                    begun = True
+                async for event in self._told_when_silent(request, self._new_reply(tools)):
+                    begun = begun or not isinstance(event, ReplyNotice)
                     yield event
             except Trouble as trouble:
                 if begun or not self._may_try_again(trouble, attempt):
@@ -207,6 +217,27 @@ class LiteLLMModel:
                 await asyncio.sleep(pause)
             else:
                 return
+
+    async def _told_when_silent(
+        self, request: dict[str, Any], reply: ReplyBuilder
+    ) -> AsyncGenerator[ReplyEvent, None]:
+        """Make one request, and say so where for a while nothing comes of it."""
+        options = self.options
+        pieces = self._attempt(request, reply)
+        coming = asyncio.ensure_future(anext(pieces, None))
+        try:
+            await asyncio.wait([coming], timeout=options.quiet_seconds)
+            if not coming.done() and not reply.started:
+                limit = self.first_token_seconds
+                yield ReplyNotice(nothing_yet(self._endpoint, options.quiet_seconds, limit))
+            event = await coming
+            while event is not None:
+                yield event
+                event = await anext(pieces, None)
+        finally:
+            coming.cancel()
+            await asyncio.wait([coming])
+            await pieces.aclose()
 
     async def _attempt(
         self, request: dict[str, Any], reply: ReplyBuilder
@@ -232,7 +263,7 @@ class LiteLLMModel:
             stream, "intermittent_finish_reason", None
         )
         if not said:
-            raise Trouble(cut_off(self._endpoint))
+            raise Trouble((no_answer if first else cut_off)(self._endpoint))
         yield self._reply(reply, str(said), usage)
 
     async def _complete(

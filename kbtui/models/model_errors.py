@@ -7,9 +7,12 @@ it reports the same fault differently for each provider (no connection is a 500 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from time import time
 
 from kbtui.errors import (
     ModelAccessError,
@@ -21,7 +24,7 @@ from kbtui.errors import (
 )
 from kbtui.models.providers import OLLAMA_BASE, host_of, is_ollama, provider_of
 from kbtui.models.windows import overflow_in
-from kbtui.text import counted, shorten
+from kbtui.text import counted, json_object, shorten
 from kbtui.workspace.redact import redact
 
 _CONNECTION = re.compile(
@@ -40,7 +43,9 @@ _CUT = re.compile(
 )
 _CUT_CLASSES = frozenset({"RemoteProtocolError", "ReadError"})
 _NO_ANSWER = re.compile(
-    r"error parsing chunk|expecting value|unterminated string|codec can't decode", re.IGNORECASE
+    r"error parsing chunk|expecting value|unterminated string|codec can't decode|"
+    r"empty or invalid response from llm endpoint|error in response object$",
+    re.IGNORECASE,
 )
 _NO_ANSWER_CLASSES = frozenset({"JSONDecodeError", "DecodingError", "UnicodeDecodeError"})
 _NO_KEY = re.compile(
@@ -50,6 +55,12 @@ _NO_CREDIT = re.compile(
     r"insufficient_quota|exceeded your current quota|credit balance|billing", re.IGNORECASE
 )
 _UNKNOWN_PROVIDER = re.compile(r"LLM Provider NOT provided", re.IGNORECASE)
+_SHORTEST_KEY = 8
+_SET_BASE = "`kbtui config set models.chat.api_base"
+_VERSION = re.compile(r"/v\d+\w*(?:/|$)")
+_WEB_PAGE = re.compile(r"<!doctype html|<html\b", re.IGNORECASE)
+_AFTER = re.compile(r"Traceback \(most recent call last\)| Original exception:")
+_BROKE_OFF_CLASS = "MidStreamFallbackError"
 _NOISE = re.compile(r"^(?:litellm\.\w+: |\w+(?:Error|Exception)\b:? ?-? ?)+")
 _REPEATING = re.compile(r"model is repeating the same chunk", re.IGNORECASE)
 _ABOUT_FORM = re.compile(r"\btools?\b|tool_choice|response_format|function.?call", re.IGNORECASE)
@@ -90,10 +101,21 @@ class Endpoint:
     def said(self, error: BaseException) -> str:
         """The provider's own words, in one line without secrets."""
         text = str(error)
-        if self.key:
+        if len(self.key) >= _SHORTEST_KEY:
             text = text.replace(self.key, "[key]")
-        text = _NOISE.sub("", text.split("Traceback (most recent call last)", 1)[0])
+        text = _NOISE.sub("", _AFTER.split(text, maxsplit=1)[0])
+        text = "a web page" if _WEB_PAGE.search(text) else _unwrapped(text)
         return shorten(redact(text).text, 240)
+
+    @property
+    def address_hint(self) -> str:
+        """What to do about an address at which nobody speaks the protocol."""
+        base = (self.api_base or "").rstrip("/")
+        if is_ollama(self.model) and base.endswith("/v1"):
+            return f"Ollama's own address has no /v1: {_SET_BASE} {base.removesuffix('/v1')}`."
+        if base and not is_ollama(self.model) and not _VERSION.search(base):
+            return f"Its address lacks a part, most likely /v1: {_SET_BASE} {base}/v1`."
+        return "Try again with /retry; if it stays so, check its address (often it ends in /v1)."
 
 
 def trouble_with(error: BaseException, endpoint: Endpoint) -> Trouble:
@@ -140,6 +162,21 @@ def timed_out(endpoint: Endpoint, seconds: float, *, first: bool) -> ModelUnreac
     )
 
 
+def no_answer(endpoint: Endpoint) -> ModelAnswerError:
+    """Say that what came wasn't the protocol."""
+    return ModelAnswerError(
+        f"{endpoint.place} sent something that isn't an answer.", endpoint.address_hint
+    )
+
+
+def nothing_yet(endpoint: Endpoint, seconds: float, limit: float) -> str:
+    """Say that a server is silent, and that it is waited for."""
+    return (
+        f"Nothing came from {endpoint.place} for {_in_words(seconds)}. "
+        f"It is waited for up to {_in_words(limit)}."
+    )
+
+
 def cut_off(endpoint: Endpoint) -> ModelAnswerError:
     """Say that an answer broke off before its end marker."""
     return ModelAnswerError(
@@ -158,13 +195,35 @@ def no_key(endpoint: Endpoint) -> ModelAccessError:
 
 
 def _retry_after(error: BaseException) -> float | None:
-    """The seconds that a provider asked to wait, if it did."""
+    """The seconds that a provider asked to wait, if it did; it may have named a time instead."""
     response = getattr(error, "response", None)
     headers = getattr(error, "litellm_response_headers", None) or getattr(response, "headers", None)
+    asked = str(headers.get("retry-after") or "") if headers else ""
     try:
-        return float(headers["retry-after"]) if headers else None
-    except (KeyError, TypeError, ValueError):
-        return None
+        seconds = float(asked)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(asked).timestamp() - time()
+        except (ValueError, TypeError, IndexError, OverflowError):
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def _in_words(seconds: float) -> str:
+    """A time as people say it; shorter ones exactly, longer ones in minutes or hours."""
+    for size, name, least in ((3600, "hour", 5400), (60, "minute", 90)):
+        if seconds >= least:
+            return counted(round(seconds / size), name)
+    return f"{seconds:g} seconds" if seconds < 1 else counted(round(seconds), "second")
+
+
+def _unwrapped(text: str) -> str:
+    """The message in an error's JSON, where there is one."""
+    value = json_object(text[max(0, text.find("{")) :])
+    found = value.get("error") if value else None
+    if isinstance(found, dict):
+        found = found.get("message")
+    return found if isinstance(found, str) else text
 
 
 def _too_long(
@@ -203,22 +262,41 @@ def _access(
             "Check your credit there, or choose another model with `/model`.",
         )
     if status in (_UNAUTHORISED, _FORBIDDEN) or "AuthenticationError" in names:
-        return ModelAccessError(
-            f"{endpoint.place} refused the key: {endpoint.said(error)}",
-            "Check the key, or store another with `/model`.",
-        )
+        return _refused_key(error, endpoint)
     if (status == _MISSING or "NotFoundError" in names) and not _ABOUT_FORM.search(text):
-        return ModelAccessError(
-            f"{endpoint.place} doesn't know the model {endpoint.model}: {endpoint.said(error)}",
-            _pull_hint(endpoint),
-        )
+        return _missing(error, endpoint)
     return None
 
 
-def _pull_hint(endpoint: Endpoint) -> str:
+def _refused_key(error: BaseException, endpoint: Endpoint) -> ModelAccessError:
+    said = endpoint.said(error)
+    if endpoint.api_base and not endpoint.key:
+        return ModelAccessError(
+            f"{endpoint.place} wants a key, and none is known: {said}",
+            "Store one with `/model`, or set KBTUI_API_KEY.",
+        )
+    return ModelAccessError(
+        f"{endpoint.place} refused the key: {said}",
+        "Check the key, or store another with `/model`.",
+    )
+
+
+def _missing(error: BaseException, endpoint: Endpoint) -> ModelAccessError:
+    """Tell a model that isn't there from an address at which there is nothing."""
+    said = endpoint.said(error)
+    bare = endpoint.model.split("/", 1)[-1]
+    base = (endpoint.api_base or "").rstrip("/")
+    strange = base.endswith("/v1") if is_ollama(endpoint.model) else not _VERSION.search(base)
+    if base and strange and bare not in said:
+        return ModelAccessError(
+            f"{endpoint.place} has nothing at the address {base}: {said}", endpoint.address_hint
+        )
+    hint = "`/model` lists what is there; check the name."
     if is_ollama(endpoint.model):
-        return f"Fetch it with `ollama pull {endpoint.model.split('/', 1)[-1]}`."
-    return "Check its name, and that the endpoint ends as the provider says (often in /v1)."
+        hint = f"Fetch it with `ollama pull {bare}`."
+    return ModelAccessError(
+        f"{endpoint.place} doesn't know the model {endpoint.model}: {said}", hint
+    )
 
 
 def _network(
@@ -242,9 +320,11 @@ def _network(
     if names & _CUT_CLASSES or _CUT.search(text):
         return cut_off(endpoint)
     if names & _NO_ANSWER_CLASSES or _NO_ANSWER.search(text):
+        return no_answer(endpoint)
+    if _BROKE_OFF_CLASS in names:
         return ModelAnswerError(
-            f"{endpoint.place} sent something that isn't an answer.",
-            "Check that the endpoint speaks the OpenAI protocol; its address often ends in /v1.",
+            f"{endpoint.place} ended its answer with an error: {endpoint.said(error)}",
+            "Try again with /retry, or choose another model with `/model`.",
         )
     return None
 
@@ -257,15 +337,17 @@ def _cannot_connect(error: BaseException) -> bool:
 def _overload(
     names: set[str], status: int | None, error: BaseException, endpoint: Endpoint
 ) -> ModelError | None:
+    wait = _retry_after(error)
+    asks = f"It asks to wait {_in_words(wait)}. " if wait else ""
     if status == _BUSY or "RateLimitError" in names:
         return ModelOverloadedError(
             f"{endpoint.place} is over its limit of requests: {endpoint.said(error)}",
-            "Wait a moment and try again, or choose another model with `/model`.",
+            f"{asks or 'Wait a moment. '}Then try again, or choose another model with `/model`.",
         )
     if status is not None and status >= _SERVER and "APIConnectionError" not in names:
         return ModelOverloadedError(
             f"{endpoint.place} failed with {status}: {endpoint.said(error)}",
-            "Try again in a while, or choose another model with `/model`.",
+            f"{asks}{_SERVER_HINTS.get(status, _LATER)}",
         )
     return None
 
@@ -294,4 +376,10 @@ def _class_names(error: BaseException) -> Iterator[str]:
         current = current.__cause__ or current.__context__
 
 
+_LATER = "Try again in a while, or choose another model with `/model`."
+_SERVER_HINTS = {
+    502: "Nobody answers behind it: see whether the server itself runs, and what it logs.",
+    503: "It is overloaded, or still loads its model: try again in a moment.",
+    504: "Behind it nobody answered in time: see what the server itself logs.",
+}
 _SEE_LOG = "The log has more: see `kbtui doctor`."

@@ -100,6 +100,13 @@ class ReplyRetry:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplyNotice:
+    """Something to say while the answer is waited for; it goes on by itself."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """A whole answer; the last event of every stream that ended as the protocol says."""
 
@@ -109,7 +116,7 @@ class Reply:
     usage: Usage
 
 
-ReplyEvent = ReplyText | ReplyReasoning | ReplyRetry | Reply
+ReplyEvent = ReplyText | ReplyReasoning | ReplyRetry | ReplyNotice | Reply
 
 
 class ChatModel(Protocol):

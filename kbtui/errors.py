@@ -16,6 +16,7 @@ that the command line ends with::
     │   ├── ModelUnreachableError 4   no connection, or none in time
     │   ├── ModelOverloadedError  4   429 and 5xx after the retries
     │   ├── ModelWindowError      4   a prompt that is longer than the model's window
+    │   ├── ModelToolsError       4   a model, or its server, that takes no tools
     │   └── ModelAnswerError      4   an answer that breaks the protocol
     ├── RemoteError               4   the other end of a sync, or the way there
     ├── RefusedHistoryError       5   what a remote holds can't be brought together with ours
@@ -111,6 +112,13 @@ class ModelWindowError(ModelError):
         super().__init__(message, hint)
         self.window = window
         self.prompt = prompt
+
+
+class ModelToolsError(ModelError):
+    """A model takes no tools; its `takes_tools` says so from now on.
+
+    It can be asked once more without them.
+    """
 
 
 class ModelAnswerError(ModelError):

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
-from kbtui.models.windows import WINDOWS
+from kbtui.models.limits import LIMITS
 from kbtui.workspace.derived import DerivedDatabase
 from tests.patience import be_patient
 
@@ -114,10 +114,10 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.fixture(autouse=True)
-def _windows_unread() -> Iterator[None]:
+def _limits_unknown() -> Iterator[None]:
     """A port that another test's server had tells nothing of this one's."""
     yield
-    WINDOWS.forget()
+    LIMITS.forget()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -25,7 +25,7 @@ _SHORT = 0.1
 _WAITS = (
     "kbtui.agent.tools.reading._PATIENCE_SECONDS",
     "kbtui.models.servers.PATIENCE_SECONDS",
-    "kbtui.models.windows.SECONDS",
+    "kbtui.models.limits.SECONDS",
     "kbtui.search.search_index._FIRST_ANSWER_SECONDS",
     "kbtui.search.search_index._LOCK_SECONDS",
     "kbtui.search.index.store._BUSY_SECONDS",

@@ -27,10 +27,12 @@ from kbtui.errors import (
     ModelAnswerError,
     ModelError,
     ModelOverloadedError,
+    ModelToolsError,
     ModelUnreachableError,
     ModelWindowError,
 )
 from kbtui.models.background import BackgroundLoop
+from kbtui.models.limits import LIMITS
 from kbtui.models.model_errors import (
     Endpoint,
     Trouble,
@@ -64,7 +66,6 @@ from kbtui.models.schema import (
     request_options,
 )
 from kbtui.models.servers import OLLAMA_CONTEXT_WINDOW
-from kbtui.models.windows import WINDOWS
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -133,13 +134,18 @@ class LiteLLMModel:
 
         Else a careful guess; and never more than a refusal named.
         """
-        limit = WINDOWS.limit(self.api_base, self.name)
+        limit = LIMITS.limit(self.api_base, self.name)
         if self.options.context_window is not None:
             return min(self.options.context_window, limit or self.options.context_window)
-        told = limit or WINDOWS.told(self.api_base, self.name)
+        told = limit or LIMITS.window(self.api_base, self.name)
         if is_ollama(self.name):
             return told or OLLAMA_CONTEXT_WINDOW
         return told or _known_window(self.name) or DEFAULT_CONTEXT_WINDOW
+
+    @property
+    def takes_tools(self) -> bool:
+        """False once its server told or showed that it takes none."""
+        return LIMITS.takes_tools(self.api_base, self.name)
 
     @property
     def sees(self) -> bool:
@@ -165,9 +171,12 @@ class LiteLLMModel:
         self.read_window()
 
     def read_window(self) -> None:
-        """Find out the `context_window`, as far as a server tells it; `prepare` does so as well."""
-        if self.options.context_window is None:
-            WINDOWS.read(self.api_base, self.name, self.api_key)
+        """Find out `context_window` and `takes_tools`, as far as a server tells them.
+
+        `prepare` does so as well.
+        """
+        if self.options.context_window is None or is_ollama(self.name):
+            LIMITS.read(self.api_base, self.name, self.api_key)
 
     def count_tokens(self, text: str) -> int:
         """Estimate the tokens of a text."""
@@ -373,9 +382,11 @@ class LiteLLMModel:
             raise trouble from None
 
     def _learn(self, error: ModelError) -> None:
-        """Keep to the window that a refusal named."""
+        """Keep to the window that a refusal named, and to what it said of tools."""
+        if isinstance(error, ModelToolsError):
+            LIMITS.learn_toolless(self.api_base, self.name)
         if isinstance(error, ModelWindowError) and error.window is not None:
-            WINDOWS.learn(self.api_base, self.name, error.window)
+            LIMITS.learn_window(self.api_base, self.name, error.window)
 
     def _may_try_again(self, trouble: Trouble, attempt: int) -> bool:
         return trouble.again and attempt < self.options.retries

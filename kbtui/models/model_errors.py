@@ -19,11 +19,12 @@ from kbtui.errors import (
     ModelAnswerError,
     ModelError,
     ModelOverloadedError,
+    ModelToolsError,
     ModelUnreachableError,
     ModelWindowError,
 )
+from kbtui.models.limits import overflow_in
 from kbtui.models.providers import OLLAMA_BASE, host_of, is_ollama, provider_of
-from kbtui.models.windows import overflow_in
 from kbtui.text import counted, json_object, shorten
 from kbtui.workspace.redact import redact
 
@@ -64,6 +65,15 @@ _BROKE_OFF_CLASS = "MidStreamFallbackError"
 _NOISE = re.compile(r"^(?:litellm\.\w+: |\w+(?:Error|Exception)\b:? ?-? ?)+")
 _REPEATING = re.compile(r"model is repeating the same chunk", re.IGNORECASE)
 _ABOUT_FORM = re.compile(r"\btools?\b|tool_choice|response_format|function.?call", re.IGNORECASE)
+_TOOLS = r"(?:tools?|functions?|tool[ _-]use|tool[ _-]call(?:s|ing)?|function[ _-]call(?:s|ing)?)"
+_NO_TOOLS = re.compile(
+    rf"(?:do(?:es)?n.?t|do(?:es)? not|cannot|can't) (?:support|handle|use|accept) {_TOOLS}\b|"
+    rf"\b{_TOOLS} (?:is|are) (?:not|un)[ -]?(?:supported|enabled|available|allowed)|"
+    r"no endpoints found that support tool use|"  # OpenRouter
+    r"tools? param requires --jinja|"  # llama.cpp
+    r"tool choice requires --enable-auto-tool-choice",  # vLLM
+    re.IGNORECASE,
+)
 _UNAUTHORISED, _PAYMENT, _FORBIDDEN, _MISSING, _BUSY, _SERVER = 401, 402, 403, 404, 429, 500
 _LONGEST_WAIT_SECONDS = 30.0
 
@@ -139,6 +149,7 @@ def explain(error: BaseException, endpoint: Endpoint) -> ModelError:
         )
     for explained in (
         _too_long(names, status, text, endpoint),
+        _no_tools(status, text, error, endpoint),
         _access(names, status, text, error, endpoint),
         _network(names, text, error, endpoint),
         _overload(names, status, error, endpoint),
@@ -244,6 +255,17 @@ def _too_long(
     )
     message = f"The prompt{size} is longer for {endpoint.model} at {endpoint.place} than {holds}."
     return ModelWindowError(message, how, window, overflow.prompt if overflow else None)
+
+
+def _no_tools(
+    status: int | None, text: str, error: BaseException, endpoint: Endpoint
+) -> ModelError | None:
+    if status in (_UNAUTHORISED, _FORBIDDEN, _BUSY) or not _NO_TOOLS.search(text):
+        return None
+    return ModelToolsError(
+        f"{endpoint.model} at {endpoint.place} takes no tools: {endpoint.said(error)}",
+        "Choose a model that takes them with `/model`, or let its server pass them on.",
+    )
 
 
 def _access(

@@ -71,6 +71,14 @@ class Served:
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """What a server tells of a model: its window, and whether it takes tools; None: nothing."""
+
+    window: int | None = None
+    tools: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Server:
     """A server that answers at `base`, and what it has; the loaded models first."""
 
@@ -192,14 +200,20 @@ def ollama_at(base: str, seconds: float | None = None) -> Server | None:
     return Server(OLLAMA, base, tuple(models)) if models else None
 
 
-def ollama_window(base: str, model: str, seconds: float) -> int | None:
-    """The window that Ollama is to be asked for: what its file says, or as much as it can hold."""
+def ollama_tells(base: str, model: str, seconds: float) -> Told:
+    """What Ollama tells of a model: the window to ask it for, and whether it takes tools.
+
+    The window is what the model's file says, or as much as it can hold.
+    """
     shown = _Asking(base, "", seconds).get(f"{base}/api/show", {"model": model})
     known = _as_shown(shown)
     if known is None:
-        return None
+        return Told()
     chosen, most = known
-    return min(chosen or OLLAMA_CONTEXT_WINDOW, most or OLLAMA_CONTEXT_WINDOW)
+    asked = chosen or OLLAMA_CONTEXT_WINDOW
+    window = min(asked, most or asked)
+    able = shown.get("capabilities")
+    return Told(window, "tools" in able if isinstance(able, list) and able else None)
 
 
 def window_at(base: str, names: Sequence[str], key: str, seconds: float) -> int | None:

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 MUTE = object()
 """A page that is never answered."""
@@ -55,7 +55,11 @@ def vllm(window: int = 16_384) -> dict[str, Any]:
 
 
 def ollama(
-    *names: str, longest: int = 40_960, chosen: int | None = None, running: int | None = None
+    *names: str,
+    longest: int = 40_960,
+    chosen: int | None = None,
+    running: int | None = None,
+    able: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The pages of an Ollama."""
     models = [{"name": name, "size": 5_200_000_000} for name in names]
@@ -65,7 +69,11 @@ def ollama(
         "/v1/models": listing(*({"id": name, "owned_by": "library"} for name in names)),
         "/api/tags": {"models": models},
         "/api/ps": {"models": loaded},
-        "/api/show": {"parameters": parameters, "model_info": {"qwen3.context_length": longest}},
+        "/api/show": {
+            "parameters": parameters,
+            "model_info": {"qwen3.context_length": longest},
+            "capabilities": list(able),
+        },
     }
 
 

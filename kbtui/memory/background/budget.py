@@ -165,6 +165,11 @@ class MeteredModel:
         """See `ChatModel`."""
         return self._model.sees
 
+    @property
+    def takes_tools(self) -> bool:
+        """See `ChatModel`."""
+        return self._model.takes_tools
+
     def count_tokens(self, text: str) -> int:
         """See `ChatModel`."""
         return self._model.count_tokens(text)

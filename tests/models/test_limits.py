@@ -1,4 +1,4 @@
-"""The window of a model: what its server tells, and what a refusal names."""
+"""What a model holds and takes: as its server tells, and as a refusal shows."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kbtui.errors import ModelError, ModelOverloadedError, ModelWindowError
-from kbtui.models import litellm_model, windows
+from kbtui.errors import ModelError, ModelOverloadedError, ModelToolsError, ModelWindowError
+from kbtui.models import limits, litellm_model
+from kbtui.models.limits import LIMITS, overflow_in
 from kbtui.models.litellm_model import LiteLLMModel, ModelOptions
 from kbtui.models.port import Message, Reply, ToolSpec
-from kbtui.models.windows import WINDOWS, overflow_in
 from tests.models.local_servers import MUTE, listing, llama_cpp, lm_studio, ollama, serving, vllm
 from tests.scripted_server import Reply as Scripted
 from tests.scripted_server import ScriptedServer
@@ -84,14 +84,14 @@ def test_the_server_is_asked_once_with_its_key_and_again_after_a_while(
             LiteLLMModel("openai/qwen/qwen3-8b", at.url, KEY).read_window()
         assert at.asked == [("/v1/models", f"Bearer {KEY}")]
         at.pages = vllm(8192)
-        monkeypatch.setattr(windows, "_FRESH_SECONDS", 0.0)
+        monkeypatch.setattr(limits, "_FRESH_SECONDS", 0.0)
         model = LiteLLMModel("openai/qwen/qwen3-8b", at.url, KEY)
         model.read_window()
         assert model.context_window == 8192
 
 
 def test_a_server_that_says_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(windows, "SECONDS", 0.2)
+    monkeypatch.setattr(limits, "SECONDS", 0.2)
     with serving({"/v1/models": MUTE}) as (at,):
         model = LiteLLMModel("openai/x", at.url, KEY)
         model.read_window()
@@ -202,4 +202,63 @@ async def test_what_names_no_possible_window_changes_nothing() -> None:
         with pytest.raises(ModelError):
             await model.complete(ASK)
         assert model.context_window == GUESS
-        assert WINDOWS.limit(server.url, "openai/scripted") is None
+        assert LIMITS.limit(server.url, "openai/scripted") is None
+
+
+@pytest.mark.parametrize(
+    ("able", "takes"),
+    [(["completion", "tools"], True), (["completion"], False), ([], True)],
+)
+def test_ollama_tells_whether_a_model_takes_tools(able: list[str], takes: bool) -> None:
+    with serving(ollama("gemma3:4b", able=able)) as (at,):
+        model = LiteLLMModel("ollama_chat/gemma3:4b", at.origin)
+        assert model.takes_tools, "until it is known"
+        model.read_window()
+        assert model.takes_tools is takes
+
+
+NO_TOOLS = {
+    "Ollama": ("registry.ollama.ai/library/gemma:2b does not support tools", 400),
+    "OpenRouter": ("No endpoints found that support tool use. To learn more", 404),
+    "llama.cpp": ("tools param requires --jinja flag", 500),
+    "vLLM": (
+        '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
+        400,
+    ),
+    "another": ("Function calling is not enabled for this model", 400),
+    "one more": ("This model doesn't support function calling.", 400),
+}
+
+
+@pytest.mark.parametrize("who", NO_TOOLS)
+async def test_that_tools_are_refused_is_known_from_then_on(who: str) -> None:
+    text, status = NO_TOOLS[who]
+    tool = ToolSpec("note", "Note.", {"type": "object", "properties": {}})
+    with ScriptedServer([Scripted(text, status=status), Scripted("ok")]) as server:
+        model = LiteLLMModel("openai/scripted", server.url, KEY, QUICK)
+        with pytest.raises(ModelToolsError) as caught:
+            async for _ in model.stream(ASK, [tool]):
+                pass
+        assert "takes no tools" in caught.value.message
+        assert len(server.prompts) == 1
+        assert not LiteLLMModel("openai/scripted", server.url, KEY).takes_tools
+        assert LiteLLMModel("openai/other", server.url, KEY).takes_tools
+        assert isinstance([event async for event in model.stream(ASK)][-1], Reply)
+
+
+@pytest.mark.parametrize("text", ["tool_choice is not supported", "response_format: unknown"])
+async def test_another_refusal_is_none_of_tools(text: str) -> None:
+    with ScriptedServer([Scripted(text, status=400)]) as server:
+        model = LiteLLMModel("openai/scripted", server.url, KEY, QUICK)
+        with pytest.raises(ModelError):
+            await model.complete(ASK)
+        assert model.takes_tools
+
+
+async def test_a_call_is_still_forced_out_of_a_model_without_tools() -> None:
+    tool = ToolSpec("note", "Note.", {"type": "object", "properties": {}})
+    script = [Scripted(NO_TOOLS["Ollama"][0], status=400), Scripted("{}")]
+    with ScriptedServer(script) as server:
+        model = LiteLLMModel("openai/scripted", server.url, KEY, QUICK)
+        reply = await model.complete(ASK, [tool], force_tool="note")
+        assert [call.name for call in reply.tool_calls] == ["note"]

@@ -1,8 +1,8 @@
-"""How much a model holds where it runs: as its server tells, or as an error about length named it.
+"""What a model holds and takes where it runs: as its server tells, or as a refusal has shown.
 
 What is loaded on a person's own machine holds what was set there, often a tenth of what the model
 could. It is asked once, when the model is first used, and again after a while, as it may have been
-loaded anew. A limit that a refusal named holds from then on, whatever else is told.
+loaded anew. What a refusal has shown holds from then on, whatever else is told.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Final
 
 from kbtui.models.providers import is_ollama
-from kbtui.models.servers import ollama_window, window_at
+from kbtui.models.servers import Told, ollama_tells, window_at
 
 SECONDS = 1.0
 """Longer than that a first message doesn't wait for it."""
@@ -84,25 +84,38 @@ def overflow_in(text: str) -> Overflow | None:
     return Overflow(window, _named(_PROMPTS, text))
 
 
-class Windows:
-    """What is known of windows, by endpoint and model, for as long as this process runs."""
+class Limits:
+    """What is known of models, by endpoint and name, for as long as this process runs."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._told: dict[tuple[str, str], tuple[float, int | None]] = {}
+        self._told: dict[tuple[str, str], tuple[float, Told]] = {}
         self._limits: dict[tuple[str, str], int] = {}
+        self._toolless: set[tuple[str, str]] = set()
 
-    def told(self, base: str | None, model: str) -> int | None:
-        """What the server said, if it was asked and did."""
-        return self._told.get((base or "", model), (0.0, None))[1]
+    def window(self, base: str | None, model: str) -> int | None:
+        """The window as the server told it, if it was asked and did."""
+        return self._as_told(base, model).window
+
+    def takes_tools(self, base: str | None, model: str) -> bool:
+        """False if the server says, or has shown, that the model takes no tools."""
+        refused = (base or "", model) in self._toolless
+        return not refused and self._as_told(base, model).tools is not False
 
     def limit(self, base: str | None, model: str) -> int | None:
-        """What a refusal named."""
+        """The window that a refusal named."""
         return self._limits.get((base or "", model))
 
-    def learn(self, base: str | None, model: str, window: int) -> None:
-        """Note what a refusal named."""
+    def learn_window(self, base: str | None, model: str, window: int) -> None:
+        """Note the window that a refusal named."""
         self._limits[base or "", model] = window
+
+    def learn_toolless(self, base: str | None, model: str) -> None:
+        """Note that tools were refused."""
+        self._toolless.add((base or "", model))
+
+    def _as_told(self, base: str | None, model: str) -> Told:
+        return self._told.get((base or "", model), (0.0, Told()))[1]
 
     def read(self, base: str | None, model: str, key: str) -> None:
         """Ask the server, unless that was done a short while ago; takes a second at most."""
@@ -112,23 +125,24 @@ class Windows:
             before = self._told.get((base, model))
             if before is not None and monotonic() - before[0] < _FRESH_SECONDS:
                 return
-            window = _ask(base, model, key)
-            self._told[base, model] = monotonic(), window
+            told = _ask(base, model, key)
+            self._told[base, model] = monotonic(), told
 
     def forget(self) -> None:
         """Forget everything, as a new process would."""
         self._told.clear()
         self._limits.clear()
+        self._toolless.clear()
 
 
-WINDOWS = Windows()
+LIMITS = Limits()
 
 
-def _ask(base: str, model: str, key: str) -> int | None:
+def _ask(base: str, model: str, key: str) -> Told:
     bare = model.split("/", 1)[-1]
     if is_ollama(model):
-        return ollama_window(base.rstrip("/"), bare, SECONDS)
-    return window_at(base, (bare, model), key, SECONDS)
+        return ollama_tells(base.rstrip("/"), bare, SECONDS)
+    return Told(window_at(base, (bare, model), key, SECONDS))
 
 
 def _named(patterns: Iterable[re.Pattern[str]], text: str) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ from kbtui.models.providers import (
     prefix_of,
     provider_of,
 )
-from kbtui.models.servers import Found, in_environment, look_around
+from kbtui.models.servers import Found, Server, in_environment, look_around, ollama_at
 from kbtui.settings import OFFLINE, RoleSettings, Settings, changed_config
 from kbtui.text import clean_line, counted
 
@@ -137,6 +137,33 @@ class ModelRegistry:
             default.name, local, offline=False, reason=f"Found {default.about}.{more}"
         )
 
+    def ollama(self) -> Server | None:
+        """The Ollama of this machine, or the one that the environment names; None: none answers."""
+        return ollama_at(ollama_base(self._environment))
+
+    def named(
+        self, name: str, api_base: str | None = None, api_key: str | None = None
+    ) -> ChatModel:
+        """A model by its name, for no role.
+
+        Raises:
+            ModelAccessError: it needs a key that nobody has given.
+        """
+        return self._make(
+            RoleSettings.model_validate(
+                {"model": name, "api_base": api_base or None, "api_key": api_key or None}
+            )
+        )
+
+    def assign(self, roles: Sequence[str], name: str, api_base: str | None = None) -> None:
+        """Set the model of roles in the user's settings; it holds from the next start on.
+
+        Raises:
+            StorageError: they couldn't be written.
+        """
+        for role in roles:
+            _remember(name, api_base, _FIELDS[role])
+
     async def discover(self) -> list[Found]:
         """Look around anew, as `usable_here` does; remembered for `chat` and `describe`."""
         return await asyncio.to_thread(self.usable_here)
@@ -222,10 +249,8 @@ class ModelRegistry:
         Raises:
             ModelError: they don't.
         """
-        choice = RoleSettings.model_validate(
-            {"model": name, "api_base": api_base or None, "api_key": api_key or None}
-        )
-        await self._make(choice).complete([Message("user", "Answer with the word ok.")])
+        model = self.named(name, api_base, api_key)
+        await model.complete([Message("user", "Answer with the word ok.")])
 
     def _in_use(self) -> RoleSettings:
         """The chat's settings, with the model that was found where none is set."""
@@ -240,7 +265,7 @@ class ModelRegistry:
         if prefix_of(name) == "openai" or provider_of(name) is None:
             self._look()
         served = [each for each in self._candidates() if each.usable and each.host]
-        here = [each for each in served if _means(name, each.name)]
+        here = [each for each in served if each.is_called(name)]
         if here:
             found = next((each for each in here if each.api_base == now.api_base), here[0])
             return found.name, found.api_base
@@ -263,6 +288,7 @@ class ModelRegistry:
             if (value := getattr(own, name)) is not None
         }
         moved = own.model is not None and prefix_of(own.model) != prefix_of(chat.model or "")
+        moved = moved or own.api_base not in (None, chat.api_base)
         # Another provider's model must not be asked at the chat's endpoint with the chat's key.
         base = chat.model_copy(update={"api_base": None, "api_key": None}) if moved else chat
         return base.model_copy(update=update)
@@ -360,11 +386,6 @@ def _key_name(wanted: RoleSettings) -> str:
     return host_of(wanted.api_base) if wanted.api_base else prefix_of(wanted.model or "") or "chat"
 
 
-def _means(name: str, whole: str) -> bool:
-    bare = whole.split("/", 1)[-1]
-    return name in (whole, bare) or bare == f"{name}:latest"
-
-
 def _is_of(now: RoleSettings, name: str) -> bool:
     """True if a model is of the provider in use; an address without a model is for any."""
     without = now.model in (None, OFFLINE) and now.api_base is not None
@@ -375,8 +396,8 @@ def _same_place(before: RoleSettings, name: str, api_base: str | None) -> bool:
     return _is_of(before, name) and before.api_base == (api_base or None)
 
 
-def _remember(name: str, api_base: str | None) -> None:
-    """Set the chat's model and endpoint in the user's file.
+def _remember(name: str, api_base: str | None, role: str = "chat") -> None:
+    """Set the model and endpoint of a role in the user's file.
 
     A key that stands there for another endpoint is removed, so that it isn't sent to this one.
     """
@@ -384,14 +405,14 @@ def _remember(name: str, api_base: str | None) -> None:
 
     with changed_config() as document:
         models = document.setdefault("models", tomlkit.table(is_super_table=True))
-        chat = models.setdefault("chat", tomlkit.table())
-        if chat.get("api_base") != api_base:
-            chat.pop("api_key", None)
-        if chat.get("model") != name:
+        own = models.setdefault(role, tomlkit.table())
+        if own.get("api_base") != api_base:
+            own.pop("api_key", None)
+        if own.get("model") != name:
             for fact in _OF_ONE_MODEL:
-                chat.pop(fact, None)
-        chat["model"] = name
+                own.pop(fact, None)
+        own["model"] = name
         if api_base:
-            chat["api_base"] = api_base
+            own["api_base"] = api_base
         else:
-            chat.pop("api_base", None)
+            own.pop("api_base", None)

@@ -105,6 +105,11 @@ class Found:
     window: int | None = None
     size: int | None = None
 
+    def is_called(self, name: str) -> bool:
+        """True if a person means this one: by its whole name, or without provider or usual tag."""
+        bare = self.name.split("/", 1)[-1]
+        return name in (self.name, bare) or bare == f"{name}:latest"
+
     @property
     def about(self) -> str:
         """Where it runs, how large it is and what it holds, as far as that is known."""
@@ -191,13 +196,15 @@ def server_at(base: str, key: str = "", seconds: float | None = None) -> Server 
 def ollama_at(base: str, seconds: float | None = None) -> Server | None:
     """Ask an Ollama what it has, the one last changed first; None where none answers."""
     value = _Asking(base, "", seconds).get(f"{base}/api/tags")
+    if "models" not in value:
+        return None
     models = []
     for entry in _entries(value, "models", name="name"):
         details = entry.get("details")
         family = str(details.get("family", "")) if isinstance(details, dict) else ""
         chats = _chats(str(entry["name"])) and "bert" not in family
         models.append(Served(str(entry["name"]), None, _number(entry.get("size")), chats))
-    return Server(OLLAMA, base, tuple(models)) if models else None
+    return Server(OLLAMA, base, tuple(models))
 
 
 def ollama_tells(base: str, model: str, seconds: float) -> Told:

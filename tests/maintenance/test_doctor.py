@@ -8,7 +8,7 @@ import pytest
 
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.settings import BUNDLED_EMBEDDING_MODEL
-from tests.models.local_servers import llama_cpp, serving, vllm
+from tests.models.local_servers import llama_cpp, ollama, serving, vllm
 from tests.search.fakes import ReadyModel, WordEmbedder
 
 if TYPE_CHECKING:
@@ -98,3 +98,14 @@ def test_what_can_be_used_here_is_what_the_chat_would_use(
         f"openai/qwen/qwen3-8b, vLLM on this machine ({at[1].host}), holds 16,384 tokens",
         "openai/gpt-5.4-mini, through OPENAI_API_KEY",
     ]
+
+
+def test_an_ollama_without_a_model_is_told_with_the_way_to_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(ollama()) as (at,):
+        monkeypatch.setenv("OLLAMA_HOST", at.origin)
+        with KnowledgeBase.open(tmp_path / "notes", create=True) as kb:
+            *_, last = [each for each in kb.doctor() if each.area == "models"]
+    assert last.text == "Ollama answers and has no model"
+    assert "kbtui setup" in last.hint

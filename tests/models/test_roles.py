@@ -104,6 +104,15 @@ def test_a_role_at_another_provider_is_not_given_the_chats_endpoint_or_key() -> 
     assert model.is_local
 
 
+def test_a_role_at_an_address_of_its_own_is_not_given_the_chats_key() -> None:
+    chat = {"model": "openai/big", "api_key": KEY}
+    there = "http://127.0.0.1:9/v1"
+    models = registry({"chat": chat, "dream": {"model": "openai/small", "api_base": there}})
+    model = models.chat("dream")
+    assert isinstance(model, LiteLLMModel)
+    assert (model.api_base, model.api_key) == (there, "")
+
+
 def test_patience_comes_from_the_settings() -> None:
     models = registry(
         {

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 OFFLINE_CARD = """\
 Browsing, editing, search and history work as they are. For a full agent, any of these will do:
-  · run a model on this machine with Ollama (https://ollama.com), then /model
+  · run a model on this machine: with Ollama (https://ollama.com), `kbtui setup` in a shell
+    fetches one that fits, and tries it; what runs already is listed by /model
   · enter a provider's key with /model: it is tested once and kept in your keyring
   · give the address of an OpenAI-compatible server with /model"""
 

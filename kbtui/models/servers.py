@@ -182,8 +182,10 @@ def together(works: Sequence[Callable[[], T]], seconds: float) -> list[T | None]
 def server_at(base: str, key: str = "", seconds: float | None = None) -> Server | None:
     """Ask a server that speaks OpenAI's protocol what it has; None where none answers."""
     asking = _Asking(base, key, seconds)
-    entries = _entries(asking.get(f"{base.rstrip('/')}/models"), "data")
-    if not entries:
+    value = asking.get(f"{base.rstrip('/')}/models")
+    entries = _entries(value, "data")
+    # Somebody's own program at a usual port may list models of anything.
+    if not entries or not (value.get("object") == "list" or any(map(_served_window, entries))):
         return None
     kind = next((_KINDS[by] for each in entries if (by := _owner(each)) in _KINDS), _UNKNOWN_KIND)
     models = [_served(entry) for entry in entries]
@@ -297,16 +299,24 @@ def _owner(entry: Mapping[str, Any]) -> str:
 
 
 def _served(entry: Mapping[str, Any]) -> Served:
-    meta = entry.get("meta")
-    meta = meta if isinstance(meta, dict) else {}
-    told = [meta.get("n_ctx"), *(entry.get(name) for name in _WINDOW_FIELDS)]
     return Served(
         str(entry["id"]),
-        next((number for each in told if (number := _number(each))), None),
-        _number(meta.get("size")),
+        _served_window(entry),
+        _number(_meta(entry).get("size")),
         _chats(str(entry["id"])) and entry.get("type") != "embeddings",
         entry.get("state") == "loaded",
     )
+
+
+def _served_window(entry: Mapping[str, Any]) -> int | None:
+    told = (_meta(entry).get("n_ctx"), *(entry.get(name) for name in _WINDOW_FIELDS))
+    return next((number for each in told if (number := _number(each))), None)
+
+
+def _meta(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """What llama.cpp tells of a model beside its name."""
+    meta = entry.get("meta")
+    return meta if isinstance(meta, dict) else {}
 
 
 def _more_told(models: Sequence[Served], asking: _Asking) -> Iterator[Served]:

@@ -141,6 +141,7 @@ def test_servers_that_say_nothing_hold_up_nobody(monkeypatch: pytest.MonkeyPatch
         {"data": [1, None, {"x": 1}]},
         listing(),
         {"data": [{"id": ""}]},
+        {"data": [{"id": "corolla", "doors": 5}]},
     ],
 )
 def test_whatever_else_answers_is_as_good_as_nobody(page: Any) -> None:

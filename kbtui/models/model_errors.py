@@ -44,9 +44,10 @@ _CUT = re.compile(
 )
 _CUT_CLASSES = frozenset({"RemoteProtocolError", "ReadError"})
 _NO_ANSWER = re.compile(
-    r"error parsing chunk|expecting value|unterminated string|codec can't decode|"
-    r"empty or invalid response from llm endpoint|error in response object$",
-    re.IGNORECASE,
+    r"error parsing chunk|expecting value|unterminated string|codec can't decode", re.IGNORECASE
+)
+_NO_MODEL = re.compile(
+    r"empty or invalid response from llm endpoint|error in response object$", re.IGNORECASE
 )
 _NO_ANSWER_CLASSES = frozenset({"JSONDecodeError", "DecodingError", "UnicodeDecodeError"})
 _NO_KEY = re.compile(
@@ -152,6 +153,7 @@ def explain(error: BaseException, endpoint: Endpoint) -> ModelError:
         _no_tools(status, text, error, endpoint),
         _access(names, status, text, error, endpoint),
         _network(names, text, error, endpoint),
+        _no_protocol(names, text, error, endpoint),
         _overload(names, status, error, endpoint),
         _refusal(names, error, endpoint),
     ):
@@ -175,9 +177,11 @@ def timed_out(endpoint: Endpoint, seconds: float, *, first: bool) -> ModelUnreac
 
 def no_answer(endpoint: Endpoint) -> ModelAnswerError:
     """Say that what came wasn't the protocol."""
-    return ModelAnswerError(
-        f"{endpoint.place} sent something that isn't an answer.", endpoint.address_hint
-    )
+    return ModelAnswerError(_not_the_protocol(endpoint), endpoint.address_hint)
+
+
+def _not_the_protocol(endpoint: Endpoint) -> str:
+    return f"{endpoint.place} sent something that isn't an answer."
 
 
 def nothing_yet(endpoint: Endpoint, seconds: float, limit: float) -> str:
@@ -341,8 +345,17 @@ def _network(
         )
     if names & _CUT_CLASSES or _CUT.search(text):
         return cut_off(endpoint)
+    return None
+
+
+def _no_protocol(
+    names: set[str], text: str, error: BaseException, endpoint: Endpoint
+) -> ModelError | None:
     if names & _NO_ANSWER_CLASSES or _NO_ANSWER.search(text):
         return no_answer(endpoint)
+    if _NO_MODEL.search(text):
+        # A web page, or another program: what was asked has no part in that.
+        return ModelUnreachableError(_not_the_protocol(endpoint), endpoint.address_hint)
     if _BROKE_OFF_CLASS in names:
         return ModelAnswerError(
             f"{endpoint.place} ended its answer with an error: {endpoint.said(error)}",

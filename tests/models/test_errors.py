@@ -70,7 +70,7 @@ async def test_an_address_without_its_end_is_told_with_the_end(
     ask: Callable[[LiteLLMModel], Any], body: bytes
 ) -> None:
     error = await failure(Scripted(body=body), ask, path="")
-    assert isinstance(error, ModelAnswerError)
+    assert isinstance(error, ModelAnswerError | ModelUnreachableError)
     assert "isn't an answer" in error.message
     assert "most likely /v1: `kbtui config set models.chat.api_base http://127" in error.hint
     assert error.hint.endswith("/v1`.")

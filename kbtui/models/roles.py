@@ -27,7 +27,7 @@ from kbtui.models.providers import (
 )
 from kbtui.models.servers import Found, Server, in_environment, look_around, ollama_at
 from kbtui.settings import OFFLINE, RoleSettings, Settings, changed_config
-from kbtui.text import clean_line, counted
+from kbtui.text import clean_line
 
 __all__ = ["Destination", "Found", "ModelRegistry", "ModelStatus"]
 
@@ -131,10 +131,10 @@ class ModelRegistry:
         if default is None:
             return ModelStatus(OFFLINE, is_local=True, offline=True, reason=self._why_offline())
         local = self._local(self._as_found(wanted))
-        others = sum(each.usable for each in self._candidates()) - 1
-        more = f" {counted(others, 'other')} can be chosen with /model." if others else ""
+        number = sum(each.usable for each in self._candidates())
+        first = f", the first of {number} that can be used" if number > 1 else ""
         return ModelStatus(
-            default.name, local, offline=False, reason=f"Found {default.about}.{more}"
+            default.name, local, offline=False, reason=f"Found {default.about}{first}."
         )
 
     def ollama(self) -> Server | None:

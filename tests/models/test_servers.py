@@ -68,7 +68,7 @@ def test_the_first_that_answers_here_is_taken_and_the_others_are_counted() -> No
         status = models.describe()
         assert status.is_local
         assert "llama.cpp on this machine" in status.reason
-        assert "3 others can be chosen with /model" in status.reason
+        assert status.reason.endswith(", the first of 4 that can be used.")
 
 
 def test_a_provider_is_never_taken_while_a_server_here_answers() -> None:
